@@ -1,0 +1,247 @@
+//! One event: the envelope that all share, around a payload of the catalogue.
+//!
+//! Reading is tolerant in exactly the ways the format promises (unknown types and fields are kept,
+//! envelope fields may be missing, older names are understood) and strict in all others.
+
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::alias;
+use crate::catalogue::{Body, EventType};
+use crate::field::{Extra, FieldError, RawFields, write_extra};
+use crate::ids::{ExampleId, RunId};
+
+/// The version of the format that this crate writes.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// One immutable fact of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The format version of its writer; absent on lines without envelope.
+    pub v: Option<u32>,
+    /// Its place in the run, from 1, without gaps.
+    pub seq: Option<u64>,
+    /// The run it belongs to.
+    pub run_id: Option<RunId>,
+    /// When it happened.
+    pub time: Option<Timestamp>,
+    /// The example it concerns; absent at suite level.
+    pub example_id: Option<ExampleId>,
+    /// Which repetition (`--repeat`), from 1.
+    pub repeat: Option<u32>,
+    /// Which attempt (`--retries`), from 1.
+    pub attempt: Option<u32>,
+    /// The worker it came from, from 0.
+    pub worker: Option<u32>,
+    /// What happened.
+    pub body: Body,
+    /// Fields of a newer writer, kept as they came.
+    pub extra: Extra,
+}
+
+/// The name of an event that this version does not know; its fields are the event's `extra`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownEvent {
+    /// The name on the wire.
+    pub event_type: Box<str>,
+}
+
+/// Why a line is not an event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The text is not a JSON object.
+    #[error("not a JSON object: {0}")]
+    NotAnObject(String),
+    /// Nothing says what kind of event it is.
+    #[error("no `event_type`")]
+    NoType,
+    /// A field is wrong.
+    #[error("{event_type}: {source}")]
+    Field {
+        /// The event's type.
+        event_type: String,
+        /// What is wrong.
+        source: FieldError,
+    },
+}
+
+impl Event {
+    /// An event with an empty envelope; the bus fills in what it owns.
+    pub fn new(body: impl Into<Body>) -> Self {
+        Self {
+            v: None,
+            seq: None,
+            run_id: None,
+            time: None,
+            example_id: None,
+            repeat: None,
+            attempt: None,
+            worker: None,
+            body: body.into(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// The same event, about this example.
+    #[must_use]
+    pub fn about(mut self, example_id: &ExampleId) -> Self {
+        self.example_id = Some(example_id.clone());
+        self
+    }
+
+    /// The same event, from this worker.
+    #[must_use]
+    pub fn from_worker(mut self, worker: u32) -> Self {
+        self.worker = Some(worker);
+        self
+    }
+
+    /// The same event, in this repetition and attempt.
+    #[must_use]
+    pub fn in_attempt(mut self, repeat: u32, attempt: u32) -> Self {
+        self.repeat = Some(repeat);
+        self.attempt = Some(attempt);
+        self
+    }
+
+    /// The name of its kind.
+    pub fn type_name(&self) -> &str {
+        match &self.body {
+            Body::Unknown(unknown) => &unknown.event_type,
+            known => known.event_type().map_or("", EventType::name),
+        }
+    }
+
+    /// Reads one line.
+    pub fn from_json(line: &str) -> Result<Self, ReadError> {
+        let mut fields = split(line)?;
+        if fields.get("event_type").is_none()
+            && let Some((name, data)) = alias::envelope_form(&mut fields)
+        {
+            return Self::from_payload(&name, data.get());
+        }
+        let event_type: String = fields.take("event_type").map_err(|error| {
+            if error.problem == "is missing" {
+                ReadError::NoType
+            } else {
+                field_error("event", error)
+            }
+        })?;
+        Self::from_fields(event_type, fields)
+    }
+
+    /// Reads an event whose name stands beside its fields, as in a worker's notification.
+    pub fn from_payload(event_type: &str, payload: &str) -> Result<Self, ReadError> {
+        let mut fields = split(payload)?;
+        fields.remove("event_type");
+        Self::from_fields(event_type.to_owned(), fields)
+    }
+
+    fn from_fields(event_type: String, mut fields: RawFields<'_>) -> Result<Self, ReadError> {
+        let event_type = alias::normalise(event_type, &mut fields);
+        let read = |fields: &mut RawFields<'_>| -> Result<Self, FieldError> {
+            let mut event = Self {
+                v: fields.take("v")?,
+                seq: fields.take("seq")?,
+                run_id: fields.take("run_id")?,
+                time: fields.take::<Option<WireTime>>("time")?.map(|time| time.0),
+                example_id: fields.take("example_id")?,
+                repeat: fields.take("repeat")?,
+                attempt: fields.take("attempt")?,
+                worker: fields.take("worker")?,
+                body: Body::Unknown(UnknownEvent {
+                    event_type: event_type.as_str().into(),
+                }),
+                extra: Vec::new(),
+            };
+            if let Some(known) = EventType::from_name(&event_type) {
+                event.body = known.read(fields)?;
+            }
+            Ok(event)
+        };
+        let mut event = read(&mut fields).map_err(|error| field_error(&event_type, error))?;
+        event.extra = fields.into_extra();
+        Ok(event)
+    }
+
+    /// Its JSON text, one line without line feed.
+    pub fn to_json(&self) -> String {
+        let mut line = Vec::with_capacity(256);
+        self.write_json(&mut line);
+        String::from_utf8(line).unwrap_or_default()
+    }
+
+    /// Appends its JSON text to a buffer.
+    pub fn write_json(&self, buffer: &mut Vec<u8>) {
+        let start = buffer.len();
+        // Serialising to memory fails only if a payload's own `Serialize` does, and none of ours can.
+        if serde_json::to_writer(&mut *buffer, self).is_err() {
+            buffer.truncate(start);
+        }
+    }
+}
+
+fn split(text: &str) -> Result<RawFields<'_>, ReadError> {
+    serde_json::from_str(text).map_err(|error| ReadError::NotAnObject(error.to_string()))
+}
+
+fn field_error(event_type: &str, source: FieldError) -> ReadError {
+    ReadError::Field {
+        event_type: event_type.to_owned(),
+        source,
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn entry<M: SerializeMap, T: Serialize>(
+            map: &mut M,
+            name: &'static str,
+            value: Option<&T>,
+        ) -> Result<(), M::Error> {
+            value.map_or(Ok(()), |value| map.serialize_entry(name, value))
+        }
+
+        let mut map = serializer.serialize_map(None)?;
+        entry(&mut map, "v", self.v.as_ref())?;
+        entry(&mut map, "seq", self.seq.as_ref())?;
+        entry(&mut map, "run_id", self.run_id.as_ref())?;
+        entry(&mut map, "time", self.time.map(WireTime).as_ref())?;
+        map.serialize_entry("event_type", self.type_name())?;
+        entry(&mut map, "example_id", self.example_id.as_ref())?;
+        entry(&mut map, "repeat", self.repeat.as_ref())?;
+        entry(&mut map, "attempt", self.attempt.as_ref())?;
+        entry(&mut map, "worker", self.worker.as_ref())?;
+        self.body.write_fields(&mut map)?;
+        write_extra(&self.extra, &mut map)?;
+        map.end()
+    }
+}
+
+/// A time as RFC 3339 in UTC. Input may carry another offset, or a space instead of `T`.
+struct WireTime(Timestamp);
+
+impl Serialize for WireTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for WireTime {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let parsed = text.parse().or_else(|error| {
+            // Ruby's `Time#to_s`: `2026-01-22 10:30:00 +0000`.
+            jiff::fmt::strtime::parse("%Y-%m-%d %H:%M:%S %z", &*text)
+                .and_then(|broken_down| broken_down.to_timestamp())
+                .map_err(|_| error)
+        });
+        parsed
+            .map(Self)
+            .map_err(|_| serde::de::Error::custom(format_args!("`{text}` is not an RFC 3339 time")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

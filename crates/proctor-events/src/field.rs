@@ -1,0 +1,212 @@
+//! Reading the fields of one JSON object without losing any of them.
+//!
+//! [`RawFields`] splits an object into names and untouched value texts. A reader takes the fields it
+//! knows; what is left over is kept as [`Extra`] and written back as it was. This is done by hand
+//! because serde's `flatten` buffers everything twice, rounds numbers and names no field in errors.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::json::{Json, Millis};
+use crate::words::{
+    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,
+    TopicTrigger,
+};
+
+/// A field that is missing or holds something else than it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("field `{field}`: {problem}")]
+pub struct FieldError {
+    /// The field's name.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Fields that nobody asked for, in the order they came.
+pub type Extra = Vec<(Box<str>, Json)>;
+
+/// The fields of one object, not yet interpreted.
+#[derive(Debug, Default)]
+pub(crate) struct RawFields<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
+
+impl<'a> RawFields<'a> {
+    /// Removes and returns a field's text.
+    pub(crate) fn remove(&mut self, name: &str) -> Option<Cow<'a, RawValue>> {
+        let index = self.0.iter().position(|(key, _)| key == name)?;
+        Some(self.0.remove(index).1)
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&RawValue> {
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| &**value)
+    }
+
+    /// Sets a field, replacing what was there.
+    pub(crate) fn set(&mut self, name: &'static str, value: Cow<'a, RawValue>) {
+        self.insert(Cow::Borrowed(name), value);
+    }
+
+    fn insert(&mut self, name: Cow<'a, str>, value: Cow<'a, RawValue>) {
+        match self.0.iter_mut().find(|(key, _)| *key == name) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// Gives a field its newer name, unless that name is taken.
+    pub(crate) fn rename(&mut self, old: &str, new: &'static str) {
+        if self.get(new).is_none()
+            && let Some(value) = self.remove(old)
+        {
+            self.set(new, value);
+        }
+    }
+
+    /// Removes a field and interprets it.
+    pub(crate) fn take<T: Field>(&mut self, name: &'static str) -> Result<T, FieldError> {
+        let raw = self.remove(name);
+        T::read(raw.as_deref()).map_err(|problem| FieldError {
+            field: name,
+            problem,
+        })
+    }
+
+    /// What is left.
+    pub(crate) fn into_extra(self) -> Extra {
+        self.0
+            .into_iter()
+            .map(|(name, value)| (name.into(), Json::from(value.into_owned())))
+            .collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for RawFields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = RawFields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = RawFields(Vec::with_capacity(16));
+                while let Some(BorrowedKey(name)) = map.next_key()? {
+                    let value: &'de RawValue = map.next_value()?;
+                    fields.insert(name, Cow::Borrowed(value));
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A key that borrows where it can (`Cow` alone always copies).
+struct BorrowedKey<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for BorrowedKey<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Key;
+
+        impl<'de> Visitor<'de> for Key {
+            type Value = BorrowedKey<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a field name")
+            }
+
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+                Ok(BorrowedKey(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(BorrowedKey(Cow::Owned(name.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(Key)
+    }
+}
+
+/// Writes extra fields back.
+pub(crate) fn write_extra<M: SerializeMap>(extra: &Extra, map: &mut M) -> Result<(), M::Error> {
+    extra
+        .iter()
+        .try_for_each(|(name, value)| map.serialize_entry(name, value))
+}
+
+/// The JSON name of a Rust field: raw identifiers lose their prefix.
+pub(crate) const fn json_name(identifier: &'static str) -> &'static str {
+    match identifier.as_bytes() {
+        [b'r', b'#', ..] => identifier.split_at(2).1,
+        _ => identifier,
+    }
+}
+
+/// A type that can stand as a field of an event.
+pub(crate) trait Field: Sized + Serialize {
+    /// Interprets the field's text; `None` when it is not there.
+    fn read(raw: Option<&RawValue>) -> Result<Self, String>;
+
+    /// Whether the field is written at all.
+    fn present(&self) -> bool {
+        true
+    }
+}
+
+pub(crate) fn parse<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
+    serde_json::from_str(raw.get()).map_err(|error| {
+        // serde_json appends a position within the field's own text, which helps nobody.
+        let text = error.to_string();
+        text.split(" at line ").next().unwrap_or(&text).to_owned()
+    })
+}
+
+macro_rules! required_fields {
+    ($($T:ty),+ $(,)?) => { $(
+        impl $crate::field::Field for $T {
+            fn read(raw: Option<&serde_json::value::RawValue>) -> Result<Self, String> {
+                $crate::field::parse(raw.ok_or("is missing")?)
+            }
+        }
+    )+ };
+}
+
+pub(crate) use required_fields;
+
+required_fields!(String, bool, u32, u64, i32, f64, Json, Millis);
+required_fields!(Status, TerminationReason, EvaluationMode, OutputStream);
+required_fields!(Fault, MessageSource, TopicTrigger, InvariantType);
+
+/// An optional field; `null` counts as absent.
+impl<T: DeserializeOwned + Serialize> Field for Option<T> {
+    fn read(raw: Option<&RawValue>) -> Result<Self, String> {
+        raw.map_or(Ok(None), parse)
+    }
+
+    fn present(&self) -> bool {
+        self.is_some()
+    }
+}
+
+/// A list; absent and `null` count as empty, and it is always written.
+impl<T: DeserializeOwned + Serialize> Field for Vec<T> {
+    fn read(raw: Option<&RawValue>) -> Result<Self, String> {
+        match raw {
+            None => Ok(Self::new()),
+            Some(raw) => parse::<Option<Self>>(raw).map(Option::unwrap_or_default),
+        }
+    }
+}
