@@ -23,14 +23,7 @@ use crate::words::Status;
 pub(crate) fn envelope_form<'a>(fields: &mut RawFields<'a>) -> Option<(String, Cow<'a, RawValue>)> {
     let name: String = serde_json::from_str(fields.get("event")?.get()).ok()?;
     let data = fields.remove("data")?;
-    Some((
-        if name == "progress" {
-            "Progress".to_owned()
-        } else {
-            name
-        },
-        data,
-    ))
+    Some((if name == "progress" { "Progress".to_owned() } else { name }, data))
 }
 
 /// Gives fields their present names and returns the event's present name.
@@ -78,9 +71,7 @@ fn finished(status: &Status, fields: &mut RawFields<'_>) -> String {
 fn example(fields: &mut RawFields<'_>) {
     fields.rename("id", "example_id");
     if fields.get("duration_ms").is_none()
-        && let Some(seconds) = fields
-            .get("duration")
-            .and_then(|raw| raw.get().parse().ok())
+        && let Some(seconds) = fields.get("duration").and_then(|raw| raw.get().parse().ok())
     {
         fields.remove("duration");
         set(fields, "duration_ms", &Millis::from_seconds(seconds));
@@ -96,10 +87,7 @@ fn exception_from_parts(fields: &mut RawFields<'_>) {
     let mut exception = serde_json::Map::new();
     for part in ["message", "backtrace"] {
         if let Some(raw) = fields.remove(part) {
-            exception.insert(
-                part.into(),
-                serde_json::from_str(raw.get()).unwrap_or_default(),
-            );
+            exception.insert(part.into(), serde_json::from_str(raw.get()).unwrap_or_default());
         }
     }
     set(fields, "exception", &exception);

@@ -3,6 +3,9 @@
 //! Reading is tolerant in exactly the ways the format promises (unknown types and fields are kept,
 //! envelope fields may be missing, older names are understood) and strict in all others.
 
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
@@ -150,9 +153,7 @@ impl Event {
                 repeat: fields.take("repeat")?,
                 attempt: fields.take("attempt")?,
                 worker: fields.take("worker")?,
-                body: Body::Unknown(UnknownEvent {
-                    event_type: event_type.as_str().into(),
-                }),
+                body: Body::Unknown(UnknownEvent { event_type: event_type.as_str().into() }),
                 extra: Vec::new(),
             };
             if let Some(known) = EventType::from_name(&event_type) {
@@ -182,15 +183,39 @@ impl Event {
     }
 }
 
+/// An event that has been published: immutable, with its JSON text made at most once.
+#[derive(Debug)]
+pub struct Published {
+    event: Event,
+    json: OnceLock<Arc<str>>,
+}
+
+impl Published {
+    /// Wraps an event.
+    pub fn new(event: Event) -> Self {
+        Self { event, json: OnceLock::new() }
+    }
+
+    /// Its JSON text, one line without line feed.
+    pub fn json(&self) -> &Arc<str> {
+        self.json.get_or_init(|| self.event.to_json().into())
+    }
+}
+
+impl Deref for Published {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        &self.event
+    }
+}
+
 fn split(text: &str) -> Result<RawFields<'_>, ReadError> {
     serde_json::from_str(text).map_err(|error| ReadError::NotAnObject(error.to_string()))
 }
 
 fn field_error(event_type: &str, source: FieldError) -> ReadError {
-    ReadError::Field {
-        event_type: event_type.to_owned(),
-        source,
-    }
+    ReadError::Field { event_type: event_type.to_owned(), source }
 }
 
 impl Serialize for Event {

@@ -43,10 +43,7 @@ impl<'a> RawFields<'a> {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&RawValue> {
-        self.0
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| &**value)
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }
 
     /// Sets a field, replacing what was there.
@@ -73,10 +70,7 @@ impl<'a> RawFields<'a> {
     /// Removes a field and interprets it.
     pub(crate) fn take<T: Field>(&mut self, name: &'static str) -> Result<T, FieldError> {
         let raw = self.remove(name);
-        T::read(raw.as_deref()).map_err(|problem| FieldError {
-            field: name,
-            problem,
-        })
+        T::read(raw.as_deref()).map_err(|problem| FieldError { field: name, problem })
     }
 
     /// What is left.
@@ -142,9 +136,7 @@ impl<'de> Deserialize<'de> for BorrowedKey<'de> {
 
 /// Writes extra fields back.
 pub(crate) fn write_extra<M: SerializeMap>(extra: &Extra, map: &mut M) -> Result<(), M::Error> {
-    extra
-        .iter()
-        .try_for_each(|(name, value)| map.serialize_entry(name, value))
+    extra.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))
 }
 
 /// The JSON name of a Rust field: raw identifiers lose their prefix.

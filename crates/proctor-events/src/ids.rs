@@ -80,11 +80,8 @@ name_type! {
 
 /// The text that a stable id hashes: `file::A > B > C`, empty descriptions left out.
 pub fn stable_id_text<S: AsRef<str>>(file: &str, path: &[S]) -> String {
-    let chain: Vec<&str> = path
-        .iter()
-        .map(AsRef::as_ref)
-        .filter(|description| !description.is_empty())
-        .collect();
+    let chain: Vec<&str> =
+        path.iter().map(AsRef::as_ref).filter(|description| !description.is_empty()).collect();
     format!("{file}::{}", chain.join(" > "))
 }
 
@@ -160,11 +157,9 @@ impl StableIds {
 
 fn claim(owners: &mut HashMap<ExampleId, String>, stable: StableId) -> Result<StableId, Collision> {
     match owners.get(&stable.id) {
-        Some(first) if *first != stable.text => Err(Collision {
-            id: stable.id,
-            first: first.clone(),
-            second: stable.text,
-        }),
+        Some(first) if *first != stable.text => {
+            Err(Collision { id: stable.id, first: first.clone(), second: stable.text })
+        }
         _ => {
             owners.insert(stable.id.clone(), stable.text.clone());
             Ok(stable)
@@ -183,26 +178,18 @@ mod tests {
         let id = |path: &[&str], ordinal| StableId::new(file, path, ordinal).id.to_string();
         assert_eq!(id(&["BookingAgent", "handles timeout"], 1), "571cfcb1ea88");
         assert_eq!(id(&["BookingAgent", "handles timeout"], 2), "fc6541d1419b");
-        assert_eq!(
-            id(&["BookingAgent", "", "antwortet höflich ☂"], 1),
-            "a43e8889f8cb"
-        );
+        assert_eq!(id(&["BookingAgent", "", "antwortet höflich ☂"], 1), "a43e8889f8cb");
         assert_eq!(id(&[], 1), "81c9eb474593");
     }
 
     #[test]
     fn duplicates_are_told_apart_in_order() {
         let mut ids = StableIds::default();
-        let texts: Vec<String> = (0..3)
-            .map(|_| ids.next("./a_spec.rb", &["A", "works"]).unwrap().text)
-            .collect();
+        let texts: Vec<String> =
+            (0..3).map(|_| ids.next("./a_spec.rb", &["A", "works"]).unwrap().text).collect();
         assert_eq!(
             texts,
-            [
-                "./a_spec.rb::A > works",
-                "./a_spec.rb::A > works #2",
-                "./a_spec.rb::A > works #3"
-            ]
+            ["./a_spec.rb::A > works", "./a_spec.rb::A > works #2", "./a_spec.rb::A > works #3"]
         );
     }
 
@@ -221,15 +208,8 @@ mod tests {
     fn a_hash_collision_names_both_examples() {
         let mut ids = StableIds::default();
         let first = ids.next("./a_spec.rb", &["one"]).unwrap();
-        let forged = StableId {
-            text: "./b_spec.rb::two".into(),
-            id: first.id,
-        };
+        let forged = StableId { text: "./b_spec.rb::two".into(), id: first.id };
         let collision = ids.claim(forged).unwrap_err();
-        assert!(
-            collision
-                .to_string()
-                .contains("`./a_spec.rb::one` and `./b_spec.rb::two`")
-        );
+        assert!(collision.to_string().contains("`./a_spec.rb::one` and `./b_spec.rb::two`"));
     }
 }

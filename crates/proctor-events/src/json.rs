@@ -172,10 +172,7 @@ mod tests {
     #[test]
     fn millis_are_whole_numbers_when_they_can_be() {
         assert_eq!(serde_json::to_string(&Millis::new(4523.0)).unwrap(), "4523");
-        assert_eq!(
-            serde_json::to_string(&Millis::new(0.062_518)).unwrap(),
-            "0.063"
-        );
+        assert_eq!(serde_json::to_string(&Millis::new(0.062_518)).unwrap(), "0.063");
         assert_eq!(serde_json::to_string(&Millis::new(f64::NAN)).unwrap(), "0");
         assert_eq!(Millis::from_seconds(2.34), Millis::new(2340.0));
     }

@@ -26,7 +26,7 @@ pub use bus::{
     Recorder, Subscription, TimedOut,
 };
 pub use catalogue::*;
-pub use event::{Event, FORMAT_VERSION, ReadError, UnknownEvent};
+pub use event::{Event, FORMAT_VERSION, Published, ReadError, UnknownEvent};
 pub use field::{Extra, FieldError};
 pub use ids::{Collision, ExampleId, RunId, StableId, StableIds, stable_id_text};
 pub use json::{Json, Millis};

@@ -14,10 +14,7 @@ pub fn json_schema() -> Value {
     let mut definitions = Map::new();
     let mut cases = Vec::new();
     for event_type in EventType::ALL {
-        definitions.insert(
-            event_type.name().into(),
-            event_schema(*event_type, &mut generator),
-        );
+        definitions.insert(event_type.name().into(), event_schema(*event_type, &mut generator));
         cases.push(json!({
             "if": {"properties": {"event_type": {"const": event_type.name()}}},
             "then": {"$ref": format!("#/$defs/{}", event_type.name())},

@@ -59,11 +59,7 @@ impl Translator {
         });
         let mut data = identified(event);
         let description = finished.description.clone();
-        put(
-            &mut data,
-            "description",
-            description.or(known.and_then(|k| k.description)).as_deref(),
-        );
+        put(&mut data, "description", description.or(known.and_then(|k| k.description)).as_deref());
         if let Some(duration) = finished.duration_ms {
             data.insert("duration".into(), json!(duration.seconds()));
         }
@@ -94,11 +90,7 @@ fn put(data: &mut Map<String, Value>, name: &str, text: Option<&str>) {
 
 fn identified(event: &Event) -> Map<String, Value> {
     let mut data = Map::new();
-    put(
-        &mut data,
-        "example_id",
-        event.example_id.as_ref().map(ExampleId::as_str),
-    );
+    put(&mut data, "example_id", event.example_id.as_ref().map(ExampleId::as_str));
     data
 }
 
@@ -109,15 +101,9 @@ fn plain(path: &str) -> &str {
 fn describe(started: &ExampleStarted) -> Described {
     let joined = || (!started.path.is_empty()).then(|| started.path.join(" "));
     Described {
-        description: started
-            .description
-            .clone()
-            .or_else(|| started.path.last().cloned()),
+        description: started.description.clone().or_else(|| started.path.last().cloned()),
         full_description: started.full_description.clone().or_else(joined),
-        location: started
-            .location
-            .as_deref()
-            .map(|location| plain(location).to_owned()),
+        location: started.location.as_deref().map(|location| plain(location).to_owned()),
     }
 }
 
@@ -139,19 +125,11 @@ fn write_outcome(finished: &ExampleFinished, data: &mut Map<String, Value>) {
 }
 
 fn progress_data(progress: &Progress) -> Map<String, Value> {
-    let Progress {
-        completed,
-        total,
-        failures,
-    } = progress;
-    [
-        ("completed", completed),
-        ("total", total),
-        ("failures", failures),
-    ]
-    .into_iter()
-    .map(|(name, count)| (name.into(), (*count).into()))
-    .collect()
+    let Progress { completed, total, failures } = progress;
+    [("completed", completed), ("total", total), ("failures", failures)]
+        .into_iter()
+        .map(|(name, count)| (name.into(), (*count).into()))
+        .collect()
 }
 
 fn log_data(event: &Event, log: &WorkerLog) -> Map<String, Value> {
@@ -160,24 +138,12 @@ fn log_data(event: &Event, log: &WorkerLog) -> Map<String, Value> {
         data.insert("worker_index".into(), worker.into());
     }
     put(&mut data, "line", Some(&log.line));
-    put(
-        &mut data,
-        "stream",
-        log.stream.as_ref().map(crate::OutputStream::as_str),
-    );
+    put(&mut data, "stream", log.stream.as_ref().map(crate::OutputStream::as_str));
     data
 }
 
 /// Fields that make no sense outside the flat form, or that would be new to an older client.
-const LEFT_OUT: [&str; 7] = [
-    "v",
-    "seq",
-    "run_id",
-    "event_type",
-    "repeat",
-    "attempt",
-    "worker",
-];
+const LEFT_OUT: [&str; 7] = ["v", "seq", "run_id", "event_type", "repeat", "attempt", "worker"];
 
 fn other_data(event: &Event) -> Map<String, Value> {
     let mut data = match serde_json::to_value(event) {
@@ -209,15 +175,8 @@ mod tests {
 
     #[test]
     fn progress_sample() {
-        let event = at(
-            Progress {
-                completed: 5,
-                total: 20,
-                failures: 1,
-            }
-            .into(),
-            "2026-01-23T10:30:00Z",
-        );
+        let event =
+            at(Progress { completed: 5, total: 20, failures: 1 }.into(), "2026-01-23T10:30:00Z");
         golden(
             &event,
             &json!({"event": "progress", "data": {"completed": 5, "total": 20, "failures": 1}}),
@@ -229,11 +188,7 @@ mod tests {
         let event = at(
             ExampleStarted {
                 file: Some("./spec/booking_spec.rb".into()),
-                path: vec![
-                    "BookingAgent".into(),
-                    "greeting".into(),
-                    "welcomes user".into(),
-                ],
+                path: vec!["BookingAgent".into(), "greeting".into(), "welcomes user".into()],
                 location: Some("./spec/booking_spec.rb:42".into()),
                 ..ExampleStarted::default()
             }
@@ -299,10 +254,7 @@ mod tests {
     #[test]
     fn example_failed_sample_takes_its_description_from_the_start() {
         let mut translator = Translator::default();
-        let started = ExampleStarted {
-            path: vec!["welcomes user".into()],
-            ..Default::default()
-        };
+        let started = ExampleStarted { path: vec!["welcomes user".into()], ..Default::default() };
         translator.translate(&at(started.into(), "2026-01-23T10:30:00Z"));
         let finished = ExampleFinished {
             status: Status::Failed,
@@ -325,10 +277,7 @@ mod tests {
                 "backtrace": ["spec/booking_spec.rb:45"],
             }}),
         );
-        assert!(
-            translator.descriptions.is_empty(),
-            "a finished example is forgotten"
-        );
+        assert!(translator.descriptions.is_empty(), "a finished example is forgotten");
     }
 
     #[test]

@@ -1,1 +1,32 @@
-//! placeholder
+//! Recordings: a run's events on disk, and everything that is made from them.
+//!
+//! * [`RunStore`] knows the folder of runs, [`RunFolder`] one run, [`JsonlRecorder`] writes its events.
+//! * [`Reader`] reads a file that may be torn or corrupt; [`Follower`] reads one that still grows.
+//! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows.
+//! * [`destinations`] parses `--events`; [`WebSocketObserver`] broadcasts to any number of clients.
+//!
+//! Nothing here prints, reads the environment or knows about workers.
+
+mod aggregate;
+pub mod destinations;
+mod follow;
+mod model;
+mod reader;
+mod recorder;
+mod store;
+mod validate;
+mod ws;
+
+pub use aggregate::{Aggregator, MAX_LOG_LINES};
+pub use follow::{Follower, Grown};
+pub use model::{
+    AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
+    RunData, Simulation, Summary, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
+};
+pub use reader::{
+    Entry, LoadError, Loaded, MAX_LINE, Problem, ProblemKind, Reader, RunChoice, load,
+};
+pub use recorder::{JsonlRecorder, RecordError};
+pub use store::{GitState, ResolveError, RunFolder, RunInfo, RunStore, StoreError};
+pub use validate::{Finding, Severity, Validation, validate};
+pub use ws::{Feed, FeedRecorder, WebSocketObserver};

@@ -24,7 +24,7 @@ pub use queue::{Subscription, TimedOut};
 
 use crate::Timestamp;
 use crate::catalogue::{EventType, Observer};
-use crate::event::{Event, FORMAT_VERSION};
+use crate::event::{Event, FORMAT_VERSION, Published};
 use crate::ids::RunId;
 
 /// An error of foreign code.
@@ -36,7 +36,7 @@ pub const DEFAULT_QUEUE: usize = 8192;
 /// A subscriber that may not lose an event: the recording.
 pub trait Recorder: Send {
     /// Takes a batch of events, in order. When this returns they are safe from our own crash.
-    fn record(&mut self, batch: &[Arc<Event>]) -> Result<(), BoxedError>;
+    fn record(&mut self, batch: &[Arc<Published>]) -> Result<(), BoxedError>;
 
     /// The stream has ended; makes everything durable.
     fn close(&mut self) -> Result<(), BoxedError> {
@@ -59,10 +59,7 @@ impl Filter {
     pub fn accepts(&self, event: &Event) -> bool {
         match self {
             Self::All => true,
-            Self::Types(types) => event
-                .body
-                .event_type()
-                .is_some_and(|kind| types.contains(&kind)),
+            Self::Types(types) => event.body.event_type().is_some_and(|kind| types.contains(&kind)),
         }
     }
 }
@@ -127,7 +124,7 @@ struct State {
     has_recorder: bool,
     queues: Vec<Arc<Queue>>,
     /// Numbered, not yet recorded.
-    unrecorded: Vec<Arc<Event>>,
+    unrecorded: Vec<Arc<Published>>,
     threads: Vec<ObserverThread>,
 }
 
@@ -141,7 +138,7 @@ struct Recorders {
     recorded_seq: u64,
     slots: Vec<RecorderSlot>,
     /// Kept between calls so that a batch costs no allocation.
-    batch: Vec<Arc<Event>>,
+    batch: Vec<Arc<Published>>,
 }
 
 struct RecorderSlot {
@@ -178,11 +175,7 @@ pub struct BusReport {
 impl Bus {
     /// A bus with no subscribers.
     pub fn new(config: BusConfig) -> Self {
-        let BusConfig {
-            run_id,
-            clock,
-            on_warning,
-        } = config;
+        let BusConfig { run_id, clock, on_warning } = config;
         let shared = Shared {
             run_id,
             clock,
@@ -190,9 +183,7 @@ impl Bus {
             state: Mutex::default(),
             recorders: Mutex::default(),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self { shared: Arc::new(shared) }
     }
 
     /// The run this bus belongs to.
@@ -208,10 +199,7 @@ impl Bus {
     /// Adds a recorder. It sees every event published from now on.
     pub fn add_recorder(&self, recorder: impl Recorder + 'static) {
         let mut recorders = lock(&self.shared.recorders);
-        recorders.slots.push(RecorderSlot {
-            recorder: Box::new(recorder),
-            failure: None,
-        });
+        recorders.slots.push(RecorderSlot { recorder: Box::new(recorder), failure: None });
         let mut state = self.state();
         if !state.has_recorder {
             state.has_recorder = true;
@@ -280,7 +268,7 @@ impl Bus {
         state.last_seq += 1;
         let seq = state.last_seq;
         event.seq = Some(seq);
-        let event = Arc::new(event);
+        let event = Arc::new(Published::new(event));
         state.queues.retain(|queue| match queue.push(&event) {
             Pushed::Quietly => true,
             Pushed::Gone => false,
@@ -310,11 +298,7 @@ impl Bus {
 
     /// Records everything that is numbered. The recorder lock is held, so batches stay in order.
     fn record_all(&self, recorders: &mut Recorders) {
-        let Recorders {
-            recorded_seq,
-            slots,
-            batch,
-        } = recorders;
+        let Recorders { recorded_seq, slots, batch } = recorders;
         std::mem::swap(batch, &mut self.state().unrecorded);
         let Some(last) = batch.last().and_then(|event| event.seq) else {
             return;
@@ -322,10 +306,7 @@ impl Bus {
         for slot in slots.iter_mut().filter(|slot| slot.failure.is_none()) {
             let outcome = guarded(|| slot.recorder.record(batch));
             if let Err(problem) = outcome {
-                let seq = batch
-                    .first()
-                    .and_then(|event| event.seq)
-                    .unwrap_or_default();
+                let seq = batch.first().and_then(|event| event.seq).unwrap_or_default();
                 slot.fail(seq, problem, &self.shared);
             }
         }
@@ -345,11 +326,7 @@ impl Bus {
             queue.close();
         }
         let observers = observer::join(threads, patience);
-        BusReport {
-            published,
-            recording_failures,
-            observers,
-        }
+        BusReport { published, recording_failures, observers }
     }
 
     fn close_recorders(&self, last_seq: u64) -> Vec<BusWarning> {
@@ -398,10 +375,8 @@ fn guarded(call: impl FnOnce() -> Result<(), BoxedError>) -> Result<(), String> 
                 .downcast_ref::<&str>()
                 .map(|text| (*text).to_owned())
                 .or_else(|| payload.downcast_ref::<String>().cloned());
-            Err(text.map_or_else(
-                || "it panicked".to_owned(),
-                |text| format!("it panicked: {text}"),
-            ))
+            Err(text
+                .map_or_else(|| "it panicked".to_owned(), |text| format!("it panicked: {text}")))
         }
     }
 }

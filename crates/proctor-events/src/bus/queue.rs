@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::{Filter, lock};
-use crate::event::Event;
+use crate::event::Published;
 
 /// What came of putting an event into a queue.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct Inner {
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Arc<Published>>,
     closed: bool,
     abandoned: bool,
     waker: Option<Waker>,
@@ -58,7 +58,7 @@ impl Queue {
     }
 
     /// Never blocks for longer than another push or pop takes.
-    pub(super) fn push(&self, event: &Arc<Event>) -> Pushed {
+    pub(super) fn push(&self, event: &Arc<Published>) -> Pushed {
         let mut inner = lock(&self.inner);
         if inner.abandoned {
             return Pushed::Gone;
@@ -68,11 +68,7 @@ impl Queue {
         }
         if inner.events.len() >= self.capacity {
             let before = self.dropped.fetch_add(1, Ordering::Relaxed);
-            return if before == 0 {
-                Pushed::FirstDrop
-            } else {
-                Pushed::Quietly
-            };
+            return if before == 0 { Pushed::FirstDrop } else { Pushed::Quietly };
         }
         let was_empty = inner.events.is_empty();
         inner.events.push_back(Arc::clone(event));
@@ -104,7 +100,7 @@ impl Queue {
         inner.events.clear();
     }
 
-    fn taken(&self, event: Option<Arc<Event>>) -> Option<Arc<Event>> {
+    fn taken(&self, event: Option<Arc<Published>>) -> Option<Arc<Published>> {
         if event.is_some() {
             self.delivered.fetch_add(1, Ordering::Relaxed);
         }
@@ -132,14 +128,10 @@ impl Subscription {
     }
 
     /// Waits for the next event; `None` once the stream has ended and everything was taken.
-    pub fn recv(&self) -> Option<Arc<Event>> {
+    pub fn recv(&self) -> Option<Arc<Published>> {
         let mut inner = lock(&self.queue.inner);
         while inner.events.is_empty() && !inner.closed {
-            inner = self
-                .queue
-                .ready
-                .wait(inner)
-                .unwrap_or_else(PoisonError::into_inner);
+            inner = self.queue.ready.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
         let event = inner.events.pop_front();
         drop(inner);
@@ -147,7 +139,7 @@ impl Subscription {
     }
 
     /// Like [`recv`](Self::recv), but gives up after a while. `Err` means that time ran out.
-    pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<Arc<Event>>, TimedOut> {
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<Option<Arc<Published>>, TimedOut> {
         let deadline = Instant::now() + timeout;
         let mut inner = lock(&self.queue.inner);
         while inner.events.is_empty() && !inner.closed {
@@ -164,13 +156,13 @@ impl Subscription {
     }
 
     /// Takes the next event if there is one.
-    pub fn try_recv(&self) -> Option<Arc<Event>> {
+    pub fn try_recv(&self) -> Option<Arc<Published>> {
         let event = lock(&self.queue.inner).events.pop_front();
         self.queue.taken(event)
     }
 
     /// The same for async callers: pending until there is an event or the end.
-    pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Option<Arc<Event>>> {
+    pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Option<Arc<Published>>> {
         let mut inner = lock(&self.queue.inner);
         if let Some(event) = inner.events.pop_front() {
             drop(inner);

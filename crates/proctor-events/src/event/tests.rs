@@ -35,37 +35,22 @@ fn seed_001_aliases_become_example_finished() {
     let event = read(
         r#"{"event_type":"ExampleFailed","id":"a3f2","duration":2.34,"message":"no","backtrace":["a.rb:1"],"description":"d"}"#,
     );
-    assert_eq!(
-        event.example_id.as_ref().map(ExampleId::as_str),
-        Some("a3f2")
-    );
-    let Body::ExampleFinished(finished) = &event.body else {
-        panic!("{event:?}")
-    };
+    assert_eq!(event.example_id.as_ref().map(ExampleId::as_str), Some("a3f2"));
+    let Body::ExampleFinished(finished) = &event.body else { panic!("{event:?}") };
     assert_eq!(finished.status, Status::Failed);
     assert_eq!(finished.duration_ms, Some(Millis::new(2340.0)));
     let exception = finished.exception.as_ref().unwrap();
-    assert_eq!(
-        (exception.message.as_str(), exception.backtrace.len()),
-        ("no", 1)
-    );
+    assert_eq!((exception.message.as_str(), exception.backtrace.len()), ("no", 1));
     assert!(event.extra.is_empty(), "{:?}", event.extra);
 }
 
 #[test]
 fn pending_keeps_its_reason_and_passed_its_duration() {
     let event = read(r#"{"event_type":"ExamplePending","example_id":"a","message":"later"}"#);
-    let Body::ExampleFinished(pending) = &event.body else {
-        panic!()
-    };
-    assert_eq!(
-        (&pending.status, pending.message.as_deref()),
-        (&Status::Pending, Some("later"))
-    );
+    let Body::ExampleFinished(pending) = &event.body else { panic!() };
+    assert_eq!((&pending.status, pending.message.as_deref()), (&Status::Pending, Some("later")));
     let event = read(r#"{"event_type":"ExamplePassed","example_id":"a","duration":0.0005}"#);
-    let Body::ExampleFinished(passed) = &event.body else {
-        panic!()
-    };
+    let Body::ExampleFinished(passed) = &event.body else { panic!() };
     assert_eq!(passed.duration_ms, Some(Millis::new(0.5)));
 }
 
@@ -82,22 +67,13 @@ fn short_names_of_the_data_flow_are_understood() {
     let event = read(
         r#"{"event_type":"TopicChanged","turn":1,"from":null,"to":"greeting","trigger":"initial"}"#,
     );
-    let Body::TopicChanged(changed) = &event.body else {
-        panic!()
-    };
-    assert_eq!(
-        (changed.turn_number, changed.to_topic.as_str()),
-        (1, "greeting")
-    );
+    let Body::TopicChanged(changed) = &event.body else { panic!() };
+    assert_eq!((changed.turn_number, changed.to_topic.as_str()), (1, "greeting"));
 }
 
 #[test]
 fn times_in_other_forms_are_understood() {
-    for time in [
-        "2026-01-22T11:30:00+01:00",
-        "2026-01-22 10:30:00Z",
-        "2026-01-22 10:30:00 +0000",
-    ] {
+    for time in ["2026-01-22T11:30:00+01:00", "2026-01-22 10:30:00Z", "2026-01-22 10:30:00 +0000"] {
         let event = read(&json!({"event_type": "Mystery", "time": time}).to_string());
         assert_eq!(event.time.unwrap().to_string(), "2026-01-22T10:30:00Z");
     }
@@ -136,35 +112,17 @@ fn every_event_of_the_seed_is_in_the_catalogue_with_its_fields() {
         ("ExampleStarted", "example_id file path location time"),
         ("ExampleFinished", "example_id status duration_ms exception"),
         ("SimulationStarted", "example_id goal max_turns time"),
-        (
-            "SimulationEnded",
-            "example_id turn_count termination_reason time",
-        ),
+        ("SimulationEnded", "example_id turn_count termination_reason time"),
         ("UserMessage", "example_id turn_number text source time"),
-        (
-            "AgentResponse",
-            "example_id turn_number text pending_tool_calls metadata time",
-        ),
-        (
-            "TopicChanged",
-            "example_id turn_number from_topic to_topic trigger",
-        ),
-        (
-            "ToolCallStarted",
-            "example_id turn_number tool_call_id tool_name arguments time",
-        ),
+        ("AgentResponse", "example_id turn_number text pending_tool_calls metadata time"),
+        ("TopicChanged", "example_id turn_number from_topic to_topic trigger"),
+        ("ToolCallStarted", "example_id turn_number tool_call_id tool_name arguments time"),
         (
             "ToolCallCompleted",
             "example_id turn_number tool_call_id tool_name arguments result error metadata time",
         ),
-        (
-            "InvariantEvaluated",
-            "example_id topic invariant_type description passed message",
-        ),
-        (
-            "AgentError",
-            "example_id turn_number error_class message context",
-        ),
+        ("InvariantEvaluated", "example_id topic invariant_type description passed message"),
+        ("AgentError", "example_id turn_number error_class message context"),
         ("JudgeError", "example_id operation error_class message"),
     ];
     let schema = crate::json_schema();
@@ -205,13 +163,7 @@ fn not_null() -> impl Strategy<Value = Json> {
 fn body() -> impl Strategy<Value = Body> {
     let message =
         (any::<u32>(), ".*", prop::option::of(not_null())).prop_map(|(n, text, metadata)| {
-            UserMessage {
-                turn_number: n,
-                text,
-                source: Some("script".into()),
-                metadata,
-            }
-            .into()
+            UserMessage { turn_number: n, text, source: Some("script".into()), metadata }.into()
         });
     let words = prop::sample::select(Status::KNOWN).prop_map(Status::from);
     let finished = (words, 0.0..1e9_f64, ".*", prop::option::of(any::<bool>())).prop_map(
@@ -219,21 +171,15 @@ fn body() -> impl Strategy<Value = Body> {
             ExampleFinished {
                 status,
                 duration_ms: Some(Millis::new(millis)),
-                exception: Some(Exception {
-                    message: text,
-                    ..Default::default()
-                }),
+                exception: Some(Exception { message: text, ..Default::default() }),
                 r#final: last,
                 ..Default::default()
             }
             .into()
         },
     );
-    let unknown = "[A-Z][a-z]{1,5}Zz".prop_map(|name: String| {
-        Body::Unknown(UnknownEvent {
-            event_type: name.into(),
-        })
-    });
+    let unknown = "[A-Z][a-z]{1,5}Zz"
+        .prop_map(|name: String| Body::Unknown(UnknownEvent { event_type: name.into() }));
     prop_oneof![message, finished, unknown]
 }
 

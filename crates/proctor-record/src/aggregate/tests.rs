@@ -1,0 +1,190 @@
+use proctor_events::{Millis, Progress, TerminationReason};
+use proptest::prelude::*;
+
+use super::*;
+use crate::reader::{Entry, Reader};
+
+fn fold(events: &[Event]) -> RunData {
+    let mut aggregator = Aggregator::default();
+    for event in events {
+        aggregator.apply(event);
+    }
+    aggregator.into_run()
+}
+
+fn lines(text: &str) -> RunData {
+    let mut aggregator = Aggregator::default();
+    for entry in Reader::new(text.as_bytes()) {
+        match entry {
+            Entry::Event { event, .. } => aggregator.apply(&event),
+            Entry::Problem(problem) => panic!("{problem}"),
+        }
+    }
+    aggregator.into_run()
+}
+
+/// The data flow of the observer design, section 10, folded.
+#[test]
+fn the_flow_of_the_seed() {
+    let run = lines(include_str!("../../tests/seed_flow.jsonl"));
+    let example = &run.examples[0];
+    assert_eq!(example.title(), "BookingAgent > books venue");
+    let attempt = &example.attempts[0];
+    assert_eq!(attempt.status, Some(Status::Passed));
+    assert_eq!(attempt.duration_ms, Some(Millis::new(4523.0)));
+    let conversation = attempt.conversation.as_ref().unwrap();
+    assert_eq!(
+        conversation.simulations[0].termination_reason,
+        Some(TerminationReason::StopCondition)
+    );
+    let turn = &conversation.turns[0];
+    assert_eq!(turn.user.as_ref().unwrap().text, "Hi, I need a venue");
+    assert_eq!(turn.responses[0].pending_tool_calls.len(), 1);
+    assert_eq!(turn.tool_calls[0].result.as_ref().unwrap().text(), "\"Found 3 venues\"");
+    assert_eq!(turn.topic.as_deref(), Some("greeting"));
+    assert_eq!(attempt.evaluations[0].passed, Some(true));
+    assert_eq!(run.summary().passed, 1);
+    assert!(run.finished_at.is_some());
+}
+
+#[test]
+fn the_topic_of_a_turn_is_the_one_it_ends_in_and_carries_on() {
+    let mut events: Vec<Event> = Vec::new();
+    for number in 1..=3 {
+        let text = format!("turn {number}");
+        events.push(UserMessage { turn_number: number, text, ..Default::default() }.into());
+        if number == 2 {
+            let to_topic = "booking".into();
+            events.push(TopicChanged { turn_number: 2, to_topic, ..Default::default() }.into());
+        }
+    }
+    let run = fold(&events);
+    let turns = &run.examples[0].attempts[0].conversation.as_ref().unwrap().turns;
+    let topics: Vec<Option<&str>> = turns.iter().map(|turn| turn.topic.as_deref()).collect();
+    assert_eq!(topics, [None, Some("booking"), Some("booking")]);
+}
+
+#[test]
+fn same_named_tool_calls_are_paired_by_id() {
+    let started = |id: &str| {
+        Event::from(ToolCallStarted {
+            turn_number: 1,
+            tool_call_id: Some(id.into()),
+            tool_name: "search".into(),
+            ..Default::default()
+        })
+    };
+    let completed = |id: &str, error: &str| {
+        Event::from(ToolCallCompleted {
+            turn_number: 1,
+            tool_call_id: Some(id.into()),
+            tool_name: "search".into(),
+            error: Some(error.into()),
+            ..Default::default()
+        })
+    };
+    let run = fold(&[started("a"), started("b"), completed("b", "B"), completed("a", "A")]);
+    let calls = &run.examples[0].attempts[0].conversation.as_ref().unwrap().turns[0].tool_calls;
+    let pairs: Vec<_> = calls.iter().map(|c| (c.id.as_deref(), c.error.as_deref())).collect();
+    assert_eq!(pairs, [(Some("a"), Some("A")), (Some("b"), Some("B"))]);
+}
+
+#[test]
+fn a_pass_after_a_failure_is_flaky_and_counts_once() {
+    let finished = |attempt, status| {
+        let event = Event::from(ExampleFinished { status, ..Default::default() });
+        event.about(&"x".into()).in_attempt(1, attempt)
+    };
+    let summary = fold(&[finished(1, Status::Failed), finished(2, Status::Passed)]).summary();
+    assert_eq!((summary.examples, summary.passed, summary.flaky), (1, 1, 1));
+    assert_eq!((summary.failed, summary.attempts), (0, 2));
+}
+
+#[test]
+fn long_output_keeps_its_end() {
+    let log =
+        |n: usize| Event::from(WorkerLog { line: n.to_string(), stream: None }).about(&"x".into());
+    let events: Vec<Event> = (0..MAX_LOG_LINES * 3).map(log).collect();
+    let run = fold(&events);
+    let attempt = &run.examples[0].attempts[0];
+    assert!(attempt.output.len() <= MAX_LOG_LINES);
+    assert_eq!(attempt.output.last().unwrap().line, (MAX_LOG_LINES * 3 - 1).to_string());
+    assert_eq!(attempt.output.len() as u64 + attempt.output_dropped, events.len() as u64);
+}
+
+fn lifecycle() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        Just(SuiteStarted { seed: Some(7), ..Default::default() }.into()),
+        Just(SuiteFinished { example_count: 2, ..Default::default() }.into()),
+        Just(ExampleStarted { path: vec!["A".into(), "b".into()], ..Default::default() }.into()),
+        prop::sample::select(Status::KNOWN).prop_map(|word| ExampleFinished {
+            status: word.into(),
+            ..Default::default()
+        }
+        .into()),
+        Just(WorkerStarted::default().into()),
+        ".{0,8}".prop_map(|line| WorkerLog { line, stream: None }.into()),
+        Just(ModelCall { cost_usd: Some(0.1), ..Default::default() }.into()),
+        Just(Progress::default().into()),
+    ]
+}
+
+fn conversation() -> impl Strategy<Value = Event> {
+    let topic = prop::sample::select(vec!["greeting", "booking"]);
+    let tool = prop::option::of(prop::sample::select(vec!["t1", "t2"]));
+    let parts = (0_u32..4, ".{0,8}", topic, tool, 0..9);
+    parts.prop_map(|(turn_number, text, topic, tool, kind)| {
+        let (tool_call_id, tool_name) = (tool.map(Into::into), "s".to_owned());
+        match kind {
+            0 => UserMessage { turn_number, text, ..Default::default() }.into(),
+            1 => {
+                let call = Json::from(serde_json::json!({"name": "t1", "arguments": {"q": 1.5}}));
+                AgentResponse { turn_number, text, tool_calls: vec![call], ..Default::default() }
+                    .into()
+            }
+            2 => TopicChanged { turn_number, to_topic: topic.into(), ..Default::default() }.into(),
+            3 => ToolCallStarted { turn_number, tool_call_id, tool_name, arguments: None }.into(),
+            4 => ToolCallCompleted { turn_number, tool_call_id, tool_name, ..Default::default() }
+                .into(),
+            5 => SimulationStarted::default().into(),
+            6 => SimulationEnded::default().into(),
+            7 => EvaluationRecorded { score: Some(0.3), ..Default::default() }.into(),
+            _ => AgentError { message: text, ..Default::default() }.into(),
+        }
+    })
+}
+
+fn stream() -> impl Strategy<Value = Vec<Event>> {
+    let id = prop::option::of(prop::sample::select(vec!["one", "two"]));
+    let one = (prop_oneof![lifecycle(), conversation()], id, 1_u32..3, 1_u32..3, 0_u32..3)
+        .prop_map(|(mut event, id, repeat, attempt, worker)| {
+            event.example_id = id.map(ExampleId::from);
+            event.in_attempt(repeat, attempt).from_worker(worker)
+        });
+    prop::collection::vec(one, 0..40).prop_map(|mut events| {
+        for (seq, event) in (1..).zip(&mut events) {
+            (event.v, event.seq, event.run_id) = (Some(1), Some(seq), Some("r".into()));
+        }
+        events
+    })
+}
+
+proptest! {
+    /// Replay is live: folding what was written gives what folding the events gave.
+    #[test]
+    fn folding_a_recording_equals_folding_live(events in stream()) {
+        let text: String = events.iter().map(|event| event.to_json() + "\n").collect();
+        prop_assert_eq!(lines(&text), fold(&events));
+    }
+
+    /// Every example that has an event is counted exactly once per repetition.
+    #[test]
+    fn the_summary_adds_up(events in stream()) {
+        let run = fold(&events);
+        let s = run.summary();
+        let parts = s.passed + s.failed + s.pending + s.inconclusive + s.errored + s.crashed
+            + s.timed_out + s.cancelled + s.not_run + s.other + s.running;
+        prop_assert_eq!(parts, s.examples);
+        prop_assert!(s.examples <= s.attempts);
+    }
+}

@@ -1,0 +1,432 @@
+//! The picture of a run that every view shows: plain data, made by [`Aggregator`](crate::Aggregator).
+
+use proctor_events::{
+    EvaluationMode, ExampleId, Exception, Fault, Json, LeakedProcess, MessageSource, Millis,
+    OutputStream, RunId, Status, TerminationReason, Timestamp,
+};
+use serde::Serialize;
+
+/// One run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RunData {
+    /// Its id.
+    pub run_id: Option<RunId>,
+    /// The newest format version seen.
+    pub format_version: Option<u32>,
+    /// When its first event happened.
+    pub started_at: Option<Timestamp>,
+    /// When it finished; absent while it runs, or if it was cut off.
+    pub finished_at: Option<Timestamp>,
+    /// How long it took, by its own account.
+    pub duration_ms: Option<Millis>,
+    /// The seed that ordered the examples.
+    pub seed: Option<u64>,
+    /// How many examples were to run.
+    pub planned: Option<u64>,
+    /// The exit code that followed.
+    pub exit_code: Option<i32>,
+    /// The number of the last event folded.
+    pub last_seq: Option<u64>,
+    /// How many events were folded.
+    pub event_count: u64,
+    /// The examples, in order of appearance.
+    pub examples: Vec<Example>,
+    /// Errors outside examples.
+    pub errors: Vec<OutsideError>,
+    /// The workers, by number.
+    pub workers: Vec<Worker>,
+    /// Model calls outside examples.
+    pub model_calls: Vec<ModelUse>,
+    /// Types of events that this version does not know, with their counts.
+    pub unknown_events: std::collections::BTreeMap<String, u64>,
+}
+
+/// One example.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Example {
+    /// Its stable id.
+    pub id: Option<ExampleId>,
+    /// The kind of suite it belongs to.
+    pub suite: Option<String>,
+    /// The file it stands in.
+    pub file: Option<String>,
+    /// Its description chain, outermost first.
+    pub path: Vec<String>,
+    /// `file:line`.
+    pub location: Option<String>,
+    /// Its own description.
+    pub description: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The row of a scenario set.
+    pub scenario: Option<Json>,
+    /// Every attempt, in order of start.
+    pub attempts: Vec<Attempt>,
+}
+
+/// One attempt at an example.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Attempt {
+    /// Which repetition, from 1.
+    pub repeat: u32,
+    /// Which attempt within it, from 1.
+    pub attempt: u32,
+    /// The worker that ran it.
+    pub worker: Option<u32>,
+    /// How it ended; absent while it runs.
+    pub status: Option<Status>,
+    /// Whose failure it was.
+    pub fault: Option<Fault>,
+    /// Whether no further attempt follows.
+    pub is_final: bool,
+    /// Whether it passed only after failing.
+    pub flaky: bool,
+    /// When it started.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// How long it took.
+    pub duration_ms: Option<Millis>,
+    /// What went wrong.
+    pub exception: Option<Exception>,
+    /// Why it is pending, or what happened to its worker.
+    pub message: Option<String>,
+    /// The exit status of the worker that died with it.
+    pub exit_status: Option<i32>,
+    /// The signal that killed its worker.
+    pub signal: Option<i32>,
+    /// The last lines of output of a crashed or timed-out attempt.
+    pub output_tail: Vec<String>,
+    /// Processes it left behind.
+    pub leaked: Vec<LeakedProcess>,
+    /// What was said.
+    pub conversation: Option<Conversation>,
+    /// What was checked.
+    pub evaluations: Vec<Evaluation>,
+    /// What broke.
+    pub troubles: Vec<Trouble>,
+    /// Models that were asked.
+    pub model_calls: Vec<ModelUse>,
+    /// What was printed.
+    pub output: Vec<LogLine>,
+    /// How many printed lines are not kept in `output`.
+    pub output_dropped: u64,
+}
+
+/// A conversation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Conversation {
+    /// Its turns, by number.
+    pub turns: Vec<Turn>,
+    /// Simulations, in order.
+    pub simulations: Vec<Simulation>,
+    /// The topics it went through, every visit on its own.
+    pub topics: Vec<TopicVisit>,
+}
+
+impl Conversation {
+    /// The topic it is in now.
+    pub fn current_topic(&self) -> Option<&str> {
+        self.topics.last().map(|visit| visit.topic.as_str())
+    }
+}
+
+/// One turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Turn {
+    /// Its number, from 1.
+    pub number: u32,
+    /// What the user said.
+    pub user: Option<UserTurn>,
+    /// What the agent said; more than one where tools were called in between.
+    pub responses: Vec<AgentMessage>,
+    /// Tools that were called.
+    pub tool_calls: Vec<ToolCall>,
+    /// The topic at its end.
+    pub topic: Option<String>,
+}
+
+/// What the user said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct UserTurn {
+    /// The words.
+    pub text: String,
+    /// Who wrote them.
+    pub source: Option<MessageSource>,
+    /// When.
+    pub time: Option<Timestamp>,
+    /// Custom data.
+    pub metadata: Option<Json>,
+}
+
+/// What the agent said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct AgentMessage {
+    /// The words.
+    pub text: String,
+    /// When.
+    pub time: Option<Timestamp>,
+    /// How long it took.
+    pub duration_ms: Option<Millis>,
+    /// How long until its first token.
+    pub first_token_ms: Option<Millis>,
+    /// Tools it asked the host to call.
+    pub pending_tool_calls: Vec<Json>,
+    /// Custom data.
+    pub metadata: Option<Json>,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ToolCall {
+    /// Pairs start and completion.
+    pub id: Option<String>,
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Option<Json>,
+    /// What it returned.
+    pub result: Option<Json>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// Whether it has ended.
+    pub completed: bool,
+    /// When it started, or when it was reported.
+    pub time: Option<Timestamp>,
+    /// How long it took.
+    pub duration_ms: Option<Millis>,
+    /// Custom data.
+    pub metadata: Option<Json>,
+}
+
+/// A simulated conversation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Simulation {
+    /// What the user wanted.
+    pub goal: Option<String>,
+    /// The most turns it might take.
+    pub max_turns: Option<u32>,
+    /// How many it took; absent while it runs.
+    pub turn_count: Option<u32>,
+    /// Why it ended.
+    pub termination_reason: Option<TerminationReason>,
+}
+
+/// A stay in a topic.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct TopicVisit {
+    /// The topic.
+    pub topic: String,
+    /// The turn that led to it.
+    pub turn: u32,
+    /// What caused it.
+    pub trigger: Option<String>,
+}
+
+/// An expectation, evaluation or invariant.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// The turn it looks at.
+    pub turn: Option<u32>,
+    /// The topic whose invariant it is.
+    pub topic: Option<String>,
+    /// Whether it decides the verdict.
+    pub mode: EvaluationMode,
+    /// What kind of check it is.
+    pub kind: Option<String>,
+    /// The criterion's name.
+    pub name: Option<String>,
+    /// What it demands.
+    pub description: Option<String>,
+    /// Whether it holds; absent when no verdict could be reached.
+    pub passed: Option<bool>,
+    /// A score between 0 and 1.
+    pub score: Option<f64>,
+    /// The judge's reasoning.
+    pub reasoning: Option<String>,
+    /// Expected and actual.
+    pub message: Option<String>,
+    /// Custom data.
+    pub metadata: Option<Json>,
+}
+
+/// An error of the agent or the judge.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Trouble {
+    /// Whose: `agent` or `judge`.
+    pub whose: String,
+    /// The turn.
+    pub turn: Option<u32>,
+    /// What was being done.
+    pub operation: Option<String>,
+    /// The error's class.
+    pub class: Option<String>,
+    /// What it said.
+    pub message: String,
+    /// What was going on.
+    pub context: Option<Json>,
+}
+
+/// An error outside any example.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct OutsideError {
+    /// Where in the run.
+    pub phase: Option<String>,
+    /// The file or group.
+    pub place: Option<String>,
+    /// What went wrong.
+    pub exception: Option<Exception>,
+    /// What it said, where there is no exception.
+    pub message: Option<String>,
+}
+
+/// A model that was asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ModelUse {
+    /// The kind of backend.
+    pub backend: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// What for.
+    pub purpose: Option<String>,
+    /// Tokens sent.
+    pub input_tokens: Option<u64>,
+    /// Tokens received.
+    pub output_tokens: Option<u64>,
+    /// What it cost, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// How long it took.
+    pub duration_ms: Option<Millis>,
+    /// Whether the answer came from a cache or cassette.
+    pub cached: bool,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// A printed line.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LogLine {
+    /// The stream it was printed on.
+    pub stream: OutputStream,
+    /// The line.
+    pub line: String,
+}
+
+/// A worker.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Worker {
+    /// Its number, from 0.
+    pub number: u32,
+    /// How many processes it has had.
+    pub started: u32,
+    /// How many of them ended though they should not have.
+    pub crashed: u32,
+    /// The process it has, or had last.
+    pub pid: Option<u32>,
+    /// The examples it ran, in order.
+    pub ran: Vec<ExampleId>,
+    /// What it printed outside examples.
+    pub output: Vec<LogLine>,
+    /// How many printed lines are not kept in `output`.
+    pub output_dropped: u64,
+}
+
+/// A run in numbers. An example with `--repeat` counts once per repetition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Examples known so far.
+    pub examples: u64,
+    /// Final status passed.
+    pub passed: u64,
+    /// Final status failed.
+    pub failed: u64,
+    /// Final status pending.
+    pub pending: u64,
+    /// Final status inconclusive.
+    pub inconclusive: u64,
+    /// Final status errored.
+    pub errored: u64,
+    /// Final status crashed.
+    pub crashed: u64,
+    /// Final status timed out.
+    pub timed_out: u64,
+    /// Final status cancelled.
+    pub cancelled: u64,
+    /// Never started.
+    pub not_run: u64,
+    /// A final status that this version does not know.
+    pub other: u64,
+    /// Started and not finished.
+    pub running: u64,
+    /// Passed, but only after failing.
+    pub flaky: u64,
+    /// Errors outside examples.
+    pub errors: u64,
+    /// Attempts in all.
+    pub attempts: u64,
+}
+
+impl Summary {
+    /// Examples that count against the run.
+    pub fn failures(&self) -> u64 {
+        self.failed + self.inconclusive + self.errored + self.crashed + self.timed_out + self.other
+    }
+
+    /// Examples that have a final status.
+    pub fn finished(&self) -> u64 {
+        self.examples - self.running
+    }
+
+    pub(crate) fn count(&mut self, attempt: &Attempt) {
+        self.examples += 1;
+        self.flaky += u64::from(attempt.flaky);
+        let counter = match &attempt.status {
+            None => &mut self.running,
+            Some(Status::Passed) => &mut self.passed,
+            Some(Status::Failed) => &mut self.failed,
+            Some(Status::Pending) => &mut self.pending,
+            Some(Status::Inconclusive) => &mut self.inconclusive,
+            Some(Status::Errored) => &mut self.errored,
+            Some(Status::Crashed) => &mut self.crashed,
+            Some(Status::TimedOut) => &mut self.timed_out,
+            Some(Status::Cancelled) => &mut self.cancelled,
+            Some(Status::NotRun) => &mut self.not_run,
+            Some(_) => &mut self.other,
+        };
+        *counter += 1;
+    }
+}
+
+impl RunData {
+    /// The run in numbers.
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary { errors: self.errors.len() as u64, ..Summary::default() };
+        for example in &self.examples {
+            summary.attempts += example.attempts.len() as u64;
+            example.deciding_attempts().for_each(|attempt| summary.count(attempt));
+        }
+        summary
+    }
+}
+
+impl Example {
+    /// The attempt that decides each repetition: the last one made.
+    pub fn deciding_attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.attempts.iter().filter(|candidate| {
+            !self
+                .attempts
+                .iter()
+                .any(|other| other.repeat == candidate.repeat && other.attempt > candidate.attempt)
+        })
+    }
+
+    /// Its whole description as one line.
+    pub fn title(&self) -> String {
+        match (&*self.path, &self.description, &self.id) {
+            ([_, ..], _, _) => self.path.join(" > "),
+            ([], Some(description), _) => description.clone(),
+            ([], None, Some(id)) => id.to_string(),
+            ([], None, None) => "(no example)".to_owned(),
+        }
+    }
+}

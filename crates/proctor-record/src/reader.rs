@@ -1,0 +1,383 @@
+//! Reading a recording that may be torn, corrupt, foreign or many runs long.
+//!
+//! A line that cannot be used is reported with its number and reading goes on. A last line without line
+//! feed counts if it is complete; otherwise it is the torn tail of a writer that died.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use proctor_events::{Body, Event, ReadError, RunId};
+
+use crate::aggregate::Aggregator;
+use crate::model::RunData;
+
+/// The longest line that is read; a longer one is reported and passed over.
+pub const MAX_LINE: usize = 64 << 20;
+
+/// One line of a recording.
+#[derive(Debug, PartialEq)]
+pub enum Entry {
+    /// An event, with `seq` filled in from the line number where it was missing.
+    Event {
+        /// The line, from 1.
+        line: u64,
+        /// The event.
+        event: Box<Event>,
+    },
+    /// A line that cannot be used.
+    Problem(Problem),
+}
+
+/// A line that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {kind}")]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub kind: ProblemKind,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProblemKind {
+    /// It is not UTF-8.
+    #[error("not valid UTF-8 at byte {0}")]
+    NotUtf8(usize),
+    /// It is longer than [`MAX_LINE`].
+    #[error("longer than {} MiB", MAX_LINE >> 20)]
+    TooLong,
+    /// It is not an event.
+    #[error(transparent)]
+    NotAnEvent(#[from] ReadError),
+    /// It is the last line and incomplete: its writer died while writing it.
+    #[error("incomplete: the writer ended in the middle of it")]
+    Torn,
+    /// The file cannot be read any further.
+    #[error("cannot read on: {0}")]
+    Io(String),
+}
+
+/// Reads entries one by one, holding one line at a time.
+pub struct Reader<R> {
+    input: R,
+    line: u64,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+impl Reader<BufReader<File>> {
+    /// Opens a file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self::new(BufReader::with_capacity(1 << 16, File::open(path)?)))
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from anything.
+    pub fn new(input: R) -> Self {
+        Self { input, line: 0, buffer: Vec::new(), ended: false }
+    }
+
+    /// Reads one line into the buffer. `Ok(None)` at the end, else whether it ended with a line feed.
+    fn fill(&mut self) -> io::Result<Option<Line>> {
+        self.buffer.clear();
+        let mut too_long = false;
+        loop {
+            let available = match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                outcome => outcome?,
+            };
+            if available.is_empty() {
+                let nothing = self.buffer.is_empty() && !too_long;
+                return Ok((!nothing).then_some(Line { complete: false, too_long }));
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let part = &available[..end.unwrap_or(available.len())];
+            if too_long || self.buffer.len() + part.len() > MAX_LINE {
+                too_long = true;
+                self.buffer = Vec::new();
+            } else {
+                self.buffer.extend_from_slice(part);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.input.consume(used);
+            if end.is_some() {
+                return Ok(Some(Line { complete: true, too_long }));
+            }
+        }
+    }
+
+    fn interpret(&self, line: &Line) -> Result<Option<Event>, ProblemKind> {
+        if line.too_long {
+            return Err(ProblemKind::TooLong);
+        }
+        let torn = |problem| {
+            if line.complete { problem } else { ProblemKind::Torn }
+        };
+        let text = std::str::from_utf8(&self.buffer)
+            .map_err(|error| torn(ProblemKind::NotUtf8(error.valid_up_to())))?;
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        let mut event = Event::from_json(text).map_err(|error| torn(error.into()))?;
+        event.seq.get_or_insert(self.line);
+        Ok(Some(event))
+    }
+}
+
+struct Line {
+    complete: bool,
+    too_long: bool,
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        while !self.ended {
+            self.line += 1;
+            let line = self.line;
+            let problem = |kind| Some(Entry::Problem(Problem { line, kind }));
+            match self.fill() {
+                Err(error) => {
+                    self.ended = true;
+                    return problem(ProblemKind::Io(error.to_string()));
+                }
+                Ok(None) => self.ended = true,
+                Ok(Some(read)) => match self.interpret(&read) {
+                    Err(kind) => return problem(kind),
+                    Ok(None) => {}
+                    Ok(Some(event)) => {
+                        return Some(Entry::Event { line, event: Box::new(event) });
+                    }
+                },
+            }
+        }
+        None
+    }
+}
+
+/// Which run of a file is meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum RunChoice {
+    /// The last one.
+    #[default]
+    Last,
+    /// The one with this id, or with an id that begins like this.
+    Id(String),
+}
+
+/// A run folded from a file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The run.
+    pub run: RunData,
+    /// Lines that could not be used.
+    pub problems: Vec<Problem>,
+    /// The ids of all runs in the file, in order; runs without an id are numbered.
+    pub runs: Vec<String>,
+}
+
+/// Why no run could be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no event in it.
+    #[error("{} holds no event{}", path.display(), first_problem(problems))]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// What it holds instead.
+        problems: Vec<Problem>,
+    },
+    /// The run that was asked for is not in it.
+    #[error("{} holds no run `{wanted}`; it holds: {}", path.display(), runs.join(", "))]
+    NoSuchRun {
+        /// The file.
+        path: PathBuf,
+        /// The id that was asked for.
+        wanted: String,
+        /// The ids that are there.
+        runs: Vec<String>,
+    },
+}
+
+fn first_problem(problems: &[Problem]) -> String {
+    problems.first().map(|problem| format!(" ({problem})")).unwrap_or_default()
+}
+
+/// Tells where one run ends and the next begins.
+#[derive(Debug, Default)]
+pub(crate) struct RunSplitter {
+    current: Option<RunId>,
+    count: usize,
+}
+
+impl RunSplitter {
+    /// Takes the next event; returns the name of the run that begins with it, if one does.
+    pub(crate) fn begins(&mut self, event: &Event) -> Option<String> {
+        let other_id = event.run_id.is_some() && event.run_id != self.current;
+        let suite_start = event.run_id.is_none() && matches!(event.body, Body::SuiteStarted(_));
+        if self.count > 0 && !other_id && !suite_start {
+            return None;
+        }
+        self.count += 1;
+        self.current.clone_from(&event.run_id);
+        Some(event.run_id.as_ref().map_or_else(|| format!("#{}", self.count), ToString::to_string))
+    }
+}
+
+/// Folds one run out of a file.
+pub fn load(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
+    let reader =
+        Reader::open(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
+    let mut splitter = RunSplitter::default();
+    let (mut runs, mut problems) = (Vec::new(), Vec::new());
+    let mut folding: Option<Aggregator> = None;
+    let mut wanted_now = false;
+    for entry in reader {
+        let event = match entry {
+            Entry::Problem(problem) => {
+                problems.push(problem);
+                continue;
+            }
+            Entry::Event { event, .. } => event,
+        };
+        if let Some(name) = splitter.begins(&event) {
+            wanted_now = match choice {
+                RunChoice::Last => true,
+                RunChoice::Id(wanted) => name.starts_with(wanted.as_str()),
+            };
+            if wanted_now {
+                folding = Some(Aggregator::default());
+            }
+            runs.push(name);
+        }
+        if wanted_now && let Some(aggregator) = &mut folding {
+            aggregator.apply(&event);
+        }
+    }
+    match (folding, choice) {
+        (Some(aggregator), _) => Ok(Loaded { run: aggregator.into_run(), problems, runs }),
+        (None, RunChoice::Id(wanted)) if !runs.is_empty() => {
+            Err(LoadError::NoSuchRun { path: path.to_owned(), wanted: wanted.clone(), runs })
+        }
+        (None, _) => Err(LoadError::Empty { path: path.to_owned(), problems }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(bytes: &[u8]) -> Vec<Entry> {
+        Reader::new(bytes).collect()
+    }
+
+    fn outline(bytes: &[u8]) -> Vec<String> {
+        entries(bytes)
+            .iter()
+            .map(|entry| match entry {
+                Entry::Event { line, event } => {
+                    format!("{line} {} {}", event.seq.unwrap(), event.type_name())
+                }
+                Entry::Problem(problem) => problem.to_string(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn corrupt_lines_are_numbered_and_passed_over() {
+        let bytes = b"{\"event_type\":\"A\",\"seq\":7}\n\noops\n\xff\xfe\n{\"event_type\":\"B\"}\n{\"event_type\":\"C";
+        assert_eq!(
+            outline(bytes),
+            [
+                "1 7 A",
+                "line 3: not a JSON object: expected value at line 1 column 1",
+                "line 4: not valid UTF-8 at byte 0",
+                "5 5 B",
+                "line 6: incomplete: the writer ended in the middle of it",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_complete_last_line_without_line_feed_counts() {
+        assert_eq!(outline(b"{\"event_type\":\"A\"}"), ["1 1 A"]);
+    }
+
+    #[test]
+    fn windows_line_ends_are_harmless() {
+        assert_eq!(
+            outline(b"{\"event_type\":\"A\"}\r\n\r\n{\"event_type\":\"B\"}\r\n"),
+            ["1 1 A", "3 3 B"]
+        );
+    }
+
+    /// Cutting a recording at any byte loses at most the event being written.
+    #[test]
+    fn every_prefix_gives_every_whole_event() {
+        let whole = b"{\"event_type\":\"A\"}\n{\"event_type\":\"B\",\"x\":\"\xe2\x98\x82\"}\n{\"event_type\":\"C\"}\n";
+        for cut in 0..=whole.len() {
+            let prefix = &whole[..cut];
+            let complete = prefix.split(|byte| *byte == b'\n').count() - 1;
+            let found = entries(prefix);
+            let events = found.iter().filter(|e| matches!(e, Entry::Event { .. })).count();
+            assert!(events == complete || events == complete + 1, "cut at {cut}");
+            for entry in &found {
+                if let Entry::Problem(problem) = entry {
+                    assert_eq!(problem.kind, ProblemKind::Torn, "cut at {cut}");
+                }
+            }
+        }
+    }
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    const TWO_RUNS: &str = concat!(
+        r#"{"run_id":"aa1","event_type":"SuiteStarted","seed":1}"#,
+        "\n",
+        r#"{"run_id":"bb2","event_type":"SuiteStarted","seed":2}"#,
+        "\n",
+    );
+
+    #[test]
+    fn the_last_run_is_taken_unless_another_is_named() {
+        let file = file(TWO_RUNS);
+        let last = load(file.path(), &RunChoice::Last).unwrap();
+        assert_eq!((last.run.seed, last.runs), (Some(2), vec!["aa1".into(), "bb2".into()]));
+        let first = load(file.path(), &RunChoice::Id("aa".into())).unwrap();
+        assert_eq!(first.run.seed, Some(1));
+        let error = load(file.path(), &RunChoice::Id("cc".into())).unwrap_err().to_string();
+        assert!(error.ends_with("holds no run `cc`; it holds: aa1, bb2"), "{error}");
+    }
+
+    #[test]
+    fn runs_without_ids_begin_at_their_suite_start() {
+        let file = file(
+            "{\"event_type\":\"SuiteStarted\",\"seed\":1}\n{\"event_type\":\"SuiteStarted\",\"seed\":2}\n",
+        );
+        let loaded = load(file.path(), &RunChoice::Last).unwrap();
+        assert_eq!((loaded.run.seed, loaded.runs), (Some(2), vec!["#1".into(), "#2".into()]));
+    }
+
+    #[test]
+    fn a_file_without_events_says_what_it_holds() {
+        let file = file("hello\n");
+        let error = load(file.path(), &RunChoice::Last).unwrap_err().to_string();
+        assert!(error.contains("holds no event (line 1: not a JSON object"), "{error}");
+    }
+}

@@ -1,0 +1,365 @@
+//! The folder of recordings: `.proctor/runs/<run id>/{run.json, events.jsonl}`.
+//!
+//! `.proctor` is private (mode 0700) and ignored by git. `run.json` is written whole or not at all, and one
+//! of a newer version is read but never overwritten.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use proctor_events::{RunId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::recorder::{JsonlRecorder, RecordError};
+
+/// The version of `run.json` that we write.
+const INFO_VERSION: u32 = 1;
+
+/// What is known about a run besides its events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The version of this file.
+    pub v: u32,
+    /// The run.
+    pub run_id: RunId,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// The command that started it.
+    pub argv: Vec<String>,
+    /// The state of the project's repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitState>,
+    /// The seed that ordered the examples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Versions of what took part: `proctor`, `ruby`, `rspec`, ….
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
+    /// A hash over everything in the configuration that can change a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fingerprint: Option<String>,
+    /// Names given to the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Fields of a newer writer.
+    #[serde(flatten)]
+    pub extra: BTreeMap<String, Value>,
+}
+
+/// The state of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitState {
+    /// The commit that is checked out.
+    pub commit: String,
+    /// Whether there are uncommitted changes.
+    pub dirty: bool,
+}
+
+impl RunInfo {
+    /// The least that must be known.
+    pub fn new(run_id: RunId, started_at: Timestamp, argv: Vec<String>) -> Self {
+        Self {
+            v: INFO_VERSION,
+            run_id,
+            started_at,
+            argv,
+            git: None,
+            seed: None,
+            versions: BTreeMap::new(),
+            config_fingerprint: None,
+            tags: Vec::new(),
+            extra: BTreeMap::new(),
+        }
+    }
+}
+
+/// Why the folder of runs cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// `run.json` does not say what it should.
+    #[error("{} is not a run description: {problem}", path.display())]
+    BadInfo {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// `run.json` was written by a newer Proctor.
+    #[error("{} has version {found}, newer than {INFO_VERSION}; upgrade proctor to change it", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The recording cannot be opened.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Why a name means no recording.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// There is nothing of that name.
+    #[error("no recording `{name}`: not a file, not a run id, not `last`{}", listed(known))]
+    NotFound {
+        /// As it was given.
+        name: String,
+        /// The newest runs there are.
+        known: Vec<String>,
+    },
+    /// There are several.
+    #[error("`{name}` could be any of {}", candidates.join(", "))]
+    Ambiguous {
+        /// As it was given.
+        name: String,
+        /// What it could mean.
+        candidates: Vec<String>,
+    },
+}
+
+fn listed(known: &[String]) -> String {
+    if known.is_empty() {
+        "; there are no runs here yet".to_owned()
+    } else {
+        format!("; newest runs: {}", known.join(", "))
+    }
+}
+
+/// The folder of runs of a project.
+#[derive(Debug, Clone)]
+pub struct RunStore {
+    root: PathBuf,
+}
+
+impl RunStore {
+    /// The store of the project with this root folder.
+    pub fn new(project_root: &Path) -> Self {
+        Self { root: project_root.join(".proctor") }
+    }
+
+    /// `.proctor` itself.
+    pub fn folder(&self) -> &Path {
+        &self.root
+    }
+
+    /// `.proctor/runs`.
+    pub fn runs_folder(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Makes the folder of a new run and opens its recording.
+    pub fn create(&self, info: &RunInfo) -> Result<(RunFolder, JsonlRecorder), StoreError> {
+        self.prepare()?;
+        let folder = RunFolder { path: self.runs_folder().join(info.run_id.as_str()) };
+        make_folder(&folder.path)?;
+        folder.write_info(info)?;
+        let recorder = JsonlRecorder::append(&folder.events_path())?;
+        Ok((folder, recorder))
+    }
+
+    fn prepare(&self) -> Result<(), StoreError> {
+        make_folder(&self.root)?;
+        make_folder(&self.runs_folder())?;
+        let ignore = self.root.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, "*\n").map_err(failed("write", &ignore))?;
+        }
+        Ok(())
+    }
+
+    /// The runs there are, oldest first.
+    pub fn list(&self) -> Result<Vec<RunFolder>, StoreError> {
+        let folder = self.runs_folder();
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            outcome => outcome.map_err(failed("list", &folder))?,
+        };
+        let mut runs: Vec<RunFolder> = entries
+            .filter_map(Result::ok)
+            .map(|entry| RunFolder { path: entry.path() })
+            .filter(|run| run.events_path().is_file())
+            .collect();
+        // Run ids begin with their time, so names sort by age.
+        runs.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(runs)
+    }
+
+    /// Finds the recording that a person means: a file, a folder, `last`, `last~2`, or the start of a run id.
+    pub fn resolve(&self, name: &str) -> Result<PathBuf, ResolveError> {
+        let path = Path::new(name);
+        if path.is_file() {
+            return Ok(path.to_owned());
+        }
+        if path.is_dir() && path.join("events.jsonl").is_file() {
+            return Ok(path.join("events.jsonl"));
+        }
+        let runs = self.list().unwrap_or_default();
+        if let Some(back) = steps_back(name) {
+            let wanted = runs.len().checked_sub(back + 1).and_then(|place| runs.get(place));
+            return wanted.map(RunFolder::events_path).ok_or_else(|| not_found(name, &runs));
+        }
+        let matching: Vec<&RunFolder> =
+            runs.iter().filter(|run| !name.is_empty() && run.name().starts_with(name)).collect();
+        match &*matching {
+            [] => Err(not_found(name, &runs)),
+            [one] => Ok(one.events_path()),
+            several => Err(ResolveError::Ambiguous {
+                name: name.to_owned(),
+                candidates: several.iter().map(|run| run.name()).collect(),
+            }),
+        }
+    }
+}
+
+/// `last` is 0 steps back, `last~2` two.
+fn steps_back(name: &str) -> Option<usize> {
+    match name.strip_prefix("last")? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+fn not_found(name: &str, runs: &[RunFolder]) -> ResolveError {
+    let known = runs.iter().rev().take(3).map(RunFolder::name).collect();
+    ResolveError::NotFound { name: name.to_owned(), known }
+}
+
+/// The folder of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The run's id, which is the folder's name.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The events.
+    pub fn events_path(&self) -> PathBuf {
+        self.path.join("events.jsonl")
+    }
+
+    /// The description.
+    pub fn info_path(&self) -> PathBuf {
+        self.path.join("run.json")
+    }
+
+    /// Reads the description.
+    pub fn info(&self) -> Result<RunInfo, StoreError> {
+        let path = self.info_path();
+        let text = fs::read_to_string(&path).map_err(failed("read", &path))?;
+        serde_json::from_str(&text)
+            .map_err(|error| StoreError::BadInfo { path, problem: error.to_string() })
+    }
+
+    /// Replaces the description in one step. One of a newer version is left alone.
+    pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
+        let path = self.info_path();
+        if let Ok(present) = self.info()
+            && present.v > INFO_VERSION
+        {
+            return Err(StoreError::Newer { path, found: present.v });
+        }
+        let write = || -> io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+            serde_json::to_writer_pretty(&mut file, info)?;
+            file.write_all(b"\n")?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(failed("write", &path))
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), StoreError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed("create", path))
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn info(id: &str) -> RunInfo {
+        let time = "2026-01-22T10:30:00Z".parse().unwrap();
+        RunInfo::new(id.into(), time, vec!["proctor".into(), "run".into()])
+    }
+
+    #[test]
+    fn a_run_gets_a_private_ignored_folder() {
+        let project = tempfile::tempdir().unwrap();
+        let store = RunStore::new(project.path());
+        let (folder, recorder) = store.create(&info("0190-a")).unwrap();
+        assert_eq!(recorder.path(), folder.events_path());
+        let mode = fs::metadata(store.folder()).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700);
+        assert_eq!(fs::read_to_string(store.folder().join(".gitignore")).unwrap(), "*\n");
+        assert_eq!(folder.info().unwrap(), info("0190-a"));
+    }
+
+    #[test]
+    fn unknown_fields_of_run_json_survive_and_newer_ones_are_left_alone() {
+        let project = tempfile::tempdir().unwrap();
+        let (folder, _) = RunStore::new(project.path()).create(&info("a")).unwrap();
+        let text = fs::read_to_string(folder.info_path()).unwrap();
+        fs::write(folder.info_path(), text.replacen('{', "{\"mood\": [1, 2],", 1)).unwrap();
+        let read = folder.info().unwrap();
+        folder.write_info(&read).unwrap();
+        assert_eq!(folder.info().unwrap().extra["mood"], serde_json::json!([1, 2]));
+        let newer = RunInfo { v: 2, ..read };
+        fs::write(folder.info_path(), serde_json::to_string(&newer).unwrap()).unwrap();
+        let error = folder.write_info(&info("a")).unwrap_err().to_string();
+        assert!(error.contains("newer than 1; upgrade proctor"), "{error}");
+    }
+
+    #[test]
+    fn names_mean_what_a_person_expects() {
+        let project = tempfile::tempdir().unwrap();
+        let store = RunStore::new(project.path());
+        let nothing = store.resolve("last").unwrap_err().to_string();
+        assert!(nothing.ends_with("there are no runs here yet"), "{nothing}");
+        for id in ["0190-a", "0190-b", "0200-c"] {
+            store.create(&info(id)).unwrap();
+        }
+        let found = |name: &str| {
+            let path = store.resolve(name).unwrap();
+            path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!((found("last"), found("last~2")), ("0200-c".into(), "0190-a".into()));
+        assert_eq!(found("02"), "0200-c");
+        let error = store.resolve("0190").unwrap_err().to_string();
+        assert_eq!(error, "`0190` could be any of 0190-a, 0190-b");
+        let error = store.resolve("zzz").unwrap_err().to_string();
+        assert!(error.ends_with("newest runs: 0200-c, 0190-b, 0190-a"), "{error}");
+        let folder = store.runs_folder().join("0190-a");
+        assert_eq!(store.resolve(folder.to_str().unwrap()).unwrap(), folder.join("events.jsonl"));
+    }
+}

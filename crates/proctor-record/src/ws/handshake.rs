@@ -1,0 +1,123 @@
+//! Deciding who may connect: pure checks over the request.
+
+use std::borrow::Cow;
+
+/// What a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wishes {
+    /// The first event it wants.
+    pub(super) from_seq: u64,
+    /// Whether it wants the older form.
+    pub(super) envelope: bool,
+}
+
+/// Why it is turned away: an HTTP status and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) status: u16,
+    pub(super) reason: Cow<'static, str>,
+}
+
+fn refused(status: u16, reason: impl Into<Cow<'static, str>>) -> Refused {
+    Refused { status, reason: reason.into() }
+}
+
+/// The parts of a request that matter.
+#[derive(Debug, Default)]
+pub(super) struct Request<'a> {
+    pub(super) query: Option<&'a str>,
+    pub(super) host: Option<&'a str>,
+    pub(super) origin: Option<&'a str>,
+    pub(super) authorization: Option<&'a str>,
+}
+
+/// Checks a request against the token, if one is demanded.
+pub(super) fn check(request: &Request<'_>, token: Option<&str>) -> Result<Wishes, Refused> {
+    // A page on the internet can make a browser connect here; its Origin gives it away. A foreign Host
+    // means that somebody's DNS name points at us.
+    if !request.host.is_none_or(is_local) {
+        return Err(refused(403, "the Host header does not name this machine"));
+    }
+    if let Some(origin) = request.origin
+        && !origin.split_once("://").is_some_and(|(_, host)| is_local(host))
+    {
+        return Err(refused(403, "pages from other origins may not connect"));
+    }
+    let mut wishes = Wishes { from_seq: 1, envelope: false };
+    let mut presented = request.authorization.and_then(|value| value.strip_prefix("Bearer "));
+    for pair in request.query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match (name, value) {
+            ("token", value) => presented = Some(value),
+            ("since", value) => wishes.from_seq = after(value)?,
+            ("format", "envelope") => wishes.envelope = true,
+            ("format", "flat") => wishes.envelope = false,
+            ("format", _) => return Err(refused(400, "format is `flat` or `envelope`")),
+            _ => return Err(refused(400, "known parameters: since, token, format")),
+        }
+    }
+    match token {
+        Some(token) if !presented.is_some_and(|given| same(given, token)) => {
+            Err(refused(401, "a token is needed: /?token=TOKEN"))
+        }
+        _ => Ok(wishes),
+    }
+}
+
+/// `since=17` means that 17 has been seen.
+fn after(value: &str) -> Result<u64, Refused> {
+    let seen: u64 = value.parse().map_err(|_| refused(400, "since is the number of an event"))?;
+    Ok(seen.saturating_add(1))
+}
+
+fn is_local(authority: &str) -> bool {
+    let bare = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((inside, _)) => inside,
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    };
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Compares without telling by its speed how much was right.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(request: &Request<'_>, token: Option<&str>) -> u16 {
+        check(request, token).map_or_else(|refused| refused.status, |_| 101)
+    }
+
+    #[test]
+    fn only_local_hosts_and_origins() {
+        let with = |host, origin| Request { host: Some(host), origin, ..Request::default() };
+        assert_eq!(status(&with("localhost:4567", None), None), 101);
+        assert_eq!(status(&with("[::1]:4567", Some("http://127.0.0.1:8080")), None), 101);
+        assert_eq!(status(&with("evil.example:4567", None), None), 403);
+        assert_eq!(status(&with("localhost:4567", Some("https://evil.example")), None), 403);
+        assert_eq!(status(&with("localhost:4567", Some("null")), None), 403);
+    }
+
+    #[test]
+    fn the_token_is_demanded_where_there_is_one() {
+        let query = |query| Request { query: Some(query), ..Request::default() };
+        assert_eq!(status(&query(""), Some("s3cret")), 401);
+        assert_eq!(status(&query("token=s3creT"), Some("s3cret")), 401);
+        assert_eq!(status(&query("token=s3cret"), Some("s3cret")), 101);
+        let header = Request { authorization: Some("Bearer s3cret"), ..Request::default() };
+        assert_eq!(status(&header, Some("s3cret")), 101);
+    }
+
+    #[test]
+    fn wishes_are_understood_or_refused() {
+        let ask = |query| check(&Request { query: Some(query), ..Request::default() }, None);
+        assert_eq!(ask("since=17&format=envelope"), Ok(Wishes { from_seq: 18, envelope: true }));
+        assert_eq!(ask("since=0"), Ok(Wishes { from_seq: 1, envelope: false }));
+        assert_eq!(ask("since=x").unwrap_err().status, 400);
+        assert_eq!(ask("sinse=1").unwrap_err().status, 400);
+    }
+}

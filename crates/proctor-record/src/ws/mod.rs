@@ -1,0 +1,148 @@
+//! The WebSocket observer: broadcasts a run to any number of local clients.
+//!
+//! Every client gets every event from the `seq` it asks for (`?since=SEQ`; without it, from the first one),
+//! each exactly once and in order. Recent events come from memory, older ones from the recording, so a
+//! slow client costs no memory. A client that takes nothing at all for a while is dropped.
+//!
+//! Query parameters: `since`, `token`, `format=envelope` (the older `{event, data}` form).
+
+mod client;
+mod feed;
+mod handshake;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+
+pub use feed::{Feed, FeedRecorder};
+
+use crate::destinations::{BadDestination, WebSocketAddress};
+
+/// How long a client may take nothing before it is dropped.
+const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How many clients are served at once.
+const MAX_CLIENTS: usize = 4096;
+
+/// A running observer. Dropping it closes every connection.
+#[derive(Debug)]
+pub struct WebSocketObserver {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Clone)]
+struct Service {
+    feed: Arc<Feed>,
+    token: Option<Arc<str>>,
+    stuck_after: Duration,
+    stop: watch::Receiver<bool>,
+}
+
+impl WebSocketObserver {
+    /// Binds the address and starts serving on a thread of its own.
+    pub fn start(address: &WebSocketAddress, feed: Arc<Feed>) -> Result<Self, BadDestination> {
+        Self::start_with(address, feed, STUCK_AFTER)
+    }
+
+    fn start_with(
+        address: &WebSocketAddress,
+        feed: Arc<Feed>,
+        stuck_after: Duration,
+    ) -> Result<Self, BadDestination> {
+        let refused = |error: io::Error| BadDestination {
+            destination: address.to_string(),
+            reason: format!("cannot listen there: {error}"),
+        };
+        let host = address.host.trim_matches(['[', ']']);
+        let listener = TcpListener::bind((host, address.port)).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let local = listener.local_addr().map_err(refused)?;
+        let (stop, stopped) = watch::channel(false);
+        let token = address.token.as_deref().map(Arc::from);
+        let service = Service { feed, token, stuck_after, stop: stopped };
+        let thread = std::thread::Builder::new()
+            .name("websocket observer".to_owned())
+            .spawn(move || serve(listener, service))
+            .map_err(refused)?;
+        Ok(Self { address: local, stop, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops accepting and gives clients a while to take what is left. Call after the bus is closed.
+    pub fn finish(mut self, patience: Duration) {
+        let deadline = std::time::Instant::now() + patience;
+        let ended = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        while !ended() && std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // The thread ends within one poll of its select loop; its panics have nowhere to go.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for WebSocketObserver {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn serve(listener: TcpListener, service: Service) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(runtime) = runtime {
+        runtime.block_on(accept_until_ended(listener, service));
+        runtime.shutdown_background();
+    }
+}
+
+/// Accepts clients until told to stop, or until the feed has ended and every client has left.
+async fn accept_until_ended(listener: TcpListener, service: Service) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let mut stop = service.stop.clone();
+    let mut changes = service.feed.changes();
+    loop {
+        if *stop.borrow() || (service.feed.has_ended() && places.available_permits() == MAX_CLIENTS)
+        {
+            return;
+        }
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else {
+                    // Out of descriptors, most likely; a pause lets others give some back.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                };
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                let service = service.clone();
+                tokio::spawn(async move {
+                    client::serve(stream, service).await;
+                    drop(place);
+                });
+            }
+            _ = stop.changed() => {}
+            _ = changes.changed(), if !service.feed.has_ended() => {}
+            () = tokio::time::sleep(Duration::from_millis(5)), if service.feed.has_ended() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

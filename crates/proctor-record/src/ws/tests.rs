@@ -1,0 +1,166 @@
+use std::net::TcpStream as StdTcpStream;
+use std::sync::mpsc;
+
+use futures_util::StreamExt as _;
+use proctor_events::{Bus, BusConfig, Event, WorkerLog};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+
+use super::*;
+use crate::recorder::JsonlRecorder;
+
+struct Stage {
+    bus: Bus,
+    observer: WebSocketObserver,
+    _folder: tempfile::TempDir,
+}
+
+fn stage(token: Option<&str>, stuck_after: Duration) -> Stage {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.jsonl");
+    let bus = Bus::new(BusConfig {
+        run_id: "run".into(),
+        clock: Box::new(|| "2026-01-22T10:30:00Z".parse().unwrap()),
+        on_warning: Box::new(|warning| panic!("{warning}")),
+    });
+    bus.add_recorder(JsonlRecorder::append(&path).unwrap());
+    let feed = Feed::new(&path);
+    bus.add_recorder(feed.recorder());
+    let address =
+        WebSocketAddress { host: "127.0.0.1".into(), port: 0, token: token.map(Into::into) };
+    let observer = WebSocketObserver::start_with(&address, feed, stuck_after).unwrap();
+    Stage { bus, observer, _folder: folder }
+}
+
+impl Stage {
+    fn url(&self, query: &str) -> String {
+        format!("ws://{}/{query}", self.observer.address())
+    }
+
+    fn publish(&self, count: usize) {
+        for n in 0..count {
+            self.bus.publish(WorkerLog { line: format!("line {n}"), stream: None }.into());
+        }
+    }
+
+    fn finish(self) {
+        self.bus.close(Duration::from_secs(10));
+        self.observer.finish(Duration::from_secs(20));
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// Connects, says so, and reads until the server closes; returns the numbers of the events.
+async fn all_seqs(url: String, connected: mpsc::Sender<()>) -> Vec<u64> {
+    let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+    connected.send(()).unwrap();
+    let mut seqs = Vec::new();
+    while let Some(Ok(message)) = socket.next().await {
+        if let Message::Text(text) = message {
+            seqs.push(Event::from_json(&text).unwrap().seq.unwrap());
+        }
+    }
+    seqs
+}
+
+/// Starts a client per address and returns once all are connected.
+fn start_readers(urls: Vec<String>) -> Vec<JoinHandle<Vec<u64>>> {
+    let (connected, signals) = mpsc::channel();
+    let count = urls.len();
+    let readers = urls
+        .into_iter()
+        .map(|url| {
+            let connected = connected.clone();
+            std::thread::spawn(move || block_on(all_seqs(url, connected)))
+        })
+        .collect();
+    drop(connected);
+    assert_eq!(signals.iter().take(count).count(), count);
+    readers
+}
+
+#[test]
+fn early_late_and_resuming_clients_each_get_everything_once() {
+    let stage = stage(None, STUCK_AFTER);
+    // More than memory holds, so that the late ones must go through the recording.
+    let (before, after) = (6000, 3000);
+    let urls: Vec<String> =
+        ["", "?since=0", "?since=5990", "?since=8999"].iter().map(|q| stage.url(q)).collect();
+    stage.publish(before);
+    let readers = start_readers(urls);
+    stage.publish(after);
+    stage.finish();
+    let results: Vec<Vec<u64>> = readers.into_iter().map(|r| r.join().unwrap()).collect();
+    let expected = |from: u64| (from..=9000).collect::<Vec<_>>();
+    assert_eq!(results, [expected(1), expected(1), expected(5991), expected(9000)]);
+}
+
+#[test]
+fn the_older_form_is_served_on_request() {
+    let stage = stage(None, STUCK_AFTER);
+    stage.publish(1);
+    let url = stage.url("?format=envelope");
+    let text = block_on(async {
+        let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+        socket.next().await.unwrap().unwrap().into_text().unwrap()
+    });
+    assert_eq!(&*text, r#"{"data":{"line":"line 0"},"event":"WorkerLog"}"#);
+    stage.finish();
+}
+
+#[test]
+fn strangers_are_turned_away() {
+    let stage = stage(Some("s3cret"), STUCK_AFTER);
+    let status = |query: &str, origin: Option<&str>| {
+        let mut request = stage.url(query).into_client_request().unwrap();
+        if let Some(origin) = origin {
+            request.headers_mut().insert("Origin", origin.parse().unwrap());
+        }
+        match block_on(tokio_tungstenite::connect_async(request)) {
+            Ok(_) => 101,
+            Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {
+                response.status().as_u16()
+            }
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(status("", None), 401);
+    assert_eq!(status("?token=wrong", None), 401);
+    assert_eq!(status("?token=s3cret", Some("https://evil.example")), 403);
+    assert_eq!(status("?token=s3cret", None), 101);
+}
+
+/// A client that never reads holds up neither the publisher nor the other clients, and is dropped.
+#[test]
+fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
+    let stage = stage(None, Duration::from_millis(200));
+    let request = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let mut stuck = StdTcpStream::connect(stage.observer.address()).unwrap();
+    std::io::Write::write_all(&mut stuck, request.as_bytes()).unwrap();
+    let readers = start_readers(vec![stage.url("")]);
+    let text = "x".repeat(2000);
+    for _ in 0..20_000 {
+        stage.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
+    }
+    let started = std::time::Instant::now();
+    stage.finish();
+    assert!(started.elapsed() < Duration::from_secs(15), "nobody waits for the stuck client");
+    let lengths: Vec<usize> = readers.into_iter().map(|r| r.join().unwrap().len()).collect();
+    assert_eq!(lengths, [20_000]);
+    drop(stuck);
+}
+
+#[test]
+fn a_taken_port_is_refused_with_its_address() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let address = WebSocketAddress { host: "localhost".into(), port, token: None };
+    // `localhost` may mean both families; taking 127.0.0.1 leaves ::1 free on some machines.
+    let address = WebSocketAddress { host: "127.0.0.1".into(), ..address };
+    let error = WebSocketObserver::start(&address, Feed::new("/nowhere".as_ref())).unwrap_err();
+    assert!(error.to_string().contains("cannot listen there: Address already in use"), "{error}");
+}
