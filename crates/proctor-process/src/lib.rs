@@ -1,0 +1,50 @@
+//! Children, process trees and newline-delimited JSON RPC.
+//!
+//! Purpose: start programs, talk to them, and be certain that they end. What this crate must not know:
+//! events, examples, recordings, terminals. It never prints, and reads no environment but what
+//! children inherit.
+//!
+//! - [`ManagedProcess`]: one child with its states, its stop ladder and its output.
+//! - [`Channel`]: requests, replies and notifications as lines; the protocol is in [`protocol`].
+//! - [`Listener`]: the transport for workers that connect to a socket path.
+//! - [`WorkerGroup`], [`Supervisor`]: several workers, failing fast or supervised.
+//! - [`guard`]: the small process that ends a child tree when we end, however we end.
+//! - [`worker`]: the other side, for writing a worker in a few lines.
+//!
+//! Pure parts, tested without processes or clocks: [`framer`], [`protocol`], the lifecycle, the table of
+//! pending requests, the splitter of output lines.
+
+mod diagnostics;
+mod exit;
+pub mod framer;
+#[doc(hidden)]
+pub mod fuzzing;
+mod group;
+pub mod guard;
+mod launch;
+mod lifecycle;
+mod listener;
+mod output;
+mod process;
+pub mod protocol;
+mod rpc;
+mod spec;
+mod supervisor;
+mod sys;
+pub mod worker;
+
+pub use diagnostics::{Diagnostic, DiagnosticSink};
+pub use exit::{ExitReport, ExitStatus, Leaked};
+pub use group::{GroupSpec, WorkerFailure, WorkerGroup};
+pub use launch::StartError;
+pub use lifecycle::State;
+pub use listener::{Connection, Listener, ListenerConfig, ListenerError};
+pub use output::{Line, Lines, OutputConfig, OutputStream, Overflow};
+pub use process::{ManagedProcess, StopError, WaitTimeout, WeakProcess};
+pub use rpc::{
+    Channel, ChannelClosed, ChannelConfig, CloseReason, HandlerFuture, HandlerResult,
+    NotificationBatch, NotificationMode, Notifications, NotifyError, Payload, RequestError,
+    RequestHandler,
+};
+pub use spec::{Guard, GuardCommand, ProcessSpec, RpcMode};
+pub use supervisor::{Supervisor, WorkerEvent, WorkerEventKind};

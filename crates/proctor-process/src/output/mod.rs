@@ -1,0 +1,325 @@
+//! A child's output as lines: bounded memory, any number of readers, nothing lost once subscribed.
+//!
+//! Each stream owns one ring of lines, bounded by bytes. A subscriber is a position in that ring, so
+//! no reader has a queue of its own. The rules:
+//!
+//! - A new subscriber first gets all the ring still holds, then every later line. Up to the size of
+//!   the ring (1 MiB by default) it therefore misses nothing, however late it comes; what had to go
+//!   before is counted in [`Lines::missed`].
+//! - While nobody subscribes, the oldest lines make room ([`Overflow::DropOldest`]) or the child
+//!   has to wait ([`Overflow::Wait`]).
+//! - While somebody subscribes, a full ring makes the child wait until the slowest subscriber has
+//!   read on or is dropped. A subscriber that is kept but not read stops the child: that is the
+//!   back-pressure; use [`OutputStream::tail`] for a look without obligation.
+//!
+//! The stream does not interpret its lines and does not end the child.
+
+mod splitter;
+
+use crate::diagnostics::{Diagnostic, DiagnosticSink};
+use splitter::Splitter;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::Notify;
+
+/// One line of output, or a piece of one that was too long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The text without its line feed; invalid UTF-8 became replacement characters.
+    pub text: Arc<str>,
+    /// This piece continues the line before it.
+    pub continues: bool,
+    /// A line feed followed. False for a piece that goes on, and for a last line without one.
+    pub ended: bool,
+}
+
+/// What to do when the ring is full and nobody has subscribed yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overflow {
+    /// Forget the oldest lines and count them: a chatty child is never held up.
+    DropOldest,
+    /// Let the child wait for the first subscriber: nothing is ever lost.
+    Wait,
+}
+
+/// Bounds of an output stream.
+#[derive(Debug, Clone, Copy)]
+pub struct OutputConfig {
+    /// How many bytes of text the ring may hold (a single longer piece is held too).
+    pub ring_bytes: usize,
+    /// Longer lines are cut into pieces of at most this many bytes.
+    pub max_line: usize,
+    /// What happens before the first subscriber comes.
+    pub overflow: Overflow,
+}
+
+impl Default for OutputConfig {
+    fn default() -> Self {
+        Self { ring_bytes: 1024 * 1024, max_line: 64 * 1024, overflow: Overflow::DropOldest }
+    }
+}
+
+/// A handle on one stream; clones share it.
+#[derive(Debug, Clone)]
+pub struct OutputStream {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    config: OutputConfig,
+    diagnostics: DiagnosticSink,
+    ring: Mutex<Ring>,
+    arrived: Notify,
+    space: Notify,
+}
+
+#[derive(Debug)]
+struct Ring {
+    lines: VecDeque<Line>,
+    bytes: usize,
+    /// Number of the oldest line held, which is also how many were forgotten.
+    first: u64,
+    closed: bool,
+    subscribed_once: bool,
+    next_reader: u64,
+    /// Position of each subscriber.
+    readers: BTreeMap<u64, u64>,
+}
+
+impl Ring {
+    fn end(&self) -> u64 {
+        self.first + self.lines.len() as u64
+    }
+
+    /// May the oldest line be forgotten?
+    fn may_evict(&self, overflow: Overflow) -> bool {
+        match self.readers.values().min() {
+            Some(slowest) => *slowest > self.first,
+            None => self.subscribed_once || overflow == Overflow::DropOldest,
+        }
+    }
+
+    /// Takes the line, forgetting old ones as allowed, or hands it back when it has to wait.
+    fn push(&mut self, line: Line, config: &OutputConfig) -> Result<(), Line> {
+        // A line counts a little more than its text, so that empty lines are bounded too.
+        let cost = line_cost(&line);
+        while !self.lines.is_empty() && self.bytes + cost > config.ring_bytes {
+            if !self.may_evict(config.overflow) {
+                return Err(line);
+            }
+            if let Some(old) = self.lines.pop_front() {
+                self.bytes -= line_cost(&old);
+                self.first += 1;
+            }
+        }
+        self.bytes += cost;
+        self.lines.push_back(line);
+        Ok(())
+    }
+
+    fn read(&mut self, reader: u64) -> Option<Line> {
+        let position = self.readers.get_mut(&reader)?;
+        let offset = usize::try_from(*position - self.first).ok()?;
+        let line = self.lines.get(offset)?.clone();
+        *position += 1;
+        Some(line)
+    }
+}
+
+fn line_cost(line: &Line) -> usize {
+    line.text.len() + 32
+}
+
+impl OutputStream {
+    /// A stream without a source yet; see [`OutputStream::attach`].
+    pub fn new(config: OutputConfig, diagnostics: DiagnosticSink) -> Self {
+        let ring = Ring {
+            lines: VecDeque::new(),
+            bytes: 0,
+            first: 0,
+            closed: false,
+            subscribed_once: false,
+            next_reader: 0,
+            readers: BTreeMap::new(),
+        };
+        let shared = Shared {
+            config,
+            diagnostics,
+            ring: Mutex::new(ring),
+            arrived: Notify::new(),
+            space: Notify::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Starts a task that reads `source` to its end; `first` are bytes already read from it.
+    pub fn attach(&self, source: impl AsyncRead + Send + Unpin + 'static, first: Vec<u8>) {
+        let stream = self.clone();
+        tokio::spawn(async move { stream.read_all(source, &first).await });
+    }
+
+    /// Marks the stream as ended.
+    pub fn close(&self) {
+        self.shared.lock().closed = true;
+        self.shared.arrived.notify_waiters();
+        self.shared.space.notify_waiters();
+    }
+
+    /// Whether the source has ended (subscribers may still have lines to read).
+    pub fn is_closed(&self) -> bool {
+        self.shared.lock().closed
+    }
+
+    /// Waits until the source has ended.
+    pub async fn closed(&self) {
+        loop {
+            let arrived = self.shared.arrived.notified();
+            if self.is_closed() {
+                return;
+            }
+            arrived.await;
+        }
+    }
+
+    /// Subscribes: everything still held, then everything that comes.
+    pub fn lines(&self) -> Lines {
+        let mut ring = self.shared.lock();
+        let reader = ring.next_reader;
+        let position = ring.first;
+        ring.next_reader += 1;
+        ring.subscribed_once = true;
+        ring.readers.insert(reader, position);
+        drop(ring);
+        self.shared.space.notify_waiters();
+        Lines { shared: Arc::clone(&self.shared), reader, missed: position }
+    }
+
+    /// Calls `callback` for every line a subscriber would get, from a task of its own.
+    ///
+    /// A panic of the callback is reported and the next line is delivered all the same.
+    pub fn on_line(&self, mut callback: impl FnMut(Line) + Send + 'static) {
+        let mut lines = self.lines();
+        let diagnostics = self.shared.diagnostics.clone();
+        tokio::spawn(async move {
+            while let Some(line) = lines.next().await {
+                if catch_unwind(AssertUnwindSafe(|| callback(line))).is_err() {
+                    diagnostics.report(Diagnostic::CallbackPanicked { place: "output line" });
+                }
+            }
+        });
+    }
+
+    /// The last lines, at most `count`, without subscribing.
+    pub fn tail(&self, count: usize) -> Vec<Line> {
+        let ring = self.shared.lock();
+        let skip = ring.lines.len().saturating_sub(count);
+        ring.lines.iter().skip(skip).cloned().collect()
+    }
+
+    /// How many lines have come so far.
+    pub fn line_count(&self) -> u64 {
+        self.shared.lock().end()
+    }
+
+    /// How many bytes the ring holds at the moment.
+    pub fn held_bytes(&self) -> usize {
+        self.shared.lock().bytes
+    }
+
+    async fn read_all(&self, mut source: impl AsyncRead + Unpin, first: &[u8]) {
+        let mut splitter = Splitter::new(self.shared.config.max_line);
+        splitter.feed(first);
+        self.push_finished(&mut splitter).await;
+        let mut chunk = vec![0; 16 * 1024];
+        // A read error ends the stream like its end does: there is nothing more to get.
+        while let Ok(count @ 1..) = source.read(&mut chunk).await {
+            splitter.feed(&chunk[..count]);
+            self.push_finished(&mut splitter).await;
+        }
+        if let Some(line) = splitter.finish() {
+            self.push(line).await;
+        }
+        self.close();
+    }
+
+    async fn push_finished(&self, splitter: &mut Splitter) {
+        while let Some(line) = splitter.next_line() {
+            self.push(line).await;
+        }
+    }
+
+    async fn push(&self, mut line: Line) {
+        loop {
+            let space = self.shared.space.notified();
+            let refused = self.shared.lock().push(line, &self.shared.config);
+            match refused {
+                Ok(()) => break,
+                Err(back) => line = back,
+            }
+            space.await;
+        }
+        self.shared.arrived.notify_waiters();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A subscription. Read it or drop it; see the module's rules.
+#[derive(Debug)]
+pub struct Lines {
+    shared: Arc<Shared>,
+    reader: u64,
+    missed: u64,
+}
+
+impl Lines {
+    /// The next line; `None` once the source has ended and everything was read.
+    pub async fn next(&mut self) -> Option<Line> {
+        loop {
+            let arrived = self.shared.arrived.notified();
+            {
+                let mut ring = self.shared.lock();
+                if let Some(line) = ring.read(self.reader) {
+                    drop(ring);
+                    self.shared.space.notify_waiters();
+                    return Some(line);
+                }
+                if ring.closed {
+                    return None;
+                }
+            }
+            arrived.await;
+        }
+    }
+
+    /// Reads to the end of the stream.
+    pub async fn collect(mut self) -> Vec<Line> {
+        let mut all = Vec::new();
+        while let Some(line) = self.next().await {
+            all.push(line);
+        }
+        all
+    }
+
+    /// How many lines had been forgotten before this subscription began.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.shared.lock().readers.remove(&self.reader);
+        self.shared.space.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! The reading task of a channel: bytes → frames → replies, notifications, requests.
+//!
+//! Owns the source, the framer and the sending end of the notification queue. It is the only one
+//! that ends pending requests, and it does so after everything it has read was handled.
+
+use super::handler::{HandlerResult, Payload};
+use super::io::Source;
+use super::{CloseReason, Inner, NotificationMode, lock};
+use crate::diagnostics::{Diagnostic, excerpt};
+use crate::framer::{Frame, Framer};
+use crate::protocol::{
+    self, Body, CancelRequest, IncomingRequest, Message, Notification, Reply, ReplyError, code,
+    kind,
+};
+use futures_util::FutureExt;
+use serde_json::value::RawValue;
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+/// How long a channel may stay open after its process has exited.
+const DRAIN: Duration = Duration::from_secs(1);
+const CHUNK: usize = 64 * 1024;
+
+/// A notification that waits, with its share of the byte bound.
+type Queued = (Notification, Option<OwnedSemaphorePermit>);
+
+/// The receiving end of the queue of notifications.
+#[derive(Debug)]
+pub struct Notifications {
+    queue: mpsc::Receiver<Queued>,
+}
+
+impl Notifications {
+    /// The next notification; `None` once the channel is closed and everything was taken.
+    pub async fn next(&mut self) -> Option<Notification> {
+        self.queue.recv().await.map(|(notification, _)| notification)
+    }
+
+    /// The next notification, if one waits.
+    pub fn try_next(&mut self) -> Option<Notification> {
+        self.queue.try_recv().ok().map(|(notification, _)| notification)
+    }
+}
+
+/// The reader's way to hand on notifications.
+pub(super) struct Intake {
+    mode: NotificationMode,
+    queue: Option<(mpsc::Sender<Queued>, Arc<Semaphore>, usize)>,
+    /// What did not fit once the process was gone.
+    overflow: VecDeque<Notification>,
+}
+
+pub(super) fn intake(mode: &NotificationMode) -> (Intake, Option<Notifications>) {
+    let mut intake = Intake { mode: mode.clone(), queue: None, overflow: VecDeque::new() };
+    let NotificationMode::Queue { count, bytes } = mode else { return (intake, None) };
+    let (sender, queue) = mpsc::channel((*count).max(1));
+    let bytes = (*bytes).clamp(1, u32::MAX as usize / 2);
+    intake.queue = Some((sender, Arc::new(Semaphore::new(bytes)), bytes));
+    (intake, Some(Notifications { queue }))
+}
+
+impl Intake {
+    /// Hands on one notification, waiting for room while the process lives.
+    async fn take(&mut self, inner: &Inner, notification: Notification) {
+        match &self.mode {
+            NotificationMode::Discard => return,
+            NotificationMode::Call(callback) => {
+                if std::panic::catch_unwind(AssertUnwindSafe(|| callback(notification))).is_err() {
+                    inner.report(Diagnostic::CallbackPanicked { place: "notification" });
+                }
+                return;
+            }
+            NotificationMode::Queue { .. } => {}
+        }
+        if !self.overflow.is_empty() {
+            self.overflow.push_back(notification);
+            return;
+        }
+        let Err(notification) = self.try_queue(notification) else { return };
+        self.wait_for_room(inner, notification).await;
+    }
+
+    /// Queues without waiting; hands the notification back if there is no room.
+    fn try_queue(&self, notification: Notification) -> Result<(), Notification> {
+        let Some((sender, budget, bytes)) = &self.queue else { return Ok(()) };
+        let Ok(slot) = sender.try_reserve() else {
+            return if sender.is_closed() { Ok(()) } else { Err(notification) };
+        };
+        let Ok(permit) = Arc::clone(budget).try_acquire_many_owned(cost(&notification, *bytes))
+        else {
+            return Err(notification);
+        };
+        slot.send((notification, Some(permit)));
+        Ok(())
+    }
+
+    async fn wait_for_room(&mut self, inner: &Inner, notification: Notification) {
+        let Some((sender, budget, bytes)) = &self.queue else { return };
+        let waiting = sender.max_capacity() - sender.capacity();
+        if !inner.reading_paused.swap(true, Ordering::Relaxed) {
+            inner.report(Diagnostic::ReadingPaused {
+                channel: Arc::clone(&inner.label),
+                queued: waiting,
+            });
+        }
+        let room = async {
+            let slot = sender.reserve().await.ok()?;
+            let wanted = cost(&notification, *bytes);
+            // Whoever gives up the queue also frees its permits, so waiting for both is safe.
+            let permit = tokio::select! {
+                permit = Arc::clone(budget).acquire_many_owned(wanted) => permit.ok(),
+                () = sender.closed() => None,
+            };
+            Some((slot, permit))
+        };
+        let kept = tokio::select! {
+            room = room => {
+                if let Some((slot, permit)) = room {
+                    slot.send((notification, permit));
+                }
+                None
+            }
+            () = inner.peer_gone.cancelled() => Some(notification),
+            () = inner.stop.cancelled() => None,
+        };
+        inner.reading_paused.store(false, Ordering::Relaxed);
+        self.overflow.extend(kept);
+    }
+
+    /// Delivers what did not fit while the channel was being drained.
+    async fn finish(mut self) {
+        let Some((sender, _, _)) = self.queue.take() else { return };
+        for notification in self.overflow {
+            if sender.send((notification, None)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn cost(notification: &Notification, most: usize) -> u32 {
+    u32::try_from(notification.body.as_str().len().clamp(1, most)).unwrap_or(u32::MAX)
+}
+
+/// The reading task.
+pub(super) async fn run(inner: Arc<Inner>, mut source: Source, first: Vec<u8>, mut intake: Intake) {
+    let mut framer = Framer::new(inner.config.max_line);
+    framer.feed(&first);
+    drop(first);
+    handle_frames(&inner, &mut framer, &mut intake).await;
+    let reason = read_all(&inner, &mut source, &mut framer, &mut intake).await;
+    if reason == CloseReason::EndOfFile {
+        framer.finish();
+        handle_frames(&inner, &mut framer, &mut intake).await;
+    }
+    inner.end_pending(reason);
+    drop((source, inner));
+    intake.finish().await;
+}
+
+/// Reads until the channel ends and says why it did.
+async fn read_all(
+    inner: &Arc<Inner>,
+    source: &mut Source,
+    framer: &mut Framer,
+    intake: &mut Intake,
+) -> CloseReason {
+    let mut chunk = vec![0; CHUNK];
+    let stopped = inner.stop.cancelled();
+    let drained = async {
+        inner.peer_gone.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::pin!(stopped, drained);
+    loop {
+        let count = tokio::select! {
+            biased;
+            () = &mut stopped => return inner.reason(),
+            read = source.read(&mut chunk) => match read {
+                Ok(0) => return CloseReason::EndOfFile,
+                Ok(count) => count,
+                // The peer of a socket that died with unread bytes resets it: an end like any other.
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                    return CloseReason::EndOfFile;
+                }
+                Err(error) => return CloseReason::ReadFailed(error.to_string()),
+            },
+            () = &mut drained => return CloseReason::ProcessGone,
+        };
+        framer.feed(&chunk[..count]);
+        handle_frames(inner, framer, intake).await;
+    }
+}
+
+async fn handle_frames(inner: &Arc<Inner>, framer: &mut Framer, intake: &mut Intake) {
+    while let Some(frame) = framer.next_frame() {
+        match frame {
+            Frame::Line(line) => handle_line(inner, line, intake).await,
+            Frame::NotUtf8(bytes) => inner.report(Diagnostic::NotUtf8 {
+                channel: Arc::clone(&inner.label),
+                excerpt: excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(500)])),
+            }),
+            Frame::TooLong { len } => inner.report(Diagnostic::LineTooLong {
+                channel: Arc::clone(&inner.label),
+                len,
+                limit: inner.config.max_line,
+            }),
+        }
+    }
+}
+
+/// Routes one line by its kind. Blank lines are nothing.
+async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) {
+    if line.trim_ascii().is_empty() {
+        return;
+    }
+    match protocol::classify(line) {
+        Ok(Message::Reply { to, error }) => handle_reply(inner, &to, error, line),
+        Ok(Message::Notification { kind }) if kind == kind::CANCEL_REQUEST => {
+            handle_cancel(inner, line).await;
+        }
+        Ok(Message::Notification { kind }) => {
+            let notification = Notification { kind: kind.into(), body: Body::new(line) };
+            intake.take(inner, notification).await;
+        }
+        Ok(Message::Request { id, action }) => {
+            let request =
+                IncomingRequest { id: id.into(), action: action.into(), body: Body::new(line) };
+            handle_request(inner, request).await;
+        }
+        Ok(Message::Unclear { id }) => {
+            let error = ReplyError::new(code::BAD_REQUEST, "a request needs an \"action\"");
+            send_reply(inner, &id, Err(error)).await;
+        }
+        Err(error) => inner.report(Diagnostic::MalformedLine {
+            channel: Arc::clone(&inner.label),
+            reason: error.to_string(),
+            excerpt: excerpt(line),
+        }),
+    }
+}
+
+fn handle_reply(inner: &Inner, to: &str, error: Option<&RawValue>, line: &str) {
+    let Some(waiter) = lock(&inner.mux).settle(to) else { return };
+    let answer = match error {
+        Some(raw) => Err(ReplyError::from_raw(raw)),
+        None => Ok(Reply { body: Body::new(line) }),
+    };
+    // The requester may have given up this very moment; nobody minds.
+    drop(waiter.send(answer));
+}
+
+async fn handle_cancel(inner: &Arc<Inner>, line: &str) {
+    let Ok(cancel) = serde_json::from_str::<CancelRequest<'_>>(line) else { return };
+    let handler = lock(&inner.running).remove(&*cancel.id);
+    if let Some(handler) = handler {
+        handler.abort();
+        let error = ReplyError::new(code::CANCELLED, "cancelled as you asked");
+        send_reply(inner, &cancel.id, Err(error)).await;
+    }
+}
+
+async fn handle_request(inner: &Arc<Inner>, request: IncomingRequest) {
+    let Some(handler) = inner.config.handler.clone() else {
+        let error = ReplyError::unknown_action(&request.action);
+        return send_reply(inner, &request.id, Err(error)).await;
+    };
+    if let Err(error) = admit(inner, &request) {
+        return send_reply(inner, &request.id, Err(error)).await;
+    }
+    let id = request.id.clone();
+    let task_inner = Arc::clone(inner);
+    // The task begins once its entry is in the table, so that it always finds it there.
+    let (entered, begin) = oneshot::channel::<()>();
+    let task = tokio::spawn(async move {
+        drop(begin.await);
+        let (id, action) = (request.id.clone(), request.action.clone());
+        let work = AssertUnwindSafe(async move { handler.handle(request).await });
+        let outcome = work.catch_unwind().await.unwrap_or_else(|_| {
+            task_inner.report(Diagnostic::HandlerPanicked {
+                channel: Arc::clone(&task_inner.label),
+                action: action.to_string(),
+            });
+            Err(ReplyError::failed(format!("the host's handler of {action:?} panicked")))
+        });
+        if lock(&task_inner.running).remove(&*id).is_some() {
+            send_reply(&task_inner, &id, outcome).await;
+        }
+    });
+    lock(&inner.running).insert(id, task.abort_handle());
+    drop(entered);
+}
+
+/// Refuses a request that cannot be taken now.
+fn admit(inner: &Inner, request: &IncomingRequest) -> Result<(), ReplyError> {
+    let running = lock(&inner.running);
+    if running.contains_key(&request.id) {
+        let text = format!("request {:?} is already in work", request.id);
+        return Err(ReplyError::new(code::BAD_REQUEST, text));
+    }
+    if running.len() >= inner.config.max_handlers {
+        let text = format!("{} requests are in work, ask again later", running.len());
+        return Err(ReplyError::new(code::BUSY, text));
+    }
+    Ok(())
+}
+
+async fn send_reply(inner: &Inner, to: &str, outcome: HandlerResult) {
+    let limit = inner.config.max_line;
+    let line = match outcome {
+        Ok(Payload(payload)) => protocol::reply_line(to, &payload, limit).unwrap_or_else(|error| {
+            let code = match error {
+                protocol::EncodeError::TooLong { .. } => code::TOO_LARGE,
+                _ => code::FAILED,
+            };
+            protocol::error_line(to, &ReplyError::new(code, error.to_string()), limit)
+        }),
+        Err(error) => protocol::error_line(to, &error, limit),
+    };
+    // Closed: then nobody waits for this reply.
+    let _ = inner.writer.send(&line).await;
+}

@@ -1,0 +1,113 @@
+//! The few system calls that need `unsafe`, each behind a safe function.
+//!
+//! Everything here is about setting a process up: descriptors it may inherit, its signal mask,
+//! what it does between fork and exec. Owns no state.
+
+use crate::exit::ExitStatus;
+use rustix::io::FdFlags;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Closes every descriptor from `first` on. Only for a process that owns none of them yet.
+#[expect(unsafe_code, reason = "closing foreign descriptors has no safe form")]
+pub(crate) fn close_inherited_from(first: u32) -> io::Result<()> {
+    // SAFETY: called by the guard before it has opened or received any descriptor, so no owner in
+    // this process can be left with a closed one.
+    let outcome = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Blocks every signal for this thread and returns a descriptor that becomes readable when a
+/// child changes state.
+#[expect(unsafe_code, reason = "signal masks and signalfd have no safe form in rustix or std")]
+pub(crate) fn block_signals_and_watch_children() -> io::Result<OwnedFd> {
+    // SAFETY: both sets are initialised by the calls that fill them before they are read, and the
+    // descriptor that signalfd returns is owned by nobody else.
+    unsafe {
+        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigfillset(&raw mut all);
+        if libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut child = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut child);
+        libc::sigaddset(&raw mut child, libc::SIGCHLD);
+        let fd = libc::signalfd(-1, &raw const child, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// Kills the child when the thread that spawns it ends. Right only for a spawner with one thread,
+/// which the guard is.
+#[expect(unsafe_code, reason = "a parent-death signal is set between fork and exec")]
+pub(crate) fn die_with_this_thread(command: &mut Command) {
+    // SAFETY: the closure makes one system call that is async-signal-safe and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            let signal = rustix::process::Signal::KILL;
+            Ok(rustix::process::set_parent_process_death_signal(Some(signal))?)
+        });
+    }
+}
+
+/// Lets the child inherit `kept` besides 0, 1 and 2, and nothing else.
+#[expect(unsafe_code, reason = "which descriptors survive exec is decided between fork and exec")]
+pub(crate) fn inherit_only(command: &mut Command, kept: Option<RawFd>) {
+    // SAFETY: the closure makes system calls that are async-signal-safe and allocates nothing; the
+    // descriptor stays open in the parent until the command was spawned.
+    unsafe {
+        command.pre_exec(move || {
+            let flags = libc::CLOSE_RANGE_CLOEXEC;
+            if libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, flags) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            match kept {
+                Some(fd) => {
+                    let fd = BorrowedFd::borrow_raw(fd);
+                    Ok(rustix::io::fcntl_setfd(fd, FdFlags::empty())?)
+                }
+                None => Ok(()),
+            }
+        });
+    }
+}
+
+/// Takes over a descriptor that was inherited by number, and keeps it from being inherited on.
+#[expect(unsafe_code, reason = "an inherited descriptor is known by its number only")]
+pub(crate) fn adopt_inherited(number: RawFd) -> io::Result<OwnedFd> {
+    if number < 0 {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // SAFETY: the number is only borrowed for a call that fails if it is not open; after that the
+    // protocol says that it belongs to whoever reads the variable, which happens once.
+    let fd = unsafe {
+        rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(number), FdFlags::CLOEXEC)?;
+        OwnedFd::from_raw_fd(number)
+    };
+    debug_assert_eq!(fd.as_raw_fd(), number);
+    Ok(fd)
+}
+
+/// Lets tokio watch a descriptor for being readable.
+#[expect(unsafe_code, reason = "tokio wants a promise that the descriptor stays open")]
+pub(crate) fn watch_readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` keeps the one descriptor it names open until it is dropped, which
+    // happens after tokio has let go of it.
+    let watched = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+    watched.map_err(io::Error::from)
+}
+
+/// A signal by number, `None` if the number is not a signal.
+pub(crate) fn signal(number: i32) -> Option<rustix::process::Signal> {
+    rustix::process::Signal::from_named_raw(number)
+}
+
+/// Turns what `wait` says into our own type.
+pub(crate) fn wait_status(status: rustix::process::WaitStatus) -> Option<ExitStatus> {
+    let code = status.exit_status().map(ExitStatus::Code);
+    code.or_else(|| status.terminating_signal().map(ExitStatus::Signal))
+}

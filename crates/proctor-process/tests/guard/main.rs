@@ -1,0 +1,5 @@
+//! The guard as a program of its own, for the tests.
+
+fn main() -> std::process::ExitCode {
+    proctor_process::guard::main()
+}
