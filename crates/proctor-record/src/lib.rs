@@ -24,7 +24,7 @@ pub use model::{
     RunData, Simulation, Summary, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
 };
 pub use reader::{
-    Entry, LoadError, Loaded, MAX_LINE, Problem, ProblemKind, Reader, RunChoice, load,
+    Entry, LoadError, Loaded, MAX_LINE, Problem, ProblemKind, Reader, RunChoice, RunSplitter, load,
 };
 pub use recorder::{JsonlRecorder, RecordError};
 pub use store::{GitState, ResolveError, RunFolder, RunInfo, RunStore, StoreError};

@@ -217,14 +217,14 @@ fn first_problem(problems: &[Problem]) -> String {
 
 /// Tells where one run ends and the next begins.
 #[derive(Debug, Default)]
-pub(crate) struct RunSplitter {
+pub struct RunSplitter {
     current: Option<RunId>,
     count: usize,
 }
 
 impl RunSplitter {
     /// Takes the next event; returns the name of the run that begins with it, if one does.
-    pub(crate) fn begins(&mut self, event: &Event) -> Option<String> {
+    pub fn begins(&mut self, event: &Event) -> Option<String> {
         let other_id = event.run_id.is_some() && event.run_id != self.current;
         let suite_start = event.run_id.is_none() && matches!(event.body, Body::SuiteStarted(_));
         if self.count > 0 && !other_id && !suite_start {

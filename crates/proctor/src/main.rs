@@ -1,1 +1,44 @@
-fn main() {}
+//! `proctor`: arguments, environment, exit codes and wiring. All behaviour is in the libraries.
+//!
+//! This is the only place that reads the process environment and writes to standard output.
+
+mod cli;
+mod commands;
+mod config;
+mod env_vars;
+mod error;
+mod project;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut terminal = Terminal::new(cli.color);
+    match run(&cli, &mut terminal) {
+        Ok(code) => code,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal.report(&error);
+            error.exit_code()
+        }
+    }
+}
+
+fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
+    match &cli.command {
+        Command::Show(arguments) => commands::show::run(arguments, cli, terminal),
+        Command::Watch(arguments) => commands::watch::run(arguments, cli, terminal),
+        Command::Validate(arguments) => commands::validate::run(arguments, cli, terminal),
+        Command::Doctor(arguments) => commands::doctor::run(arguments, cli, terminal),
+        Command::Completions(arguments) => commands::completions::run(arguments, terminal),
+        Command::Schema(arguments) => commands::schema::run(arguments, terminal),
+        Command::Guard(arguments) => Ok(commands::guard::run(arguments)),
+    }
+}

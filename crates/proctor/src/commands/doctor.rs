@@ -1,0 +1,249 @@
+//! `proctor doctor`: what is installed, what each kind of suite needs, what is wrong.
+
+mod probe;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use proctor_report::{Paint, Style};
+use serde::Serialize;
+
+use self::probe::{Found, at_least};
+use crate::cli::{Cli, DoctorArguments, Format};
+use crate::config::{self, Config, Setting};
+use crate::env_vars;
+use crate::error::CommandError;
+use crate::project;
+use crate::terminal::Terminal;
+
+/// How a finding counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Missing or old, but nothing here needs it.
+    Note,
+    /// This project needs it.
+    Wrong,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: String,
+    verdict: Verdict,
+    finding: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    way_out: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Section {
+    title: &'static str,
+    checks: Vec<Check>,
+}
+
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    version: &'static str,
+    root: String,
+    healthy: bool,
+    sections: Vec<Section>,
+}
+
+pub(crate) fn run(
+    arguments: &DoctorArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    if arguments.environment {
+        terminal.print(&env_vars::page())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let root = project::root(cli)?;
+    let diagnosis = diagnose(&root);
+    match arguments.format {
+        Format::Json => terminal.json(&diagnosis)?,
+        Format::Text => terminal.print(&text(&diagnosis, terminal.style()))?,
+    }
+    Ok(if diagnosis.healthy { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn diagnose(root: &Path) -> Diagnosis {
+    let (config, configuration) = configuration(root);
+    let sections = match config {
+        None => vec![configuration],
+        Some(config) => vec![
+            configuration,
+            rspec(root, &config),
+            conversations(),
+            workspaces(root, &config),
+            machine(root),
+        ],
+    };
+    let wrong =
+        |section: &Section| section.checks.iter().any(|check| check.verdict == Verdict::Wrong);
+    Diagnosis {
+        version: env!("CARGO_PKG_VERSION"),
+        root: root.display().to_string(),
+        healthy: !sections.iter().any(wrong),
+        sections,
+    }
+}
+
+fn check(name: &str, verdict: Verdict, finding: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), verdict, finding: finding.into(), way_out: None }
+}
+
+impl Check {
+    fn way_out(mut self, way_out: impl Into<String>) -> Self {
+        self.way_out = Some(way_out.into());
+        self
+    }
+}
+
+fn configuration(root: &Path) -> (Option<Config>, Section) {
+    let title = "Configuration";
+    match config::load(root) {
+        Err(error) => {
+            let broken = check(config::FILE_NAME, Verdict::Wrong, error.to_string())
+                .way_out("`proctor schema config` prints what it may hold");
+            (None, Section { title, checks: vec![broken] })
+        }
+        Ok((config, warnings)) => {
+            let place = config.path.as_ref().map_or_else(
+                || "none; defaults apply".to_owned(),
+                |path| path.display().to_string(),
+            );
+            let mut checks = vec![check(config::FILE_NAME, Verdict::Ok, place)];
+            checks
+                .extend(warnings.into_iter().map(|warning| check("key", Verdict::Wrong, warning)));
+            checks.push(events(&config.events));
+            checks.push(setting("tools.ruby", &config.ruby));
+            checks.push(setting("tools.ralph", &config.ralph));
+            (Some(config), Section { title, checks })
+        }
+    }
+}
+
+fn setting(name: &str, setting: &Setting<String>) -> Check {
+    check(name, Verdict::Ok, format!("{} ({})", setting.value, setting.origin))
+}
+
+fn events(events: &Setting<Option<String>>) -> Check {
+    match &events.value {
+        None => check("events", Verdict::Ok, "to the recording only"),
+        Some(list) => match proctor_record::destinations::parse(list) {
+            Ok(_) => check("events", Verdict::Ok, format!("{list} ({})", events.origin)),
+            Err(error) => check("events", Verdict::Wrong, format!("{error} ({})", events.origin)),
+        },
+    }
+}
+
+fn rspec(root: &Path, config: &Config) -> Section {
+    let needed = root.join("spec").is_dir() || root.join(".rspec").is_file();
+    let missing = if needed { Verdict::Wrong } else { Verdict::Note };
+    let title = if needed { "RSpec suites (this project has specs)" } else { "RSpec suites" };
+    let name = &config.ruby.value;
+    let (ruby, usable) = match probe::version(name, &["--version"]) {
+        Found::Version(version) if at_least(&version, (3, 0)) => {
+            (check("ruby", Verdict::Ok, version), true)
+        }
+        Found::Version(version) => {
+            (check("ruby", missing, format!("{version}; 3.0 or newer is needed")), true)
+        }
+        Found::No(reason) => {
+            let absent = check("ruby", missing, format!("`{name}`: {reason}"));
+            let way_out = "install Ruby, or set tools.ruby in proctor.toml or PROCTOR_RUBY";
+            (absent.way_out(way_out), false)
+        }
+    };
+    let mut checks = vec![ruby];
+    if usable {
+        checks.push(rspec_core(root, name, missing));
+    }
+    Section { title, checks }
+}
+
+fn rspec_core(root: &Path, ruby: &str, missing: Verdict) -> Check {
+    let script = "require 'rspec/core/version'; print RSpec::Core::Version::STRING";
+    let mut arguments = vec!["-e", script];
+    if root.join("Gemfile").is_file() {
+        arguments.insert(0, "-rbundler/setup");
+    }
+    match probe::version_in(ruby, &arguments, root) {
+        Found::Version(version) if at_least(&version, (3, 10)) => {
+            check("rspec-core", Verdict::Ok, version)
+        }
+        Found::Version(version) => {
+            check("rspec-core", missing, format!("{version}; 3.10 or newer is needed"))
+        }
+        Found::No(reason) => check("rspec-core", missing, reason)
+            .way_out("gem install rspec, or `bundle install` where there is a Gemfile"),
+    }
+}
+
+fn conversations() -> Section {
+    let checks = vec![check("nothing", Verdict::Ok, "scenario files need nothing but proctor")];
+    Section { title: "Conversations", checks }
+}
+
+fn workspaces(root: &Path, config: &Config) -> Section {
+    let ralph = &config.ralph.value;
+    let needed = config.ralph.origin != config::Origin::Default;
+    let missing = if needed { Verdict::Wrong } else { Verdict::Note };
+    let ralph = match probe::version_in(ralph, &["--version"], root) {
+        Found::Version(version) => check("ralph", Verdict::Ok, version),
+        Found::No(reason) => check("ralph", missing, format!("`{ralph}`: {reason}"))
+            .way_out("cargo install ralph-cli --locked, or set tools.ralph or PROCTOR_RALPH"),
+    };
+    Section { title: "Orchestrator workspaces", checks: vec![ralph] }
+}
+
+fn machine(root: &Path) -> Section {
+    let git = match probe::version("git", &["--version"]) {
+        Found::Version(version) => check("git", Verdict::Ok, version),
+        Found::No(reason) => check("git", Verdict::Note, reason)
+            .way_out("without git, recordings do not say which commit they belong to"),
+    };
+    let processes = if Path::new("/proc/self/task").is_dir() {
+        check("/proc", Verdict::Ok, "process trees can be followed")
+    } else {
+        check("/proc", Verdict::Wrong, "not mounted: left-over processes cannot be found")
+    };
+    let home = env_vars::HOME.get_os();
+    let home = match home {
+        Some(_) => check("HOME", Verdict::Ok, "set"),
+        None => check(
+            "HOME",
+            Verdict::Note,
+            "not set: any marked folder above may be taken for the project",
+        ),
+    };
+    Section { title: "Machine", checks: vec![git, processes, probe::writable(root), home] }
+}
+
+fn text(diagnosis: &Diagnosis, style: Style) -> String {
+    let mut text = format!("proctor {} in {}\n", diagnosis.version, diagnosis.root);
+    for section in &diagnosis.sections {
+        text += &format!("\n{}\n", style.paint(Paint::Bold, section.title));
+        for check in &section.checks {
+            let mark = match check.verdict {
+                Verdict::Ok => style.paint(Paint::Good, "✓"),
+                Verdict::Note => style.paint(Paint::Warn, "·"),
+                Verdict::Wrong => style.paint(Paint::Bad, "✗"),
+            };
+            let finding = check.finding.replace('\n', "\n                 ");
+            text += &format!("  {mark} {:<12} {finding}\n", check.name);
+            if let (Some(way_out), false) = (&check.way_out, check.verdict == Verdict::Ok) {
+                text += &format!("    {:<12} → {way_out}\n", "");
+            }
+        }
+    }
+    let verdict = if diagnosis.healthy {
+        style.paint(Paint::Good, "Nothing is wrong.")
+    } else {
+        style.paint(Paint::Bad, "Something is wrong: see ✗ above.")
+    };
+    text + &format!("\n{verdict}\n")
+}

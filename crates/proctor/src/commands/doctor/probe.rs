@@ -1,0 +1,103 @@
+//! Asking programs for their version, with a limit on how long they may take.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Check, Verdict, check};
+
+/// What came of asking.
+pub(super) enum Found {
+    /// The first line it printed.
+    Version(String),
+    /// Why there is none.
+    No(String),
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn version(program: &str, arguments: &[&str]) -> Found {
+    version_in(program, arguments, Path::new("."))
+}
+
+pub(super) fn version_in(program: &str, arguments: &[&str], folder: &Path) -> Found {
+    let started = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    match started {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Found::No("not found".to_owned())
+        }
+        Err(error) => Found::No(error.to_string()),
+        Ok(child) => outcome(child),
+    }
+}
+
+fn outcome(mut child: Child) -> Found {
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Found::No(format!("did not answer within {} s", PATIENCE.as_secs()));
+            }
+        }
+    };
+    // A version fits into the pipe, so reading after the end loses nothing we look at.
+    let mut text = String::new();
+    if status.success() {
+        let _ = child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut text));
+        return Found::Version(text.lines().next().unwrap_or("installed").trim().to_owned());
+    }
+    let _ = child.stderr.take().map(|mut pipe| pipe.read_to_string(&mut text));
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("failed");
+    Found::No(line.trim().to_owned())
+}
+
+/// Whether the first version number in a text is this one or newer.
+pub(super) fn at_least(text: &str, wanted: (u32, u32)) -> bool {
+    let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+    let mut numbers = text[start..].split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let major = numbers.next().and_then(Result::ok).unwrap_or(0);
+    let minor = numbers.next().and_then(Result::ok).unwrap_or(0);
+    (major, minor) >= wanted
+}
+
+/// Whether recordings can be written.
+pub(super) fn writable(root: &Path) -> Check {
+    let folder = root.join(".proctor");
+    let place = if folder.is_dir() { &*folder } else { root };
+    let probe = place.join(format!(".proctor-doctor-{}", std::process::id()));
+    match std::fs::write(&probe, "") {
+        Ok(()) => {
+            let _ = std::fs::remove_file(&probe);
+            check("recordings", Verdict::Ok, format!("go to {}", folder.join("runs").display()))
+        }
+        Err(error) => check(
+            "recordings",
+            Verdict::Wrong,
+            format!("cannot write to {}: {error}", place.display()),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_least;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(at_least("ruby 3.1.2p20 (2022-04-12)", (3, 0)));
+        assert!(at_least("3.12.0", (3, 10)));
+        assert!(!at_least("3.9.3", (3, 10)));
+        assert!(!at_least("no number", (1, 0)));
+    }
+}

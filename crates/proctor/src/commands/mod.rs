@@ -1,0 +1,23 @@
+//! One module per command: arguments in, library calls, text out.
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod guard;
+pub(crate) mod schema;
+pub(crate) mod show;
+pub(crate) mod validate;
+pub(crate) mod watch;
+
+use std::path::PathBuf;
+
+use proctor_record::RunStore;
+
+use crate::cli::Cli;
+use crate::error::CommandError;
+use crate::project;
+
+/// The file that a person means by the name of a recording.
+fn recording_path(name: &str, cli: &Cli) -> Result<PathBuf, CommandError> {
+    let store = RunStore::new(&project::root(cli)?);
+    store.resolve(name).map_err(CommandError::unusable)
+}

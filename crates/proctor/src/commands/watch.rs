@@ -1,0 +1,100 @@
+//! `proctor watch`: follows a recording while it grows.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use proctor_events::{Body, Event};
+use proctor_record::{Follower, Grown, RunSplitter};
+use proctor_report::LiveLines;
+
+use super::recording_path;
+use crate::cli::{Cli, Format, WatchArguments};
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+pub(crate) fn run(
+    arguments: &WatchArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let path = recording_path(&arguments.recording, cli)?;
+    let mut follower = Follower::new(&path);
+    let mut view = View::new(arguments.format, terminal);
+    let failed =
+        |error| CommandError::unusable(format_args!("cannot read {}: {error}", path.display()));
+    loop {
+        match follower.read().map_err(failed)? {
+            Grown::Lines(lines) => lines.iter().for_each(|line| view.take(line)),
+            Grown::Restarted => view.restart(),
+            Grown::Nothing => {
+                // Everything there is has been read: from here on it is live.
+                terminal.print(&view.drain())?;
+                if view.finished {
+                    return Ok(ExitCode::SUCCESS);
+                }
+                follower.wait(Duration::from_secs(1)).map_err(failed)?;
+            }
+        }
+    }
+}
+
+/// What is to be printed. Until it is drained, a newer run in the same file replaces an older one.
+struct View {
+    format: Format,
+    lines: LiveLines,
+    splitter: RunSplitter,
+    text: String,
+    line_number: u64,
+    finished: bool,
+}
+
+impl View {
+    fn new(format: Format, terminal: &Terminal) -> Self {
+        Self {
+            format,
+            lines: LiveLines::new(terminal.style()),
+            splitter: RunSplitter::default(),
+            text: String::new(),
+            line_number: 0,
+            finished: false,
+        }
+    }
+
+    fn restart(&mut self) {
+        self.splitter = RunSplitter::default();
+        self.line_number = 0;
+        self.finished = false;
+    }
+
+    fn take(&mut self, line: &str) {
+        self.line_number += 1;
+        if line.trim().is_empty() {
+            return;
+        }
+        match Event::from_json(line) {
+            Err(problem) => self.text += &format!("(line {}: {problem})\n", self.line_number),
+            Ok(event) => self.show(&event, line),
+        }
+    }
+
+    fn show(&mut self, event: &Event, line: &str) {
+        if self.splitter.begins(event).is_some() {
+            self.text.clear();
+            self.finished = false;
+        }
+        match self.format {
+            Format::Json => self.text += &format!("{line}\n"),
+            Format::Text => {
+                for rendered in self.lines.render(event) {
+                    self.text += &rendered;
+                    self.text.push('\n');
+                }
+            }
+        }
+        self.finished |= matches!(event.body, Body::SuiteFinished(_));
+    }
+
+    fn drain(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+}

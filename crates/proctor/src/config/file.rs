@@ -1,0 +1,134 @@
+//! The contents of `proctor.toml`: its type, its schema, and reading it with good errors.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::CommandError;
+
+/// The configuration of a project.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Contents {
+    /// Where events go besides the recording: paths for JSON lines, or `ws://localhost:PORT`.
+    pub(crate) events: Option<Vec<String>>,
+    /// Programs that Proctor starts.
+    pub(crate) tools: Tools,
+}
+
+/// Programs that Proctor starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Tools {
+    /// The Ruby to run suites with: a name on PATH, or a path.
+    pub(crate) ruby: Option<String>,
+    /// The `ralph` to test: a name on PATH, or a path.
+    pub(crate) ralph: Option<String>,
+}
+
+/// The JSON Schema of the file.
+pub(crate) fn json_schema() -> Value {
+    let mut schema = schemars::schema_for!(Contents).to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("title".into(), "proctor.toml".into());
+    }
+    schema
+}
+
+/// Reads the text. Returns warnings about keys that mean nothing.
+pub(crate) fn parse(text: &str, name: &str) -> Result<(Contents, Vec<String>), CommandError> {
+    let failed = |error: toml::de::Error| {
+        CommandError::unusable(format_args!(
+            "{name} cannot be used\n{}",
+            error.to_string().trim_end()
+        ))
+        .hint("`proctor schema config` prints what it may hold")
+    };
+    let table: toml::Table = toml::from_str(text).map_err(failed)?;
+    let contents = toml::from_str(text).map_err(failed)?;
+    let schema = json_schema();
+    let mut warnings = Vec::new();
+    find_unknown(&table, &schema, &schema, "", &mut |key, known| {
+        let near = known
+            .iter()
+            .map(|candidate| {
+                (strsim::jaro_winkler(candidate, key.rsplit('.').next().unwrap_or(key)), candidate)
+            })
+            .filter(|(likeness, _)| *likeness > 0.8)
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        let hint = near.map(|(_, candidate)| format!("; did you mean `{candidate}`?"));
+        warnings.push(format!("{name}: unknown key `{key}`{}", hint.unwrap_or_default()));
+    });
+    Ok((contents, warnings))
+}
+
+/// Walks the file and the schema side by side.
+fn find_unknown(
+    table: &toml::Table,
+    schema: &Value,
+    root: &Value,
+    prefix: &str,
+    found: &mut impl FnMut(&str, &[&str]),
+) {
+    let Some(properties) = resolve(schema, root)["properties"].as_object() else { return };
+    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+    for (key, value) in table {
+        let path = format!("{prefix}{key}");
+        match (properties.get(key), value) {
+            (None, _) => found(&path, &known),
+            (Some(inner), toml::Value::Table(table)) => {
+                find_unknown(table, inner, root, &format!("{path}."), found);
+            }
+            (Some(inner), toml::Value::Array(items)) => {
+                for table in items.iter().filter_map(toml::Value::as_table) {
+                    find_unknown(
+                        table,
+                        &resolve(inner, root)["items"],
+                        root,
+                        &format!("{path}."),
+                        found,
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Follows one reference into `$defs`.
+fn resolve<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    pointer.and_then(|pointer| root.pointer(pointer)).unwrap_or(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_are_named_with_the_nearest_known_one() {
+        let text = "event = [\"a\"]\ncolour = 1\n[tools]\nrubby = \"ruby\"\n";
+        let (_, warnings) = parse(text, "proctor.toml").unwrap();
+        assert_eq!(
+            warnings,
+            [
+                "proctor.toml: unknown key `colour`",
+                "proctor.toml: unknown key `event`; did you mean `events`?",
+                "proctor.toml: unknown key `tools.rubby`; did you mean `ruby`?",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_is_shown_in_its_place() {
+        let error = parse("events = \"a.jsonl\"\n", "proctor.toml").unwrap_err();
+        insta::assert_snapshot!(error, @r#"
+        proctor.toml cannot be used
+        TOML parse error at line 1, column 10
+          |
+        1 | events = "a.jsonl"
+          |          ^^^^^^^^^
+        invalid type: string "a.jsonl", expected a sequence
+        "#);
+    }
+}

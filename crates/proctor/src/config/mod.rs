@@ -1,0 +1,143 @@
+//! `proctor.toml` and how it is layered: defaults, then the file, then the environment, then flags.
+//!
+//! Every setting remembers where its value came from. Unknown keys are warned about, never ignored in
+//! silence and never fatal; a value of the wrong type is fatal and shown in its place.
+
+mod file;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::env_vars::{self, Variable};
+use crate::error::CommandError;
+
+pub(crate) use file::json_schema;
+
+/// The file's name, at the project's root.
+pub(crate) const FILE_NAME: &str = "proctor.toml";
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    File,
+    Environment(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File => f.write_str(FILE_NAME),
+            Self::Environment(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value and its origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) origin: Origin,
+}
+
+/// The configuration in force, flags not yet considered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// The file, if there is one.
+    pub(crate) path: Option<PathBuf>,
+    /// Extra destinations for events, as they were written.
+    pub(crate) events: Setting<Option<String>>,
+    /// The Ruby to run suites with.
+    pub(crate) ruby: Setting<String>,
+    /// The `ralph` to test.
+    pub(crate) ralph: Setting<String>,
+}
+
+/// Reads the project's file and the environment. Warnings are for people.
+pub(crate) fn load(root: &Path) -> Result<(Config, Vec<String>), CommandError> {
+    let path = root.join(FILE_NAME);
+    let (contents, warnings) = match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let parsed = file::parse(&text, &path.display().to_string())?;
+            (Some(parsed.0), parsed.1)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (None, Vec::new()),
+        Err(error) => {
+            return Err(CommandError::unusable(format_args!(
+                "cannot read {}: {error}",
+                path.display()
+            )));
+        }
+    };
+    let config = layer(contents.map(|contents| (path, contents)), Variable::get);
+    Ok((config, warnings))
+}
+
+/// The layering itself, with the environment passed in.
+fn layer(
+    file: Option<(PathBuf, file::Contents)>,
+    environment: impl Fn(Variable) -> Option<String>,
+) -> Config {
+    let (path, contents) = file.map_or_else(Default::default, |(path, all)| (Some(path), all));
+    let from_environment = |variables: &[Variable]| {
+        variables.iter().find_map(|variable| {
+            let value = environment(*variable)?;
+            Some(Setting { value, origin: Origin::Environment(variable.name) })
+        })
+    };
+    let text = |variable: Variable, in_file: Option<String>, default: &str| {
+        from_environment(&[variable]).unwrap_or_else(|| match in_file {
+            Some(value) => Setting { value, origin: Origin::File },
+            None => Setting { value: default.to_owned(), origin: Origin::Default },
+        })
+    };
+    let events = from_environment(&[env_vars::PROCTOR_EVENTS, env_vars::RSPEC_AGENTS_EVENTS])
+        .map(|setting| Setting { value: Some(setting.value), origin: setting.origin });
+    Config {
+        path,
+        events: events.unwrap_or_else(|| match contents.events {
+            Some(list) => Setting { value: Some(list.join(",")), origin: Origin::File },
+            None => Setting { value: None, origin: Origin::Default },
+        }),
+        ruby: text(env_vars::PROCTOR_RUBY, contents.tools.ruby, "ruby"),
+        ralph: text(env_vars::PROCTOR_RALPH, contents.tools.ralph, "ralph"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layered(file: &str, environment: &[(&str, &str)]) -> Config {
+        let (contents, warnings) = file::parse(file, FILE_NAME).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        layer(Some((FILE_NAME.into(), contents)), |variable| {
+            let found = environment.iter().find(|(name, _)| *name == variable.name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn defaults_then_file_then_environment() {
+        let file = "events = [\"a.jsonl\"]\n[tools]\nruby = \"ruby3.2\"";
+        let config = layered(file, &[("PROCTOR_RALPH", "/opt/ralph")]);
+        assert_eq!(config.events, Setting { value: Some("a.jsonl".into()), origin: Origin::File });
+        assert_eq!(config.ruby, Setting { value: "ruby3.2".into(), origin: Origin::File });
+        assert_eq!(config.ralph.origin, Origin::Environment("PROCTOR_RALPH"));
+        assert_eq!(
+            layered("", &[]).ruby,
+            Setting { value: "ruby".into(), origin: Origin::Default }
+        );
+    }
+
+    #[test]
+    fn the_newer_name_of_a_variable_wins() {
+        let both = [("RSPEC_AGENTS_EVENTS", "old"), ("PROCTOR_EVENTS", "new")];
+        assert_eq!(layered("", &both).events.value.as_deref(), Some("new"));
+        assert_eq!(
+            layered("", &both[..1]).events.origin,
+            Origin::Environment("RSPEC_AGENTS_EVENTS")
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! Every environment variable that Proctor reads or sets, in one list.
+//!
+//! `docs/environment.md` is made from it; a test compares them.
+
+use std::ffi::OsString;
+
+/// A variable that Proctor reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+impl Variable {
+    /// Its value; unset and empty are the same.
+    pub(crate) fn get(self) -> Option<String> {
+        self.get_os().map(|value| value.to_string_lossy().into_owned())
+    }
+
+    pub(crate) fn get_os(self) -> Option<OsString> {
+        std::env::var_os(self.name).filter(|value| !value.is_empty())
+    }
+}
+
+macro_rules! variables {
+    ($list:ident: $($constant:ident = $meaning:literal;)+) => {
+        $(
+            #[allow(dead_code, reason = "a variable that is only set, or only documented, is read by others")]
+            pub(crate) const $constant: Variable =
+                Variable { name: stringify!($constant), meaning: $meaning };
+        )+
+        pub(crate) const $list: &[Variable] = &[$($constant),+];
+    };
+}
+
+variables! { READ:
+    PROCTOR_EVENTS = "Where events go besides the recording: `DEST[,DEST…]`, each a path for JSON lines or `ws://localhost:PORT`. Beaten by `--events`.";
+    RSPEC_AGENTS_EVENTS = "The same under its older name; used when `PROCTOR_EVENTS` is not set.";
+    PROCTOR_RUBY = "The Ruby to run suites with. Beats `tools.ruby` of proctor.toml.";
+    PROCTOR_RALPH = "The `ralph` to test. Beats `tools.ralph` of proctor.toml.";
+    NO_COLOR = "When set, no colours. Beaten by `--color`.";
+    HOME = "The home folder; it is never taken for a project's root.";
+    PATH = "Where `ruby`, `git` and `ralph` are looked for.";
+}
+
+variables! { SET:
+    RPC_SOCKET_FD = "The descriptor of the worker's socket (see the protocol page).";
+    RPC_SOCKET_PATH = "The path of the socket that a forked worker connects to.";
+    RPC_TOKEN = "What it must present there.";
+    WORKER_INDEX = "The worker's number, from 0.";
+}
+
+/// The page that documents the list.
+pub(crate) fn page() -> String {
+    let table = |variables: &[Variable]| {
+        let rows: String =
+            variables.iter().map(|v| format!("| `{}` | {} |\n", v.name, v.meaning)).collect();
+        format!("| variable | meaning |\n|---|---|\n{rows}")
+    };
+    format!(
+        "# Environment variables\n\n\
+         Flags beat the environment, the environment beats `proctor.toml`. An empty variable counts as not set.\n\
+         This page is made from `crates/proctor/src/env_vars.rs`; `./check` compares them.\n\n\
+         ## Read by proctor\n\n{}\n## Set for workers\n\n{}",
+        table(READ),
+        table(SET),
+    )
+}

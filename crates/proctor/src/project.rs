@@ -1,0 +1,66 @@
+//! Finding the project's root folder.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::Cli;
+use crate::config;
+use crate::env_vars;
+use crate::error::CommandError;
+
+/// The root folder that the arguments and the current folder mean.
+pub(crate) fn root(cli: &Cli) -> Result<PathBuf, CommandError> {
+    if let Some(root) = &cli.root {
+        return root.canonicalize().map_err(|error| {
+            CommandError::unusable(format_args!("--root {}: {error}", root.display()))
+        });
+    }
+    let current = std::env::current_dir().map_err(|error| {
+        CommandError::unusable(format_args!("the current folder cannot be used: {error}"))
+    })?;
+    let home = env_vars::HOME.get_os().map(PathBuf::from);
+    Ok(find_root(&current, home.as_deref(), |folder| {
+        folder.join(config::FILE_NAME).is_file() || folder.join(".git").exists()
+    }))
+}
+
+/// The nearest folder that is marked as a project, never above or at the home folder; else the start.
+fn find_root(start: &Path, home: Option<&Path>, is_marked: impl Fn(&Path) -> bool) -> PathBuf {
+    start
+        .ancestors()
+        .take_while(|folder| Some(*folder) != home)
+        .find(|folder| is_marked(folder))
+        .unwrap_or(start)
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(start: &str, marked: &[&str]) -> String {
+        let is_marked = |folder: &Path| marked.iter().any(|mark| Path::new(mark) == folder);
+        find_root(Path::new(start), Some(Path::new("/home/me")), is_marked).display().to_string()
+    }
+
+    #[test]
+    fn the_nearest_marked_folder_wins() {
+        assert_eq!(found("/home/me/p/spec/deep", &["/home/me/p"]), "/home/me/p");
+        assert_eq!(found("/home/me/p/sub", &["/home/me/p", "/home/me/p/sub"]), "/home/me/p/sub");
+    }
+
+    #[test]
+    fn home_and_above_are_never_a_project() {
+        assert_eq!(found("/home/me/notes", &["/home/me"]), "/home/me/notes");
+        assert_eq!(found("/home/me/notes", &["/home", "/"]), "/home/me/notes");
+        assert_eq!(
+            found("/home/me", &["/home/me"]),
+            "/home/me",
+            "only as the folder one stands in"
+        );
+    }
+
+    #[test]
+    fn outside_home_the_search_goes_to_the_top() {
+        assert_eq!(found("/srv/app/x", &["/srv/app"]), "/srv/app");
+    }
+}

@@ -1,0 +1,68 @@
+//! Standard output and standard error: the only place that writes to them.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use proctor_report::{Paint, Style};
+
+use crate::cli::ColorChoice;
+use crate::env_vars;
+use crate::error::CommandError;
+
+/// Where commands print.
+pub(crate) struct Terminal {
+    color: ColorChoice,
+}
+
+impl Terminal {
+    pub(crate) fn new(flag: Option<ColorChoice>) -> Self {
+        Self { color: flag.unwrap_or(ColorChoice::Auto) }
+    }
+
+    /// How to style standard output.
+    pub(crate) fn style(&self) -> Style {
+        self.style_for(io::stdout().is_terminal())
+    }
+
+    fn style_for(&self, is_terminal: bool) -> Style {
+        let color = match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            // The convention: present and not empty means no.
+            ColorChoice::Auto => is_terminal && env_vars::NO_COLOR.get().is_none(),
+        };
+        Style { color }
+    }
+
+    /// Writes text as it is.
+    #[expect(clippy::unused_self, reason = "printing goes through the terminal, whatever it needs")]
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandError> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), CommandError> {
+        self.print(&format!("{text}\n"))
+    }
+
+    /// Writes a value as indented JSON.
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+        self.line(&text)
+    }
+
+    pub(crate) fn warn(&mut self, text: &str) {
+        let style = self.style_for(io::stderr().is_terminal());
+        // If standard error is gone there is nobody left to tell.
+        let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
+    }
+
+    pub(crate) fn report(&mut self, error: &CommandError) {
+        let style = self.style_for(io::stderr().is_terminal());
+        let mut text = format!("{} {error}\n", style.paint(Paint::Bad, "error:"));
+        for hint in error.hints() {
+            text += &format!("{} {hint}\n", style.paint(Paint::Bold, " hint:"));
+        }
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+}

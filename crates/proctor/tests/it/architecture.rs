@@ -1,0 +1,151 @@
+//! The invariants of ARCHITECTURE.md, kept by looking at `cargo metadata`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::env::repository;
+
+/// Who may know whom: a crate may depend on the crates named beside it, directly or not.
+const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("proctor-events", &[]),
+    ("proctor-journal", &[]),
+    ("proctor-process", &[]),
+    ("proctor-record", &["proctor-events"]),
+    ("proctor-report", &["proctor-events", "proctor-record"]),
+    (
+        "proctor",
+        &[
+            "proctor-events",
+            "proctor-journal",
+            "proctor-process",
+            "proctor-record",
+            "proctor-report",
+        ],
+    ),
+];
+
+/// Crates that know no runtime, no network and no terminal.
+const PURE: &[&str] = &["proctor-events", "proctor-journal", "proctor-ruby", "proctor-dialogue"];
+const IMPURE: &[&str] = &[
+    "tokio",
+    "mio",
+    "hyper",
+    "axum",
+    "reqwest",
+    "tokio-tungstenite",
+    "tungstenite",
+    "ratatui",
+    "crossterm",
+    "rusqlite",
+    "clap",
+];
+
+struct Graph {
+    /// Direct, non-development dependencies by name.
+    direct: BTreeMap<String, BTreeSet<String>>,
+    members: BTreeSet<String>,
+}
+
+impl Graph {
+    fn load() -> Self {
+        // Without the platform cargo would want the sources of crates that are never built here.
+        let rustc = Command::new("rustc").arg("-vV").output().unwrap();
+        let about = String::from_utf8(rustc.stdout).unwrap();
+        let host = about.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+        let output = Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version=1", "--locked", "--offline"])
+            .args(["--filter-platform", host])
+            .current_dir(repository())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let names: BTreeMap<String, String> = metadata["packages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|package| (text(&package["id"]), text(&package["name"])))
+            .collect();
+        let mut direct: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for node in metadata["resolve"]["nodes"].as_array().unwrap() {
+            let needed = direct.entry(names[node["id"].as_str().unwrap()].clone()).or_default();
+            for dependency in node["deps"].as_array().unwrap() {
+                let kinds = dependency["dep_kinds"].as_array().unwrap();
+                if kinds.iter().any(|kind| kind["kind"].is_null()) {
+                    needed.insert(names[dependency["pkg"].as_str().unwrap()].clone());
+                }
+            }
+        }
+        let members = metadata["workspace_members"].as_array().unwrap();
+        Self {
+            direct,
+            members: members.iter().map(|id| names[id.as_str().unwrap()].clone()).collect(),
+        }
+    }
+
+    /// Everything a crate reaches.
+    fn reaches(&self, name: &str) -> BTreeSet<String> {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![name.to_owned()];
+        while let Some(next) = open.pop() {
+            for dependency in self.direct.get(&next).into_iter().flatten() {
+                if reached.insert(dependency.clone()) {
+                    open.push(dependency.clone());
+                }
+            }
+        }
+        reached
+    }
+}
+
+#[test]
+fn every_crate_knows_only_what_stands_below_it() {
+    let graph = Graph::load();
+    let allowed: BTreeMap<&str, &[&str]> = MAY_KNOW.iter().copied().collect();
+    for member in &graph.members {
+        let may = allowed.get(member.as_str()).unwrap_or_else(|| {
+            panic!("crate {member} is not in the table: decide what it may know")
+        });
+        for reached in graph.reaches(member).intersection(&graph.members) {
+            assert!(may.contains(&reached.as_str()), "{member} may not know {reached}");
+        }
+    }
+}
+
+#[test]
+fn pure_crates_know_no_runtime_network_or_terminal() {
+    let graph = Graph::load();
+    for member in PURE.iter().filter(|name| graph.members.contains(**name)) {
+        for reached in graph.reaches(member) {
+            assert!(!IMPURE.contains(&reached.as_str()), "{member} may not know {reached}");
+        }
+    }
+}
+
+/// Libraries never print and never read the environment; the lints see the first, this sees the second.
+#[test]
+fn only_the_binary_reads_the_environment() {
+    let crates = repository().join("crates");
+    for folder in std::fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().path()) {
+        if folder.ends_with("proctor") {
+            continue;
+        }
+        let mut open = vec![folder.join("src")];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code: Vec<&str> =
+                    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+                let text = code.join("\n");
+                for forbidden in ["env::var", "env::vars", "env::home_dir", "env::current_dir"] {
+                    assert!(!text.contains(forbidden), "{}: {forbidden}", path.display());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The binary from outside: what is typed, what is printed, how it exits.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod architecture;
+mod env;
+mod generated;
+mod recordings;
+mod surfaces;

@@ -1,0 +1,117 @@
+//! `show`, `watch` and `validate` over real files.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+use crate::env::TestEnv;
+
+const FLOW: &str = include_str!("../../../proctor-record/tests/seed_flow.jsonl");
+
+#[test]
+fn show_prints_a_transcript() {
+    let env = TestEnv::new();
+    env.write("events.jsonl", FLOW);
+    insta::assert_snapshot!(env.run(&["show", "events.jsonl", "--full"]).terminal());
+}
+
+#[test]
+fn show_as_json_has_summary_run_and_problems() {
+    let env = TestEnv::new();
+    env.write("events.jsonl", &format!("{FLOW}oops\n"));
+    let ran = env.run(&["show", "events.jsonl", "--format", "json"]);
+    let shown: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(shown["summary"]["passed"], 1);
+    assert_eq!(
+        shown["run"]["examples"][0]["attempts"][0]["conversation"]["turns"][0]["topic"],
+        "greeting"
+    );
+    assert_eq!(
+        shown["problems"][0],
+        "line 13: not a JSON object: expected value at line 1 column 1"
+    );
+}
+
+#[test]
+fn show_finds_runs_by_name_and_examples_by_text() {
+    let env = TestEnv::new();
+    env.write(".proctor/runs/0190-aaa/events.jsonl", FLOW);
+    assert!(env.run(&["show"]).stdout.contains("BookingAgent > books venue"));
+    assert!(env.run(&["show", "0190", "BOOKS"]).stdout.contains("User   Hi, I need a venue"));
+    insta::assert_snapshot!(env.run(&["show", "last", "nothing"]).terminal(), @r"
+    --- stderr
+    error: no example of this run has `nothing` in its description or as its id
+     hint: the run has 1 examples; leave the name out to see them
+    --- exit 2
+    ");
+    insta::assert_snapshot!(env.run(&["show", "nowhere.jsonl"]).terminal(), @r"
+    --- stderr
+    error: no recording `nowhere.jsonl`: not a file, not a run id, not `last`; newest runs: 0190-aaa
+    --- exit 2
+    ");
+}
+
+#[test]
+fn validate_says_what_is_missing() {
+    let env = TestEnv::new();
+    env.write("good.jsonl", FLOW);
+    insta::assert_snapshot!(env.run(&["validate", "good.jsonl"]).terminal(), @r"
+    --- stdout
+    12 events in 1 run: complete
+    --- exit 0
+    ");
+    let cut: String = FLOW.lines().take(4).map(|line| format!("{line}\n")).collect();
+    env.write("cut.jsonl", &format!("{cut}{{\"event_type\":\"Ag"));
+    insta::assert_snapshot!(env.run(&["validate", "cut.jsonl"]).terminal(), @r"
+    --- stdout
+    note: line 5: incomplete: the writer ended in the middle of it; it is ignored
+    error: the run has no SuiteFinished: it was cut off, with 1 example running
+    4 events in 1 run: not complete
+    --- exit 1
+    ");
+    env.write("empty.jsonl", "");
+    assert_eq!(env.run(&["validate", "empty.jsonl"]).code, Some(2));
+}
+
+#[test]
+fn watch_follows_a_growing_file_to_its_end() {
+    let env = TestEnv::new();
+    let path = env.write("events.jsonl", "");
+    let mut child =
+        env.command().args(["watch", "events.jsonl"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut seen = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let mut shown = Vec::new();
+    for (number, line) in FLOW.lines().enumerate() {
+        // A line may come in two halves.
+        let (first, second) = line.split_at(line.len() / 2);
+        file.write_all(first.as_bytes()).unwrap();
+        file.write_all(format!("{second}\n").as_bytes()).unwrap();
+        if number == 3 {
+            // Live: the user's message is printed long before the run ends.
+            shown.extend(seen.by_ref().take(3).map(Result::unwrap));
+        }
+    }
+    shown.extend(seen.map(Result::unwrap));
+    assert!(child.wait().unwrap().success());
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let env = TestEnv::new();
+    let many: String = (0..20_000)
+        .map(|n| format!("{{\"event_type\":\"ExampleFinished\",\"example_id\":\"{n}\",\"status\":\"passed\"}}\n"))
+        .collect();
+    env.write("events.jsonl", &many);
+    let mut child = env
+        .command()
+        .args(["show", "events.jsonl"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
