@@ -1,0 +1,192 @@
+//! The few file operations the journal needs, behind a trait, and their implementation on a disk.
+//!
+//! Each method is one step a crash can fall before, into or after. Which of them are synced, and
+//! in what order, is decided by the store; this module does as it is told.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// Whether bytes must have reached the disk before a call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// They must.
+    Synced,
+    /// They may be lost when the machine stops.
+    Cached,
+}
+
+/// How long to wait for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Until it is free.
+    Forever,
+    /// About this many milliseconds.
+    Milliseconds(u32),
+}
+
+/// File operations.
+pub trait Disk {
+    /// Held while this process alone may change the journal; dropping it lets go.
+    type Lock;
+
+    /// The content of a file, or `None` if there is none.
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+    /// The names in a folder; none if there is no such folder.
+    fn names(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Writes a file that is not there yet.
+    fn write_new(&self, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()>;
+    /// Moves a file within its folder, over another if there is one.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Adds bytes at the end of a file, all or (unless the machine stops) none; creates it if
+    /// needed. Always synced.
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts a file to a length.
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()>;
+    /// Removes a file; no error if there is none.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes a folder in one that is there, for its owner alone if asked; true if it is new.
+    fn create_dir(&self, dir: &Path, private: bool) -> io::Result<bool>;
+    /// Whether only its owner can look into a folder.
+    fn is_private(&self, dir: &Path) -> io::Result<bool>;
+    /// Closes a folder to everyone but its owner.
+    fn make_private(&self, dir: &Path) -> io::Result<()>;
+    /// Takes the lock; `None` when patience ran out.
+    fn lock(&self, path: &Path, patience: Patience) -> io::Result<Option<Self::Lock>>;
+}
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsDisk;
+
+impl Disk for OsDisk {
+    type Lock = File;
+
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    fn names(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let listing = match fs::read_dir(dir) {
+            Ok(listing) => listing,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut names = Vec::new();
+        for entry in listing {
+            // A name that is not UTF-8 is none of ours.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn write_new(&self, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+        let mut file = private(OpenOptions::new().write(true).create_new(true)).open(path)?;
+        file.write_all(bytes)?;
+        match durability {
+            Durability::Synced => file.sync_data(),
+            Durability::Cached => Ok(()),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = private(OpenOptions::new().append(true).create(true)).open(path)?;
+        let before = file.seek(SeekFrom::End(0))?;
+        if let Err(error) = file.write_all(bytes) {
+            // A full disk must not leave half a line; the first error is the one to report.
+            let _truncated = file.set_len(before);
+            return Err(error);
+        }
+        file.sync_data()
+    }
+
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(length)?;
+        file.sync_data()
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn create_dir(&self, dir: &Path, private: bool) -> io::Result<bool> {
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, if private { 0o700 } else { 0o777 });
+        if dir.is_dir() {
+            return Ok(false);
+        }
+        match builder.create(dir) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => Ok(false),
+            created => created.map(|()| true),
+        }
+    }
+
+    #[cfg(unix)]
+    fn is_private(&self, dir: &Path) -> io::Result<bool> {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(dir)?.permissions());
+        let of_others = mode & 0o077;
+        Ok(of_others == 0)
+    }
+
+    #[cfg(not(unix))]
+    fn is_private(&self, _dir: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    #[cfg(unix)]
+    fn make_private(&self, dir: &Path) -> io::Result<()> {
+        fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+    }
+
+    #[cfg(not(unix))]
+    fn make_private(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path, patience: Patience) -> io::Result<Option<File>> {
+        let file = private(OpenOptions::new().read(true).append(true).create(true)).open(path)?;
+        let Patience::Milliseconds(tries) = patience else {
+            return file.lock().map(|()| Some(file));
+        };
+        for _ in 0..=tries {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Captured output can contain secrets: files are for their owner alone.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}

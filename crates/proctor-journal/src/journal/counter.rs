@@ -1,0 +1,96 @@
+//! The tool counter and the check-in it leads to.
+//!
+//! Counting is the one change that is not synced: it happens at every tool call, and a count lost
+//! in a power cut costs nothing but a later check-in. It is exact all the same while the machine
+//! runs, because it happens under the lock.
+
+use super::{Answer, Journal};
+use crate::disk::{Disk, Durability};
+use crate::entry::Entry;
+use crate::error::JournalError;
+use crate::step::Phase;
+use crate::store::{COUNT, Locked, Store};
+use crate::time::Moment;
+use crate::warning::{Noted, Warning};
+
+/// What counting a tool call led to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolUse {
+    /// The count, this call included.
+    pub count: u64,
+    /// The entry to check in about, if it is time; the counter then starts again.
+    pub check_in: Option<Entry>,
+}
+
+impl<D: Disk> Store<D> {
+    fn count(&self, warnings: &mut Vec<Warning>) -> Result<u64, JournalError> {
+        let Some(bytes) = self.read(&self.path(COUNT))? else { return Ok(0) };
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        text.parse().or_else(|_| {
+            warnings.push(Warning::CounterUnreadable { found: crate::text::brief(text, 40) });
+            Ok(0)
+        })
+    }
+}
+
+impl<D: Disk> Locked<'_, D> {
+    pub(crate) fn write_count(&mut self, count: u64) -> Result<(), JournalError> {
+        let path = self.store.path(COUNT);
+        self.replace(&path, format!("{count}\n").as_bytes(), Durability::Cached)
+    }
+}
+
+impl<D: Disk> Journal<D> {
+    /// Counts one tool call and returns the new count.
+    pub fn increment_tool_count(&self, moment: &Moment) -> Answer<u64> {
+        let mut locked = self.store.lock(moment)?;
+        let mut warnings = Vec::new();
+        let count = self.store.count(&mut warnings)?.saturating_add(1);
+        locked.write_count(count)?;
+        Ok(Noted { value: count, warnings })
+    }
+
+    /// The count so far.
+    pub fn tool_count(&self) -> Answer<u64> {
+        let mut warnings = Vec::new();
+        let value = self.store.count(&mut warnings)?;
+        Ok(Noted { value, warnings })
+    }
+
+    /// Whether it is time for a check-in: the count has reached the frequency and an entry of this
+    /// session is active. Stays true until the counter is reset.
+    pub fn should_check_in(&self, frequency: u64, moment: &Moment) -> Answer<bool> {
+        if frequency == 0 {
+            return Err(JournalError::Frequency);
+        }
+        let mut warnings = Vec::new();
+        if self.store.count(&mut warnings)? < frequency {
+            return Ok(Noted { value: false, warnings });
+        }
+        let state = self.state(moment)?;
+        warnings.extend(state.warnings);
+        Ok(Noted { value: state.value.phase() == Phase::Active, warnings })
+    }
+
+    /// Sets the counter to zero, to be called once the check-in was shown.
+    pub fn reset_tool_count(&self, moment: &Moment) -> Result<(), JournalError> {
+        self.store.lock(moment)?.write_count(0)
+    }
+
+    /// Counts, tests and resets under one lock, so that a check-in is shown once however many
+    /// processes count at the same time.
+    pub fn use_tool(&self, frequency: u64, moment: &Moment) -> Answer<ToolUse> {
+        if frequency == 0 {
+            return Err(JournalError::Frequency);
+        }
+        let mut locked = self.store.lock(moment)?;
+        let mut warnings = Vec::new();
+        let count = self.store.count(&mut warnings)?.saturating_add(1);
+        let state = if count >= frequency { self.store.glance()? } else { None };
+        let check_in =
+            state.filter(|state| state.phase() == Phase::Active).and_then(|state| state.current);
+        locked.write_count(if check_in.is_some() { 0 } else { count })?;
+        Ok(Noted { value: ToolUse { count, check_in }, warnings })
+    }
+}

@@ -1,0 +1,231 @@
+//! Looking: the active entry, the orphan, and all entries of a journal with its lanes.
+//!
+//! Looking takes no lock. Only when the current file cannot be understood is the lock taken, the
+//! file read again, and if it is still damaged set aside.
+
+use std::path::{Path, PathBuf};
+
+use super::{Answer, Journal};
+use crate::decode;
+use crate::disk::Disk;
+use crate::entry::Entry;
+use crate::error::JournalError;
+use crate::model::{Domain, OutcomeStatus, Strategy};
+use crate::step::State;
+use crate::store::{CURRENT, ENTRIES, LANES, archive_files, lane_names};
+use crate::time::{Moment, UtcTime};
+use crate::warning::{Noted, Warning};
+
+/// The active entry and whether it is the session's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Current {
+    /// The entry.
+    pub entry: Entry,
+    /// Set when another session left it.
+    pub orphan: bool,
+}
+
+/// Where an entry was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is active.
+    Active,
+    /// Resolved in the session that is open.
+    Session,
+    /// In this archive.
+    Archive(PathBuf),
+}
+
+/// An entry with the place it was found at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The entry, annotations included.
+    pub entry: Entry,
+    /// The lane; `None` is the journal itself.
+    pub lane: Option<String>,
+    /// The file.
+    pub place: Place,
+}
+
+/// Which entries to list. Everything that is set must fit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Only this lane; `None` lists the journal and all lanes.
+    pub lane: Option<String>,
+    /// Only this kind of work.
+    pub domain: Option<Domain>,
+    /// Only this approach.
+    pub strategy: Option<Strategy>,
+    /// Only entries that ended so.
+    pub status: Option<OutcomeStatus>,
+    /// Only entries that are still active (true) or ended (false).
+    pub active: Option<bool>,
+    /// Only this session.
+    pub session: Option<String>,
+    /// Only entries created at or after this time.
+    pub since: Option<UtcTime>,
+    /// Only entries created before this time.
+    pub until: Option<UtcTime>,
+    /// Only falsified entries nobody has explained.
+    pub needs_annotation: bool,
+    /// At most so many, newest first.
+    pub limit: Option<usize>,
+}
+
+impl Filter {
+    fn admits(&self, found: &Found) -> bool {
+        let entry = &found.entry;
+        self.lane.as_ref().is_none_or(|lane| found.lane.as_ref() == Some(lane))
+            && self.domain.is_none_or(|domain| entry.domain == domain)
+            && self.strategy.is_none_or(|strategy| entry.strategy == strategy)
+            && self.status.is_none_or(|status| entry.status() == Some(status))
+            && self.active.is_none_or(|active| (found.place == Place::Active) == active)
+            && self.session.as_ref().is_none_or(|session| entry.session_id == *session)
+            && self.since.is_none_or(|since| entry.created_at >= since)
+            && self.until.is_none_or(|until| entry.created_at < until)
+            && (!self.needs_annotation || entry.needs_annotation())
+    }
+}
+
+impl<D: Disk> Journal<D> {
+    /// The state, repaired under the lock only if it cannot be read otherwise.
+    pub(crate) fn state(&self, moment: &Moment) -> Answer<State> {
+        if let Some(value) = self.store.glance()? {
+            return Ok(Noted { value, warnings: Vec::new() });
+        }
+        let mut locked = self.store.lock(moment)?;
+        let value = locked.settle()?;
+        Ok(Noted { value, warnings: std::mem::take(&mut locked.warnings) })
+    }
+
+    /// The active entry, also one that another session left.
+    pub fn current(&self, moment: &Moment) -> Answer<Option<Current>> {
+        Ok(self.state(moment)?.map(|state| {
+            let orphan = state.orphan().is_some();
+            state.current.map(|entry| Current { entry, orphan })
+        }))
+    }
+
+    /// Whether another session left an active entry.
+    pub fn has_orphan(&self, moment: &Moment) -> Answer<bool> {
+        Ok(self.state(moment)?.map(|state| state.orphan().is_some()))
+    }
+
+    /// The entry another session left.
+    pub fn orphan(&self, moment: &Moment) -> Answer<Option<Entry>> {
+        Ok(self.state(moment)?.map(|state| state.orphan().cloned()))
+    }
+
+    /// The lanes of this journal.
+    pub fn lanes(&self) -> Result<Vec<String>, JournalError> {
+        lane_names(&self.store)
+    }
+
+    /// Entries of the journal and its lanes, newest first; annotations are folded in. An id that
+    /// stands in several places is listed once, as it was first resolved.
+    pub fn list(&self, filter: &Filter) -> Answer<Vec<Found>> {
+        let mut all = self.everything()?;
+        all.value.retain(|found| filter.admits(found));
+        if let Some(limit) = filter.limit {
+            all.value.truncate(limit);
+        }
+        Ok(all)
+    }
+
+    /// The entry with this id, or whose id ends or starts with it if only one does.
+    pub fn show(&self, id: &str) -> Answer<Found> {
+        let Noted { value, warnings } = self.everything()?;
+        let exact = value.iter().position(|found| found.entry.id == id);
+        let candidates: Vec<usize> = match exact {
+            Some(index) => vec![index],
+            None => (0..value.len()).filter(|i| abbreviates(id, &value[*i].entry.id)).collect(),
+        };
+        let id_at = |index: usize| value[index].entry.id.clone();
+        match candidates[..] {
+            [] => {
+                Err(JournalError::NoSuchEntry { id: id.to_owned(), dir: self.store.root.clone() })
+            }
+            [index] => Ok(Noted { value: value[index].clone(), warnings }),
+            [first, second, ..] => Err(JournalError::Ambiguous {
+                id: id.to_owned(),
+                count: candidates.len(),
+                first: id_at(first),
+                second: id_at(second),
+            }),
+        }
+    }
+
+    fn everything(&self) -> Answer<Vec<Found>> {
+        let mut reader = Reader { journal: self, found: Vec::new(), warnings: Vec::new() };
+        reader.read_lane(None)?;
+        for lane in self.lanes()? {
+            reader.read_lane(Some(&lane))?;
+        }
+        let Reader { mut found, warnings, .. } = reader;
+        found.sort_by(|a, b| {
+            (b.entry.created_at, &b.entry.id).cmp(&(a.entry.created_at, &a.entry.id))
+        });
+        Ok(Noted { value: found, warnings })
+    }
+}
+
+fn abbreviates(given: &str, id: &str) -> bool {
+    !given.is_empty() && (id.starts_with(given) || id.ends_with(given))
+}
+
+struct Reader<'a, D> {
+    journal: &'a Journal<D>,
+    found: Vec<Found>,
+    warnings: Vec<Warning>,
+}
+
+impl<D: Disk> Reader<'_, D> {
+    /// Reads a lane's archives, then its session, then its active entry: the order of resolution,
+    /// so that of several lines with one id the first is kept.
+    fn read_lane(&mut self, lane: Option<&str>) -> Result<(), JournalError> {
+        let root = &self.journal.store.root;
+        let dir = lane.map_or_else(|| root.clone(), |lane| root.join(LANES).join(lane));
+        let start = self.found.len();
+        for path in archive_files(&self.journal.store, &dir)? {
+            self.read_lines(&path, lane, &Place::Archive(path.clone()))?;
+        }
+        self.read_lines(&dir.join(ENTRIES), lane, &Place::Session)?;
+        let current = self.journal.store.read(&dir.join(CURRENT))?;
+        if let Some(Ok(entry)) = current.map(|bytes| decode::record::<Entry>(&bytes)) {
+            self.push(entry, lane, Place::Active);
+        }
+        self.keep_first(start);
+        let annotations = self.journal.annotations_in(&dir)?;
+        for found in self.found.get_mut(start..).unwrap_or_default() {
+            annotations.fold(&mut found.entry);
+        }
+        Ok(())
+    }
+
+    fn read_lines(
+        &mut self,
+        path: &Path,
+        lane: Option<&str>,
+        place: &Place,
+    ) -> Result<(), JournalError> {
+        let Some(bytes) = self.journal.store.read(path)? else { return Ok(()) };
+        let (entries, lines) = decode::entries(&bytes);
+        for entry in entries {
+            self.push(entry, lane, place.clone());
+        }
+        if !lines.is_empty() {
+            self.warnings.push(Warning::SkippedLines { path: path.to_owned(), lines });
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, entry: Entry, lane: Option<&str>, place: Place) {
+        self.found.push(Found { entry, lane: lane.map(ToOwned::to_owned), place });
+    }
+
+    fn keep_first(&mut self, start: usize) {
+        let lane = self.found.split_off(start);
+        let mut seen = std::collections::HashSet::new();
+        self.found.extend(lane.into_iter().filter(|found| seen.insert(found.entry.id.clone())));
+    }
+}

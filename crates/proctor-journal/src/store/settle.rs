@@ -1,0 +1,127 @@
+//! Finding out the state of the journal, and repairing on the way what an interruption left.
+
+use std::path::{Path, PathBuf};
+
+use super::{CURRENT, ENTRIES, Locked, SESSION, SET_ASIDE, Store, TEMP_SUFFIX};
+use crate::decode;
+use crate::disk::Disk;
+use crate::entry::Entry;
+use crate::error::{At, JournalError};
+use crate::step::State;
+use crate::warning::Warning;
+
+impl<D: Disk> Store<D> {
+    /// The session that is open.
+    pub(crate) fn session(&self) -> Result<Option<String>, JournalError> {
+        let bytes = self.read(&self.path(SESSION))?;
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let line =
+            text.as_deref().and_then(|text| text.trim_start_matches('\u{feff}').lines().next());
+        Ok(line.map(str::trim).filter(|id| !id.is_empty()).map(ToOwned::to_owned))
+    }
+
+    /// The entry in the current file, or what is wrong with that file.
+    pub(crate) fn current(&self) -> Result<Option<Result<Entry, String>>, JournalError> {
+        let bytes = self.read(&self.path(CURRENT))?;
+        Ok(bytes.map(|bytes| decode::record(&bytes)))
+    }
+
+    /// The state without a lock; `None` if it can only be known after a repair.
+    pub(crate) fn glance(&self) -> Result<Option<State>, JournalError> {
+        let current = match self.current()? {
+            Some(Err(_)) => return Ok(None),
+            Some(Ok(entry)) => Some(entry),
+            None => None,
+        };
+        let state = State { session: self.session()?, current };
+        let done = self.already_resolved_in(&state)?.is_some();
+        Ok(Some(State { current: state.current.filter(|_| !done), ..state }))
+    }
+
+    /// The file of resolved lines in which the active entry already stands: the trace of a crash
+    /// between writing the line and clearing the entry.
+    fn already_resolved_in(&self, state: &State) -> Result<Option<PathBuf>, JournalError> {
+        let Some(entry) = &state.current else { return Ok(None) };
+        let lines = self.path(ENTRIES);
+        if self.holds(&lines, &entry.id)? {
+            return Ok(Some(lines));
+        }
+        if state.session.as_ref() == Some(&entry.session_id) {
+            return Ok(None);
+        }
+        match self.existing_archive(&entry.session_id)? {
+            Some(archive) if self.holds(&archive, &entry.id)? => Ok(Some(archive)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a file of lines has an entry with this id.
+    fn holds(&self, path: &Path, id: &str) -> Result<bool, JournalError> {
+        let Some(bytes) = self.read(path)? else { return Ok(false) };
+        if !contains(&bytes, id.as_bytes()) {
+            return Ok(false);
+        }
+        Ok(decode::lines(&bytes).any(|line| line.entry().is_ok_and(|entry| entry.id == id)))
+    }
+}
+
+/// Looks for bytes the quick way, so that lines are parsed only when there is something to find.
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    needle.is_empty() || haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+impl<D: Disk> Locked<'_, D> {
+    /// Sweeps what interrupted writes left and returns the state every operation starts from.
+    pub(crate) fn settle(&mut self) -> Result<State, JournalError> {
+        self.sweep()?;
+        let current = match self.store.current()? {
+            Some(Ok(entry)) => Some(entry),
+            Some(Err(reason)) => {
+                self.set_current_aside(reason)?;
+                None
+            }
+            None => None,
+        };
+        let state = State { session: self.store.session()?, current };
+        let Some(lines) = self.store.already_resolved_in(&state)? else { return Ok(state) };
+        // Whoever wrote the line may have died before it was synced: first make it last.
+        self.append(&lines, b"")?;
+        self.sync_dir_of(&lines)?;
+        self.remove(&self.store.path(CURRENT))?;
+        if let Some(entry) = state.current {
+            self.warnings.push(Warning::AlreadyResolved { id: entry.id });
+        }
+        Ok(State { current: None, ..state })
+    }
+
+    /// Temporary files of our own making: nobody else writes while the lock is ours.
+    fn sweep(&self) -> Result<(), JournalError> {
+        for name in self.store.names(&self.store.dir)? {
+            if name.ends_with(TEMP_SUFFIX) {
+                self.remove(&self.store.path(&name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves an unreadable current file out of the way, under a name nobody has.
+    fn set_current_aside(&mut self, reason: String) -> Result<(), JournalError> {
+        let path = self.store.path(CURRENT);
+        let base = format!("{SET_ASIDE}{}", self.moment.now.unix_seconds());
+        let taken = self.store.names(&self.store.dir)?;
+        let mut name = base.clone();
+        let mut number = 1;
+        while taken.contains(&name) {
+            number += 1;
+            name = format!("{base}-{number}");
+        }
+        let kept_as = self.store.path(&name);
+        let moved = self.store.disk.rename(&path, &kept_as);
+        if let Err(source) = moved {
+            return Err(JournalError::Corrupted { path, reason, source });
+        }
+        self.store.disk.sync_dir(&self.store.dir).at("sync", &self.store.dir)?;
+        self.warnings.push(Warning::SetAside { path, kept_as, reason });
+        Ok(())
+    }
+}

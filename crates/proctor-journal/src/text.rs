@@ -1,0 +1,85 @@
+//! Text limits: every text field holds at most 10,000 characters (Unicode scalar values).
+
+use std::borrow::Cow;
+
+use crate::warning::Warning;
+
+/// The most characters a text field may hold.
+pub const LIMIT: usize = 10_000;
+
+/// Text from bytes of unknown origin: what is not UTF-8 becomes U+FFFD.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// Cuts a text at the limit, with a warning for the caller when something was cut.
+pub(crate) fn fit(field: &'static str, text: String, warnings: &mut Vec<Warning>) -> String {
+    let Some((cut, _)) = cut_point(&text) else { return text };
+    let had = text.chars().count();
+    warnings.push(Warning::Truncated { field, had, kept: LIMIT });
+    let mut text = text;
+    text.truncate(cut);
+    text
+}
+
+/// [`fit`] for a field that may be absent.
+pub(crate) fn fit_some(
+    field: &'static str,
+    text: Option<String>,
+    warnings: &mut Vec<Warning>,
+) -> Option<String> {
+    text.map(|text| fit(field, text, warnings))
+}
+
+/// The byte at which the first character over the limit starts.
+fn cut_point(text: &str) -> Option<(usize, char)> {
+    if text.len() <= LIMIT { None } else { text.char_indices().nth(LIMIT) }
+}
+
+/// The last `limit` bytes of a text or fewer, starting at a character.
+pub(crate) fn tail(text: &str, limit: usize) -> &str {
+    let mut start = text.len().saturating_sub(limit);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}
+
+/// The first `limit` characters on one line, with an ellipsis when there was more.
+pub(crate) fn brief(text: &str, limit: usize) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match flat.char_indices().nth(limit) {
+        Some((cut, _)) => format!("{}…", flat.get(..cut).unwrap_or_default().trim_end()),
+        None => flat,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_the_limit_is_kept_without_a_warning() {
+        let mut warnings = Vec::new();
+        let text = "é".repeat(LIMIT);
+        assert_eq!(fit("goal", text.clone(), &mut warnings), text);
+        assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn characters_are_counted_not_bytes() {
+        let mut warnings = Vec::new();
+        let kept = fit("goal", "é".repeat(LIMIT + 3), &mut warnings);
+        assert_eq!(kept.chars().count(), LIMIT);
+        assert_eq!(
+            warnings[0].to_string(),
+            "goal had 10003 characters and was cut to the first 10000"
+        );
+    }
+
+    #[test]
+    fn tail_starts_at_a_character() {
+        assert_eq!(tail("aéb", 2), "b");
+        assert_eq!(tail("ab", 9), "ab");
+    }
+}

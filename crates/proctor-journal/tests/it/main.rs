@@ -1,0 +1,20 @@
+//! Integration tests of the journal, in one binary.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod acceptance;
+mod annotations;
+mod capturing;
+mod corpus;
+mod crash;
+mod defects;
+mod doctoring;
+mod exchanging;
+mod hooks;
+mod interop;
+mod mem_disk;
+mod model;
+mod reading;
+mod state_table;
+mod stress;
+mod support;
