@@ -10,7 +10,9 @@ use crate::framer::{Frame, Framer};
 use crate::output::OutputStream;
 use crate::protocol::{ConnectLine, StreamName, kind, var};
 use crate::rpc::{Channel, ChannelConfig};
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,9 +72,11 @@ impl Listener {
     /// short: a socket path has at most 107 bytes.
     pub fn bind(parent: &Path, config: ListenerConfig) -> Result<Self, ListenerError> {
         let failed = |error| ListenerError { path: parent.to_owned(), error };
-        // Folders made by `tempfile` have mode 0700.
-        let folder =
-            tempfile::Builder::new().prefix("proctor-").tempdir_in(parent).map_err(failed)?;
+        let folder = tempfile::Builder::new()
+            .prefix("proctor-")
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(parent)
+            .map_err(failed)?;
         let path = folder.path().join("rpc");
         let socket = UnixListener::bind(&path).map_err(|error| ListenerError { path, error })?;
         let token = uuid::Uuid::new_v4().simple().to_string();

@@ -41,26 +41,28 @@ pub(crate) fn block_signals_and_watch_children() -> io::Result<OwnedFd> {
     }
 }
 
-/// Kills the child when the thread that spawns it ends. Right only for a spawner with one thread,
-/// which the guard is.
-#[expect(unsafe_code, reason = "a parent-death signal is set between fork and exec")]
+/// Gives the child an empty signal mask, and kills it when the thread that spawns it ends. Right
+/// only for a spawner with one thread, which the guard is.
+#[expect(unsafe_code, reason = "signals are set up between fork and exec")]
 pub(crate) fn die_with_this_thread(command: &mut Command) {
-    // SAFETY: the closure makes one system call that is async-signal-safe and allocates nothing.
+    // SAFETY: the closure makes system calls that are async-signal-safe and allocates nothing.
     unsafe {
         command.pre_exec(|| {
+            unblock_signals()?;
             let signal = rustix::process::Signal::KILL;
             Ok(rustix::process::set_parent_process_death_signal(Some(signal))?)
         });
     }
 }
 
-/// Lets the child inherit `kept` besides 0, 1 and 2, and nothing else.
-#[expect(unsafe_code, reason = "which descriptors survive exec is decided between fork and exec")]
+/// Gives the child an empty signal mask and lets it inherit `kept` besides 0, 1 and 2, nothing else.
+#[expect(unsafe_code, reason = "what survives exec is decided between fork and exec")]
 pub(crate) fn inherit_only(command: &mut Command, kept: Option<RawFd>) {
     // SAFETY: the closure makes system calls that are async-signal-safe and allocates nothing; the
     // descriptor stays open in the parent until the command was spawned.
     unsafe {
         command.pre_exec(move || {
+            unblock_signals()?;
             let flags = libc::CLOSE_RANGE_CLOEXEC;
             if libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, flags) != 0 {
                 return Err(io::Error::last_os_error());
@@ -74,6 +76,20 @@ pub(crate) fn inherit_only(command: &mut Command, kept: Option<RawFd>) {
             }
         });
     }
+}
+
+/// Empties the signal mask, which a child would inherit.
+#[expect(unsafe_code, reason = "signal masks have no safe form in rustix or std")]
+fn unblock_signals() -> io::Result<()> {
+    // SAFETY: the set is initialised before it is read; both calls are async-signal-safe.
+    unsafe {
+        let mut none = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut none);
+        if libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// Takes over a descriptor that was inherited by number, and keeps it from being inherited on.

@@ -40,7 +40,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-type Handler = Box<dyn Fn(IncomingRequest, &Host) -> Result<Payload, ReplyError> + Send + Sync>;
+type Handler = Box<dyn Fn(&IncomingRequest, &Host) -> Result<Payload, ReplyError> + Send + Sync>;
 
 /// Why a worker cannot talk to its host.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +125,7 @@ impl Worker {
     pub fn on<R: Serialize>(
         mut self,
         action: &str,
-        handler: impl Fn(IncomingRequest, &Host) -> Result<R, ReplyError> + Send + Sync + 'static,
+        handler: impl Fn(&IncomingRequest, &Host) -> Result<R, ReplyError> + Send + Sync + 'static,
     ) -> Self {
         let handler: Handler = Box::new(move |request, host| {
             handler(request, host).and_then(|reply| Payload::new(&reply))
@@ -197,7 +197,7 @@ impl ConnectedWorker {
             match self.host.link.next_request() {
                 Err(ended) => return ended,
                 Ok(request) => {
-                    let ended = self.answer(request);
+                    let ended = self.answer(&request);
                     self.host.link.finish_request(ended);
                 }
             }
@@ -205,10 +205,10 @@ impl ConnectedWorker {
     }
 
     /// Answers one request; says whether it was the last.
-    fn answer(&self, request: IncomingRequest) -> Option<Ended> {
+    fn answer(&self, request: &IncomingRequest) -> Option<Ended> {
         let id = request.id.clone();
         let (outcome, ended) = match &*request.action {
-            action::HELLO => self.hello(&request),
+            action::HELLO => self.hello(request),
             action::SHUTDOWN => {
                 (Payload::new(&ShuttingDown { status: "shutting_down" }), Some(Ended::Shutdown))
             }
@@ -228,7 +228,7 @@ impl ConnectedWorker {
         ended
     }
 
-    fn handle(&self, request: IncomingRequest) -> Result<Payload, ReplyError> {
+    fn handle(&self, request: &IncomingRequest) -> Result<Payload, ReplyError> {
         let Some(handler) = self.worker.handlers.get(&*request.action) else {
             return Err(ReplyError::unknown_action(&request.action));
         };

@@ -1,1 +1,17 @@
-fn main() {}
+//! Integration tests: real workers, real guards, real signals.
+//!
+//! Nothing here sleeps and hopes: every wait is for a condition, with a deadline far above what it takes.
+#![expect(clippy::unwrap_used, reason = "test helpers may panic like tests do")]
+
+mod defects;
+mod files;
+mod groups;
+mod guards;
+mod listening;
+mod outputs;
+mod page;
+mod processes;
+mod rpc;
+mod rpc_hostile;
+mod support;
+mod workers;

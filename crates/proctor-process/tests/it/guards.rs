@@ -1,0 +1,167 @@
+//! The guard: whole trees end, daemons included, whoever ends first.
+
+use crate::support::*;
+use proctor_process::{ExitStatus, Guard, ProcessSpec, RpcMode, State};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+fn send(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+async fn standing_tree(token: &str) -> proctor_process::ManagedProcess {
+    let process = start(worker(&["tree", token])).await;
+    soon(process.stdout().lines().next()).await.unwrap();
+    eventually("four processes stand", || alive_with(token).len() == 4).await;
+    process
+}
+
+#[tokio::test]
+async fn kill_ends_the_whole_tree_within_a_fifth_of_a_second() {
+    let token = token();
+    let process = standing_tree(&token).await;
+    let begun = Instant::now();
+    let report = process.kill().await.unwrap();
+    let took = begun.elapsed();
+    assert_eq!(alive_with(&token), [0; 0]);
+    assert_eq!(report.status, ExitStatus::Signal(libc::SIGKILL));
+    assert!(report.leaked.is_empty(), "killed on purpose: {:?}", report.leaked);
+    assert!(took < Duration::from_millis(200), "{took:?}");
+}
+
+#[tokio::test]
+async fn stop_leaves_no_daemon_behind_and_names_it() {
+    let token = token();
+    let (process, channel) = start_rpc(serving(RpcMode::Socket)).await;
+    let kinds = json!({"token": token, "kinds": ["plain", "session", "daemon"]});
+    soon(channel.request("spawn", &kinds, None)).await.unwrap();
+    let alive = alive_with(&token);
+    assert_eq!(alive.len(), 3);
+    let report = process.stop(PATIENCE).await.unwrap();
+    assert_eq!(alive_with(&token), [0; 0]);
+    assert_eq!(report.status, ExitStatus::Code(0));
+    let mut leaked: Vec<u32> = report.leaked.iter().map(|leaked| leaked.pid).collect();
+    leaked.sort_unstable();
+    assert_eq!(leaked, alive);
+    assert!(report.leaked.iter().all(|leaked| leaked.command.contains(&token)));
+}
+
+#[tokio::test]
+async fn a_crash_leaves_nothing_behind() {
+    let token = token();
+    let (process, channel) = start_rpc(serving(RpcMode::Stdio)).await;
+    let kinds = json!({"token": token, "kinds": ["daemon", "session"]});
+    soon(channel.request("spawn", &kinds, None)).await.unwrap();
+    soon(channel.request("exit", &json!({"code": 42}), None)).await.unwrap_err();
+    let report = soon(process.wait()).await;
+    assert_eq!((report.status, report.leaked.len()), (ExitStatus::Code(42), 2));
+    assert_eq!(alive_with(&token), [0; 0]);
+}
+
+#[tokio::test]
+async fn an_ordinary_exit_leaks_nothing_and_is_quick() {
+    let begun = Instant::now();
+    for _ in 0..10 {
+        let report = soon(start(worker(&["exit", "0"])).await.wait()).await;
+        assert!(report.leaked.is_empty());
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_host_killed_by_sigkill_takes_its_tree_along_within_a_second() {
+    let token = token();
+    // Its own tree must not be ours, or our guard would do the work.
+    let argv = [WORKER, "host", &token, GUARD];
+    let host = start(ProcessSpec::new(argv, Guard::None)).await;
+    assert_eq!(&*soon(host.stdout().lines().next()).await.unwrap().text, "host ready");
+    eventually("host and tree stand", || alive_with(&token).len() == 5).await;
+    send(host.pid().unwrap(), Signal::KILL);
+    let begun = Instant::now();
+    soon(host.wait()).await;
+    eventually("nothing is left", || alive_with(&token).is_empty()).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_storm_of_daemons_is_ended() {
+    let token = token();
+    let process = start(worker(&["fork-storm", &token])).await;
+    eventually("the storm has risen", || alive_with(&token).len() > 5).await;
+    soon(process.kill()).await.unwrap();
+    assert_eq!(alive_with(&token), [0; 0]);
+}
+
+#[tokio::test]
+async fn signals_from_the_terminal_do_not_reach_guard_or_child() {
+    let process = start(worker(&["sleep"])).await;
+    let guard = own_children()[0];
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1] {
+        send(guard, signal);
+    }
+    // The child and the guard are in a session of their own, so a terminal's signal finds neither.
+    let own = rustix::process::getsid(None).unwrap();
+    for pid in [guard, process.pid().unwrap()] {
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap());
+        assert_ne!(rustix::process::getsid(pid).unwrap(), own);
+    }
+    process.signal(libc::SIGUSR2).await.unwrap();
+    assert_eq!(soon(process.wait()).await.status, ExitStatus::Signal(libc::SIGUSR2));
+}
+
+#[tokio::test]
+async fn a_killed_guard_takes_the_child_along_and_the_loss_is_said() {
+    let process = start(worker(&["sleep"])).await;
+    let pid = process.pid().unwrap();
+    send(own_children()[0], Signal::KILL);
+    let report = soon(process.wait()).await;
+    assert_eq!((report.status, process.state()), (ExitStatus::Lost, State::Exited));
+    eventually("the child is gone", || !exists(pid)).await;
+    assert!(own_children().is_empty());
+}
+
+#[tokio::test]
+async fn a_stopped_guard_does_not_save_the_tree() {
+    let process = start(worker(&["sleep"])).await;
+    let pid = process.pid().unwrap();
+    send(own_children()[0], Signal::STOP);
+    let report = soon(process.kill()).await.unwrap();
+    assert_eq!(report.status, ExitStatus::Lost);
+    eventually("the child is gone", || !exists(pid)).await;
+}
+
+#[tokio::test]
+async fn adopted_orphans_are_reaped_while_the_child_lives() {
+    let token = token();
+    let (process, channel) = start_rpc(serving(RpcMode::Socket)).await;
+    let kinds = json!({"token": token, "kinds": ["daemon"]});
+    soon(channel.request("spawn", &kinds, None)).await.unwrap();
+    let orphan = alive_with(&token)[0];
+    send(orphan, Signal::KILL);
+    eventually("the orphan is reaped, not a zombie", || !exists(orphan)).await;
+    assert!(process.is_alive());
+    process.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn without_a_guard_the_group_is_killed() {
+    let token = token();
+    let spec = ProcessSpec::new([WORKER, "serve", "1"], Guard::None).rpc(RpcMode::Socket);
+    let (process, channel) = start_rpc(spec).await;
+    let kinds = json!({"token": token, "kinds": ["plain"]});
+    soon(channel.request("spawn", &kinds, None)).await.unwrap();
+    assert_eq!(alive_with(&token).len(), 1);
+    process.stop(PATIENCE).await.unwrap();
+    eventually("the group is gone", || alive_with(&token).is_empty()).await;
+    assert!(own_children().is_empty(), "no zombie");
+}
+
+#[tokio::test]
+async fn a_guard_costs_little() {
+    // A bound for a busy machine; the usual figure is a few milliseconds.
+    let begun = Instant::now();
+    let process = start(worker(&["sleep"])).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    process.kill().await.unwrap();
+}

@@ -1,0 +1,124 @@
+//! The transport by socket path: token, streams, and peers that misbehave.
+
+use crate::support::*;
+use proctor_process::protocol::{HostInfo, StreamName};
+use proctor_process::{
+    ChannelConfig, Diagnostic, DiagnosticSink, Listener, ListenerConfig, OutputConfig, OutputStream,
+};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+type Seen = Arc<Mutex<Vec<String>>>;
+
+fn listener(connect_timeout: Duration) -> (Listener, Seen) {
+    let seen = Seen::default();
+    let sink = Arc::clone(&seen);
+    let diagnostics = DiagnosticSink::new(move |diagnostic| {
+        if let Diagnostic::ConnectionRefused { reason } = diagnostic {
+            sink.lock().unwrap().push(reason);
+        }
+    });
+    let config = ListenerConfig { connect_timeout, diagnostics, ..ListenerConfig::default() };
+    (Listener::bind(&std::env::temp_dir(), config).unwrap(), seen)
+}
+
+#[tokio::test]
+async fn a_worker_connects_by_path_and_speaks_the_protocol() {
+    let (mut listener, _) = listener(PATIENCE);
+    let spec = worker(&["serve", "1"]).envs(listener.env()).env("WORKER_INDEX", "5");
+    let process = start(spec).await;
+    let connection = soon(listener.accept()).await.unwrap();
+    assert_eq!((connection.stream(), connection.line.slot), (StreamName::Rpc, 5));
+    assert_eq!((connection.line.pid, connection.peer_pid), (process.pid(), process.pid()));
+    let channel = connection.into_channel(ChannelConfig::default());
+    let host = HostInfo { name: "proctor".to_owned(), version: "0".to_owned() };
+    channel.hello(host, PATIENCE).await.unwrap();
+    let sum = channel.request("add", &json!({"a": 1, "b": 2}), Some(PATIENCE)).await.unwrap();
+    assert_eq!(sum.body.value()["sum"], 3);
+    channel.shutdown(PATIENCE).await.unwrap();
+    assert!(soon(process.wait()).await.status.success());
+}
+
+#[tokio::test]
+async fn output_connections_carry_raw_bytes_right_after_the_connect_line() {
+    let (mut listener, _) = listener(PATIENCE);
+    let mut stream = UnixStream::connect(listener.path()).unwrap();
+    let line = json!({"type": "connect", "token": listener.token(), "stream": "stderr", "slot": 1, "generation": 2});
+    stream.write_all(format!("{line}\nat once\nand").as_bytes()).unwrap();
+    let connection = soon(listener.accept()).await.unwrap();
+    assert_eq!((connection.stream(), connection.line.generation), (StreamName::Stderr, 2));
+    let output = OutputStream::new(OutputConfig::default(), DiagnosticSink::default());
+    let mut lines = output.lines();
+    connection.feed(&output);
+    assert_eq!(&*soon(lines.next()).await.unwrap().text, "at once");
+    stream.write_all(b" later").unwrap();
+    drop(stream);
+    assert_eq!(&*soon(lines.next()).await.unwrap().text, "and later");
+    assert!(soon(lines.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn whoever_misbehaves_is_closed_and_reported_and_others_get_through() {
+    let (mut listener, seen) = listener(Duration::from_millis(100));
+    let token = listener.token().to_owned();
+    let table = [
+        (
+            json!({"type": "connect", "token": "wrong", "stream": "rpc", "slot": 0}).to_string()
+                + "\n",
+            "wrong token",
+        ),
+        (
+            json!({"type": "connect", "token": token, "stream": "what", "slot": 0}).to_string()
+                + "\n",
+            "bad connect line",
+        ),
+        (
+            json!({"type": "hello", "token": token, "stream": "rpc", "slot": 0}).to_string() + "\n",
+            "not \"connect\"",
+        ),
+        ("GET / HTTP/1.1\r\n\r\n".to_owned(), "bad connect line"),
+        ("x".repeat(10_000), "longer than"),
+        (String::new(), "no connect line within"),
+        ("{\"type\":".to_owned(), "no connect line within"),
+    ];
+    for (sent, expected) in table {
+        let path = listener.path();
+        let outcome = soon(tokio::task::spawn_blocking(move || {
+            let mut stream = UnixStream::connect(path).unwrap();
+            drop(stream.write_all(sent.as_bytes()));
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.read(&mut [0; 10])
+        }))
+        .await
+        .unwrap();
+        assert!(matches!(&outcome, Ok(0)) || outcome.is_err(), "closed: {outcome:?}");
+        eventually("it is reported", || !seen.lock().unwrap().is_empty()).await;
+        let reasons = std::mem::take(&mut *seen.lock().unwrap());
+        assert!(reasons[0].contains(expected), "{reasons:?} should contain {expected}");
+    }
+    drop(UnixStream::connect(listener.path()).unwrap());
+    eventually("it is reported", || !seen.lock().unwrap().is_empty()).await;
+    let process = start(worker(&["serve", "1"]).envs(listener.env())).await;
+    assert!(soon(listener.accept()).await.is_some());
+    process.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_folder_is_private_and_goes_away() {
+    let (listener, _) = listener(PATIENCE);
+    let folder = listener.path().parent().unwrap().to_owned();
+    assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(listener.token().len() >= 32);
+    drop(listener);
+    assert!(!folder.exists());
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_used_is_named() {
+    let error = Listener::bind("/no/such/folder".as_ref(), ListenerConfig::default()).unwrap_err();
+    assert!(error.to_string().contains("/no/such/folder"), "{error}");
+}
