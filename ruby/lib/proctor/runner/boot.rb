@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+# Nothing may be required here before `Boot.bundler`: activating a default gem such as json first
+# makes Bundler refuse a lock file that asks for another version of it.
+module Proctor
+  module Runner
+    # Prepares a fresh Ruby process to look like one that was started as `rspec`.
+    module Boot
+      LIBRARY = File.expand_path("../..", __dir__)
+
+      module_function
+
+      # Sets Bundler up when the current folder (or BUNDLE_GEMFILE) has a Gemfile, as `bundle exec`
+      # would. Returns nil, or the text of the problem; the process goes on either way so that the
+      # host can be told over the protocol.
+      def bundler(env = ENV)
+        return if env["PROCTOR_BUNDLER"] == "0"
+        return unless env["BUNDLE_GEMFILE"] || %w[Gemfile gems.rb].any? { |name| File.file?(name) }
+
+        require "bundler"
+        Bundler.setup
+        nil
+      rescue LoadError
+        nil # no Bundler on this machine: run as plain `rspec` would
+      rescue StandardError => error
+        "Bundler could not set up the project: #{error.message} " \
+        "(set PROCTOR_BUNDLER=0 to run without Bundler)"
+      end
+
+      # Only `proctor/…` lies under this folder, so it cannot shadow anything of the project.
+      def load_path
+        $LOAD_PATH.push(LIBRARY) unless $LOAD_PATH.include?(LIBRARY)
+      end
+
+      # Loads rspec-core from the right folder: it remembers the current folder while it is loaded.
+      def rspec(root, args)
+        Dir.chdir(root) if root
+        $PROGRAM_NAME = "rspec"
+        ARGV.replace(args)
+        require "rspec/core"
+        RSpec::Core::Runner.disable_autorun!
+        nil
+      rescue LoadError => error
+        "rspec-core could not be loaded: #{error.message} " \
+        "(is it in the Gemfile? set PROCTOR_BUNDLER=0 to run without Bundler)"
+      end
+
+      # The environment a worker of this slot works in; the names are those other runners use.
+      def worker_environment(slot, generation = 0)
+        { "WORKER_INDEX" => slot.to_s,
+          "PROCTOR_WORKER" => (slot + 1).to_s,
+          "PROCTOR_GENERATION" => generation.to_s,
+          "TEST_ENV_NUMBER" => slot.zero? ? "" : (slot + 1).to_s }
+      end
+
+      # Other test frameworks run their tests when the process exits; ours must not.
+      def disarm_other_frameworks
+        Minitest.define_singleton_method(:run) { |*| true } if defined?(Minitest.run)
+        Test::Unit::AutoRunner.need_auto_run = false if defined?(Test::Unit::AutoRunner)
+      end
+    end
+  end
+end

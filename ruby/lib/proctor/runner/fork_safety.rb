@@ -1,0 +1,27 @@
+# frozen_string_literal: true
+
+module Proctor
+  module Runner
+    # What the loaded project holds that a fork does not carry over. Only reported: the host decides.
+    module ForkSafety
+      # Libraries with native threads or state that break in a forked child.
+      LIBRARIES = { "GRPC" => "grpc", "MiniRacer" => "mini_racer (V8)", "Rdkafka" => "rdkafka",
+                    "LibV8" => "libv8", "PyCall" => "pycall" }.freeze
+      HARMLESS = /\Aproctor-|Timeout|\AIRB/
+
+      module_function
+
+      def threads(channel)
+        (Native::LIST_THREADS.call - [Thread.main]).reject { |thread| channel.thread?(thread) || HARMLESS.match?(thread.inspect) }
+                                                   .map { |thread| Plain.text(thread.name || thread.inspect) }
+      end
+
+      def reasons(threads)
+        found = threads.map { |name| "a thread is running: #{name}" }
+        LIBRARIES.each { |constant, name| found << "#{name} does not survive a fork" if Object.const_defined?(constant) }
+        found << "the Objective-C runtime may refuse to fork" if RUBY_PLATFORM.include?("darwin")
+        found
+      end
+    end
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require_relative "../channel"
+require_relative "active_record"
+require_relative "boot"
+
+module Proctor
+  module Runner
+    # The first moments of a forked process: it leaves the parent's channel, opens its own three
+    # connections, takes its place among the workers, and becomes a Worker.
+    class ForkedWorker
+      NAME = "proctor-rspec-worker"
+
+      def initialize(parents_channel, settings, loading, request)
+        @parents_channel = parents_channel
+        @settings = settings
+        @loading = loading
+        @slot = request.fetch("slot")
+        @generation = request.fetch("generation", 0)
+        @env = request.fetch("env", nil) || {}
+        @streams = request.fetch("streams", nil) || {}
+      end
+
+      def main
+        Process.setpgid(0, 0)
+        @parents_channel.abandon
+        take_environment
+        channel = connect
+        worker = Worker.new(channel)
+        become_worker(worker, channel)
+        worker.main
+      rescue SystemCallError, KeyError => error
+        warn("proctor: worker #{@slot} could not start: #{error.message}")
+        Native::EXIT_NOW.call(75)
+      end
+
+      private
+
+      def take_environment
+        Boot.worker_environment(@slot, @generation).merge(@env).each do |name, value|
+          Transport::VARIABLES.include?(name) ? @settings[name] = value : ENV[name] = value&.to_s
+        end
+        # Visible in `ps`; unlike $0 no code looks at it.
+        Process.setproctitle("rspec (proctor worker #{@slot + 1})")
+      end
+
+      def connect
+        rpc = Transport.connect(@settings, "rpc", slot: @slot, generation: @generation)
+        replace(STDOUT, "stdout")
+        replace(STDERR, "stderr")
+        Channel.new(Transport::Pair.new(rpc, rpc), name: NAME, capabilities: Worker::CAPABILITIES,
+                                                   hello: { slot: @slot, generation: @generation })
+      end
+
+      # Through a plain IO: `reopen` on a socket object would turn STDOUT into one. A named pipe may
+      # be asked for instead of a connection, for programs that open /dev/stdout by name.
+      def replace(stream, name)
+        source = if @streams[name]
+                   ::File.open(@streams[name], ::File::WRONLY)
+                 else
+                   Transport.connect(@settings, name, slot: @slot, generation: @generation)
+                 end
+        sync = stream.sync
+        stream.reopen(IO.for_fd(source.fileno, "w", autoclose: false))
+        stream.sync = sync
+        source.close
+      end
+
+      def become_worker(worker, channel)
+        trap("INT", "DEFAULT")
+        RSpec::Core::Runner.trap_interrupt
+        worker.adopt(@loading.loader, @loading.seeds)
+        channel.start(worker) { host_gone }
+        worker.run_after_fork(@slot)
+      end
+
+      # The whole group goes, and we with it.
+      def host_gone
+        Native::KILL.call(:KILL, -$$)
+      ensure
+        Native::EXIT_NOW.call(1)
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require_relative "../channel"
+require_relative "../fork_hooks"
+require_relative "fork_safety"
+require_relative "forked_worker"
+require_relative "loading"
+
+module Proctor
+  module Runner
+    # Loads a suite once and forks workers from the loaded world.
+    #
+    # Requests are taken up by the main thread one at a time; only `hello` and `dump` are answered
+    # while it is busy. A waiting thread per worker reports its end; such threads do not exist in the
+    # forked children.
+    class Parent
+      CAPABILITIES = %w[list fork dump].freeze
+      NAME = "proctor-rspec-parent"
+
+      def initialize(settings, bundler_problem: nil)
+        @settings = settings
+        @channel = Channel.new(Transport.open(settings), name: NAME, capabilities: CAPABILITIES)
+        @loading = Loading.new(@channel, bundler_problem)
+        @requests = Thread::Queue.new
+        @workers = {}
+        @lock = Thread::Mutex.new
+      end
+
+      def main
+        # Ctrl-C is the host's business. A block, not "IGNORE", which children would inherit.
+        trap("INT") {}
+        @channel.start(self) { host_gone }
+        loop { serve(@requests.pop) }
+      end
+
+      def handle(action, message)
+        case action
+        when "list", "fork", "__shutdown__" then @requests.push(message)
+        else return { error: { code: "unknown_action", message: "no action #{action}" } }
+        end
+        nil
+      end
+
+      private
+
+      def serve(message)
+        case message["action"]
+        when "list" then list(message)
+        when "fork" then fork_worker(message)
+        when "__shutdown__" then shutdown(message["id"])
+        end
+      rescue StandardError, ScriptError => error
+        @channel.refuse(message["id"], "failed", "#{error.class}: #{error.message}")
+      end
+
+      def list(message)
+        @loading.list(message) do
+          # Everything a worker needs must be in memory before the first fork; not before the
+          # project is loaded, where it could hide a `require` that the project lacks.
+          require "socket"
+          require_relative "worker"
+          warm_up
+          threads = ForkSafety.threads(@channel)
+          { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }
+        end
+      end
+
+      # RSpec loads matchers when they are first used, which would be once in every worker.
+      def warm_up
+        return unless defined?(RSpec::Matchers::BuiltIn)
+
+        %i[Eq BeTruthy].each { |name| RSpec::Matchers::BuiltIn.const_get(name) }
+      rescue NameError
+        nil
+      end
+
+      def fork_worker(message)
+        return @channel.refuse(message["id"], "bad_request", "nothing is loaded: send list first") unless @loading.loaded?
+
+        prepare_fork
+        slot = message.fetch("slot")
+        generation = message.fetch("generation", 0)
+        pid = Process.fork { ForkedWorker.new(@channel, @settings, @loading, message).main }
+        own_group(pid)
+        watch(pid, slot, generation)
+        @channel.reply(message["id"], { pid: pid })
+      end
+
+      def prepare_fork
+        ActiveRecord.before_fork
+        Proctor.run_before_fork
+        [STDOUT, STDERR].each(&:flush)
+      end
+
+      # The child does the same: whoever comes first, the group exists when either goes on.
+      def own_group(pid)
+        Process.setpgid(pid, pid)
+      rescue SystemCallError
+        nil
+      end
+
+      def watch(pid, slot, generation)
+        @lock.synchronize { @workers[pid] = true }
+        thread = Native::NEW_THREAD.call do
+          status = Native::WAIT.call(pid)
+          @lock.synchronize { @workers.delete(pid) }
+          ending = status.signaled? ? { signal: status.termsig } : { exit_status: status.exitstatus }
+          @channel.notify({ type: "exited", pid: pid, slot: slot, generation: generation }.merge(ending))
+        end
+        thread.name = "proctor-waiter"
+        thread.report_on_exception = false
+      end
+
+      def kill_workers
+        @lock.synchronize { @workers.keys }.each do |pid|
+          Native::KILL.call(:KILL, -pid)
+        rescue SystemCallError
+          nil
+        end
+      end
+
+      def host_gone
+        kill_workers
+        Native::EXIT_NOW.call(1)
+      end
+
+      # at_exit blocks of the project belong to the process that registered them, which is this one
+      # (a server started by a spec_helper, for instance). PROCTOR_AT_EXIT=none leaves them out.
+      def shutdown(id)
+        kill_workers
+        @channel.reply(id, { status: "shutting_down" })
+        Native::EXIT_NOW.call(0) if ENV["PROCTOR_AT_EXIT"] == "none"
+        Boot.disarm_other_frameworks
+        exit(0)
+      end
+    end
+  end
+end

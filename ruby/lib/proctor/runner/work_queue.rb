@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+module Proctor
+  module Runner
+    # One requested execution of an example.
+    Item = Struct.new(:entry, :repeat, :attempt) do
+      def key
+        entry.key
+      end
+
+      def to_wire
+        { key: key, repeat: repeat, attempt: attempt }
+      end
+    end
+
+    # What the main thread has yet to do. The reading thread adds and takes back; an item handed out
+    # by `take` counts as started and can no longer be taken back.
+    class WorkQueue
+      UNIT_DONE = :unit_done
+
+      def initialize
+        @lock = Thread::Mutex.new
+        @changed = Thread::ConditionVariable.new
+        @units = []
+        @current = nil
+        @jobs = []
+        @stopped = false
+      end
+
+      def add(units)
+        @lock.synchronize do
+          @units.concat(units)
+          @changed.signal
+        end
+      end
+
+      # Something else for the main thread to do, between units.
+      def add_job(&job)
+        @lock.synchronize do
+          @jobs << job
+          @changed.signal
+        end
+      end
+
+      # The next item, UNIT_DONE after the last item of a unit, a job (Proc), or nil when stopped.
+      # Yields once, unlocked, before it would block.
+      def take
+        step = @lock.synchronize { next_step }
+        return step if step != :nothing
+
+        yield
+        @lock.synchronize do
+          while (step = next_step) == :nothing
+            @changed.wait(@lock)
+          end
+          step
+        end
+      end
+
+      # Takes back the named examples that have not started, wherever they are.
+      def withdraw(keys)
+        wanted = keys.to_h { |key| [key, true] }
+        @lock.synchronize do
+          taken = []
+          [@current, *@units].compact.each do |unit|
+            unit.reject! { |item| taken << item if wanted[item.key] }
+          end
+          @units.reject!(&:empty?)
+          taken
+        end
+      end
+
+      # Takes back everything; the rest of a unit that has begun only when asked, because its context
+      # hooks would have to run again elsewhere.
+      def withdraw_all(with_current: false)
+        @lock.synchronize do
+          taken = @units.flatten(1)
+          @units.clear
+          if with_current && @current
+            taken = @current + taken
+            @current.clear
+          end
+          taken
+        end
+      end
+
+      def stop
+        @lock.synchronize do
+          @stopped = true
+          @changed.signal
+        end
+      end
+
+      private
+
+      def next_step
+        if @current
+          return @current.shift unless @current.empty?
+
+          @current = nil
+          return UNIT_DONE
+        end
+        return @jobs.shift unless @jobs.empty?
+        return nil if @stopped
+        return :nothing if @units.empty?
+
+        @current = @units.shift
+        @current.shift
+      end
+    end
+  end
+end

@@ -1,0 +1,196 @@
+# frozen_string_literal: true
+
+require_relative "active_record"
+require_relative "agents_bridge"
+require_relative "events"
+require_relative "example_runner"
+require_relative "seeds"
+require_relative "work_queue"
+
+module Proctor
+  module Runner
+    # A process that runs examples for the host. Requests arrive on the channel's thread and change
+    # the queue; examples run on the main thread, in `serve`.
+    class Worker
+      CAPABILITIES = %w[run unrun cancel dump marks leaks].freeze
+
+      def initialize(channel)
+        @channel = channel
+        @queue = WorkQueue.new
+        @cancelled = false
+      end
+
+      # The world is loaded: from here on `run` is possible.
+      def adopt(loader, seeds)
+        @events = Events.new(@channel.writer)
+        @reporter = loader.reporter
+        @runner = ExampleRunner.new(events: @events, reporter: @reporter, seeds: seeds)
+        @reporter.sink = @runner
+        @agents = AgentsBridge.install(@events)
+        @manifest = loader.manifest
+      end
+
+      # A worker whose set-up failed runs nothing, like a suite whose before(:suite) hook failed.
+      def run_after_fork(slot)
+        ActiveRecord.after_fork
+        Proctor.run_after_fork(slot)
+      rescue StandardError, ScriptError => error
+        @reporter.notify_non_example_exception(error, "An error occurred in an `after_fork` hook.")
+        RSpec.world.wants_to_quit = true
+      end
+
+      # What runs already belongs to the process as a whole, not to an example.
+      def accept_present_processes
+        @runner.leaks.adopt
+      end
+
+      # Has the main thread do something between units.
+      def do_later(&job)
+        @queue.add_job(&job)
+      end
+
+      # Runs these units on the calling thread and reports them in another form.
+      def run_to_end(units, events)
+        @runner.with_events(events) do
+          units.each do |unit|
+            unit.each { |item| run_item(item) }
+            @runner.unit_done
+          end
+          @runner.finish
+        end
+      end
+
+      def handle(action, message)
+        case action
+        when "run" then run(message)
+        when "unrun" then unrun(message)
+        when "cancel" then cancel
+        when "__shutdown__" then shutdown(message["id"])
+        else unknown(action)
+        end
+      end
+
+      # Works until told to stop, then ends the process. Whatever a test throws at us, the process
+      # ends without running the project's at_exit blocks or another test framework. It returns only
+      # when at_exit blocks were asked for: the caller then lets Ruby end the process normally.
+      def main
+        serve
+        leave
+      rescue SystemExit => error
+        end_process(error.status)
+      rescue SignalException => error
+        die_of(error.signo)
+      rescue Exception => error # rubocop:disable Lint/RescueException
+        warn("#{error.class}: #{error.message}", *error.backtrace.to_a.first(20))
+        end_process(1)
+      ensure
+        end_process(1) unless @ends_normally # the main thread was killed
+      end
+
+      private
+
+      def serve
+        while (step = @queue.take { idle })
+          case step
+          when Item then run_item(step)
+          when Proc then step.call
+          else @runner.unit_done
+          end
+          @channel.revive
+        end
+      end
+
+      def run_item(item)
+        @agents&.example_started(item)
+        @runner.run(item)
+      end
+
+      def idle
+        @runner&.idle
+      end
+
+      # On the channel's thread from here to `unknown`.
+      def run(message)
+        return refusal("bad_request", "nothing is loaded: send list first") unless @manifest
+        return refusal("cancelled", "this worker was cancelled") if @cancelled
+
+        units = message.fetch("units").map { |unit| unit.map { |item| item_from(item) } }
+        unknown = units.flatten(1).select { |item| item.entry.nil? }
+        return refusal("bad_request", "unknown examples: #{unknown.map(&:repeat).join(", ")}") if unknown.any?
+
+        @runner.marks.nonce = message["marks"] if message.key?("marks")
+        @queue.add(units.reject(&:empty?))
+        { accepted: units.sum(&:size) }
+      end
+
+      def item_from(fields)
+        entry = @manifest[fields["key"]]
+        return Item.new(nil, fields["key"]) unless entry
+
+        Item.new(entry, fields.fetch("repeat", 1), fields.fetch("attempt", 1))
+      end
+
+      def unrun(message)
+        taken = message["all"] ? @queue.withdraw_all(with_current: message["current"]) : @queue.withdraw(message.fetch("keys"))
+        { returned: taken.map(&:key), items: taken.map(&:to_wire) }
+      end
+
+      def cancel
+        @cancelled = true
+        taken = @queue.withdraw_all(with_current: true)
+        { status: "cancelling", returned: taken.map(&:key), items: taken.map(&:to_wire) }
+      end
+
+      # Answered at the very end, when all hooks have run.
+      def shutdown(id)
+        @shutdown_id = id
+        @cancelled = true
+        @queue.withdraw_all(with_current: true)
+        @queue.stop
+        nil
+      end
+
+      def unknown(action)
+        refusal("unknown_action", "no action #{action}")
+      end
+
+      def refusal(code, text)
+        { error: { code: code, message: Plain.text(text) } }
+      end
+
+      def leave
+        leaked = @runner&.finish
+        reply = { status: "shutting_down" }
+        reply[:leaked] = leaked if leaked
+        @channel.reply(@shutdown_id, reply)
+        end_process(0) unless ENV["PROCTOR_AT_EXIT"] == "all"
+
+        Boot.disarm_other_frameworks
+        @ends_normally = true
+      end
+
+      def die_of(signal)
+        idle
+        trap(signal, "SYSTEM_DEFAULT")
+        Native::KILL.call(signal, $$)
+        Native::SLEEP.call(1)
+        end_process(128 + signal)
+      rescue ArgumentError, SystemCallError
+        end_process(128 + signal)
+      end
+
+      def end_process(status)
+        idle
+        flush_standard_streams
+      ensure
+        Native::EXIT_NOW.call(status)
+      end
+
+      def flush_standard_streams
+        [STDOUT, STDERR].each { |stream| Native::IO_FLUSH.bind_call(stream) unless stream.closed? }
+      rescue IOError, SystemCallError
+        nil
+      end
+    end
+  end
+end
