@@ -10,7 +10,9 @@
 use serde::ser::SerializeMap;
 
 use crate::define::{events, objects};
-use crate::field::{Field, FieldError, RawFields, json_name, required_fields, write_extra};
+use crate::field::{
+    Field, FieldError, FieldSink, MapSink, RawFields, json_name, required_fields, write_extra,
+};
 use crate::json::{Json, Millis};
 use crate::words::{
     EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,

@@ -18,10 +18,11 @@ macro_rules! objects {
         impl serde::Serialize for $Name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut map = serializer.serialize_map(None)?;
+                let mut sink = MapSink(&mut map);
                 $( if self.$field.present() {
-                    map.serialize_entry(json_name(stringify!($field)), &self.$field)?;
+                    sink.field(json_name(stringify!($field)), &self.$field)?;
                 } )+
-                write_extra(&self.extra, &mut map)?;
+                write_extra(&self.extra, &mut sink)?;
                 map.end()
             }
         }
@@ -128,12 +129,12 @@ macro_rules! events {
                 }
             }
 
-            pub(crate) fn write_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+            pub(crate) fn write_fields<S: FieldSink>(&self, sink: &mut S) -> Result<(), S::Error> {
                 match self {
                     $( Self::$Name(payload) => {
                         let $Name { $($field),* } = payload;
                         $( if $field.present() {
-                            map.serialize_entry(json_name(stringify!($field)), $field)?;
+                            sink.field(json_name(stringify!($field)), $field)?;
                         } )*
                         Ok(())
                     } )+

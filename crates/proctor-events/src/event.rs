@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::alias;
 use crate::catalogue::{Body, EventType};
-use crate::field::{Extra, FieldError, RawFields, write_extra};
+use crate::field::{Extra, FieldError, FieldSink, MapSink, RawFields, TextSink, write_extra};
 use crate::ids::{ExampleId, RunId};
 
 /// The version of the format that this crate writes.
@@ -168,18 +168,35 @@ impl Event {
 
     /// Its JSON text, one line without line feed.
     pub fn to_json(&self) -> String {
-        let mut line = Vec::with_capacity(256);
-        self.write_json(&mut line);
+        let mut line = Vec::with_capacity(512);
+        let mut sink = TextSink::open(&mut line);
+        // Serialising to memory fails only if a payload's own `Serialize` does, and none of ours can.
+        let written = self.write(&mut sink);
+        sink.close();
+        debug_assert!(written.is_ok(), "{written:?}");
         String::from_utf8(line).unwrap_or_default()
     }
 
-    /// Appends its JSON text to a buffer.
-    pub fn write_json(&self, buffer: &mut Vec<u8>) {
-        let start = buffer.len();
-        // Serialising to memory fails only if a payload's own `Serialize` does, and none of ours can.
-        if serde_json::to_writer(&mut *buffer, self).is_err() {
-            buffer.truncate(start);
+    fn write<S: FieldSink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        fn optional<S: FieldSink>(
+            sink: &mut S,
+            name: &'static str,
+            value: Option<&impl Serialize>,
+        ) -> Result<(), S::Error> {
+            value.map_or(Ok(()), |value| sink.field(name, value))
         }
+
+        optional(sink, "v", self.v.as_ref())?;
+        optional(sink, "seq", self.seq.as_ref())?;
+        optional(sink, "run_id", self.run_id.as_ref())?;
+        optional(sink, "time", self.time.map(WireTime).as_ref())?;
+        sink.field("event_type", &self.type_name())?;
+        optional(sink, "example_id", self.example_id.as_ref())?;
+        optional(sink, "repeat", self.repeat.as_ref())?;
+        optional(sink, "attempt", self.attempt.as_ref())?;
+        optional(sink, "worker", self.worker.as_ref())?;
+        self.body.write_fields(sink)?;
+        write_extra(&self.extra, sink)
     }
 }
 
@@ -220,26 +237,8 @@ fn field_error(event_type: &str, source: FieldError) -> ReadError {
 
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fn entry<M: SerializeMap, T: Serialize>(
-            map: &mut M,
-            name: &'static str,
-            value: Option<&T>,
-        ) -> Result<(), M::Error> {
-            value.map_or(Ok(()), |value| map.serialize_entry(name, value))
-        }
-
         let mut map = serializer.serialize_map(None)?;
-        entry(&mut map, "v", self.v.as_ref())?;
-        entry(&mut map, "seq", self.seq.as_ref())?;
-        entry(&mut map, "run_id", self.run_id.as_ref())?;
-        entry(&mut map, "time", self.time.map(WireTime).as_ref())?;
-        map.serialize_entry("event_type", self.type_name())?;
-        entry(&mut map, "example_id", self.example_id.as_ref())?;
-        entry(&mut map, "repeat", self.repeat.as_ref())?;
-        entry(&mut map, "attempt", self.attempt.as_ref())?;
-        entry(&mut map, "worker", self.worker.as_ref())?;
-        self.body.write_fields(&mut map)?;
-        write_extra(&self.extra, &mut map)?;
+        self.write(&mut MapSink(&mut map))?;
         map.end()
     }
 }

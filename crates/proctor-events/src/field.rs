@@ -134,9 +134,76 @@ impl<'de> Deserialize<'de> for BorrowedKey<'de> {
     }
 }
 
+/// Something that takes the fields of an object one by one.
+pub(crate) trait FieldSink {
+    type Error;
+
+    /// Takes a field of ours, whose name is a plain identifier.
+    fn field(&mut self, name: &'static str, value: &impl Serialize) -> Result<(), Self::Error>;
+
+    /// Takes a field of somebody else's, whose name may be anything.
+    fn foreign(&mut self, name: &str, value: &Json) -> Result<(), Self::Error>;
+}
+
+/// Any serde format.
+pub(crate) struct MapSink<'a, M>(pub(crate) &'a mut M);
+
+impl<M: SerializeMap> FieldSink for MapSink<'_, M> {
+    type Error = M::Error;
+
+    fn field(&mut self, name: &'static str, value: &impl Serialize) -> Result<(), M::Error> {
+        self.0.serialize_entry(name, value)
+    }
+
+    fn foreign(&mut self, name: &str, value: &Json) -> Result<(), M::Error> {
+        self.0.serialize_entry(name, value)
+    }
+}
+
+/// JSON text in a buffer. Our names need no escaping, which is most of what there is to write.
+pub(crate) struct TextSink<'a> {
+    buffer: &'a mut Vec<u8>,
+    separator: u8,
+}
+
+impl<'a> TextSink<'a> {
+    pub(crate) fn open(buffer: &'a mut Vec<u8>) -> Self {
+        Self { buffer, separator: b'{' }
+    }
+
+    pub(crate) fn close(self) {
+        self.buffer.push(b'}');
+    }
+
+    fn separate(&mut self) {
+        self.buffer.push(self.separator);
+        self.separator = b',';
+    }
+}
+
+impl FieldSink for TextSink<'_> {
+    type Error = serde_json::Error;
+
+    fn field(&mut self, name: &'static str, value: &impl Serialize) -> serde_json::Result<()> {
+        self.separate();
+        self.buffer.push(b'"');
+        self.buffer.extend_from_slice(name.as_bytes());
+        self.buffer.extend_from_slice(b"\":");
+        serde_json::to_writer(&mut *self.buffer, value)
+    }
+
+    fn foreign(&mut self, name: &str, value: &Json) -> serde_json::Result<()> {
+        self.separate();
+        serde_json::to_writer(&mut *self.buffer, name)?;
+        self.buffer.push(b':');
+        self.buffer.extend_from_slice(value.text().as_bytes());
+        Ok(())
+    }
+}
+
 /// Writes extra fields back.
-pub(crate) fn write_extra<M: SerializeMap>(extra: &Extra, map: &mut M) -> Result<(), M::Error> {
-    extra.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))
+pub(crate) fn write_extra<S: FieldSink>(extra: &Extra, sink: &mut S) -> Result<(), S::Error> {
+    extra.iter().try_for_each(|(name, value)| sink.foreign(name, value))
 }
 
 /// The JSON name of a Rust field: raw identifiers lose their prefix.

@@ -1,6 +1,5 @@
 //! What can be typed: every command, option and its help.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -54,7 +53,7 @@ pub(crate) enum Command {
     Schema(SchemaArguments),
     /// Guard a tree of child processes (started by proctor itself)
     #[command(name = "__guard", hide = true)]
-    Guard(GuardArguments),
+    Guard,
 }
 
 /// What a command prints.
@@ -161,10 +160,4 @@ pub(crate) enum SchemaName {
     Events,
     /// proctor.toml
     Config,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GuardArguments {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) arguments: Vec<OsString>,
 }

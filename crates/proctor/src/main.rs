@@ -39,6 +39,6 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Doctor(arguments) => commands::doctor::run(arguments, cli, terminal),
         Command::Completions(arguments) => commands::completions::run(arguments, terminal),
         Command::Schema(arguments) => commands::schema::run(arguments, terminal),
-        Command::Guard(arguments) => Ok(commands::guard::run(arguments)),
+        Command::Guard => Ok(commands::guard::run()),
     }
 }

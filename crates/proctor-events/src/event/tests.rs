@@ -199,7 +199,8 @@ proptest! {
         let line = event.to_json();
         let again = Event::from_json(&line).unwrap();
         prop_assert_eq!(&again, &event);
-        prop_assert_eq!(again.to_json(), line);
+        prop_assert_eq!(again.to_json(), &*line);
+        prop_assert_eq!(serde_json::to_string(&event).unwrap(), line, "both writers agree");
     }
 
     #[test]

@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use crate::cli::GuardArguments;
-
-pub(crate) fn run(_arguments: &GuardArguments) -> ExitCode {
-    ExitCode::from(2)
+pub(crate) fn run() -> ExitCode {
+    proctor_process::guard::main()
 }
