@@ -10,6 +10,8 @@
 mod aggregate;
 pub mod destinations;
 mod follow;
+#[doc(hidden)]
+pub mod fuzzing;
 mod model;
 mod reader;
 mod recorder;
