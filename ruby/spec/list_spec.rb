@@ -106,6 +106,7 @@ RSpec.describe "list" do
     Host.open(fixture("tags")) do |host|
       expect(host.parent.request("fork", slot: 0)["error"]["code"]).to eq("bad_request")
       expect(host.parent.request("nonsense")["error"]["code"]).to eq("unknown_action")
+      expect(host.parent.request(nil)["error"]["code"]).to eq("bad_request")
     end
   end
 end

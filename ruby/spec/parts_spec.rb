@@ -75,14 +75,14 @@ RSpec.describe Proctor::Wire do
     pipe do |input, output|
       problems = []
       feeder = Thread.new do
-        output.write("{\"a\":1}\nnonsense\n[1]\n\xFF\n#{"x" * (described_class::MAX_LINE + 10)}\n{\"b\":2}")
+        output.write("{\"a\":1}\nnonsense\n[1]\n\xFF\n\n{\"id\":7}\n#{"x" * (described_class::MAX_LINE + 10)}\n{\"b\":2}")
         output.close
       end
       messages = []
       described_class::Reader.new(input) { |problem| problems << problem }.each { |message| messages << message }
       feeder.join
       expect(messages).to eq([{ "a" => 1 }, { "b" => 2 }])
-      expect(problems.size).to eq(4)
+      expect(problems.size).to eq(5)
     end
   end
 end

@@ -73,14 +73,22 @@ module Proctor
       @on_end.call
     end
 
+    # We ask the host nothing, so replies and notifications mean nothing to us.
     def dispatch(message)
       id = message["id"]
-      return unless id && message["action"]
+      return if message["reply_to"] || id.nil?
+      return no_action(message, id) unless message["action"]
 
       answer = answer_to(message)
       reply(id, answer) if answer
+    rescue KeyError => error
+      refuse(id, "bad_request", error.message)
     rescue StandardError => error
       refuse(id, "failed", "#{error.class}: #{error.message}")
+    end
+
+    def no_action(message, id)
+      refuse(id, "bad_request", "a request needs an action") unless message["type"]
     end
 
     def answer_to(message)

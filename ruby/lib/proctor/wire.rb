@@ -90,6 +90,8 @@ module Proctor
     # Reads lines, drops the over-long and the malformed ones, yields hashes. Returns at the end of
     # the stream.
     class Reader
+      KEYS = %w[id reply_to action type].freeze
+
       def initialize(io, &on_problem)
         @io = io
         @on_problem = on_problem
@@ -102,6 +104,8 @@ module Proctor
             @on_problem.call("a line longer than #{MAX_LINE} bytes was dropped")
             next
           end
+          next if line == "\n"
+
           message = decode(line)
           yield message if message
         end
@@ -125,6 +129,7 @@ module Proctor
         message = Native.parse(line)
         raise ArgumentError, "not a JSON object" unless message.is_a?(Hash)
 
+        KEYS.each { |key| raise ArgumentError, "#{key} is not a string" unless (message[key] || "").is_a?(String) }
         message
       rescue StandardError => error
         @on_problem.call("a line was dropped: #{error.message[0, 200]}")

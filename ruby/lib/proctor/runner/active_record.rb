@@ -12,7 +12,8 @@ module Proctor
 
         handler = ::ActiveRecord::Base.connection_handler
         # Newer versions ask which role is meant.
-        handler.method(:clear_all_connections!).arity.zero? ? handler.clear_all_connections! : handler.clear_all_connections!(:all)
+        roles = handler.method(:clear_all_connections!).arity.zero? ? [] : [:all]
+        handler.clear_all_connections!(*roles)
       end
 
       def after_fork
@@ -25,8 +26,8 @@ module Proctor
       end
 
       def in_memory?
-        config = ::ActiveRecord::Base.respond_to?(:connection_db_config) ? ::ActiveRecord::Base.connection_db_config.database : nil
-        config.to_s.include?(":memory:")
+        base = ::ActiveRecord::Base
+        base.respond_to?(:connection_db_config) && base.connection_db_config.database.to_s.include?(":memory:")
       end
     end
   end

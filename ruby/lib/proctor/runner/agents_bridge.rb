@@ -13,7 +13,8 @@ module Proctor
       def self.install(events)
         return unless defined?(RSpec::Agents)
 
-        bus_class = %i[IsolatedEventBus EventBus].map { |name| constant(name) }.compact.find { |found| found.respond_to?(:new) }
+        candidates = %i[IsolatedEventBus EventBus].map { |name| constant(name) }.compact
+        bus_class = candidates.find { |candidate| candidate.respond_to?(:new) }
         new(bus_class.new, events) if bus_class
       end
 

@@ -12,13 +12,16 @@ module Proctor
       module_function
 
       def threads(channel)
-        (Native::LIST_THREADS.call - [Thread.main]).reject { |thread| channel.thread?(thread) || HARMLESS.match?(thread.inspect) }
-                                                   .map { |thread| Plain.text(thread.name || thread.inspect) }
+        others = Native::LIST_THREADS.call - [Thread.main]
+        others.reject! { |thread| channel.thread?(thread) || HARMLESS.match?(thread.inspect) }
+        others.map { |thread| Plain.text(thread.name || thread.inspect) }
       end
 
       def reasons(threads)
         found = threads.map { |name| "a thread is running: #{name}" }
-        LIBRARIES.each { |constant, name| found << "#{name} does not survive a fork" if Object.const_defined?(constant) }
+        LIBRARIES.each do |constant, name|
+          found << "#{name} does not survive a fork" if Object.const_defined?(constant)
+        end
         found << "the Objective-C runtime may refuse to fork" if RUBY_PLATFORM.include?("darwin")
         found
       end

@@ -15,7 +15,7 @@ module Proctor
       REAP_SECONDS = 1.0
       ROUNDS = 20
       # Started lazily by the first example that needs them, and shared by all later ones.
-      SHARED = /chromedriver|geckodriver|msedgedriver|safaridriver|chrome|chromium|firefox|selenium|playwright|Xvfb|spring/
+      SHARED = /chromedriver|geckodriver|msedgedriver|chrome|chromium|firefox|selenium|playwright|Xvfb/
 
       def initialize(policy = ENV["PROCTOR_LEAKS"])
         @policy = %w[report off].include?(policy) ? policy : "kill"

@@ -29,7 +29,8 @@ module Proctor
         options = parse
         @configuration = RSpec.configuration
         @reporter = Reporter.install(@configuration, self)
-        @configuration.backtrace_exclusion_patterns << /\A#{Regexp.union(Serializer::OWN_FRAMES, Serializer::OWN_PROGRAMS)}/
+        own = Regexp.union(Serializer::OWN_FRAMES, Serializer::OWN_PROGRAMS)
+        @configuration.backtrace_exclusion_patterns << /\A#{own}/
         load_with(options)
         @load_ms = ((Native.monotonic - started) * 1000).round(3)
         self

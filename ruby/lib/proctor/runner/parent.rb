@@ -75,7 +75,9 @@ module Proctor
       end
 
       def fork_worker(message)
-        return @channel.refuse(message["id"], "bad_request", "nothing is loaded: send list first") unless @loading.loaded?
+        unless @loading.loaded?
+          return @channel.refuse(message["id"], "bad_request", "nothing is loaded: send list first")
+        end
 
         prepare_fork
         slot = message.fetch("slot")

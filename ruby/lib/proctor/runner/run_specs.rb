@@ -77,7 +77,7 @@ module Proctor
           result = example.execution_result
           case result.status
           when :failed then failed(item, example, result)
-          when :pending then event("ExamplePending", about(item).merge(message: Plain.text(result.pending_message.to_s)))
+          when :pending then pending(item, result)
           else event("ExamplePassed", about(item).merge(duration: result.run_time))
           end
         end
@@ -88,6 +88,10 @@ module Proctor
         end
 
         private
+
+        def pending(item, result)
+          event("ExamplePending", about(item).merge(message: Plain.text(result.pending_message.to_s)))
+        end
 
         def failed(item, example, result)
           @failures += 1

@@ -131,7 +131,11 @@ module Proctor
       end
 
       def unrun(message)
-        taken = message["all"] ? @queue.withdraw_all(with_current: message["current"]) : @queue.withdraw(message.fetch("keys"))
+        taken = if message["all"]
+                  @queue.withdraw_all(with_current: message["current"])
+                else
+                  @queue.withdraw(message.fetch("keys"))
+                end
         { returned: taken.map(&:key), items: taken.map(&:to_wire) }
       end
 
