@@ -12,7 +12,10 @@ use crate::entry::Entry;
 
 /// Reads one record from the whole of a file.
 pub(crate) fn record<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    let text = String::from_utf8_lossy(without_mark(bytes));
+    let bytes = without_mark(bytes);
+    // Checking is much faster than repairing, and nearly always enough.
+    let text =
+        std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
     serde_json::from_str(&text)
         .or_else(|error| {
             let mended = mend_surrogates(&text);
@@ -47,13 +50,17 @@ impl Line<'_> {
 
 /// The lines of a file that are not blank.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    without_mark(bytes)
-        .split(|byte| *byte == b'\n')
-        .enumerate()
-        .map(|(index, line)| Line {
-            number: index + 1,
-            bytes: line.strip_suffix(b"\r").unwrap_or(line),
+    let bytes = without_mark(bytes);
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', bytes)
+        .chain([bytes.len()])
+        .map(move |end| {
+            let line = bytes.get(start..end).unwrap_or_default();
+            start = end + 1;
+            line.strip_suffix(b"\r").unwrap_or(line)
         })
+        .enumerate()
+        .map(|(index, bytes)| Line { number: index + 1, bytes })
         .filter(|line| !line.bytes.trim_ascii().is_empty())
 }
 

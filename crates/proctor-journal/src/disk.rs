@@ -33,6 +33,8 @@ pub trait Disk {
 
     /// The content of a file, or `None` if there is none.
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+    /// Whether a file ends a line (or is empty), or `None` if there is none.
+    fn ends_line(&self, path: &Path) -> io::Result<Option<bool>>;
     /// The names in a folder; none if there is no such folder.
     fn names(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Writes a file that is not there yet.
@@ -74,6 +76,21 @@ impl Disk for OsDisk {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Some(bytes))
+    }
+
+    fn ends_line(&self, path: &Path) -> io::Result<Option<bool>> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if file.seek(SeekFrom::End(0))? == 0 {
+            return Ok(Some(true));
+        }
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        Ok(Some(last == *b"\n"))
     }
 
     fn names(&self, dir: &Path) -> io::Result<Vec<String>> {

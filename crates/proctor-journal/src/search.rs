@@ -87,21 +87,54 @@ impl Query {
     }
 }
 
-/// How often each searched word occurs in one entry, and how long the entry is.
-struct Profile {
+/// How often each searched word occurs in each entry, and how long the entries are.
+struct Profiles {
+    terms: usize,
+    /// One row of counts per entry.
     counts: Vec<u32>,
-    length: u32,
+    lengths: Vec<u32>,
 }
 
-fn profile(entry: &Entry, query: &Query, buffer: &mut String) -> Profile {
-    let mut profile = Profile { counts: vec![0; query.count], length: 0 };
-    for word in texts(entry).flat_map(raw_words) {
-        profile.length += 1;
-        if let Some(slot) = query.term(word, buffer).and_then(|term| profile.counts.get_mut(term)) {
-            *slot += 1;
+impl Profiles {
+    fn new<'a>(entries: impl IntoIterator<Item = &'a Entry>, query: &Query) -> Self {
+        let mut profiles = Self { terms: query.count, counts: Vec::new(), lengths: Vec::new() };
+        let mut buffer = String::new();
+        for entry in entries {
+            let start = profiles.counts.len();
+            profiles.counts.resize(start + query.count, 0);
+            let mut length = 0;
+            for word in texts(entry).flat_map(raw_words) {
+                length += 1;
+                if let Some(term) = query.term(word, &mut buffer) {
+                    profiles.counts[start + term] += 1;
+                }
+            }
+            profiles.lengths.push(length);
         }
+        profiles
     }
-    profile
+
+    fn rows(&self) -> impl Iterator<Item = (&[u32], f64)> {
+        self.counts.chunks(self.terms).zip(self.lengths.iter().map(|length| f64::from(*length)))
+    }
+
+    /// The mean length, at least 1.
+    #[expect(clippy::cast_precision_loss, reason = "a mean of lengths needs no exact count")]
+    fn mean_length(&self) -> f64 {
+        let total: f64 = self.lengths.iter().map(|length| f64::from(*length)).sum();
+        (total / self.lengths.len().max(1) as f64).max(1.0)
+    }
+
+    /// The weight of each word: the rarer, the more it tells.
+    #[expect(clippy::cast_precision_loss, reason = "a weight needs no exact count")]
+    fn weights(&self) -> Vec<f64> {
+        let all = self.lengths.len() as f64;
+        let having = |term: usize| self.rows().filter(|(row, _)| row[term] > 0).count() as f64;
+        (0..self.terms)
+            .map(having)
+            .map(|having| ((all - having + 0.5) / (having + 0.5)).ln_1p())
+            .collect()
+    }
 }
 
 /// Entries that share words with the text, best first. Entries that tie keep their order.
@@ -110,42 +143,24 @@ pub fn search<'a>(text: &str, entries: impl IntoIterator<Item = &'a Entry>) -> V
     if query.count == 0 {
         return Vec::new();
     }
-    let mut buffer = String::new();
-    let profiles: Vec<Profile> =
-        entries.into_iter().map(|entry| profile(entry, &query, &mut buffer)).collect();
-    let weights = rarity(&profiles, query.count);
-    let total: f64 = profiles.iter().map(|profile| f64::from(profile.length)).sum();
-    #[expect(clippy::cast_precision_loss, reason = "a mean of lengths needs no exact count")]
-    let mean = (total / profiles.len().max(1) as f64).max(1.0);
+    let profiles = Profiles::new(entries, &query);
+    let (weights, mean) = (profiles.weights(), profiles.mean_length());
     let mut hits: Vec<Hit> = profiles
-        .iter()
+        .rows()
         .enumerate()
-        .map(|(index, profile)| Hit { index, score: score(profile, &weights, mean) })
+        .map(|(index, (counts, length))| Hit {
+            index,
+            score: score(counts, length, &weights, mean),
+        })
         .filter(|hit| hit.score > 0.0)
         .collect();
     hits.sort_by(|a, b| b.score.total_cmp(&a.score));
     hits
 }
 
-/// The weight of each word: the rarer, the more it tells.
-#[expect(clippy::cast_precision_loss, reason = "a weight needs no exact count")]
-fn rarity(profiles: &[Profile], terms: usize) -> Vec<f64> {
-    let all = profiles.len() as f64;
-    (0..terms)
-        .map(|term| {
-            let having =
-                profiles.iter().filter(|p| p.counts.get(term).is_some_and(|n| *n > 0)).count()
-                    as f64;
-            ((all - having + 0.5) / (having + 0.5)).ln_1p()
-        })
-        .collect()
-}
-
-fn score(profile: &Profile, weights: &[f64], mean: f64) -> f64 {
-    let length = f64::from(profile.length);
+fn score(counts: &[u32], length: f64, weights: &[f64], mean: f64) -> f64 {
     let damping = SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / mean);
-    profile
-        .counts
+    counts
         .iter()
         .zip(weights)
         .map(|(count, weight)| {
@@ -158,7 +173,8 @@ fn score(profile: &Profile, weights: &[f64], mean: f64) -> f64 {
 /// Past entries like the one being created: ended ones only, falsified before the others, each
 /// group best first, none of those already shown.
 ///
-/// A single shared word is no likeness: an entry must reach a third of the best score.
+/// A single shared word is no likeness, and what is far behind the best one, shown or not, is none
+/// either: an entry must reach a third of the best score.
 pub fn similar<'a>(
     entry: &Entry,
     past: &'a [Entry],
@@ -166,15 +182,14 @@ pub fn similar<'a>(
     limit: usize,
 ) -> Vec<&'a Entry> {
     let text = format!("{} {}", entry.goal, entry.hypothesis);
-    let candidates: Vec<&Entry> = past
-        .iter()
-        .filter(|other| {
-            other.id != entry.id && other.outcome.is_some() && !shown.contains(&other.id)
-        })
-        .collect();
+    let candidates: Vec<&Entry> =
+        past.iter().filter(|other| other.id != entry.id && other.outcome.is_some()).collect();
     let mut hits = search(&text, candidates.iter().copied());
     let least = hits.first().map_or(0.0, |best| best.score / 3.0);
-    hits.retain(|hit| hit.score >= least && shares_two_words(&text, candidates[hit.index]));
+    hits.retain(|hit| {
+        let other = candidates[hit.index];
+        hit.score >= least && !shown.contains(&other.id) && shares_two_words(&text, other)
+    });
     let mut likely: Vec<&Entry> = hits.iter().map(|hit| candidates[hit.index]).collect();
     likely.sort_by_key(|other| other.status() != Some(OutcomeStatus::Falsified));
     likely.truncate(limit);

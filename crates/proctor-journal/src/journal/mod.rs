@@ -163,7 +163,11 @@ impl<D: Disk> Journal<D> {
     ) -> Answer<Step> {
         let mut locked = self.store.lock(moment)?;
         let state = locked.settle()?;
-        let step = step(&state, operation, moment)?;
+        let moment = match operation {
+            Operation::Create(_) => self.store.moment_for_new_id(*moment)?,
+            _ => *moment,
+        };
+        let step = step(&state, operation, &moment)?;
         locked.carry_out(&state, &step.effects)?;
         warnings.append(&mut locked.warnings);
         Ok(Noted { value: step, warnings })

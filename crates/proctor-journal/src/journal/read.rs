@@ -3,6 +3,8 @@
 //! Looking takes no lock. Only when the current file cannot be understood is the lock taken, the
 //! file read again, and if it is still damaged set aside.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::{Answer, Journal};
@@ -156,15 +158,15 @@ impl<D: Disk> Journal<D> {
     }
 
     fn everything(&self) -> Answer<Vec<Found>> {
-        let mut reader = Reader { journal: self, found: Vec::new(), warnings: Vec::new() };
+        let mut reader =
+            Reader { journal: self, found: Vec::new(), seen: HashSet::new(), warnings: Vec::new() };
         reader.read_lane(None)?;
         for lane in self.lanes()? {
             reader.read_lane(Some(&lane))?;
         }
         let Reader { mut found, warnings, .. } = reader;
-        found.sort_by(|a, b| {
-            (b.entry.created_at, &b.entry.id).cmp(&(a.entry.created_at, &a.entry.id))
-        });
+        // Entries are large: sort their keys and move each of them once.
+        found.sort_by_cached_key(|found| Reverse((found.entry.created_at, found.entry.id.clone())));
         Ok(Noted { value: found, warnings })
     }
 }
@@ -176,6 +178,8 @@ fn abbreviates(given: &str, id: &str) -> bool {
 struct Reader<'a, D> {
     journal: &'a Journal<D>,
     found: Vec<Found>,
+    /// Ids of the lane being read.
+    seen: HashSet<String>,
     warnings: Vec<Warning>,
 }
 
@@ -186,15 +190,15 @@ impl<D: Disk> Reader<'_, D> {
         let root = &self.journal.store.root;
         let dir = lane.map_or_else(|| root.clone(), |lane| root.join(LANES).join(lane));
         let start = self.found.len();
+        self.seen.clear();
         for path in archive_files(&self.journal.store, &dir)? {
             self.read_lines(&path, lane, &Place::Archive(path.clone()))?;
         }
         self.read_lines(&dir.join(ENTRIES), lane, &Place::Session)?;
         let current = self.journal.store.read(&dir.join(CURRENT))?;
         if let Some(Ok(entry)) = current.map(|bytes| decode::record::<Entry>(&bytes)) {
-            self.push(entry, lane, Place::Active);
+            self.push(entry, lane, &Place::Active);
         }
-        self.keep_first(start);
         let annotations = self.journal.annotations_in(&dir)?;
         for found in self.found.get_mut(start..).unwrap_or_default() {
             annotations.fold(&mut found.entry);
@@ -209,23 +213,24 @@ impl<D: Disk> Reader<'_, D> {
         place: &Place,
     ) -> Result<(), JournalError> {
         let Some(bytes) = self.journal.store.read(path)? else { return Ok(()) };
-        let (entries, lines) = decode::entries(&bytes);
-        for entry in entries {
-            self.push(entry, lane, place.clone());
+        let mut unreadable = Vec::new();
+        for line in decode::lines(&bytes) {
+            match line.entry() {
+                Ok(entry) => self.push(entry, lane, place),
+                Err(_) => unreadable.push(line.number),
+            }
         }
-        if !lines.is_empty() {
-            self.warnings.push(Warning::SkippedLines { path: path.to_owned(), lines });
+        if !unreadable.is_empty() {
+            let path = path.to_owned();
+            self.warnings.push(Warning::SkippedLines { path, lines: unreadable });
         }
         Ok(())
     }
 
-    fn push(&mut self, entry: Entry, lane: Option<&str>, place: Place) {
-        self.found.push(Found { entry, lane: lane.map(ToOwned::to_owned), place });
-    }
-
-    fn keep_first(&mut self, start: usize) {
-        let lane = self.found.split_off(start);
-        let mut seen = std::collections::HashSet::new();
-        self.found.extend(lane.into_iter().filter(|found| seen.insert(found.entry.id.clone())));
+    fn push(&mut self, entry: Entry, lane: Option<&str>, place: &Place) {
+        if self.seen.insert(entry.id.clone()) {
+            let lane = lane.map(ToOwned::to_owned);
+            self.found.push(Found { entry, lane, place: place.clone() });
+        }
     }
 }

@@ -82,22 +82,26 @@ impl<D: Disk> Locked<'_, D> {
     /// of what is to be written now: then it is our own unfinished write and is replaced.
     pub(crate) fn append(&mut self, path: &Path, lines: &[u8]) -> Result<(), JournalError> {
         let disk = &self.store.disk;
-        let Some(before) = self.store.read(path)? else {
-            disk.append(path, lines).at("append to", path)?;
-            self.sync_dir_of(path)?;
-            // A new archive may lie in a new folder.
-            let is_archive = path.parent() != Some(self.store.dir.as_path());
-            return if is_archive {
-                path.parent().map_or(Ok(()), |dir| self.sync_dir_of(dir))
-            } else {
-                Ok(())
-            };
-        };
-        let whole = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let torn = before.get(whole..).unwrap_or_default();
-        if torn.is_empty() {
-            return disk.append(path, lines).at("append to", path);
+        match disk.ends_line(path).at("read", path)? {
+            Some(true) => disk.append(path, lines).at("append to", path),
+            Some(false) => self.append_after_torn(path, lines),
+            None => {
+                disk.append(path, lines).at("append to", path)?;
+                self.sync_dir_of(path)?;
+                match path.parent() {
+                    // A new archive may lie in a new folder.
+                    Some(dir) if dir != self.store.dir => self.sync_dir_of(dir),
+                    _ => Ok(()),
+                }
+            }
         }
+    }
+
+    fn append_after_torn(&self, path: &Path, lines: &[u8]) -> Result<(), JournalError> {
+        let disk = &self.store.disk;
+        let before = self.store.read(path)?.unwrap_or_default();
+        let whole = memchr::memrchr(b'\n', &before).map_or(0, |at| at + 1);
+        let torn = before.get(whole..).unwrap_or_default();
         if lines.starts_with(torn) {
             disk.truncate(path, whole as u64).at("repair", path)?;
             return disk.append(path, lines).at("append to", path);

@@ -91,9 +91,15 @@ impl<D: Disk> Store<D> {
 
     /// Takes the lock, and makes sure this version may write here.
     pub(crate) fn lock(&self, moment: &Moment) -> Result<Locked<'_, D>, JournalError> {
-        self.ensure()?;
         let path = self.path(LOCK);
-        let held = self.disk.lock(&path, self.patience).at("lock", &path)?;
+        let held = match self.disk.lock(&path, self.patience) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.ensure()?;
+                self.disk.lock(&path, self.patience)
+            }
+            held => held,
+        };
+        let held = held.at("lock", &path)?;
         let Some(held) = held else { return Err(JournalError::Busy { path }) };
         let locked =
             Locked { store: self, moment: *moment, temps: 0, warnings: Vec::new(), _held: held };

@@ -7,7 +7,9 @@ use crate::decode;
 use crate::disk::Disk;
 use crate::entry::Entry;
 use crate::error::{At, JournalError};
+use crate::id;
 use crate::step::State;
+use crate::time::Moment;
 use crate::warning::Warning;
 
 impl<D: Disk> Store<D> {
@@ -55,6 +57,16 @@ impl<D: Disk> Store<D> {
         }
     }
 
+    /// The moment with other random bits if its entry id is taken: ids have few of them, and an
+    /// active entry with the id of a resolved one would be taken for the trace of a crash.
+    pub(crate) fn moment_for_new_id(&self, mut moment: Moment) -> Result<Moment, JournalError> {
+        let bytes = self.read(&self.path(ENTRIES))?.unwrap_or_default();
+        while contains(&bytes, id::entry_id(&moment).as_bytes()) {
+            moment.nonce = moment.nonce.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        }
+        Ok(moment)
+    }
+
     /// Whether a file of lines has an entry with this id.
     fn holds(&self, path: &Path, id: &str) -> Result<bool, JournalError> {
         let Some(bytes) = self.read(path)? else { return Ok(false) };
@@ -67,7 +79,7 @@ impl<D: Disk> Store<D> {
 
 /// Looks for bytes the quick way, so that lines are parsed only when there is something to find.
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    needle.is_empty() || haystack.windows(needle.len()).any(|window| window == needle)
+    memchr::memmem::find(haystack, needle).is_some()
 }
 
 impl<D: Disk> Locked<'_, D> {

@@ -35,6 +35,7 @@ use Verdict::{Confirmed as YES, Falsified as NO, Inconclusive as OPEN};
 const ZERO: Option<Numbers> = Some((0, 0, 0, 0, 0));
 const LOST: Option<Numbers> = Some((0, 0, 0, 0, 1));
 
+#[expect(clippy::unnecessary_wraps, reason = "it stands in columns of options")]
 const fn n(passed: u64, failed: u64, errors: u64, skipped: u64) -> Option<Numbers> {
     Some((passed, failed, errors, skipped, 0))
 }

@@ -68,6 +68,12 @@ struct Content {
     durable: Vec<u8>,
 }
 
+impl Content {
+    fn sync(&mut self) {
+        self.durable.clone_from(&self.seen);
+    }
+}
+
 #[derive(Debug, Default)]
 struct World {
     folders: BTreeMap<PathBuf, Folder>,
@@ -122,7 +128,7 @@ impl MemDisk {
             *folder = folder.seen();
         }
         for file in &mut world.files {
-            file.durable = file.seen.clone();
+            file.sync();
         }
     }
 
@@ -220,6 +226,10 @@ impl Disk for MemDisk {
         Ok(world.find(path).map(|file| world.files[file].seen.clone()))
     }
 
+    fn ends_line(&self, path: &Path) -> io::Result<Option<bool>> {
+        Ok(self.read(path)?.map(|bytes| bytes.last().is_none_or(|last| *last == b'\n')))
+    }
+
     fn names(&self, dir: &Path) -> io::Result<Vec<String>> {
         let world = self.0.borrow();
         if world.stopped {
@@ -262,21 +272,20 @@ impl Disk for MemDisk {
         let mut world = self.0.borrow_mut();
         let stops = world.change()?;
         let (dir, name) = split(path);
-        let file = match world.find(path) {
-            Some(file) => file,
-            None => {
-                world.files.push(Content::default());
-                let file = world.files.len() - 1;
-                world.folder(&dir)?.pending.push(NameChange::Link(name, file));
-                file
-            }
+        let file = if let Some(file) = world.find(path) {
+            file
+        } else {
+            world.files.push(Content::default());
+            let file = world.files.len() - 1;
+            world.folder(&dir)?.pending.push(NameChange::Link(name, file));
+            file
         };
         let written = if stops { world.roll(bytes.len() + 1) } else { bytes.len() };
         world.files[file].seen.extend_from_slice(&bytes[..written]);
         if stops {
             return Err(stopped());
         }
-        world.files[file].durable = world.files[file].seen.clone();
+        world.files[file].sync();
         Ok(())
     }
 
@@ -290,7 +299,7 @@ impl Disk for MemDisk {
         if stops {
             return Err(stopped());
         }
-        world.files[file].durable = world.files[file].seen.clone();
+        world.files[file].sync();
         Ok(())
     }
 
@@ -343,7 +352,14 @@ impl Disk for MemDisk {
         Ok(())
     }
 
-    fn lock(&self, _path: &Path, _patience: Patience) -> io::Result<Option<()>> {
-        if self.0.borrow().stopped { Err(stopped()) } else { Ok(Some(())) }
+    fn lock(&self, path: &Path, _patience: Patience) -> io::Result<Option<()>> {
+        let world = self.0.borrow();
+        if world.stopped {
+            return Err(stopped());
+        }
+        if !world.folders.contains_key(path.parent().unwrap()) {
+            return Err(ErrorKind::NotFound.into());
+        }
+        Ok(Some(()))
     }
 }
