@@ -128,10 +128,10 @@ impl Connection {
     }
 
     /// Uses it as a channel.
-    pub fn into_channel(self, config: ChannelConfig) -> Channel {
+    pub fn into_channel(self, config: ChannelConfig) -> io::Result<Channel> {
         let label = format!("worker {} (generation {})", self.line.slot, self.line.generation);
-        let (source, sink) = crate::rpc::io::socket(self.stream);
-        Channel::open(source, sink, self.rest, &label, config)
+        let (source, sink) = crate::rpc::io::socket(self.stream.into_std()?.into())?;
+        Ok(Channel::open(source, sink, self.rest, &label, config))
     }
 
     /// Uses it as the source of an output stream.

@@ -6,7 +6,7 @@
 use crate::exit::ExitStatus;
 use rustix::io::FdFlags;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use tokio::io::Interest;
@@ -108,12 +108,12 @@ pub(crate) fn adopt_inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Lets tokio watch a descriptor for being readable.
+/// Lets tokio watch a descriptor.
 #[expect(unsafe_code, reason = "tokio wants a promise that the descriptor stays open")]
-pub(crate) fn watch_readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` keeps the one descriptor it names open until it is dropped, which
-    // happens after tokio has let go of it.
-    let watched = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+pub(crate) fn watch<F: AsFd + AsRawFd>(fd: F, interest: Interest) -> io::Result<AsyncFd<F>> {
+    // SAFETY: the types we pass (an `OwnedFd`, or a `BorrowedFd` of one) name one descriptor that is
+    // open for as long as they live, which is until tokio has let go of it.
+    let watched = unsafe { AsyncFd::register_with_interest(fd, interest) };
     watched.map_err(io::Error::from)
 }
 

@@ -7,7 +7,7 @@
 //! - **the host's end of the socket closes** (the host ended, however): the whole tree is killed;
 //! - **an order** of the host: a signal, or the end of the tree;
 //! - **the command exits**: its status is reported at once; what it left behind gets
-//!   [`LEFTOVER_GRACE`] to end by itself, is then named, reported and killed.
+//!   50 ms to end by itself, is then named, reported and killed.
 //!
 //! It reaps every adopted descendant, so there are no zombies, and it exits only when nobody is left.
 //!

@@ -83,7 +83,7 @@ impl RawHostEnds {
     pub(super) fn into_tokio(self) -> io::Result<HostEnds> {
         let rpc = match self.rpc {
             RawRpc::None => None,
-            RawRpc::Socket(fd) => Some(crate::rpc::io::socket(tokio_stream(fd)?)),
+            RawRpc::Socket(fd) => Some(crate::rpc::io::socket(fd)?),
             RawRpc::Pipes { read, write } => Some(crate::rpc::io::pipes(read, write)?),
         };
         Ok(HostEnds {

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// How long a dropped reaper waits.
@@ -27,7 +28,7 @@ impl Reaper {
         let pid = Pid::from_child(child);
         let watched = rustix::process::pidfd_open(pid, PidfdFlags::empty())
             .map_err(io::Error::from)
-            .and_then(crate::sys::watch_readable);
+            .and_then(|fd| crate::sys::watch(fd, Interest::READABLE));
         match watched {
             Ok(fd) => Ok(Self { pid, fd, reaped: None }),
             Err(error) => {

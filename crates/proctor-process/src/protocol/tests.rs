@@ -1,5 +1,6 @@
 //! Unit tests of classification and encoding.
 
+use super::encode::Line;
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};

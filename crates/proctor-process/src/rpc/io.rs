@@ -1,40 +1,42 @@
 //! The two ends of a channel: a pair of pipes or a unix socket.
 //!
-//! A thin layer, so that the writer can try to write without waiting and the reader can use
-//! tokio's ordinary reading. Knows nothing of lines.
+//! Reading waits through tokio. Writing does not until it has to: a descriptor that tokio watches for
+//! being writable wakes us each time the other side has read something, which nearly doubles the
+//! cost of a round trip. So the writing end is registered only while a write is blocked. Owns the
+//! descriptors; knows nothing of lines.
 
+use crate::sys;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
+use std::task::{Context, Poll, ready};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, Interest, ReadBuf};
 
 /// Where messages come from.
 #[derive(Debug)]
-pub(crate) enum Source {
-    Socket(OwnedReadHalf),
-    Pipe(pipe::Receiver),
-}
+pub(crate) struct Source(AsyncFd<OwnedFd>);
 
 /// Where messages go. Closed when dropped.
 #[derive(Debug)]
-pub(crate) enum Sink {
-    Socket(OwnedWriteHalf),
-    Pipe(pipe::Sender),
+pub(crate) struct Sink {
+    fd: OwnedFd,
+    is_socket: bool,
 }
 
 /// Both directions of one connected socket.
-pub(crate) fn socket(stream: UnixStream) -> (Source, Sink) {
-    let (read, write) = stream.into_split();
-    (Source::Socket(read), Sink::Socket(write))
+pub(crate) fn socket(socket: OwnedFd) -> io::Result<(Source, Sink)> {
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    let sink = Sink { fd: socket.try_clone()?, is_socket: true };
+    Ok((Source(sys::watch(socket, Interest::READABLE)?), sink))
 }
 
 /// One pipe for each direction.
 pub(crate) fn pipes(read: OwnedFd, write: OwnedFd) -> io::Result<(Source, Sink)> {
-    let source = Source::Pipe(pipe::Receiver::from_owned_fd(read)?);
-    Ok((source, Sink::Pipe(pipe::Sender::from_owned_fd(write)?)))
+    rustix::io::ioctl_fionbio(&read, true)?;
+    rustix::io::ioctl_fionbio(&write, true)?;
+    let sink = Sink { fd: write, is_socket: false };
+    Ok((Source(sys::watch(read, Interest::READABLE)?), sink))
 }
 
 impl AsyncRead for Source {
@@ -43,9 +45,23 @@ impl AsyncRead for Source {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Socket(half) => Pin::new(half).poll_read(context, buffer),
-            Self::Pipe(pipe) => Pin::new(pipe).poll_read(context, buffer),
+        loop {
+            let mut guard = ready!(self.0.poll_read_ready(context))?;
+            let space = buffer.initialize_unfilled();
+            let wanted = space.len();
+            match rustix::io::read(self.0.get_ref(), space) {
+                Ok(count) => {
+                    // A short read has emptied the descriptor: asking again would only say so.
+                    if count > 0 && count < wanted {
+                        guard.clear_ready();
+                    }
+                    buffer.advance(count);
+                    return Poll::Ready(Ok(()));
+                }
+                Err(rustix::io::Errno::AGAIN) => guard.clear_ready(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
         }
     }
 }
@@ -53,17 +69,21 @@ impl AsyncRead for Source {
 impl Sink {
     /// Writes what fits right now.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Socket(half) => half.try_write(bytes),
-            Self::Pipe(pipe) => pipe.try_write(bytes),
-        }
+        Ok(rustix::io::write(&self.fd, bytes)?)
     }
 
     /// Waits until a write is worth trying.
     pub(crate) async fn writable(&self) -> io::Result<()> {
-        match self {
-            Self::Socket(half) => half.writable().await,
-            Self::Pipe(pipe) => pipe.writable().await,
+        let watched = sys::watch(self.fd.as_fd(), Interest::WRITABLE)?;
+        watched.writable().await.map(|_| ())
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        if self.is_socket {
+            // The reading end keeps the socket open; the other side shall see an end of file.
+            let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Write);
         }
     }
 }

@@ -15,6 +15,7 @@
 
 mod config;
 mod handler;
+mod intake;
 pub(crate) mod io;
 mod mux;
 mod reader;
@@ -25,7 +26,7 @@ pub use config::{
     ChannelClosed, ChannelConfig, CloseReason, NotificationMode, NotifyError, RequestError,
 };
 pub use handler::{HandlerFuture, HandlerResult, Payload, RequestHandler};
-pub use reader::Notifications;
+pub use intake::Notifications;
 pub use request::NotificationBatch;
 
 use crate::diagnostics::Diagnostic;
@@ -34,10 +35,10 @@ use io::{Sink, Source};
 use mux::Mux;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -88,9 +89,13 @@ impl Drop for Lease {
 
 impl Channel {
     /// A channel over a connected unix socket. `label` names it in errors.
-    pub fn over_socket(stream: UnixStream, label: &str, config: ChannelConfig) -> Self {
-        let (source, sink) = io::socket(stream);
-        Self::open(source, sink, Vec::new(), label, config)
+    pub fn over_socket(
+        socket: OwnedFd,
+        label: &str,
+        config: ChannelConfig,
+    ) -> std::io::Result<Self> {
+        let (source, sink) = io::socket(socket)?;
+        Ok(Self::open(source, sink, Vec::new(), label, config))
     }
 
     /// Starts the tasks; `first` are bytes already read from the source.
@@ -101,7 +106,7 @@ impl Channel {
         label: &str,
         config: ChannelConfig,
     ) -> Self {
-        let (intake, notifications) = reader::intake(&config.notifications);
+        let (intake, notifications) = intake::intake(&config.notifications);
         let inner = Arc::new(Inner {
             label: label.into(),
             writer: Writer::new(sink, config.write_buffer),

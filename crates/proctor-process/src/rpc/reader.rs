@@ -1,11 +1,12 @@
 //! The reading task of a channel: bytes → frames → replies, notifications, requests.
 //!
-//! Owns the source, the framer and the sending end of the notification queue. It is the only one
+//! Owns the source, the framer and the intake of notifications. It is the only one
 //! that ends pending requests, and it does so after everything it has read was handled.
 
 use super::handler::{HandlerResult, Payload};
+use super::intake::Intake;
 use super::io::Source;
-use super::{CloseReason, Inner, NotificationMode, lock};
+use super::{CloseReason, Inner, lock};
 use crate::diagnostics::{Diagnostic, excerpt};
 use crate::framer::{Frame, Framer};
 use crate::protocol::{
@@ -14,138 +15,15 @@ use crate::protocol::{
 };
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
-use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// How long a channel may stay open after its process has exited.
 const DRAIN: Duration = Duration::from_secs(1);
 const CHUNK: usize = 64 * 1024;
-
-/// A notification that waits, with its share of the byte bound.
-type Queued = (Notification, Option<OwnedSemaphorePermit>);
-
-/// The receiving end of the queue of notifications.
-#[derive(Debug)]
-pub struct Notifications {
-    queue: mpsc::Receiver<Queued>,
-}
-
-impl Notifications {
-    /// The next notification; `None` once the channel is closed and everything was taken.
-    pub async fn next(&mut self) -> Option<Notification> {
-        self.queue.recv().await.map(|(notification, _)| notification)
-    }
-
-    /// The next notification, if one waits.
-    pub fn try_next(&mut self) -> Option<Notification> {
-        self.queue.try_recv().ok().map(|(notification, _)| notification)
-    }
-}
-
-/// The reader's way to hand on notifications.
-pub(super) struct Intake {
-    mode: NotificationMode,
-    queue: Option<(mpsc::Sender<Queued>, Arc<Semaphore>, usize)>,
-    /// What did not fit once the process was gone.
-    overflow: VecDeque<Notification>,
-}
-
-pub(super) fn intake(mode: &NotificationMode) -> (Intake, Option<Notifications>) {
-    let mut intake = Intake { mode: mode.clone(), queue: None, overflow: VecDeque::new() };
-    let NotificationMode::Queue { count, bytes } = mode else { return (intake, None) };
-    let (sender, queue) = mpsc::channel((*count).max(1));
-    let bytes = (*bytes).clamp(1, u32::MAX as usize / 2);
-    intake.queue = Some((sender, Arc::new(Semaphore::new(bytes)), bytes));
-    (intake, Some(Notifications { queue }))
-}
-
-impl Intake {
-    /// Hands on one notification, waiting for room while the process lives.
-    async fn take(&mut self, inner: &Inner, notification: Notification) {
-        match &self.mode {
-            NotificationMode::Discard => return,
-            NotificationMode::Call(callback) => {
-                if std::panic::catch_unwind(AssertUnwindSafe(|| callback(notification))).is_err() {
-                    inner.report(Diagnostic::CallbackPanicked { place: "notification" });
-                }
-                return;
-            }
-            NotificationMode::Queue { .. } => {}
-        }
-        if !self.overflow.is_empty() {
-            self.overflow.push_back(notification);
-            return;
-        }
-        let Err(notification) = self.try_queue(notification) else { return };
-        self.wait_for_room(inner, notification).await;
-    }
-
-    /// Queues without waiting; hands the notification back if there is no room.
-    fn try_queue(&self, notification: Notification) -> Result<(), Notification> {
-        let Some((sender, budget, bytes)) = &self.queue else { return Ok(()) };
-        let Ok(slot) = sender.try_reserve() else {
-            return if sender.is_closed() { Ok(()) } else { Err(notification) };
-        };
-        let Ok(permit) = Arc::clone(budget).try_acquire_many_owned(cost(&notification, *bytes))
-        else {
-            return Err(notification);
-        };
-        slot.send((notification, Some(permit)));
-        Ok(())
-    }
-
-    async fn wait_for_room(&mut self, inner: &Inner, notification: Notification) {
-        let Some((sender, budget, bytes)) = &self.queue else { return };
-        let waiting = sender.max_capacity() - sender.capacity();
-        if !inner.reading_paused.swap(true, Ordering::Relaxed) {
-            inner.report(Diagnostic::ReadingPaused {
-                channel: Arc::clone(&inner.label),
-                queued: waiting,
-            });
-        }
-        let room = async {
-            let slot = sender.reserve().await.ok()?;
-            let wanted = cost(&notification, *bytes);
-            // Whoever gives up the queue also frees its permits, so waiting for both is safe.
-            let permit = tokio::select! {
-                permit = Arc::clone(budget).acquire_many_owned(wanted) => permit.ok(),
-                () = sender.closed() => None,
-            };
-            Some((slot, permit))
-        };
-        let kept = tokio::select! {
-            room = room => {
-                if let Some((slot, permit)) = room {
-                    slot.send((notification, permit));
-                }
-                None
-            }
-            () = inner.peer_gone.cancelled() => Some(notification),
-            () = inner.stop.cancelled() => None,
-        };
-        inner.reading_paused.store(false, Ordering::Relaxed);
-        self.overflow.extend(kept);
-    }
-
-    /// Delivers what did not fit while the channel was being drained.
-    async fn finish(mut self) {
-        let Some((sender, _, _)) = self.queue.take() else { return };
-        for notification in self.overflow {
-            if sender.send((notification, None)).await.is_err() {
-                return;
-            }
-        }
-    }
-}
-
-fn cost(notification: &Notification, most: usize) -> u32 {
-    u32::try_from(notification.body.as_str().len().clamp(1, most)).unwrap_or(u32::MAX)
-}
 
 /// The reading task.
 pub(super) async fn run(inner: Arc<Inner>, mut source: Source, first: Vec<u8>, mut intake: Intake) {

@@ -53,6 +53,8 @@ pub(super) struct Inbox {
     pub(super) ended: Option<Ended>,
     /// The host closed the stream.
     closed: bool,
+    /// Threads that sleep: waking nobody is a system call too, and there are two per request.
+    sleeping: usize,
 }
 
 impl Link {
@@ -93,7 +95,7 @@ impl Link {
         let mut inbox = lock(&self.inbox);
         inbox.running -= 1;
         inbox.ended = inbox.ended.or(ended);
-        self.changed.notify_all();
+        self.wake(&inbox);
     }
 
     /// Sleeps, without reading, until serving has ended and no handler is at work.
@@ -107,7 +109,7 @@ impl Link {
                 }
                 _ => {}
             }
-            inbox = self.changed.wait(inbox).unwrap_or_else(PoisonError::into_inner);
+            inbox = self.sleep(inbox, None);
         }
     }
 
@@ -180,7 +182,7 @@ impl Link {
                     let mut inbox = lock(&self.inbox);
                     inbox.closed |= !open;
                     drop(input);
-                    self.changed.notify_all();
+                    self.wake(&inbox);
                     inbox
                 }
                 Err(_) => self.sleep(inbox, left),
@@ -188,18 +190,27 @@ impl Link {
         }
     }
 
+    fn wake(&self, inbox: &Inbox) {
+        if inbox.sleeping > 0 {
+            self.changed.notify_all();
+        }
+    }
+
     fn sleep<'a>(
         &self,
-        inbox: MutexGuard<'a, Inbox>,
+        mut inbox: MutexGuard<'a, Inbox>,
         left: Option<Duration>,
     ) -> MutexGuard<'a, Inbox> {
-        match left {
+        inbox.sleeping += 1;
+        let mut inbox = match left {
             None => self.changed.wait(inbox).unwrap_or_else(PoisonError::into_inner),
             Some(left) => {
                 let woken = self.changed.wait_timeout(inbox, left);
                 woken.unwrap_or_else(PoisonError::into_inner).0
             }
-        }
+        };
+        inbox.sleeping -= 1;
+        inbox
     }
 
     /// Reads once and puts what came into the inbox; false at the end of the stream.

@@ -72,7 +72,7 @@ async fn defect_4_neither_workers_nor_their_children_are_orphaned() {
     let (process, channel) = start_rpc(serving(RpcMode::Socket)).await;
     let kinds = json!({"token": token, "kinds": ["plain", "session", "daemon"]});
     soon(channel.request("spawn", &kinds, None)).await.unwrap();
-    assert_eq!(alive_with(&token).len(), 3);
+    standing(&token, 3).await;
     drop((process, channel));
     eventually("all are gone", || alive_with(&token).is_empty()).await;
     eventually("the guard is reaped", || own_children().is_empty()).await;

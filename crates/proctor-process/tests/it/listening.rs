@@ -34,7 +34,7 @@ async fn a_worker_connects_by_path_and_speaks_the_protocol() {
     let connection = soon(listener.accept()).await.unwrap();
     assert_eq!((connection.stream(), connection.line.slot), (StreamName::Rpc, 5));
     assert_eq!((connection.line.pid, connection.peer_pid), (process.pid(), process.pid()));
-    let channel = connection.into_channel(ChannelConfig::default());
+    let channel = connection.into_channel(ChannelConfig::default()).unwrap();
     let host = HostInfo { name: "proctor".to_owned(), version: "0".to_owned() };
     channel.hello(host, PATIENCE).await.unwrap();
     let sum = channel.request("add", &json!({"a": 1, "b": 2}), Some(PATIENCE)).await.unwrap();

@@ -76,6 +76,13 @@ pub(crate) fn alive_with(token: &str) -> Vec<u32> {
     .collect()
 }
 
+/// Waits until `count` processes with the token stand. A process that has just been started may
+/// not show its command line yet.
+pub(crate) async fn standing(token: &str, count: usize) -> Vec<u32> {
+    eventually("all of them stand", || alive_with(token).len() == count).await;
+    alive_with(token)
+}
+
 pub(crate) fn state_of(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.trim_start().chars().next()

@@ -10,6 +10,7 @@
     reason = "a test program that talks on its standard streams and crashes on purpose"
 )]
 
+mod bench;
 mod host;
 mod raw;
 mod serve;
@@ -26,6 +27,7 @@ fn main() {
         ["serve", threads] => serve::run(threads.parse().unwrap()),
         ["host", token, guard] => host::run(token, guard),
         ["cycles", guard] => host::cycles(guard),
+        ["bench", count, guard] => bench::run(count.parse().unwrap(), guard),
         ["bench-echo"] => raw::echo_lines(),
         other => raw::run(other),
     }

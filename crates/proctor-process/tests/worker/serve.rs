@@ -16,6 +16,7 @@ pub(crate) fn run(threads: usize) {
         .threads(threads)
         .on("echo", |request, _| Ok(json!({ "text": request.body.value()["text"] })))
         .on("add", add)
+        .on("sum", sum)
         .on("sleep", sleep)
         .on("fail", |_, _| -> Outcome { Err(ReplyError::new("bad_request", "as you wished")) })
         .on("panic", |_, _| -> Outcome { panic!("as you wished") })
@@ -54,6 +55,18 @@ fn add(request: &IncomingRequest, _: &Host) -> Outcome {
         (Some(a), Some(b)) => Ok(json!({ "sum": a + b })),
         _ => Err(ReplyError::new("bad_request", "a and b must be whole numbers")),
     }
+}
+
+/// What `add` does, with types: for measuring.
+fn sum(request: &IncomingRequest, _: &Host) -> Result<Sum, ReplyError> {
+    let numbers: crate::bench::Numbers =
+        request.body.parse().map_err(|error| ReplyError::failed(error.to_string()))?;
+    Ok(Sum { sum: numbers.a + numbers.b })
+}
+
+#[derive(serde::Serialize)]
+struct Sum {
+    sum: u32,
 }
 
 fn sleep(request: &IncomingRequest, _: &Host) -> Outcome {
