@@ -33,12 +33,17 @@ pub trait Disk {
 
     /// The content of a file, or `None` if there is none.
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+    /// The last `limit` bytes of a file or all of it, or `None` if there is none.
+    fn read_end(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>>;
     /// Whether a file ends a line (or is empty), or `None` if there is none.
     fn ends_line(&self, path: &Path) -> io::Result<Option<bool>>;
     /// The names in a folder; none if there is no such folder.
     fn names(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Writes a file that is not there yet.
     fn write_new(&self, path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()>;
+    /// Writes over the beginning of a file and cuts what is left of it; creates it if needed.
+    /// Not synced, and not atomic: for values that may be lost.
+    fn overwrite(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
     /// Moves a file within its folder, over another if there is one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Adds bytes at the end of a file, all or (unless the machine stops) none; creates it if
@@ -68,22 +73,23 @@ impl Disk for OsDisk {
     type Lock = File;
 
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(mut file) = open_existing(path)? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 
+    fn read_end(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(mut file) = open_existing(path)? else { return Ok(None) };
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
     fn ends_line(&self, path: &Path) -> io::Result<Option<bool>> {
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(mut file) = open_existing(path)? else { return Ok(None) };
         if file.seek(SeekFrom::End(0))? == 0 {
             return Ok(Some(true));
         }
@@ -116,6 +122,14 @@ impl Disk for OsDisk {
             Durability::Synced => file.sync_data(),
             Durability::Cached => Ok(()),
         }
+    }
+
+    fn overwrite(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = private(options.write(true).create(true).truncate(false)).open(path)?;
+        file.write_all(bytes)?;
+        let length = bytes.len() as u64;
+        if file.metadata()?.len() > length { file.set_len(length) } else { Ok(()) }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -198,6 +212,14 @@ impl Disk for OsDisk {
             }
         }
         Ok(None)
+    }
+}
+
+fn open_existing(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -3,18 +3,21 @@
 //! [`plan`] decides from the hook's JSON what is to be done, [`Reply`] is the JSON to print.
 //! [`Journal::hook`] joins the two and never fails: whatever happens, the host gets a valid answer
 //! and the error goes into [`Reply::log`] for the caller to write down. A hook must not hold up
-//! the agent, so open the journal with a short [`Patience`](crate::disk::Patience).
+//! the agent, so open the journal with [`PATIENCE`].
 
 use serde_json::{Value, json};
 
 use crate::capture::{Expectation, Run, Verdict, judge, looks_like_tests, observe};
-use crate::disk::Disk;
+use crate::disk::{Disk, Patience};
 use crate::entry::{Entry, Evidence};
 use crate::error::JournalError;
 use crate::journal::{Current, Journal};
 use crate::step::Phase;
 use crate::text::brief;
 use crate::time::Moment;
+
+/// How long a hook waits for the journal's lock before it gives up and answers.
+pub const PATIENCE: Patience = Patience::Milliseconds(50);
 
 /// What a hook may be told beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

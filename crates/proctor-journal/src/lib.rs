@@ -7,6 +7,24 @@
 //! It does not print, log, read the environment, the clock or random bits, start processes, speak
 //! to a network or know an async runtime. Time and randomness come in as a [`Moment`].
 //!
+//! ```no_run
+//! use proctor_journal::{Domain, Draft, Journal, Moment, OutcomeStatus, Resolution, Strategy};
+//!
+//! # fn now() -> Moment { Moment::new("2025-12-03T14:30:22Z".parse().unwrap(), 0xa1b2c3) }
+//! let journal = Journal::open("project/.claude/journal")?;
+//! let draft = Draft {
+//!     goal: "fix the flaky cache test".into(),
+//!     hypothesis: "an earlier test leaves its cache behind".into(),
+//!     action: "clear the cache after every test".into(),
+//!     prediction: "test_cache passes ten times in random order".into(),
+//!     ..Draft::new(Domain::Debugging, Strategy::CheckAssumptions)
+//! };
+//! let entry = journal.create(draft, &now())?.value;
+//! let like_it = journal.recall(&entry, 3, &now())?.value;
+//! journal.resolve(Resolution::new(OutcomeStatus::Confirmed, "ten of ten"), &now())?;
+//! # Ok::<(), proctor_journal::JournalError>(())
+//! ```
+//!
 //! - [`Journal`] is the whole interface of the specification, and of this project's additions.
 //! - [`step`](mod@step) is the state table as a pure function; [`disk`] the file operations under it.
 //! - [`capture`] decides what a command's outcome says about a prediction.

@@ -43,6 +43,18 @@ impl Draft {
         }
     }
 
+    /// The first of goal, hypothesis, action and prediction that says nothing. The library stores
+    /// it all the same; a command line or a tool should refuse it.
+    pub fn blank_field(&self) -> Option<&'static str> {
+        let fields = [
+            ("goal", &self.goal),
+            ("hypothesis", &self.hypothesis),
+            ("action", &self.action),
+            ("prediction", &self.prediction),
+        ];
+        fields.into_iter().find(|(_, text)| text.trim().is_empty()).map(|(name, _)| name)
+    }
+
     pub(crate) fn checked(self, warnings: &mut Vec<Warning>) -> Result<Self, Refusal> {
         check_confidence(self.confidence)?;
         Ok(Self {
@@ -75,6 +87,17 @@ pub struct Change {
 }
 
 impl Change {
+    /// The first of hypothesis, action and prediction that is given and says nothing.
+    pub fn blank_field(&self) -> Option<&'static str> {
+        let fields = [
+            ("hypothesis", &self.hypothesis),
+            ("action", &self.action),
+            ("prediction", &self.prediction),
+        ];
+        let is_blank = |text: &Option<String>| text.as_ref().is_some_and(|t| t.trim().is_empty());
+        fields.into_iter().find(|(_, text)| is_blank(text)).map(|(name, _)| name)
+    }
+
     /// Whether nothing was asked for; the command line refuses that, the library does nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -187,5 +210,22 @@ fn check_confidence(confidence: Option<f64>) -> Result<(), Refusal> {
             Err(Refusal::Confidence(stated.to_string()))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_fields_are_named() {
+        let mut draft = Draft::new(Domain::Testing, Strategy::AskUser);
+        assert_eq!(draft.blank_field(), Some("goal"));
+        draft.goal = "g".into();
+        draft.hypothesis = " \n".into();
+        assert_eq!(draft.blank_field(), Some("hypothesis"));
+        assert_eq!(Change::default().blank_field(), None);
+        let change = Change { action: Some(String::new()), ..Change::default() };
+        assert_eq!(change.blank_field(), Some("action"));
     }
 }

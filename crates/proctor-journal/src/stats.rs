@@ -6,6 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+
 use crate::entry::Entry;
 use crate::model::OutcomeStatus;
 
@@ -16,7 +19,7 @@ pub const TOO_FEW: u64 = 10;
 const Z: f64 = 1.959_963_984_540_054;
 
 /// A share with its uncertainty.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
     /// How many had it.
     pub hits: u64,
@@ -115,8 +118,25 @@ impl Group {
     }
 }
 
+impl Serialize for Group {
+    /// Counts with the rates made of them, so that a program need not know how.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut group = serializer.serialize_struct("Group", 9)?;
+        group.serialize_field("confirmed", &self.confirmed)?;
+        group.serialize_field("falsified", &self.falsified)?;
+        group.serialize_field("abandoned", &self.abandoned)?;
+        group.serialize_field("active", &self.active)?;
+        group.serialize_field("iterations", &self.iterations)?;
+        group.serialize_field("too_few", &(self.decided() < TOO_FEW))?;
+        group.serialize_field("confirmed_rate", &self.confirmed_rate())?;
+        group.serialize_field("first_try_rate", &self.first_try_rate())?;
+        group.serialize_field("auto_share", &self.auto_share())?;
+        group.end()
+    }
+}
+
 /// One bin of the reliability diagram: predictions stated with about the same confidence.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bin {
     /// Stated confidence from here …
     pub from: f64,
@@ -129,7 +149,7 @@ pub struct Bin {
 }
 
 /// How well stated confidence fits what happened.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibration {
     /// Decided entries with a stated confidence.
     pub n: u64,
@@ -140,7 +160,7 @@ pub struct Calibration {
 }
 
 /// All numbers of a journal.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// Everything together.
     pub total: Group,

@@ -5,9 +5,9 @@
 //! runs, because it happens under the lock.
 
 use super::{Answer, Journal};
-use crate::disk::{Disk, Durability};
+use crate::disk::Disk;
 use crate::entry::Entry;
-use crate::error::JournalError;
+use crate::error::{At, JournalError};
 use crate::step::Phase;
 use crate::store::{COUNT, Locked, Store};
 use crate::time::Moment;
@@ -35,9 +35,12 @@ impl<D: Disk> Store<D> {
 }
 
 impl<D: Disk> Locked<'_, D> {
+    /// Writes the count in place: replacing a file makes some file systems start a disk write,
+    /// which is too much for every tool call. The width never changes, so that one write changes
+    /// all of it and a reader without the lock sees the old or the new number.
     pub(crate) fn write_count(&mut self, count: u64) -> Result<(), JournalError> {
         let path = self.store.path(COUNT);
-        self.replace(&path, format!("{count}\n").as_bytes(), Durability::Cached)
+        self.store.disk.overwrite(&path, format!("{count:<20}\n").as_bytes()).at("write", &path)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finding out the state of the journal, and repairing on the way what an interruption left.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{CURRENT, ENTRIES, Locked, SESSION, SET_ASIDE, Store, TEMP_SUFFIX};
 use crate::decode;
@@ -45,36 +45,52 @@ impl<D: Disk> Store<D> {
     fn already_resolved_in(&self, state: &State) -> Result<Option<PathBuf>, JournalError> {
         let Some(entry) = &state.current else { return Ok(None) };
         let lines = self.path(ENTRIES);
-        if self.holds(&lines, &entry.id)? {
+        if holds(&self.last_lines()?, &entry.id) {
             return Ok(Some(lines));
         }
         if state.session.as_ref() == Some(&entry.session_id) {
             return Ok(None);
         }
         match self.existing_archive(&entry.session_id)? {
-            Some(archive) if self.holds(&archive, &entry.id)? => Ok(Some(archive)),
-            _ => Ok(None),
+            Some(archive) => {
+                let bytes = self.read(&archive)?.unwrap_or_default();
+                Ok(holds(&bytes, &entry.id).then_some(archive))
+            }
+            None => Ok(None),
         }
     }
 
     /// The moment with other random bits if its entry id is taken: ids have few of them, and an
     /// active entry with the id of a resolved one would be taken for the trace of a crash.
     pub(crate) fn moment_for_new_id(&self, mut moment: Moment) -> Result<Moment, JournalError> {
-        let bytes = self.read(&self.path(ENTRIES))?.unwrap_or_default();
+        let bytes = self.last_lines()?;
         while contains(&bytes, id::entry_id(&moment).as_bytes()) {
             moment.nonce = moment.nonce.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         }
         Ok(moment)
     }
 
-    /// Whether a file of lines has an entry with this id.
-    fn holds(&self, path: &Path, id: &str) -> Result<bool, JournalError> {
-        let Some(bytes) = self.read(path)? else { return Ok(false) };
-        if !contains(&bytes, id.as_bytes()) {
-            return Ok(false);
-        }
-        Ok(decode::lines(&bytes).any(|line| line.entry().is_ok_and(|entry| entry.id == id)))
+    /// The end of the session's lines, with at least the last one whole.
+    ///
+    /// The line of an entry that was not cleared is the last one, since every change clears such
+    /// an entry before it does anything else; and ids of one second stand together. So the end of
+    /// the file is enough, and the cost of a change does not grow with the session.
+    fn last_lines(&self) -> Result<Vec<u8>, JournalError> {
+        let path = self.path(ENTRIES);
+        let end = self.disk.read_end(&path, LAST_LINES).at("read", &path)?.unwrap_or_default();
+        let before_last = end.get(..end.len().saturating_sub(1)).unwrap_or_default();
+        let is_whole = (end.len() as u64) < LAST_LINES || before_last.contains(&b'\n');
+        if is_whole { Ok(end) } else { Ok(self.read(&path)?.unwrap_or_default()) }
     }
+}
+
+/// How much of the end of the session's lines is looked at.
+const LAST_LINES: u64 = 32 * 1024;
+
+/// Whether lines have an entry with this id.
+fn holds(bytes: &[u8], id: &str) -> bool {
+    contains(bytes, id.as_bytes())
+        && decode::lines(bytes).any(|line| line.entry().is_ok_and(|entry| entry.id == id))
 }
 
 /// Looks for bytes the quick way, so that lines are parsed only when there is something to find.

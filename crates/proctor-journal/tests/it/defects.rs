@@ -318,3 +318,24 @@ fn a_newer_format_is_read_and_not_written() {
         assert!(lane.create(draft("x"), &desk.now()).is_err());
     }
 }
+
+#[test]
+fn the_trace_of_a_crash_is_found_behind_long_sessions_and_long_lines() {
+    let desk = Desk::new();
+    desk.start();
+    for number in 0..120 {
+        resolve_one(&desk, &format!("entry {number}"));
+    }
+    desk.create(&"x".repeat(10_000));
+    let change = || Change { note: Some("y".repeat(10_000)), ..Change::default() };
+    for _ in 0..8 {
+        desk.journal.update(change(), &desk.now()).unwrap();
+    }
+    let current = desk.read("current_ghap.json");
+    desk.resolve(OutcomeStatus::Confirmed);
+    assert!(desk.read("session_entries.jsonl").lines().last().unwrap().len() > 64 * 1024);
+    desk.write("current_ghap.json", &current);
+    assert_eq!(desk.current(), None);
+    desk.create("next");
+    assert_eq!(desk.journal.session_entries().unwrap().value.len(), 121);
+}

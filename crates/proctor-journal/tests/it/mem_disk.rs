@@ -226,6 +226,11 @@ impl Disk for MemDisk {
         Ok(world.find(path).map(|file| world.files[file].seen.clone()))
     }
 
+    fn read_end(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let limit = usize::try_from(limit).unwrap();
+        Ok(self.read(path)?.map(|bytes| bytes[bytes.len().saturating_sub(limit)..].to_vec()))
+    }
+
     fn ends_line(&self, path: &Path) -> io::Result<Option<bool>> {
         Ok(self.read(path)?.map(|bytes| bytes.last().is_none_or(|last| *last == b'\n')))
     }
@@ -254,6 +259,19 @@ impl Disk for MemDisk {
         let file = world.files.len() - 1;
         let (dir, name) = split(path);
         world.folder(&dir)?.pending.push(NameChange::Link(name, file));
+        if stops { Err(stopped()) } else { Ok(()) }
+    }
+
+    fn overwrite(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        if self.read(path)?.is_none() {
+            return self.write_new(path, bytes, Durability::Cached);
+        }
+        let mut world = self.0.borrow_mut();
+        let stops = world.change()?;
+        let file = world.find(path).ok_or(ErrorKind::NotFound)?;
+        if !stops || world.roll(2) == 0 {
+            world.files[file].seen = bytes.to_vec();
+        }
         if stops { Err(stopped()) } else { Ok(()) }
     }
 
