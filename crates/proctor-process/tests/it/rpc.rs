@@ -145,11 +145,13 @@ async fn a_cancelled_request_that_has_not_begun_is_not_run() {
     let mut notifications = channel.notifications().unwrap();
     let busy = tokio::spawn({
         let channel = channel.clone();
-        async move { channel.request("sleep", &json!({"ms": 200}), None).await }
+        let nap = json!({"ms": 1500, "announce": true});
+        async move { channel.request("sleep", &nap, None).await }
     });
-    eventually("the worker is busy", || channel.pending() == 1).await;
+    assert_eq!(&*soon(notifications.next()).await.unwrap().kind, "sleeping");
+    // Both the request and its cancel wait in the socket while the worker sleeps.
     let flood = json!({"count": 1});
-    let dropped = channel.request("flood", &flood, Some(Duration::from_millis(20))).await;
+    let dropped = channel.request("flood", &flood, Some(Duration::from_millis(5))).await;
     assert!(dropped.is_err());
     soon(busy).await.unwrap().unwrap();
     soon(channel.request("add", &json!({"a": 1, "b": 1}), None)).await.unwrap();

@@ -69,8 +69,11 @@ struct Sum {
     sum: u32,
 }
 
-fn sleep(request: &IncomingRequest, _: &Host) -> Outcome {
+fn sleep(request: &IncomingRequest, host: &Host) -> Outcome {
     let pause = request.body.value()["ms"].as_u64().unwrap();
+    if request.body.value()["announce"] == true {
+        host.notify("sleeping", &json!({})).unwrap();
+    }
     std::thread::sleep(Duration::from_millis(pause));
     Ok(json!({ "slept": pause }))
 }
