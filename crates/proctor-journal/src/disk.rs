@@ -81,10 +81,17 @@ impl Disk for OsDisk {
 
     fn read_end(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(mut file) = open_existing(path)? else { return Ok(None) };
-        let length = file.metadata()?.len();
+        let length = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
-        let mut bytes = Vec::new();
-        file.take(limit).read_to_end(&mut bytes)?;
+        let mut bytes = vec![0; usize::try_from(length.min(limit)).unwrap_or(0)];
+        let mut filled = 0;
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match file.read(rest)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        bytes.truncate(filled);
         Ok(Some(bytes))
     }
 

@@ -131,7 +131,8 @@ fn evidence(run: &Run, reading: Option<&TallyReading>, now: UtcTime) -> Evidence
     let kept = tail(&run.output, TAIL);
     Evidence {
         captured_at: now,
-        argv: run.argv.clone(),
+        // A command given to a shell can be a whole script.
+        argv: run.argv.iter().map(|word| word.chars().take(crate::text::LIMIT).collect()).collect(),
         exit: run.exit.map(i64::from),
         signal: run.signal.map(i64::from),
         timed_out: run.timed_out.then_some(true),

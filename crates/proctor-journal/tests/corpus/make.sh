@@ -5,8 +5,9 @@
 #
 # Each case leaves `TOOL/CASE.txt` (standard output and error, in order) and, where the tool can
 # write one, a report `TOOL/CASE.xml` or `TOOL/CASE.json`; `TOOL/index.tsv` holds the exit code and
-# the command of every case. Paths of this machine, times and host names are scrubbed, so that the
-# files say only what the tool says. Needs python3, node with npm, ruby, cargo, cargo-nextest; go is
+# the command of every case. Paths and host names of this machine are scrubbed, so that the files say
+# only what the tool says; times and durations stay. A tool that cannot be had keeps its old files.
+# Needs python3, node with npm, ruby, cargo, cargo-nextest; go is
 # unpacked from Debian's packages into the scratch folder (nothing is installed on the system).
 set -uo pipefail
 
@@ -44,13 +45,18 @@ report() {
   [ -f "$file" ] && scrub <"$file" >"$here/$tool/$case.${file##*.}"
 }
 
-begin() { # TOOL: an empty project and an empty corpus folder
-  rm -rf "${here:?}/$1" "$scratch/$1"; mkdir -p "$here/$1" "$scratch/$1/project"; cd "$scratch/$1/project" || exit 1
+begin() { # TOOL: an empty project
+  rm -rf "${scratch:?}/$1"; mkdir -p "$scratch/$1/project"; cd "$scratch/$1/project" || exit 1
+}
+
+fresh() { # TOOL: an empty corpus folder, once it is clear that the tool can be had
+  rm -rf "${here:?}/$1"; mkdir -p "$here/$1"
 }
 
 make_pytest() {
   begin pytest
   [ -x "$scratch/venv/bin/pytest" ] || { python3 -m venv "$scratch/venv" && "$scratch/venv/bin/pip" -q install pytest pytest-json-report; } || return
+  fresh pytest
   local run="$scratch/venv/bin/python -m pytest -p no:cacheprovider"
   printf 'def test_a(): assert 1 + 1 == 2\ndef test_b(): assert "x"\n' >test_pass.py
   printf 'def test_c(): assert 1 == 2\n' >test_fail.py
@@ -79,6 +85,8 @@ PY
 
 make_rspec() {
   begin rspec
+  command -v rspec >/dev/null || return
+  fresh rspec
   printf 'describe("sum") { it("adds") { expect(1 + 1).to eq 2 }; it("is true") { expect(true).to be true } }\n' >pass_spec.rb
   printf 'describe("sum") { it("adds") { expect(1 + 1).to eq 3 } }\n' >fail_spec.rb
   printf 'describe("sum") { it("adds") { expect(2).to eq 2 }; it("fails") { expect(2).to eq 3 }; xit("later") { } }\n' >mixed_spec.rb
@@ -92,6 +100,8 @@ make_rspec() {
 
 make_minitest() {
   begin minitest
+  ruby -e 'require "minitest"' || return
+  fresh minitest
   head='require "minitest/autorun"'
   printf '%s\nclass T < Minitest::Test; def test_a; assert true; end; def test_b; assert_equal 2, 1 + 1; end; end\n' "$head" >pass.rb
   printf '%s\nclass T < Minitest::Test; def test_a; assert false; end; end\n' "$head" >fail.rb
@@ -116,6 +126,7 @@ rust_project() {
 
 make_cargo() {
   begin cargo
+  fresh cargo
   for case in pass fail mixed none broken; do
     rust_project $case; capture cargo $case -- cargo test --offline --no-fail-fast
   done
@@ -124,6 +135,8 @@ make_cargo() {
 
 make_nextest() {
   begin nextest
+  cargo nextest --version >/dev/null || return
+  fresh nextest
   mkdir -p .config; printf '[profile.default.junit]\npath = "junit.xml"\n' >.config/nextest.toml
   for case in pass fail mixed none broken; do
     rust_project $case; rm -rf target
@@ -143,6 +156,7 @@ make_jest() {
   begin jest
   printf '{"name":"sample","private":true}\n' >package.json
   npm install --silent --no-audit --no-fund jest jest-junit >/dev/null 2>&1 || return
+  fresh jest
   js_project ''; sed -i 's#import "./not-there#require("./not-there#; s#all.js";#all.js");#' broken.test.js
   for case in pass fail mixed none broken; do
     capture jest $case -- npx jest --reporters=default --reporters=jest-junit --outputFile=report.json $case.test
@@ -155,6 +169,7 @@ make_vitest() {
   begin vitest
   printf '{"name":"sample","private":true,"type":"module"}\n' >package.json
   npm install --silent --no-audit --no-fund vitest@3 >/dev/null 2>&1 || return
+  fresh vitest
   js_project 'import { test, expect } from "vitest";'
   for case in pass fail mixed none broken; do
     capture vitest $case -- npx vitest run --reporter=default --reporter=junit --reporter=json --outputFile.junit=report.xml --outputFile.json=report.json $case.test
@@ -172,6 +187,7 @@ make_go() {
     [ -d "$GOROOT" ] || { cp -rL "$scratch/gotree/usr/lib/go-1.19" "$GOROOT" 2>/dev/null; cp -r "$scratch/gotree/usr/share/go-1.19/." "$GOROOT/"; }
   fi
   command -v go >/dev/null || return
+  fresh go
   export GOCACHE="$scratch/gocache" GOPATH="$scratch/gopath" GOFLAGS=-mod=mod GO111MODULE=on CGO_ENABLED=0
   printf 'module sample\n\ngo 1.19\n' >go.mod
   mkdir -p pass fail mixed none broken
