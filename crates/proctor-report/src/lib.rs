@@ -1,15 +1,38 @@
-//! Runs as text for people.
+//! Runs as text for people and as files for programs.
 //!
-//! * [`transcript`] shows a whole run after the fact.
-//! * [`LiveLines`] shows events as they come, one line each.
+//! * A [`Reporter`] shows a run while it happens: [`Interleaved`], [`Grouped`], [`Quiet`], [`Terse`];
+//!   [`auto_mode`] chooses one. [`summary`] is what most of them end with.
+//! * [`transcript`] shows a whole run after the fact; [`LiveLines`] shows events as they come.
+//! * [`junit`], [`run_json`] and [`github_annotations`] are for other programs.
 //!
-//! Both take what the recording holds and give strings; nothing here prints. Text that agents or tests
+//! All take what the recording holds and give strings; nothing here prints. Text that agents or tests
 //! produced is shown through [`plain`], so that it cannot move the cursor or repaint the screen.
 
+mod backtrace;
+mod counts;
+mod failure;
+mod github;
+mod json;
+mod junit;
+mod lines;
 mod live;
+mod mode;
+mod page;
+mod rates;
+mod reporter;
+mod rerun;
 mod style;
+mod summary;
+#[cfg(test)]
+mod testing;
 mod transcript;
 
+pub use github::{ANNOTATION_LIMIT, github_annotations, without_workflow_commands};
+pub use json::{RunJson, run_json};
+pub use junit::junit;
 pub use live::LiveLines;
+pub use mode::{AGENT_HINTS, AGENT_VARIABLES, CI_VARIABLES, Mode, TerminalFacts, auto_mode};
+pub use reporter::{Grouped, Interleaved, Quiet, Reporter, Terse};
 pub use style::{Paint, Style, counted, duration, plain, shorten};
+pub use summary::{SummaryOptions, summary};
 pub use transcript::{Detail, transcript};

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use proctor_events::{
-    AgentResponse, Body, Event, ExampleFinished, ExampleId, ExampleStarted, Json, Status,
-    SuiteFinished, SuiteStarted, ToolCallCompleted,
+    Body, Event, ExampleFinished, ExampleId, ExampleStarted, SuiteFinished, SuiteStarted,
 };
 
-use crate::style::{Paint, Style, counted, duration, plain, shorten};
+use crate::lines;
+use crate::style::{Paint, Style, counted, duration};
 
 /// Renders a stream; remembers the names of running examples.
 #[derive(Debug)]
@@ -29,18 +29,11 @@ impl LiveLines {
             Body::SuiteFinished(suite) => return vec![self.suite_finished(suite)],
             Body::ExampleStarted(started) => self.started(event, started),
             Body::ExampleFinished(finished) => self.finished(event, finished),
-            Body::ErrorOutsideExample(error) => {
-                let text = error.exception.as_ref().map(|e| e.message.as_str());
-                let text = text.or(error.message.as_deref()).unwrap_or("unknown error");
-                let phase = error.phase.as_deref().unwrap_or("outside examples");
-                vec![
-                    self.style
-                        .paint(Paint::Bad, format!("✗ error ({phase}): {}", shorten(text, 200))),
-                ]
-            }
-            body => self.inside(body),
+            Body::ErrorOutsideExample(error) => vec![lines::outside_error(error, self.style)],
+            Body::WorkerExited(exit) => lines::worker_died(exit, self.style).into_iter().collect(),
+            body => indented(lines::inside(body, self.style)),
         };
-        let prefix = self.prefix(event);
+        let prefix = lines::worker_prefix(event.worker, self.style);
         lines.into_iter().map(|line| format!("{prefix}{line}")).collect()
     }
 
@@ -59,18 +52,8 @@ impl LiveLines {
         self.style.paint(paint, format!("■ {all}, {failures}{}", taken.unwrap_or_default()))
     }
 
-    fn prefix(&self, event: &Event) -> String {
-        event.worker.map_or_else(String::new, |worker| {
-            self.style.paint(Paint::Worker(worker), format!("[{}] ", worker + 1))
-        })
-    }
-
     fn started(&mut self, event: &Event, started: &ExampleStarted) -> Vec<String> {
-        let title = match &*started.path {
-            [] => started.full_description.clone().unwrap_or_default(),
-            path => path.join(" > "),
-        };
-        let title = plain(&title).into_owned();
+        let title = lines::title(started);
         let line = format!("{} {title}", self.style.mark(None));
         if let Some(id) = &event.example_id {
             self.running.insert(id.clone(), title);
@@ -80,100 +63,15 @@ impl LiveLines {
 
     fn finished(&mut self, event: &Event, finished: &ExampleFinished) -> Vec<String> {
         let known = event.example_id.as_ref().and_then(|id| self.running.remove(id));
-        let title = known
-            .or_else(|| finished.full_description.clone())
-            .or_else(|| event.example_id.as_ref().map(ToString::to_string))
-            .unwrap_or_default();
-        let mut notes = Vec::new();
-        if finished.status != Status::Passed {
-            notes.push(finished.status.as_str().replace('_', " "));
-        }
-        notes.extend(finished.duration_ms.map(duration));
-        let mark = self.style.mark(Some(&finished.status));
-        let notes = self.style.paint(Paint::Dim, notes.join(" · "));
-        let mut lines = vec![format!("{mark} {}  {notes}", plain(&title))];
-        if finished.status.is_success() {
-            lines.extend(finished.message.iter().map(|text| format!("    {}", shorten(text, 200))));
-            return lines;
-        }
-        let exception = finished.exception.as_ref();
-        let message = exception.map(|e| e.message.as_str()).or(finished.message.as_deref());
-        for line in
-            message.unwrap_or_default().lines().filter(|line| !line.trim().is_empty()).take(3)
-        {
-            lines.push(format!("    {}", self.style.paint(Paint::Bad, shorten(line, 200))));
-        }
-        let backtrace = exception.map_or(&[][..], |e| &e.backtrace);
-        for line in backtrace.iter().take(3) {
-            lines.push(format!("    {}", self.style.paint(Paint::Dim, plain(line))));
-        }
-        lines
-    }
-
-    /// What happens within an example.
-    fn inside(&self, body: &Body) -> Vec<String> {
-        let dim = |text: &str| self.style.paint(Paint::Dim, text);
-        let said = |who: &str, text: &str| format!("    {} {}", dim(who), shorten(text, 100));
-        match body {
-            Body::UserMessage(message) => vec![said("User:", &message.text)],
-            Body::AgentResponse(response) => {
-                let mut lines = vec![said("Agent:", &response.text)];
-                lines.extend(reported_calls(response));
-                lines
-            }
-            Body::ToolCallCompleted(call) => vec![completed_call(call)],
-            Body::TopicChanged(change) => {
-                change.from_topic.as_ref().map_or_else(Vec::new, |from| {
-                    vec![format!(
-                        "    {}",
-                        dim(&plain(&format!("topic {from} → {}", change.to_topic)))
-                    )]
-                })
-            }
-            Body::EvaluationRecorded(check) if check.passed != Some(true) => {
-                let text = check.failure_message.as_ref().or(check.description.as_ref());
-                vec![format!("    ✗ {}", shorten(text.map_or("a check did not hold", |t| t), 200))]
-            }
-            Body::AgentError(error) => {
-                vec![format!("    agent error: {}", shorten(&error.message, 200))]
-            }
-            Body::JudgeError(error) => {
-                vec![format!("    judge error: {}", shorten(&error.message, 200))]
-            }
-            Body::WorkerLog(log) => vec![format!("    {} {}", dim("│"), plain(&log.line))],
-            Body::WorkerExited(exit) if exit.expected == Some(false) => {
-                let how = match (exit.signal, exit.exit_status) {
-                    (Some(signal), _) => format!("was killed by signal {signal}"),
-                    (None, Some(status)) => format!("exited with {status}"),
-                    (None, None) => "ended".to_owned(),
-                };
-                vec![self.style.paint(Paint::Warn, format!("worker {how}"))]
-            }
-            _ => Vec::new(),
-        }
+        let title = known.unwrap_or_else(|| lines::title_at_end(event, finished));
+        let mut shown = vec![lines::finished_title(event, finished, &title, self.style)];
+        shown.extend(indented(lines::finished_body(finished, self.style)));
+        shown
     }
 }
 
-fn reported_calls(response: &AgentResponse) -> Vec<String> {
-    let name =
-        |call: &Json| call.to_value().get("name").and_then(|n| n.as_str().map(str::to_owned));
-    response
-        .tool_calls
-        .iter()
-        .filter_map(name)
-        .map(|name| format!("    → {}", plain(&name)))
-        .collect()
-}
-
-fn completed_call(call: &ToolCallCompleted) -> String {
-    let arguments =
-        call.arguments.as_ref().map(|json| shorten(json.text(), 50)).unwrap_or_default();
-    let outcome = match (&call.error, &call.result) {
-        (Some(error), _) => format!(" failed: {}", shorten(error, 60)),
-        (None, Some(result)) => format!(" = {}", shorten(result.text(), 60)),
-        (None, None) => String::new(),
-    };
-    format!("    → {}({arguments}){outcome}", plain(&call.tool_name))
+fn indented(lines: Vec<String>) -> Vec<String> {
+    lines.into_iter().map(|line| format!("    {line}")).collect()
 }
 
 #[cfg(test)]

@@ -95,6 +95,14 @@ pub fn shorten(text: &str, limit: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// A line cut after so many characters, as it is otherwise.
+pub(crate) fn clipped(line: &str, limit: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(limit) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &line[..end])),
+        None => Cow::Borrowed(line),
+    }
+}
+
 /// A number with its noun: `1 example`, `2 examples`.
 pub fn counted(count: u64, noun: &str) -> String {
     if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }

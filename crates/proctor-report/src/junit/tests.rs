@@ -1,0 +1,94 @@
+use proctor_events::{Event, ExampleId};
+use proctor_events::{ExampleFinished, ExampleStarted, Exception, WorkerLog};
+use proctor_record::Aggregator;
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{EVERYTHING, folded};
+
+#[test]
+fn a_run_in_which_everything_happens() {
+    insta::assert_snapshot!(junit(&folded(EVERYTHING), "proctor"));
+}
+
+#[test]
+fn the_numbers_agree_with_the_summary() {
+    let run = folded(EVERYTHING);
+    let report = Report::deserialize_from_str(&junit(&run, "proctor")).unwrap();
+    let summary = run.summary();
+    assert_eq!(report.tests as u64, summary.examples + summary.errors);
+    assert_eq!(report.failures as u64, summary.failed);
+    assert_eq!((report.failures + report.errors) as u64, summary.failures() + summary.errors);
+    assert_eq!(report.skipped as u64, summary.pending + summary.not_run);
+}
+
+#[test]
+fn repetitions_are_cases_and_attempts_are_reruns() {
+    let run = folded(
+        r#"{"event_type":"ExampleFinished","example_id":"a","repeat":1,"attempt":1,"status":"failed","final":false,"message":"first"}
+{"event_type":"ExampleFinished","example_id":"a","repeat":1,"attempt":2,"status":"crashed","message":"second"}
+{"event_type":"ExampleFinished","example_id":"a","repeat":2,"attempt":1,"status":"timed_out","final":false,"message":"third"}
+{"event_type":"ExampleFinished","example_id":"a","repeat":2,"attempt":2,"status":"passed"}"#,
+    );
+    insta::assert_snapshot!(junit(&run, "s"));
+}
+
+/// Text such as agents write, with every character that could be trouble.
+fn text_of_any_kind() -> impl Strategy<Value = String> {
+    let trouble = prop_oneof![
+        Just('\u{0}'),
+        Just('\u{1b}'),
+        Just('\u{b}'),
+        Just('\u{fffe}'),
+        Just('\u{ffff}'),
+        Just('<'),
+        Just('&'),
+        Just(']'),
+        Just('"'),
+        Just('\n'),
+        Just('\r'),
+        Just('\u{85}'),
+        any::<char>(),
+    ];
+    prop::collection::vec(trouble, 0..12).prop_map(|chars| chars.into_iter().collect())
+}
+
+fn run_saying(text: &str, status: &str) -> RunData {
+    let id = ExampleId::new("a");
+    let started = ExampleStarted {
+        path: vec![text.to_owned()],
+        location: Some(format!("{text}:3")),
+        ..ExampleStarted::default()
+    };
+    let finished = ExampleFinished {
+        status: Status::from(status),
+        exception: Some(Exception {
+            class: Some(text.to_owned()),
+            message: text.to_owned(),
+            backtrace: vec![text.to_owned()],
+            ..Exception::default()
+        }),
+        message: Some(text.to_owned()),
+        ..ExampleFinished::default()
+    };
+    let log = WorkerLog { line: text.to_owned(), ..WorkerLog::default() };
+    let mut aggregator = Aggregator::default();
+    for event in [Event::new(started), Event::new(log), Event::new(finished)] {
+        aggregator.apply(&event.about(&id));
+    }
+    aggregator.into_run()
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_xml_that_can_be_read_back(text in text_of_any_kind(), suite in text_of_any_kind()) {
+        for status in ["passed", "failed", "crashed", "pending", "anything"] {
+            let xml = junit(&run_saying(&text, status), &suite);
+            let report = Report::deserialize_from_str(&xml);
+            prop_assert!(report.is_ok(), "{report:?}\n{xml}");
+            prop_assert_eq!(report.map(|r| r.tests).unwrap_or_default(), 1);
+            let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+            prop_assert!(xml.chars().all(allowed), "{xml:?}");
+        }
+    }
+}

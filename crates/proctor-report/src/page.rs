@@ -1,0 +1,206 @@
+//! A page of text under construction: indents, and the parts of an attempt that several views show.
+
+use std::fmt::Write as _;
+
+use proctor_events::{EvaluationMode, Json, LeakedProcess};
+use proctor_record::{Attempt, Conversation, Evaluation, LogLine, ToolCall, Trouble, Turn};
+
+use crate::style::{Paint, Style, clipped, duration, plain, shorten};
+use crate::transcript::Detail;
+
+/// How much of a printed line is shown, unless everything is wanted.
+const OUTPUT_WIDTH: usize = 500;
+
+pub(crate) struct Page {
+    pub(crate) text: String,
+    pub(crate) style: Style,
+    pub(crate) detail: Detail,
+}
+
+impl Page {
+    pub(crate) fn new(style: Style, detail: Detail) -> Self {
+        Self { text: String::new(), style, detail }
+    }
+
+    /// Adds text under an indent; further lines of it stand below its first.
+    pub(crate) fn line(&mut self, indent: usize, text: &str) {
+        for line in text.split('\n') {
+            let line = line.trim_end();
+            let indent = if line.is_empty() { 0 } else { indent };
+            let _ = writeln!(self.text, "{:indent$}{line}", "");
+        }
+    }
+
+    pub(crate) fn dim(&self, text: &str) -> String {
+        self.style.paint(Paint::Dim, text)
+    }
+
+    pub(crate) fn output(&mut self, attempt: &Attempt) {
+        let tail = attempt.output_tail.iter().map(String::as_str);
+        let lines: Vec<&str> = if attempt.output.is_empty() {
+            tail.collect()
+        } else {
+            attempt.output.iter().map(|LogLine { line, .. }| line.as_str()).collect()
+        };
+        if lines.is_empty() {
+            return;
+        }
+        let limit = if self.detail == Detail::Full { usize::MAX } else { 10 };
+        let hidden = lines.len().saturating_sub(limit);
+        let more = if hidden > 0 {
+            format!(" (last {limit} of {} lines)", lines.len())
+        } else {
+            String::new()
+        };
+        let title = self.dim(&format!("output{more}:"));
+        self.line(4, &title);
+        let width = if self.detail == Detail::Full { usize::MAX } else { OUTPUT_WIDTH };
+        for line in &lines[hidden..] {
+            self.line(6, &clipped(&plain(line), width));
+        }
+    }
+
+    pub(crate) fn conversation(&mut self, conversation: &Conversation) {
+        for simulation in &conversation.simulations {
+            let goal = simulation.goal.as_deref().unwrap_or("no goal given");
+            let most = simulation.max_turns.map(|most| format!(" (at most {most} turns)"));
+            let line = format!("simulated user wants: {}{}", plain(goal), most.unwrap_or_default());
+            let line = self.dim(&line);
+            self.line(4, &line);
+        }
+        for turn in &conversation.turns {
+            self.turn(turn);
+        }
+        for simulation in &conversation.simulations {
+            if let (Some(turns), Some(reason)) =
+                (simulation.turn_count, &simulation.termination_reason)
+            {
+                let line = format!("ended after {turns} turns: {}", plain(reason.as_str()));
+                let line = self.dim(&line.replace('_', " "));
+                self.line(4, &line);
+            }
+        }
+    }
+
+    pub(crate) fn turn(&mut self, turn: &Turn) {
+        let topic = turn.topic.as_deref().map(|topic| format!(" · {}", plain(topic)));
+        let title = self.dim(&format!("turn {}{}", turn.number, topic.unwrap_or_default()));
+        self.line(4, &title);
+        if let Some(user) = &turn.user {
+            self.speech("User", &user.text);
+        }
+        // The first answer, then the calls it made, then what the agent said with their results.
+        let mut responses = turn.responses.iter();
+        if let Some(first) = responses.next() {
+            self.speech("Agent", &first.text);
+        }
+        for call in &turn.tool_calls {
+            let line = tool_call(call);
+            self.line(13, &line);
+        }
+        for later in responses {
+            self.speech("Agent", &later.text);
+        }
+    }
+
+    pub(crate) fn speech(&mut self, who: &str, text: &str) {
+        let text = plain(text);
+        let mut lines = text.split('\n');
+        let first = format!(
+            "{} {}",
+            self.style.paint(Paint::Bold, format!("{who:<6}")),
+            lines.next().unwrap_or("")
+        );
+        self.line(6, &first);
+        for line in lines {
+            self.line(13, line);
+        }
+    }
+
+    pub(crate) fn evaluation(&mut self, evaluation: &Evaluation) {
+        let mark = match evaluation.passed {
+            Some(true) => self.style.paint(Paint::Good, "✓"),
+            Some(false) => self.style.paint(Paint::Bad, "✗"),
+            None => self.style.paint(Paint::Warn, "?"),
+        };
+        let label = evaluation.name.as_ref().or(evaluation.description.as_ref());
+        let label = label.or(evaluation.kind.as_ref()).map_or("check", String::as_str);
+        let mut notes = vec![evaluation.kind.clone().unwrap_or_else(|| "check".to_owned())];
+        if evaluation.mode == EvaluationMode::Soft {
+            notes.push("soft".to_owned());
+        }
+        notes.extend(evaluation.turn.map(|turn| format!("turn {turn}")));
+        notes.extend(evaluation.topic.as_ref().map(|topic| format!("topic {topic}")));
+        notes.extend(evaluation.score.map(|score| format!("score {score:.2}")));
+        let line = format!("{mark} {}  {}", plain(label), self.dim(&plain(&notes.join(" · "))));
+        self.line(4, &line);
+        if evaluation.passed != Some(true)
+            && let Some(message) = &evaluation.message
+        {
+            self.line(8, &plain(message));
+        }
+        if let Some(reasoning) = &evaluation.reasoning {
+            let line = self.dim(&format!("judge: {}", plain(reasoning)));
+            self.line(8, &line);
+        }
+    }
+
+    pub(crate) fn trouble(&mut self, trouble: &Trouble) {
+        let class = trouble.class.as_deref().map(|class| format!("{class}: "));
+        let at = trouble.turn.map(|turn| format!(" in turn {turn}"));
+        let doing = trouble.operation.as_deref().map(|what| format!(" while asked to {what}"));
+        let line = format!(
+            "{} error{}{}: {}{}",
+            trouble.whose,
+            at.unwrap_or_default(),
+            doing.unwrap_or_default(),
+            class.unwrap_or_default(),
+            trouble.message,
+        );
+        let line = self.style.paint(Paint::Bad, plain(&line));
+        self.line(4, &line);
+    }
+
+    pub(crate) fn exception(&mut self, class: Option<&str>, message: &str, backtrace: &[String]) {
+        if let Some(class) = class {
+            let class = self.style.paint(Paint::Bad, format!("{}:", plain(class)));
+            self.line(4, &class);
+        }
+        self.line(6, plain(message).trim_matches('\n'));
+        let limit = if self.detail == Detail::Full { usize::MAX } else { 5 };
+        for line in backtrace.iter().take(limit) {
+            let line = self.dim(&format!("at {}", plain(line)));
+            self.line(6, &line);
+        }
+        if backtrace.len() > limit {
+            let more = self.dim(&format!("… {} more", backtrace.len() - limit));
+            self.line(6, &more);
+        }
+    }
+}
+
+fn tool_call(call: &ToolCall) -> String {
+    let text = |json: &Option<Json>| json.as_ref().map(|json| shorten(json.text(), 120));
+    let mut line =
+        format!("→ {}({})", plain(&call.name), text(&call.arguments).unwrap_or_default());
+    if let Some(error) = &call.error {
+        let _ = write!(line, " failed: {}", shorten(error, 120));
+    } else if let Some(result) = text(&call.result) {
+        let _ = write!(line, " = {result}");
+    } else if !call.completed {
+        line.push_str(" … not completed");
+    }
+    if let Some(taken) = call.duration_ms {
+        let _ = write!(line, "  {}", duration(taken));
+    }
+    line
+}
+
+pub(crate) fn left_behind(leaked: &LeakedProcess) -> String {
+    format!("left behind: {}", leaked_process(leaked))
+}
+
+pub(crate) fn leaked_process(leaked: &LeakedProcess) -> String {
+    let command = leaked.command.as_deref().unwrap_or("a process");
+    format!("{} (pid {}), ended", shorten(command, 80), leaked.pid)
+}

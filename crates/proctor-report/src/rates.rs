@@ -1,0 +1,100 @@
+//! How often an example passed, out of the attempts that say something about it.
+
+use std::fmt;
+
+use proctor_events::{Fault, Status};
+use proctor_record::{Attempt, Example};
+
+/// A pass rate. It is never shown without the number of attempts it rests on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) passed: u64,
+    pub(crate) valid: u64,
+    /// Attempts that ended, but say nothing about what was tested.
+    pub(crate) invalid: u64,
+}
+
+impl Rate {
+    pub(crate) fn of(example: &Example) -> Self {
+        let mut rate = Self::default();
+        example.attempts.iter().for_each(|attempt| rate.count(attempt));
+        rate
+    }
+
+    fn count(&mut self, attempt: &Attempt) {
+        match &attempt.status {
+            // Not an attempt at all, or none yet.
+            None | Some(Status::Pending | Status::Cancelled | Status::NotRun) => {}
+            Some(status) if blameless(status, attempt.fault.as_ref()) => self.invalid += 1,
+            Some(status) => {
+                self.valid += 1;
+                self.passed += u64::from(*status == Status::Passed);
+            }
+        }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            passed: self.passed + other.passed,
+            valid: self.valid + other.valid,
+            invalid: self.invalid + other.invalid,
+        }
+    }
+
+    /// Whether every attempt counted and passed.
+    pub(crate) fn is_perfect(self) -> bool {
+        self.passed == self.valid && self.invalid == 0
+    }
+
+    pub(crate) fn percent(self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "counts of attempts are small")]
+        let share = |passed: u64, valid: u64| 100.0 * passed as f64 / valid as f64;
+        (self.valid > 0).then(|| share(self.passed, self.valid))
+    }
+}
+
+/// Whether an outcome must not be held against what was tested.
+fn blameless(status: &Status, fault: Option<&Fault>) -> bool {
+    *status == Status::Inconclusive
+        || matches!(fault, Some(Fault::Judge | Fault::Simulator | Fault::Harness))
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, valid, invalid } = self;
+        write!(f, "passed {passed}/{valid} valid attempts")?;
+        if *invalid > 0 { write!(f, ", {invalid} not valid") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_attempts_that_say_something_count() {
+        let attempt = |status: &str, fault: Option<&str>| Attempt {
+            status: Some(Status::from(status)),
+            fault: fault.map(Fault::from),
+            ..Attempt::default()
+        };
+        let example = Example {
+            attempts: vec![
+                attempt("passed", None),
+                attempt("failed", None),
+                attempt("errored", Some("agent")),
+                attempt("errored", Some("harness")),
+                attempt("inconclusive", Some("judge")),
+                attempt("inconclusive", None),
+                attempt("pending", None),
+                attempt("not_run", None),
+                Attempt::default(),
+            ],
+            ..Example::default()
+        };
+        let rate = Rate::of(&example);
+        assert_eq!(rate, Rate { passed: 1, valid: 3, invalid: 3 });
+        assert_eq!(rate.to_string(), "passed 1/3 valid attempts, 3 not valid");
+        assert_eq!(Rate::default().percent(), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Views of a running run: events in, text out. Nothing here prints, waits or looks at a clock.
+
+mod grouped;
+mod interleaved;
+mod quiet;
+mod terse;
+
+use proctor_events::{Event, ExampleId, SuiteStarted, Timestamp};
+use proctor_record::RunData;
+
+pub use grouped::Grouped;
+pub use interleaved::Interleaved;
+pub use quiet::Quiet;
+pub use terse::Terse;
+
+use crate::style::{Paint, Style, counted};
+
+/// A view of a running run.
+pub trait Reporter {
+    /// The text to print for one event; often none. Whole lines, but for views that draw dots.
+    fn event(&mut self, event: &Event) -> String;
+
+    /// The text to print when time has passed without events; mostly none.
+    ///
+    /// Calling it is optional. It lets a view say that an example takes long while nothing happens.
+    fn tick(&mut self, now: Timestamp) -> String {
+        let _ = now;
+        String::new()
+    }
+
+    /// The text to print when the run is over: what is still held back, then the summary.
+    fn finish(&mut self, run: &RunData) -> String;
+}
+
+/// An attempt at an example, as events name it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    example: ExampleId,
+    repeat: u32,
+    attempt: u32,
+}
+
+impl Key {
+    fn of(event: &Event) -> Option<Self> {
+        let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
+        event.example_id.clone().map(|example| Self { example, repeat, attempt })
+    }
+}
+
+/// The first line of a run.
+fn header(suite: &SuiteStarted, style: Style) -> String {
+    let mut parts = Vec::new();
+    parts.extend(suite.example_count.map(|count| counted(count, "example")));
+    let repeats = suite.repeats.filter(|repeats| *repeats > 1);
+    parts.extend(repeats.map(|repeats| format!("{repeats} times each")));
+    parts.extend(suite.workers.map(|workers| counted(workers.into(), "worker")));
+    parts.extend(suite.seed.map(|seed| format!("seed {seed}")));
+    let text = if parts.is_empty() { "run started".to_owned() } else { parts.join(", ") };
+    format!("{}\n", style.paint(Paint::Bold, format!("▶ {text}")))
+}
+
+#[cfg(test)]
+mod tests;

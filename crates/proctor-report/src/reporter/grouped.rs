@@ -1,0 +1,169 @@
+//! One block per example, shown when it has finished: what ran at the same time stands apart.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, Status};
+use proctor_record::RunData;
+
+use super::{Key, Reporter, header};
+use crate::lines;
+use crate::style::{Paint, Style, clipped, counted, shorten};
+use crate::summary::{SummaryOptions, summary};
+
+/// What is held of a running example: its first lines and its last.
+const FIRST_LINES: usize = 50;
+const LAST_LINES: usize = 150;
+
+/// And of each line.
+const LINE_LIMIT: usize = 500;
+
+/// One block per example.
+#[derive(Debug)]
+pub struct Grouped {
+    style: Style,
+    options: SummaryOptions,
+    running: BTreeMap<Key, Block>,
+    /// The context under whose heading the last block stands.
+    context: Option<String>,
+}
+
+/// What has been heard of a running example.
+#[derive(Debug, Default)]
+struct Block {
+    context: String,
+    name: String,
+    first: Vec<String>,
+    last: VecDeque<String>,
+    dropped: u64,
+}
+
+impl Block {
+    fn new(started: &ExampleStarted) -> Self {
+        let (context, name) = match &*started.path {
+            [] => (String::new(), lines::title(started)),
+            [context @ .., name] => (shorten(&context.join(" > "), 300), shorten(name, 300)),
+        };
+        Self { context, name, ..Self::default() }
+    }
+
+    fn push(&mut self, line: String) {
+        if self.first.len() < FIRST_LINES {
+            self.first.push(line);
+            return;
+        }
+        if self.last.len() >= LAST_LINES {
+            self.last.pop_front();
+            self.dropped += 1;
+        }
+        self.last.push_back(line);
+    }
+
+    fn lines(&self, style: Style) -> Vec<String> {
+        let mut all = self.first.clone();
+        if self.dropped > 0 {
+            let gap = format!("… {} left out", counted(self.dropped, "line"));
+            all.push(style.paint(Paint::Dim, gap));
+        }
+        all.extend(self.last.iter().cloned());
+        all
+    }
+}
+
+impl Grouped {
+    /// A view that has seen nothing.
+    pub fn new(style: Style, options: SummaryOptions) -> Self {
+        Self { style, options, running: BTreeMap::new(), context: None }
+    }
+
+    fn finished(&mut self, event: &Event, finished: &ExampleFinished) -> String {
+        let known = Key::of(event).and_then(|key| self.running.remove(&key));
+        if finished.status == Status::NotRun && known.is_none() {
+            return String::new();
+        }
+        let block = known.unwrap_or_else(|| Block {
+            name: lines::title_at_end(event, finished),
+            ..Block::default()
+        });
+        let title = lines::finished_title(event, finished, &block.name, self.style);
+        let body = lines::finished_body(finished, self.style);
+        self.block(&block, &title, &body)
+    }
+
+    fn block(&mut self, block: &Block, title: &str, body: &[String]) -> String {
+        let heading = self.heading(&block.context);
+        let indent = if block.context.is_empty() { 0 } else { 2 };
+        let mut text = format!("{heading}{:indent$}{title}\n", "");
+        for line in block.lines(self.style).iter().chain(body) {
+            text += &format!("{:width$}{line}\n", "", width = indent + 4);
+        }
+        text
+    }
+
+    /// The context, unless the block before stands under the same one.
+    fn heading(&mut self, context: &str) -> String {
+        if self.context.as_deref() == Some(context) {
+            return String::new();
+        }
+        self.context = Some(context.to_owned());
+        if context.is_empty() {
+            return String::new();
+        }
+        format!("{}\n", self.style.paint(Paint::Bold, format!("▼ {context}")))
+    }
+
+    /// Something within an example is held back; the rest is shown at once, with its worker.
+    fn other(&mut self, event: &Event) -> String {
+        let shown = lines::inside(&event.body, self.style);
+        let key = Key::of(event);
+        if let Some(block) = key.and_then(|key| self.running.get_mut(&key)) {
+            for line in &shown {
+                block.push(clipped(line, LINE_LIMIT).into_owned());
+            }
+            return String::new();
+        }
+        self.at_once(event, shown)
+    }
+
+    fn at_once(&mut self, event: &Event, shown: Vec<String>) -> String {
+        let prefix = lines::worker_prefix(event.worker, self.style);
+        if !shown.is_empty() {
+            // The next block needs its heading again.
+            self.context = None;
+        }
+        shown.into_iter().map(|line| format!("{prefix}{line}\n")).collect()
+    }
+}
+
+impl Reporter for Grouped {
+    fn event(&mut self, event: &Event) -> String {
+        self.options.note(event);
+        match &event.body {
+            Body::SuiteStarted(suite) => header(suite, self.style),
+            Body::ExampleStarted(started) => {
+                if let Some(key) = Key::of(event) {
+                    self.running.insert(key, Block::new(started));
+                }
+                String::new()
+            }
+            Body::ExampleFinished(finished) => self.finished(event, finished),
+            Body::ErrorOutsideExample(error) => {
+                self.at_once(event, vec![lines::outside_error(error, self.style)])
+            }
+            Body::WorkerExited(exit) => {
+                let line = lines::worker_died(exit, self.style);
+                self.at_once(event, line.into_iter().collect())
+            }
+            _ => self.other(event),
+        }
+    }
+
+    fn finish(&mut self, run: &RunData) -> String {
+        let mut text = String::new();
+        for block in std::mem::take(&mut self.running).into_values() {
+            let note = self.style.paint(Paint::Bad, "never finished");
+            let title = format!("{} {}  {note}", self.style.mark(None), block.name);
+            text += &self.block(&block, &title, &[]);
+        }
+        format!("{text}\n{}", summary(run, &self.options, self.style))
+    }
+}

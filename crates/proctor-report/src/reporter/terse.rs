@@ -1,0 +1,117 @@
+//! Failures and one line, as short as can be: for coding agents, which pay for every word.
+
+use proctor_events::Event;
+use proctor_record::{OutsideError, RunData};
+
+use super::Reporter;
+use crate::failure::{Failure, failures, message_of, outside_message, project_line, status_word};
+use crate::page::Page;
+use crate::rerun::Reruns;
+use crate::style::{Paint, Style, counted, shorten};
+use crate::summary::{SummaryOptions, counts_line};
+use crate::transcript::Detail;
+
+/// How many failures are shown, and how many lines of each message: with title, output, place and
+/// command a failure has at most twelve.
+const MOST_FAILURES: usize = 20;
+const MESSAGE_LINES: usize = 6;
+const OUTPUT_LINES: usize = 2;
+
+/// Failures and one line.
+#[derive(Debug)]
+pub struct Terse {
+    style: Style,
+    options: SummaryOptions,
+}
+
+impl Terse {
+    /// A view that has seen nothing.
+    pub fn new(style: Style, options: SummaryOptions) -> Self {
+        Self { style, options }
+    }
+}
+
+impl Reporter for Terse {
+    fn event(&mut self, event: &Event) -> String {
+        self.options.note(event);
+        String::new()
+    }
+
+    fn finish(&mut self, run: &RunData) -> String {
+        let mut page = Page::new(self.style, Detail::Brief);
+        let failed = failures(run);
+        let reruns = Reruns::new(run);
+        for error in run.errors.iter().take(MOST_FAILURES) {
+            page.terse_error(error);
+        }
+        let room = MOST_FAILURES.saturating_sub(run.errors.len());
+        for failure in failed.iter().take(room) {
+            page.terse_failure(failure, &reruns);
+        }
+        let left_out = (run.errors.len() + failed.len()).saturating_sub(MOST_FAILURES);
+        if left_out > 0 {
+            let more = counted(left_out as u64, "more failure");
+            page.line(0, &format!("… {more} not shown; see `proctor show last`"));
+        }
+        page.accounting(run);
+        let line = counts_line(run, &self.options, self.style);
+        page.line(0, &line);
+        page.text
+    }
+}
+
+impl Page {
+    fn terse_error(&mut self, error: &OutsideError) {
+        let phase = error.phase.as_deref().unwrap_or("outside examples").replace('_', " ");
+        let place = error.place.as_deref().map(|place| format!(" {place}"));
+        let title = shorten(&format!("ERROR {phase}{}", place.unwrap_or_default()), 200);
+        let title = self.style.paint(Paint::Bad, title);
+        self.line(0, &title);
+        self.few_lines(&outside_message(error));
+        self.came_from(error.exception.as_ref().and_then(project_line));
+    }
+
+    fn terse_failure(&mut self, failure: &Failure<'_>, reruns: &Reruns<'_>) {
+        let Failure { example, first, others } = failure;
+        let word = self.style.paint(Paint::Bad, status_word(first).to_uppercase());
+        let place = example.location.as_deref().map(|place| format!(" ({})", shorten(place, 200)));
+        let title = shorten(&example.title(), 200);
+        let fault = first.fault.as_ref().map(|f| format!(" fault: {}", shorten(f.as_str(), 40)));
+        let after = format!("{}{}", place.unwrap_or_default(), fault.unwrap_or_default());
+        self.line(0, &format!("{word} {title}{after}"));
+        self.few_lines(&message_of(first));
+        if first.exception.is_none() {
+            let skipped = first.output_tail.len().saturating_sub(OUTPUT_LINES);
+            for line in first.output_tail.iter().skip(skipped) {
+                self.line(2, &format!("output: {}", shorten(line, 200)));
+            }
+        }
+        self.came_from(first.exception.as_ref().and_then(project_line));
+        if !others.is_empty() {
+            self.line(2, &format!("{} failed too", counted(others.len() as u64, "more repeat")));
+        }
+        if let Some(command) = reruns.command(example) {
+            self.line(2, &command);
+        }
+    }
+
+    /// The lines of a message that are not empty, a few of them.
+    fn few_lines(&mut self, message: &str) {
+        let lines: Vec<&str> = message.lines().filter(|line| !line.trim().is_empty()).collect();
+        // One line more costs as much as saying that there is one.
+        let shown = if lines.len() == MESSAGE_LINES + 1 { lines.len() } else { MESSAGE_LINES };
+        for line in lines.iter().take(shown) {
+            self.line(2, &shorten(line, 200));
+        }
+        if lines.len() > shown {
+            let more = counted((lines.len() - shown) as u64, "more line");
+            self.line(2, &format!("… {more}"));
+        }
+    }
+
+    fn came_from(&mut self, line: Option<String>) {
+        if let Some(line) = line {
+            self.line(2, &format!("at {}", shorten(&line, 200)));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+use super::*;
+use crate::summary::SummaryOptions;
+use crate::testing::{COLOR, EVERYTHING, NO_COLOR, events, folded, printed, visible};
+
+/// What a reporter shows before its summary.
+fn live(reporter: &mut dyn Reporter, text: &str) -> String {
+    events(text).map(|event| reporter.event(&event)).collect()
+}
+
+fn options() -> SummaryOptions {
+    SummaryOptions::default()
+}
+
+#[test]
+fn interleaved() {
+    insta::assert_snapshot!(live(&mut Interleaved::new(NO_COLOR, options(), false), EVERYTHING));
+}
+
+#[test]
+fn interleaved_in_colour() {
+    let text = live(&mut Interleaved::new(COLOR, options(), false), EVERYTHING);
+    insta::assert_snapshot!(visible(&text));
+}
+
+#[test]
+fn interleaved_verbose_shows_every_start_once() {
+    let text = live(&mut Interleaved::new(NO_COLOR, options(), true), EVERYTHING);
+    assert_eq!(text.matches("○ Cart > is empty").count(), 1);
+    assert_eq!(text.matches("○ Agent > books a venue").count(), 1);
+}
+
+#[test]
+fn interleaved_ends_with_the_summary() {
+    let text = printed(&mut Interleaved::new(NO_COLOR, options(), false), EVERYTHING);
+    assert!(text.ends_with("finished in 31.50 s (load 400 ms), 4 workers, seed 4711\n"), "{text}");
+}
+
+#[test]
+fn a_silent_example_is_mentioned_less_and_less_often() {
+    let mut view = Interleaved::new(NO_COLOR, options(), false);
+    let start = r#"{"event_type":"ExampleStarted","time":"2026-01-22T10:00:00Z","example_id":"a","worker":0,"path":["Slow"]}"#;
+    assert_eq!(live(&mut view, start), "");
+    let begin: Timestamp = "2026-01-22T10:00:00Z".parse().unwrap();
+    let mut shown = String::new();
+    for second in 0..100 {
+        shown += &view.tick(begin + std::time::Duration::from_secs(second));
+    }
+    insta::assert_snapshot!(shown, @r"
+    [1] ○ Slow  running for 10.00 s
+    [1] ○ Slow  running for 30.00 s
+    [1] ○ Slow  running for 1 min 10 s
+    ");
+}
+
+#[test]
+fn two_thousand_fast_examples_are_two_thousand_lines() {
+    let text: String = (0..2000)
+        .map(|n| {
+            format!(
+                r#"{{"event_type":"ExampleStarted","example_id":"{n}","worker":0,"path":["A","{n}"]}}
+{{"event_type":"ExampleFinished","example_id":"{n}","worker":0,"status":"passed"}}
+"#
+            )
+        })
+        .collect();
+    let shown = live(&mut Interleaved::new(NO_COLOR, options(), false), &text);
+    assert_eq!(shown.lines().count(), 2000);
+}
+
+#[test]
+fn grouped() {
+    insta::assert_snapshot!(live(&mut Grouped::new(NO_COLOR, options()), EVERYTHING));
+}
+
+#[test]
+fn grouped_in_colour() {
+    let text = live(&mut Grouped::new(COLOR, options()), EVERYTHING);
+    insta::assert_snapshot!(visible(&text));
+}
+
+#[test]
+fn the_interleaving_of_the_seed_is_taken_apart() {
+    let text = r#"{"event_type":"ExampleStarted","example_id":"A","path":["BookingAgent","greeting","welcomes user"]}
+{"event_type":"ExampleStarted","example_id":"B","path":["SearchAgent","filters","by location"]}
+{"event_type":"UserMessage","example_id":"A","turn_number":1,"text":"Hi there"}
+{"event_type":"UserMessage","example_id":"B","turn_number":1,"text":"Find venues in Berlin"}
+{"event_type":"AgentResponse","example_id":"A","turn_number":1,"text":"Welcome! How can I help?"}
+{"event_type":"ExamplePassed","example_id":"A","duration":0.234}
+{"event_type":"AgentResponse","example_id":"B","turn_number":1,"text":"Here are some options..."}
+{"event_type":"ExampleFailed","example_id":"B","message":"wrong city"}
+"#;
+    insta::assert_snapshot!(live(&mut Grouped::new(NO_COLOR, options()), text), @r"
+    ▼ BookingAgent > greeting
+      ✓ welcomes user  234 ms
+          User: Hi there
+          Agent: Welcome! How can I help?
+    ▼ SearchAgent > filters
+      ✗ by location  failed
+          User: Find venues in Berlin
+          Agent: Here are some options...
+          wrong city
+    ");
+}
+
+#[test]
+fn grouped_keeps_little_of_an_example_that_prints_without_end() {
+    let mut view = Grouped::new(NO_COLOR, options());
+    let long = "x".repeat(10_000);
+    let mut text = String::from(
+        r#"{"event_type":"ExampleStarted","example_id":"a","path":["Loud","shouts"]}"#,
+    );
+    for n in 0..1000 {
+        text += &format!(
+            "\n{{\"event_type\":\"WorkerLog\",\"example_id\":\"a\",\"line\":\"{n} {long}\"}}"
+        );
+    }
+    assert_eq!(live(&mut view, &text), "");
+    let shown = view.finish(&folded(&text));
+    assert!(shown.contains("… 800 lines left out"), "{}", &shown[..500]);
+    assert!(
+        shown.contains("│ 0 x") && shown.contains("│ 999 x") && shown.contains("never finished")
+    );
+    assert!(shown.lines().count() < 240 && shown.len() < 150_000);
+}
+
+#[test]
+fn quiet() {
+    let text = printed(&mut Quiet::new(NO_COLOR, options(), 6), EVERYTHING);
+    let dots: Vec<&str> = text.lines().take(3).collect();
+    insta::assert_snapshot!(dots.join("\n"), @r"
+    .*FCF.
+    EET.-
+    ");
+    assert!(text.contains("Failures:"));
+}
+
+#[test]
+fn quiet_wraps_without_an_empty_line() {
+    let finished = r#"{"event_type":"ExampleFinished","example_id":"a","status":"passed"}"#;
+    let mut view = Quiet::new(COLOR, options(), 2);
+    let text = live(&mut view, &[finished; 4].join("\n"));
+    assert_eq!(visible(&text), "␛[32m.␛[0m␛[32m.␛[0m\n".repeat(2));
+    assert!(view.finish(&folded("")).starts_with("\n0 examples"));
+}
+
+#[test]
+fn terse() {
+    insta::assert_snapshot!(printed(&mut Terse::new(NO_COLOR, options()), EVERYTHING));
+}
+
+#[test]
+fn terse_stays_small_whatever_happens() {
+    let message = (0..500).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\\n");
+    let text: String = (0..300)
+        .map(|n| {
+            format!(
+                r#"{{"event_type":"ExampleStarted","example_id":"{n}","path":["A","{n}"],"location":"./a_spec.rb:{n}"}}
+{{"event_type":"ExampleFinished","example_id":"{n}","status":"failed","exception":{{"class":"E","message":"{message}","backtrace":["./a.rb:1"]}}}}
+"#
+            )
+        })
+        .collect();
+    let shown = printed(&mut Terse::new(NO_COLOR, options()), &text);
+    assert!(shown.lines().count() <= 20 * 12 + 2, "{}", shown.lines().count());
+    assert!(shown.contains("… 280 more failures not shown"), "{shown}");
+}
+
+#[test]
+fn no_view_lets_an_agent_drive_the_terminal() {
+    let evil = r"\u001b[2J\u0007\u202e";
+    let text = [
+        format!(r#"{{"event_type":"ExampleStarted","example_id":"a","path":["{evil}"],"location":"{evil}:1"}}"#),
+        format!(r#"{{"event_type":"UserMessage","example_id":"a","turn_number":1,"text":"{evil}"}}"#),
+        format!(r#"{{"event_type":"AgentResponse","example_id":"a","turn_number":1,"text":"{evil}","tool_calls":[{{"name":"{evil}"}}]}}"#),
+        format!(r#"{{"event_type":"ToolCallCompleted","example_id":"a","turn_number":1,"tool_name":"{evil}","arguments":"{evil}","error":"{evil}"}}"#),
+        format!(r#"{{"event_type":"TopicChanged","example_id":"a","turn_number":1,"from_topic":"{evil}","to_topic":"{evil}"}}"#),
+        format!(r#"{{"event_type":"EvaluationRecorded","example_id":"a","mode":"hard","name":"{evil}","passed":false,"reasoning":"{evil}","failure_message":"{evil}"}}"#),
+        format!(r#"{{"event_type":"AgentError","example_id":"a","error_class":"{evil}","message":"{evil}"}}"#),
+        format!(r#"{{"event_type":"WorkerLog","example_id":"a","line":"{evil}"}}"#),
+        format!(r#"{{"event_type":"ErrorOutsideExample","phase":"{evil}","place":"{evil}","exception":{{"class":"{evil}","message":"{evil}","backtrace":["{evil}"],"presented":"{evil}"}}}}"#),
+        format!(r#"{{"event_type":"ExampleFinished","example_id":"a","status":"{evil}","fault":"{evil}","message":"{evil}","exception":{{"class":"{evil}","message":"{evil}","backtrace":["{evil}"]}},"output_tail":["{evil}"],"leaked":[{{"pid":1,"command":"{evil}"}}]}}"#),
+        format!(r#"{{"event_type":"ExampleFinished","example_id":"{evil}","status":"pending","message":"{evil}"}}"#),
+    ]
+    .join("\n");
+    for view in &mut every_view() {
+        let shown = printed(&mut **view, &text);
+        assert!(!shown.contains(drives_a_terminal), "{shown:?}");
+    }
+}
+
+fn every_view() -> [Box<dyn Reporter>; 4] {
+    [
+        Box::new(Interleaved::new(NO_COLOR, options(), true)),
+        Box::new(Grouped::new(NO_COLOR, options())),
+        Box::new(Quiet::new(NO_COLOR, options(), 50)),
+        Box::new(Terse::new(NO_COLOR, options())),
+    ]
+}
+
+fn drives_a_terminal(c: char) -> bool {
+    (c.is_control() && c != '\n') || c == '\u{202e}'
+}
+
+proptest::proptest! {
+    /// Streams are cut off, reordered and incomplete in every way when things go wrong.
+    #[test]
+    fn any_mixture_of_events_can_be_shown(order in proptest::collection::vec(0_usize..200, 0..80)) {
+        let lines: Vec<&str> = EVERYTHING.lines().collect();
+        let mixed: Vec<&str> = order.iter().map(|place| lines[place % lines.len()]).collect();
+        let text = mixed.join("\n");
+        for view in &mut every_view() {
+            let shown = printed(&mut **view, &text);
+            proptest::prop_assert!(!shown.contains(drives_a_terminal), "{shown:?}");
+            proptest::prop_assert!(shown.ends_with('\n'));
+        }
+        let run = folded(&text);
+        let annotations = crate::github_annotations(&run, 10);
+        proptest::prop_assert!(annotations.lines().count() <= 11);
+        proptest::prop_assert!(!crate::junit(&run, "mixed").is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! The command that runs one example again.
+
+use std::collections::HashMap;
+
+use proctor_record::{Example, RunData};
+
+use crate::style::shorten;
+
+/// Knows which locations name exactly one example of the run.
+pub(crate) struct Reruns<'a> {
+    at: HashMap<&'a str, usize>,
+}
+
+impl<'a> Reruns<'a> {
+    pub(crate) fn new(run: &'a RunData) -> Self {
+        let mut at = HashMap::new();
+        for location in run.examples.iter().filter_map(|example| example.location.as_deref()) {
+            *at.entry(location).or_default() += 1;
+        }
+        Self { at }
+    }
+
+    /// By location, which people recognise; by id where several examples stand in one place (loops,
+    /// shared groups) or none is known.
+    pub(crate) fn command(&self, example: &Example) -> Option<String> {
+        let location = example.location.as_deref();
+        let alone = location.filter(|place| self.at.get(place).is_none_or(|count| *count == 1));
+        let id = || example.id.as_ref().map(|id| format!("--stable-id {}", quoted(id.as_str())));
+        let what = match (alone, location) {
+            (Some(place), _) => quoted(place),
+            (None, Some(place)) => id().unwrap_or_else(|| quoted(place)),
+            (None, None) => id()?,
+        };
+        Some(format!("proctor run {what}"))
+    }
+}
+
+/// The text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let text = shorten(text, 1000);
+    let harmless = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(harmless) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_events::ExampleId;
+
+    use super::*;
+
+    fn example(id: &str, location: Option<&str>) -> Example {
+        Example {
+            id: Some(ExampleId::new(id)),
+            location: location.map(ToOwned::to_owned),
+            ..Example::default()
+        }
+    }
+
+    #[test]
+    fn a_place_if_it_names_one_example_else_the_id() {
+        let run = RunData {
+            examples: vec![
+                example("a", Some("./spec/a_spec.rb:3")),
+                example("b", Some("./spec/b_spec.rb:3")),
+                example("c", Some("./spec/b_spec.rb:3")),
+                example("d", None),
+                example("e", Some("./spec/it's here.rb:1")),
+            ],
+            ..RunData::default()
+        };
+        let reruns = Reruns::new(&run);
+        let commands: Vec<_> = run.examples.iter().map(|e| reruns.command(e).unwrap()).collect();
+        assert_eq!(
+            commands,
+            [
+                "proctor run ./spec/a_spec.rb:3",
+                "proctor run --stable-id b",
+                "proctor run --stable-id c",
+                "proctor run --stable-id d",
+                r"proctor run './spec/it'\''s here.rb:1'",
+            ]
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! The end of a run, for people: what failed and why, what to look at, the numbers, what to type next.
+
+mod failures;
+mod lists;
+
+use proctor_events::{Body, Event, Millis};
+use proctor_record::{RunData, Summary};
+
+use crate::counts::counts;
+use crate::failure::failures;
+use crate::page::Page;
+use crate::style::{Paint, Style, counted, duration};
+use crate::transcript::Detail;
+
+/// What the summary shows beyond the run itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SummaryOptions {
+    /// Whether lines of gems and of Ruby itself stay in backtraces.
+    pub full_backtrace: bool,
+    /// How many slow examples to list; without it five, and only those over half a second.
+    pub profile: Option<usize>,
+    /// How many workers there were; else those that were heard of are counted.
+    pub workers: Option<u32>,
+    /// How long loading took.
+    pub load_time: Option<Millis>,
+}
+
+impl SummaryOptions {
+    /// Takes from an event what only events tell: the number of workers and the load time.
+    ///
+    /// The reporters of this crate do this by themselves.
+    pub fn note(&mut self, event: &Event) {
+        if let Body::SuiteStarted(suite) = &event.body {
+            self.workers = suite.workers.or(self.workers);
+            self.load_time = suite.load_time_ms.or(self.load_time);
+        }
+    }
+}
+
+/// The summary of a run that is over.
+pub fn summary(run: &RunData, options: &SummaryOptions, style: Style) -> String {
+    let mut page = Page::new(style, Detail::Brief);
+    let failed = failures(run);
+    page.outside_errors(&run.errors, options);
+    page.failures(&failed, options);
+    page.pending(run);
+    page.left_behind_by_others(run);
+    page.pass_rates(run);
+    page.flaky(run);
+    page.slowest(run, options.profile);
+    page.reruns(run, &failed);
+    page.accounting(run);
+    let line = counts_line(run, options, style);
+    page.line(0, &line);
+    page.text
+}
+
+impl Page {
+    fn title(&mut self, paint: Paint, text: &str) {
+        let text = self.style.paint(paint, text);
+        self.line(0, &text);
+        self.line(0, "");
+    }
+
+    pub(crate) fn accounting(&mut self, run: &RunData) {
+        if let Some(text) = discrepancy(run) {
+            let text = self.style.paint(Paint::Bad, format!("✗ {text}"));
+            self.line(0, &text);
+        }
+    }
+}
+
+/// The numbers, in one line.
+pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style) -> String {
+    let mut parts = vec![counts(&run.summary(), style)];
+    let load = options.load_time.map(|taken| format!(" (load {})", duration(taken)));
+    parts.push(match (run.finished_at, run.duration_ms) {
+        (_, Some(taken)) => format!("finished in {}{}", duration(taken), load.unwrap_or_default()),
+        (Some(_), None) => "finished".to_owned(),
+        (None, None) => style.paint(Paint::Bad, "the run did not finish"),
+    });
+    let heard_of = u32::try_from(run.workers.len()).ok().filter(|count| *count > 0);
+    let workers = options.workers.or(heard_of);
+    parts.extend(workers.map(|count| counted(count.into(), "worker")));
+    parts.extend(run.seed.map(|seed| format!("seed {seed}")));
+    parts.join(", ")
+}
+
+/// What is wrong with the account: every planned example must have ended in some way.
+fn discrepancy(run: &RunData) -> Option<String> {
+    let summary = run.summary();
+    let planned = run.planned.unwrap_or(summary.examples);
+    if summary.running == 0 && (planned == summary.finished() || planned == examples_ended(run)) {
+        return None;
+    }
+    let Summary { running, .. } = summary;
+    let unseen = planned.saturating_sub(summary.examples);
+    let mut parts = Vec::new();
+    if running > 0 {
+        parts.push(format!("{running} started and never finished"));
+    }
+    if unseen > 0 {
+        parts.push(format!("{unseen} never heard of"));
+    }
+    if summary.examples > planned {
+        parts.push(format!("{} more than planned", summary.examples - planned));
+    }
+    Some(format!(
+        "the account does not add up: {} planned, {} accounted for ({}); do not trust this result",
+        counted(planned, "example"),
+        summary.finished(),
+        parts.join(", ")
+    ))
+}
+
+/// Examples, each counted once however often it was repeated, that have ended.
+fn examples_ended(run: &RunData) -> u64 {
+    let ended = |example: &&proctor_record::Example| {
+        example.deciding_attempts().all(|attempt| attempt.status.is_some())
+    };
+    run.examples.iter().filter(ended).count() as u64
+}
+
+#[cfg(test)]
+mod tests;

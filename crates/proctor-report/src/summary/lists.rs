@@ -1,0 +1,162 @@
+//! The short lists of a summary: pending, left behind, pass rates, flaky, slowest, what to run again.
+
+use proctor_events::{Millis, Status};
+use proctor_record::{Attempt, Example, RunData};
+
+use crate::failure::Failure;
+use crate::page::{Page, leaked_process};
+use crate::rates::Rate;
+use crate::rerun::Reruns;
+use crate::style::{Paint, counted, duration, shorten};
+
+/// How many pending examples are listed, and how many rates.
+const LIST_LIMIT: usize = 10;
+
+/// Slower than this is worth a line.
+const SLOW_MS: f64 = 500.0;
+const SLOWEST: usize = 5;
+
+/// Every repetition that an example finished with, beside its example.
+fn decided(run: &RunData) -> impl Iterator<Item = (&Example, &Attempt)> {
+    run.examples.iter().flat_map(|example| example.deciding_attempts().map(move |a| (example, a)))
+}
+
+fn name(example: &Example) -> String {
+    shorten(&example.title(), 120)
+}
+
+fn place(example: &Example) -> String {
+    example
+        .location
+        .as_deref()
+        .map(|place| format!("  {}", shorten(place, 200)))
+        .unwrap_or_default()
+}
+
+impl Page {
+    pub(super) fn pending(&mut self, run: &RunData) {
+        let is_pending = |attempt: &&Attempt| attempt.status == Some(Status::Pending);
+        let pending = run
+            .examples
+            .iter()
+            .filter_map(|example| Some((example, example.deciding_attempts().find(is_pending)?)));
+        let pending: Vec<_> = pending.collect();
+        if pending.is_empty() {
+            return;
+        }
+        self.title(Paint::Warn, "Pending:");
+        for (example, attempt) in pending.iter().take(LIST_LIMIT) {
+            let reason = attempt.message.as_deref().filter(|text| !text.trim().is_empty());
+            let reason = reason.map(|text| format!(": {}", shorten(text, 160)));
+            let place = self.dim(&place(example));
+            self.line(2, &format!("{}{}{place}", name(example), reason.unwrap_or_default()));
+        }
+        self.and_more(pending.len());
+        self.line(0, "");
+    }
+
+    /// Processes of examples that did not fail; the others are shown with their failure.
+    pub(super) fn left_behind_by_others(&mut self, run: &RunData) {
+        let failed = |attempt: &Attempt| attempt.status.as_ref().is_none_or(Status::is_failure);
+        let found: Vec<_> =
+            decided(run).filter(|(_, a)| !failed(a) && !a.leaked.is_empty()).collect();
+        if found.is_empty() {
+            return;
+        }
+        self.title(Paint::Warn, "Processes left behind:");
+        for (example, attempt) in &found {
+            for leaked in &attempt.leaked {
+                let place = self.dim(&place(example));
+                self.line(2, &format!("{}: {}{place}", name(example), leaked_process(leaked)));
+            }
+        }
+        self.line(0, "");
+    }
+
+    pub(super) fn pass_rates(&mut self, run: &RunData) {
+        let repeated = run.examples.iter().filter(|e| e.attempts.iter().any(|a| a.repeat > 1));
+        let rates: Vec<_> = repeated.map(|example| (example, Rate::of(example))).collect();
+        if rates.is_empty() {
+            return;
+        }
+        let percent = |rate: Rate| rate.percent().unwrap_or(-1.0);
+        let (perfect, mut mixed): (Vec<_>, Vec<_>) =
+            rates.iter().partition(|(_, rate)| rate.is_perfect());
+        mixed.sort_by(|(_, a), (_, b)| percent(*a).total_cmp(&percent(*b)));
+        self.title(Paint::Bold, "Pass rates:");
+        for (example, rate) in mixed.iter().take(LIST_LIMIT) {
+            self.line(2, &format!("{}  {}", rate_words(*rate), name(example)));
+        }
+        self.and_more(mixed.len());
+        let all = rates.iter().fold(Rate::default(), |sum, (_, rate)| sum.plus(*rate));
+        let others = if mixed.is_empty() { "" } else { "other " };
+        if !perfect.is_empty() {
+            let count = counted(perfect.len() as u64, &format!("{others}example"));
+            self.line(2, &format!("{count} passed every time"));
+        }
+        let line = self.style.paint(Paint::Bold, format!("{}  all together", rate_words(all)));
+        self.line(2, &line);
+        self.line(0, "");
+    }
+
+    pub(super) fn flaky(&mut self, run: &RunData) {
+        let flaky: Vec<_> = decided(run).filter(|(_, attempt)| attempt.flaky).collect();
+        if flaky.is_empty() {
+            return;
+        }
+        self.title(Paint::Warn, "Flaky:");
+        for (example, attempt) in &flaky {
+            let how = format!("on attempt {}, {}", attempt.attempt, Rate::of(example));
+            let place = self.dim(&place(example));
+            self.line(2, &format!("{}: {how}{place}", name(example)));
+        }
+        self.line(0, "");
+    }
+
+    pub(super) fn slowest(&mut self, run: &RunData, profile: Option<usize>) {
+        let limit = profile.unwrap_or(SLOWEST);
+        let worth = |taken: Millis| profile.is_some() || taken.get() > SLOW_MS;
+        let mut slow: Vec<_> = decided(run)
+            .filter_map(|(example, attempt)| Some((example, attempt.duration_ms?)))
+            .filter(|(_, taken)| worth(*taken))
+            .collect();
+        if slow.is_empty() || limit == 0 {
+            return;
+        }
+        slow.sort_by(|(_, a), (_, b)| b.get().total_cmp(&a.get()));
+        self.title(Paint::Bold, "Slowest:");
+        for (example, taken) in slow.iter().take(limit) {
+            let place = self.dim(&place(example));
+            self.line(2, &format!("{:>10}  {}{place}", duration(*taken), name(example)));
+        }
+        self.line(0, "");
+    }
+
+    pub(super) fn reruns(&mut self, run: &RunData, failed: &[Failure<'_>]) {
+        if failed.is_empty() {
+            return;
+        }
+        self.title(Paint::Bold, "Re-run:");
+        let reruns = Reruns::new(run);
+        for failure in failed {
+            let Some(command) = reruns.command(failure.example) else { continue };
+            let command = self.style.paint(Paint::Bad, command);
+            let what = self.dim(&format!("# {}", name(failure.example)));
+            self.line(2, &format!("{command}  {what}"));
+        }
+        self.line(0, "");
+    }
+
+    fn and_more(&mut self, count: usize) {
+        if count > LIST_LIMIT {
+            let text = self.dim(&format!("… and {} more", count - LIST_LIMIT));
+            self.line(2, &text);
+        }
+    }
+}
+
+fn rate_words(rate: Rate) -> String {
+    let percent =
+        rate.percent().map_or_else(|| "   –".to_owned(), |share| format!("{share:>3.0}%"));
+    format!("{percent}  {rate}")
+}
