@@ -16,6 +16,7 @@ mod model;
 mod reader;
 mod recorder;
 mod store;
+mod timings;
 mod validate;
 mod ws;
 
@@ -30,5 +31,6 @@ pub use reader::{
 };
 pub use recorder::{JsonlRecorder, RecordError};
 pub use store::{GitState, ResolveError, RunFolder, RunInfo, RunStore, StoreError};
+pub use timings::{failed_examples, load_timings, save_timings};
 pub use validate::{Finding, Severity, Validation, validate};
 pub use ws::{Feed, FeedRecorder, WebSocketObserver};

@@ -14,7 +14,9 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-process", &[]),
     ("proctor-record", &["proctor-events"]),
     ("proctor-report", &["proctor-events", "proctor-record"]),
+    ("proctor-runner", &["proctor-events", "proctor-process", "proctor-record"]),
     ("proctor-testkit", &["proctor-events", "proctor-process", "proctor-record"]),
+    ("proctor-tui", &["proctor-events", "proctor-record", "proctor-report"]),
     (
         "proctor",
         &[

@@ -1,0 +1,33 @@
+//! Embeds the Ruby library, so that a user installs nothing but the binary.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let manifest = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
+    let ruby = manifest.join("../../ruby").canonicalize()?;
+    let mut files = Vec::new();
+    for folder in ["lib", "exe"] {
+        println!("cargo::rerun-if-changed={}", ruby.join(folder).display());
+        collect(&ruby.join(folder), &mut files)?;
+    }
+    files.sort();
+    let mut code = String::from("&[\n");
+    for file in &files {
+        let name = file.strip_prefix(&ruby).map_err(io::Error::other)?;
+        let (name, file) = (name.to_string_lossy(), file.to_string_lossy());
+        writeln!(code, "    ({name:?}, include_str!({file:?})),").map_err(io::Error::other)?;
+    }
+    code.push_str("]\n");
+    let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
+    fs::write(out.join("ruby_files.rs"), code)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() { collect(&path, files)? } else { files.push(path) }
+    }
+    Ok(())
+}

@@ -1,0 +1,495 @@
+//! The dispatcher: who runs what next, and what becomes of every example. Pure.
+//!
+//! It is a function from (state, input, time) to effects. It knows no process, no clock and no event bus;
+//! the driver feeds it what happened and carries out what it asks for.
+//!
+//! | slot phase | input | next phase |
+//! |---|---|---|
+//! | empty | work for it | starting, with [`Effect::Start`] |
+//! | starting | `Ready` | ready, with work |
+//! | starting | `StartFailed`, `Exited` | empty, or gone when that happens too often |
+//! | ready | `Started`, `Finished`, `Returned` | ready, topped up |
+//! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
+//! | ready, ending | time is up | killed, with [`Effect::Kill`] |
+//! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
+//!
+//! What always holds: every job is reported final exactly once; a job runs in one slot at a time; nothing is
+//! given to a slot that is not ready; after [`Effect::Done`] there is nothing more.
+
+mod schedule;
+mod slot;
+mod stop;
+
+use std::collections::VecDeque;
+
+use proctor_events::{ExampleFinished, Millis, Status};
+
+pub(crate) use self::slot::Exit;
+use self::slot::{Phase, Slot};
+use self::stop::Stop;
+pub(crate) use self::stop::StopReason;
+
+/// A moment: microseconds since the run began.
+pub(crate) type Moment = u64;
+
+/// One example in one repetition, by its place in the list given to the dispatcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct JobId(pub(crate) u32);
+
+/// A job as the dispatcher needs to know it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct JobSpec {
+    /// The pool of slots that can run it.
+    pub(crate) pool: usize,
+    /// Jobs of one pool with the same unit, next to each other, run in one slot, in order.
+    pub(crate) unit: Option<u32>,
+    /// How long it took before, in milliseconds.
+    pub(crate) estimate: Option<f64>,
+}
+
+/// In which order units are handed out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// Unknown ones first, then the longest.
+    #[default]
+    LongestFirst,
+    /// As listed.
+    AsListed,
+    /// As listed, the n-th unit to slot n modulo the number of slots, for good.
+    RoundRobin,
+}
+
+/// The rules of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Policy {
+    /// How many slots each pool has.
+    pub(crate) slots: Vec<u32>,
+    /// In which order units are handed out.
+    pub(crate) schedule: Schedule,
+    /// Stop after so many failures.
+    pub(crate) fail_fast: Option<u32>,
+    /// How long an example may take, in milliseconds.
+    pub(crate) timeout: Option<u64>,
+    /// When to say that an example is slow, in milliseconds.
+    pub(crate) slow_after: Option<u64>,
+    /// How often a failed example is tried again.
+    pub(crate) retries: u32,
+    /// After how many examples a worker is replaced.
+    pub(crate) max_per_worker: Option<u32>,
+    /// How long running examples may go on after a stop, in milliseconds.
+    pub(crate) grace: u64,
+    /// How long a worker may take to end when there is nothing left to do, in milliseconds.
+    pub(crate) end_within: u64,
+    /// How many workers in a row may die without having started an example.
+    pub(crate) idle_deaths: u32,
+    /// How much work a worker may have waiting, in milliseconds.
+    pub(crate) prefetch: f64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            slots: vec![4],
+            schedule: Schedule::default(),
+            fail_fast: None,
+            timeout: None,
+            slow_after: None,
+            retries: 0,
+            max_per_worker: None,
+            grace: 2_000,
+            end_within: 10_000,
+            idle_deaths: 8,
+            prefetch: 10.0,
+        }
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Input {
+    /// The run begins.
+    Begin,
+    /// A worker can take work.
+    Ready { slot: u32, generation: u32 },
+    /// A worker could not be started.
+    StartFailed { slot: u32, generation: u32, message: String },
+    /// A worker is about to run an example.
+    Started { slot: u32, generation: u32, job: JobId },
+    /// A worker has run an example.
+    Finished { slot: u32, generation: u32, job: JobId, outcome: Box<ExampleFinished> },
+    /// A worker has given back what it had not started.
+    Returned { slot: u32, generation: u32, jobs: Vec<JobId> },
+    /// A worker has ended; its output has been read.
+    Exited { slot: u32, generation: u32, exit: Exit },
+    /// Time has passed.
+    Tick,
+    /// The run shall end: nothing new is started, what runs may finish within the grace.
+    Stop(StopReason),
+    /// The run shall end now.
+    KillNow,
+}
+
+/// One job to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Assigned {
+    /// The job.
+    pub(crate) job: JobId,
+    /// Which attempt this is, from 1.
+    pub(crate) attempt: u32,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    /// Start a worker.
+    Start { slot: u32, generation: u32 },
+    /// Give units to a worker.
+    Assign { slot: u32, units: Vec<Vec<Assigned>> },
+    /// Ask a worker to give back jobs that it has not started.
+    TakeBack { slot: u32, jobs: Vec<JobId> },
+    /// Ask a worker to start nothing more, and to end when it is through.
+    Shutdown { slot: u32 },
+    /// End a worker and its children now.
+    Kill { slot: u32, timed_out: bool },
+    /// Tell the world that an attempt has started.
+    Announce { slot: u32, assigned: Assigned },
+    /// Tell the world that an attempt is over.
+    Report { slot: Option<u32>, assigned: Assigned, outcome: Box<ExampleFinished> },
+    /// Tell the world that an example is slow.
+    Slow { slot: u32, assigned: Assigned, running: u64 },
+    /// A worker did something it may not; it was ignored.
+    Odd { slot: u32, what: String },
+    /// The run is over.
+    Done,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Job {
+    spec: JobSpec,
+    attempt: u32,
+    done: bool,
+}
+
+/// Jobs that go together.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Unit {
+    jobs: VecDeque<JobId>,
+    /// Whether one of its jobs has been started in the slot that has it.
+    begun: bool,
+    /// How many workers died on it without having started an example.
+    deaths: u32,
+    /// The slot it should not go to, if another is free.
+    avoid: Option<u32>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Pool {
+    queue: VecDeque<Unit>,
+    /// Units that belong to one slot, with round-robin; by slot within the pool.
+    pinned: Vec<VecDeque<Unit>>,
+    /// Workers that died in a row without having started an example.
+    idle_deaths: u32,
+    last_death: Option<String>,
+    /// Set when workers cannot be had any more.
+    broken: bool,
+    /// Sum and number of durations seen, in milliseconds.
+    seen: (f64, u32),
+}
+
+/// The state of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Dispatcher {
+    policy: Policy,
+    jobs: Vec<Job>,
+    pools: Vec<Pool>,
+    slots: Vec<Slot>,
+    stop: Option<Stop>,
+    failures: u32,
+    open: usize,
+    ended: bool,
+    now: Moment,
+    effects: Vec<Effect>,
+}
+
+impl Dispatcher {
+    /// A run that has not begun.
+    pub(crate) fn new(policy: Policy, jobs: Vec<JobSpec>) -> Self {
+        let slots: Vec<Slot> = policy
+            .slots
+            .iter()
+            .enumerate()
+            .flat_map(|(pool, count)| (0..*count).map(move |_| Slot::new(pool)))
+            .collect();
+        let mut dispatcher = Self {
+            pools: vec![Pool::default(); policy.slots.len()],
+            open: jobs.len(),
+            jobs: jobs.into_iter().map(|spec| Job { spec, attempt: 1, done: false }).collect(),
+            policy,
+            slots,
+            stop: None,
+            failures: 0,
+            ended: false,
+            now: 0,
+            effects: Vec::new(),
+        };
+        dispatcher.fill_queues();
+        dispatcher
+    }
+
+    /// Takes one input; returns what is to be done, in order.
+    #[must_use]
+    pub(crate) fn step(&mut self, now: Moment, input: Input) -> Vec<Effect> {
+        if self.ended {
+            return Vec::new();
+        }
+        self.now = self.now.max(now);
+        match input {
+            Input::Begin => self.start_slots(),
+            Input::Ready { slot, generation } => self.ready(slot, generation),
+            Input::StartFailed { slot, generation, message } => {
+                self.exited(slot, generation, &Exit::not_started(message));
+            }
+            Input::Started { slot, generation, job } => self.started(slot, generation, job),
+            Input::Finished { slot, generation, job, outcome } => {
+                self.finished(slot, generation, job, outcome);
+            }
+            Input::Returned { slot, generation, jobs } => self.returned(slot, generation, &jobs),
+            Input::Exited { slot, generation, exit } => self.exited(slot, generation, &exit),
+            Input::Tick => {}
+            Input::Stop(reason) => self.begin_stop(reason),
+            Input::KillNow => self.kill_now(),
+        }
+        self.check_deadlines();
+        self.balance();
+        self.conclude();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When [`Input::Tick`] is due, if nothing else happens before.
+    pub(crate) fn next_deadline(&self) -> Option<Moment> {
+        let slots = self.slots.iter().filter_map(|slot| slot.next_deadline(&self.policy));
+        let stop = self.stop.as_ref().filter(|stop| !stop.killed).map(|stop| stop.kill_at);
+        slots.chain(stop).chain(self.next_balance()).min()
+    }
+
+    fn slot(&mut self, slot: u32, generation: u32) -> Option<&mut Slot> {
+        let found = self.slots.get_mut(slot as usize)?;
+        (found.generation == generation && found.phase != Phase::Empty).then_some(found)
+    }
+
+    fn odd(&mut self, slot: u32, what: String) {
+        self.effects.push(Effect::Odd { slot, what });
+    }
+
+    fn ready(&mut self, number: u32, generation: u32) {
+        let now = self.now;
+        let end_by = self.end_by();
+        let Some(slot) = self.slot(number, generation) else { return };
+        match slot.phase {
+            Phase::Starting => slot.phase = Phase::Ready,
+            // It was told to end while it started; now it can hear it.
+            Phase::Ending { .. } => {
+                slot.phase = Phase::Ending { kill_at: end_by.max(now) };
+                self.effects.push(Effect::Shutdown { slot: number });
+            }
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, number: u32, generation: u32, job: JobId) {
+        let now = self.now;
+        let Some(slot) = self.slot(number, generation) else { return };
+        if !slot.begin(job, now) {
+            self.odd(number, format!("started job {} which it was not given", job.0));
+            return;
+        }
+        let pool = slot.pool;
+        self.pools[pool].idle_deaths = 0;
+        let assigned = self.assigned(job);
+        self.effects.push(Effect::Announce { slot: number, assigned });
+    }
+
+    fn assigned(&self, job: JobId) -> Assigned {
+        Assigned { job, attempt: self.jobs[job.0 as usize].attempt }
+    }
+
+    fn finished(
+        &mut self,
+        number: u32,
+        generation: u32,
+        job: JobId,
+        outcome: Box<ExampleFinished>,
+    ) {
+        let now = self.now;
+        let Some(slot) = self.slot(number, generation) else { return };
+        let Some(running_since) = slot.end(job) else {
+            // A worker may say of a job that it will not run it at all.
+            if outcome.status == Status::NotRun && !slot.remove_unstarted(&[job]).is_empty() {
+                self.settle(job, Some(number), outcome);
+            } else {
+                self.odd(number, format!("finished job {} which it did not run", job.0));
+            }
+            return;
+        };
+        let pool = slot.pool;
+        let measured = outcome.duration_ms.unwrap_or(millis_between(running_since, now));
+        let (sum, count) = &mut self.pools[pool].seen;
+        (*sum, *count) = (*sum + measured.get(), *count + 1);
+        self.settle(job, Some(number), outcome);
+    }
+
+    /// An attempt is over: is it the last one?
+    fn settle(&mut self, job: JobId, slot: Option<u32>, mut outcome: Box<ExampleFinished>) {
+        let assigned = self.assigned(job);
+        let again = outcome.status.is_failure()
+            && assigned.attempt <= self.policy.retries
+            && self.stop.is_none();
+        outcome.r#final = Some(!again);
+        outcome.flaky = (outcome.status == Status::Passed && assigned.attempt > 1).then_some(true);
+        let failed = outcome.status.is_failure();
+        self.effects.push(Effect::Report { slot, assigned, outcome });
+        let state = &mut self.jobs[job.0 as usize];
+        if again {
+            state.attempt += 1;
+            let pool = state.spec.pool;
+            let unit = Unit { jobs: [job].into(), avoid: slot, ..Unit::default() };
+            self.requeue(pool, slot, unit);
+            return;
+        }
+        state.done = true;
+        self.open -= 1;
+        self.failures += u32::from(failed);
+        if failed && self.policy.fail_fast.is_some_and(|limit| self.failures >= limit) {
+            self.begin_stop(StopReason::FailFast);
+        }
+    }
+
+    fn returned(&mut self, number: u32, generation: u32, jobs: &[JobId]) {
+        let Some(slot) = self.slot(number, generation) else { return };
+        slot.asked_back = false;
+        let pool = slot.pool;
+        let units = slot.remove_unstarted(jobs);
+        for unit in units.into_iter().rev() {
+            self.requeue(pool, Some(number), unit);
+        }
+        self.drop_queues_if_stopped();
+    }
+
+    fn exited(&mut self, number: u32, generation: u32, exit: &Exit) {
+        let Some(slot) = self.slot(number, generation) else { return };
+        let left = slot.leave();
+        let pool = slot.pool;
+        if let Some(job) = left.running {
+            let mut outcome = exit.outcome(left.killed, number);
+            if outcome.status == Status::TimedOut {
+                let limit = self.policy.timeout.unwrap_or_default();
+                outcome.message = Some(format!("it took longer than {limit} ms and was ended"));
+            }
+            self.settle(job, Some(number), Box::new(outcome));
+        }
+        let idle_death = left.running.is_none() && !left.expected && !left.did_something;
+        if idle_death {
+            self.pools[pool].idle_deaths += 1;
+            self.pools[pool].last_death = Some(exit.describe(number));
+        }
+        let mut units = left.units;
+        if left.running.is_none() && !left.expected && self.stop.is_none() {
+            self.blame(&mut units, number, exit);
+        }
+        for unit in units.into_iter().rev() {
+            self.requeue(pool, Some(number), unit);
+        }
+        self.drop_queues_if_stopped();
+        if self.pools[pool].idle_deaths > self.policy.idle_deaths {
+            self.pools[pool].broken = true;
+        }
+        self.give_up_if_broken(pool);
+        self.start_slots();
+    }
+
+    /// A worker died with no example open: in a hook, perhaps. The unit it was on gets one more chance.
+    fn blame(&mut self, units: &mut VecDeque<Unit>, number: u32, exit: &Exit) {
+        let Some(first) = units.front_mut() else { return };
+        first.deaths += 1;
+        if first.deaths < 2 {
+            return;
+        }
+        first.deaths = 0;
+        let Some(job) = first.jobs.pop_front() else { return };
+        if first.jobs.is_empty() {
+            units.pop_front();
+        }
+        // A job was settled, so this cannot go on for ever.
+        let pool = self.slots[number as usize].pool;
+        self.pools[pool].idle_deaths = 0;
+        let mut outcome = exit.outcome(None, number);
+        outcome.message =
+            Some(format!("{}, before the example had started", exit.describe(number)));
+        self.settle(job, Some(number), Box::new(outcome));
+    }
+
+    /// Workers of this pool cannot be had: once the last one is gone, what is left will not run.
+    fn give_up_if_broken(&mut self, pool: usize) {
+        let alive = |slot: &Slot| slot.pool == pool && slot.phase != Phase::Empty;
+        if !self.pools[pool].broken || self.slots.iter().any(alive) {
+            return;
+        }
+        let why = self.pools[pool].last_death.clone().unwrap_or_default();
+        let message =
+            format!("workers ended again and again before running anything; the last: {why}");
+        self.drop_queue(pool, &message);
+    }
+
+    fn conclude(&mut self) {
+        if self.open > 0 {
+            return;
+        }
+        let end_by = self.end_by();
+        for number in 0..self.slots.len() {
+            if self.slots[number].phase == Phase::Ready {
+                self.shut_down(number, end_by);
+            }
+        }
+        if self.slots.iter().all(|slot| slot.phase == Phase::Empty) {
+            self.ended = true;
+            self.effects.push(Effect::Done);
+        }
+    }
+
+    fn end_by(&self) -> Moment {
+        self.now + self.policy.end_within * 1000
+    }
+
+    fn shut_down(&mut self, number: usize, kill_at: Moment) {
+        self.slots[number].phase = Phase::Ending { kill_at };
+        self.effects.push(Effect::Shutdown { slot: index(number) });
+    }
+
+    fn check_deadlines(&mut self) {
+        let now = self.now;
+        for number in 0..self.slots.len() {
+            let slot = &mut self.slots[number];
+            let notices = slot.overdue(now, &self.policy);
+            if let Some((job, running)) = notices.slow {
+                let assigned = self.assigned(job);
+                self.effects.push(Effect::Slow { slot: index(number), assigned, running });
+            }
+            if let Some(timed_out) = notices.kill {
+                self.effects.push(Effect::Kill { slot: index(number), timed_out });
+            }
+        }
+        self.check_stop();
+    }
+}
+
+fn index(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of a run fit a float's 53 bits")]
+fn millis_between(from: Moment, to: Moment) -> Millis {
+    Millis::new(to.saturating_sub(from) as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests;

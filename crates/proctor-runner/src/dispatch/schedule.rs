@@ -1,0 +1,248 @@
+//! Handing out work: queues, prefetch, taking back near the end, starting and replacing workers.
+
+use std::collections::VecDeque;
+
+use super::slot::Phase;
+use super::{Dispatcher, Effect, JobId, Moment, Schedule, Unit, index};
+
+/// A worker has at most so many examples waiting, however short they are.
+const MOST_WAITING: usize = 64;
+/// Work is taken back from a worker whose example has been running for so long (µs).
+const STUCK_BEHIND: Moment = 5_000;
+
+impl Dispatcher {
+    /// Makes units of the jobs and puts them in order.
+    pub(super) fn fill_queues(&mut self) {
+        for pool in 0..self.pools.len() {
+            let mut units = self.units_of(pool);
+            if self.policy.schedule == Schedule::LongestFirst {
+                let key = |unit: &Unit| self.known_estimate(unit).unwrap_or(f64::INFINITY);
+                // Stable: unknown ones, and equals, stay as listed.
+                units.sort_by(|a, b| key(b).total_cmp(&key(a)));
+            }
+            let slots = self.policy.slots[pool].max(1) as usize;
+            if self.policy.schedule == Schedule::RoundRobin {
+                let mut pinned = vec![VecDeque::new(); slots];
+                for (place, unit) in units.into_iter().enumerate() {
+                    pinned[place % slots].push_back(unit);
+                }
+                self.pools[pool].pinned = pinned;
+            } else {
+                self.pools[pool].queue = units.into();
+            }
+        }
+    }
+
+    fn units_of(&self, pool: usize) -> Vec<Unit> {
+        let mut units: Vec<Unit> = Vec::new();
+        let mut last = None;
+        let mine = self.jobs.iter().enumerate().filter(|(_, job)| job.spec.pool == pool);
+        for (number, job) in mine {
+            let id = JobId(index(number));
+            match (job.spec.unit, units.last_mut()) {
+                (Some(unit), Some(open)) if last == Some(unit) => open.jobs.push_back(id),
+                _ => units.push(Unit { jobs: [id].into(), ..Unit::default() }),
+            }
+            last = job.spec.unit;
+        }
+        units
+    }
+
+    /// The sum of recorded durations; `None` if one is not known.
+    fn known_estimate(&self, unit: &Unit) -> Option<f64> {
+        unit.jobs.iter().map(|job| self.jobs[job.0 as usize].spec.estimate).sum()
+    }
+
+    /// The best guess at how long a unit takes; `None` before anything is known.
+    fn guess(&self, pool: usize, unit: &Unit) -> Option<f64> {
+        let (sum, count) = self.pools[pool].seen;
+        let mean = (count > 0).then(|| sum / f64::from(count));
+        unit.jobs.iter().map(|job| self.jobs[job.0 as usize].spec.estimate.or(mean)).sum()
+    }
+
+    /// Puts a unit back at the front.
+    pub(super) fn requeue(&mut self, pool: usize, slot: Option<u32>, unit: Unit) {
+        let state = &mut self.pools[pool];
+        let first = self.slots.iter().position(|slot| slot.pool == pool).unwrap_or(0);
+        let place = slot.map(|slot| slot as usize - first);
+        match place.and_then(|place| state.pinned.get_mut(place)) {
+            Some(own) => own.push_front(unit),
+            None => state.queue.push_front(unit),
+        }
+    }
+
+    fn waiting(&self, number: usize) -> usize {
+        let pool = &self.pools[self.slots[number].pool];
+        let first = self.slots.iter().position(|slot| slot.pool == self.slots[number].pool);
+        let own = pool.pinned.get(number - first.unwrap_or(0)).map_or(0, VecDeque::len);
+        own + pool.queue.len()
+    }
+
+    fn take(&mut self, number: usize) -> Option<Unit> {
+        let pool = self.slots[number].pool;
+        let first = self.slots.iter().position(|slot| slot.pool == pool).unwrap_or(0);
+        let state = &mut self.pools[pool];
+        if let Some(unit) = state.pinned.get_mut(number - first).and_then(VecDeque::pop_front) {
+            return Some(unit);
+        }
+        // A retry goes to another slot if there is anything else to do here.
+        let mine = Some(index(number));
+        let place = state.queue.iter().position(|unit| unit.avoid != mine).unwrap_or(0);
+        state.queue.remove(place)
+    }
+
+    /// Starts workers for slots that have none, as long as there is work for them.
+    pub(super) fn start_slots(&mut self) {
+        if self.stop.is_some() {
+            return;
+        }
+        let mut claimed: Vec<usize> = vec![0; self.pools.len()];
+        for number in 0..self.slots.len() {
+            let pool = self.slots[number].pool;
+            let phase = self.slots[number].phase;
+            // Workers on their way will take a unit each.
+            if phase == Phase::Starting {
+                claimed[pool] += 1;
+            }
+            let waiting = self.waiting(number);
+            let wanted = if self.pools[pool].pinned.is_empty() {
+                waiting > claimed[pool]
+            } else {
+                waiting > 0
+            };
+            if phase == Phase::Empty && wanted && !self.pools[pool].broken {
+                claimed[pool] += 1;
+                let generation = self.slots[number].start();
+                self.effects.push(Effect::Start { slot: index(number), generation });
+            }
+        }
+    }
+
+    /// Gives every ready slot what it should have, and takes back what is stuck.
+    pub(super) fn balance(&mut self) {
+        if self.stop.is_some() {
+            return;
+        }
+        for number in 0..self.slots.len() {
+            if self.slots[number].phase == Phase::Ready {
+                self.top_up(number);
+            }
+        }
+        self.take_back();
+        self.start_slots();
+    }
+
+    fn top_up(&mut self, number: usize) {
+        let limit = self.policy.max_per_worker;
+        let slot = &self.slots[number];
+        let had = slot.count as usize + usize::from(slot.running.is_some());
+        if limit.is_some_and(|limit| had + waiting_jobs(slot) >= limit as usize) {
+            if slot.is_idle() && self.open > 0 {
+                let end_by = self.end_by();
+                self.shut_down(number, end_by);
+            }
+            return;
+        }
+        let mut room = limit.map_or(usize::MAX, |limit| limit as usize - had - waiting_jobs(slot));
+        let units = self.gather(number, &mut room);
+        if units.is_empty() {
+            return;
+        }
+        let assigned = units
+            .iter()
+            .map(|unit| unit.jobs.iter().map(|job| self.assigned(*job)).collect())
+            .collect();
+        self.slots[number].units.extend(units);
+        self.effects.push(Effect::Assign { slot: index(number), units: assigned });
+    }
+
+    /// The units to add to what a slot has: one if it has nothing to do, more if they are short.
+    fn gather(&mut self, number: usize, room: &mut usize) -> Vec<Unit> {
+        let slot = &self.slots[number];
+        let (pool, idle) = (slot.pool, slot.is_idle());
+        let prefetch = self.policy.prefetch;
+        let mut work: Option<f64> = slot.units.iter().map(|unit| self.guess(pool, unit)).sum();
+        let mut count = waiting_jobs(slot);
+        // Nothing waits behind an example of which nobody knows how long it takes.
+        let running =
+            slot.running.map(|running| Unit { jobs: [running.job].into(), ..Unit::default() });
+        if running.is_some_and(|unit| self.guess(pool, &unit).is_none()) {
+            return Vec::new();
+        }
+        // Refilling at half saves messages: one for many examples instead of one for each.
+        if !idle && (work.is_none_or(|work| work > prefetch / 2.0) || count > MOST_WAITING / 2) {
+            return Vec::new();
+        }
+        let ready =
+            self.slots.iter().filter(|slot| slot.pool == pool && slot.phase == Phase::Ready);
+        let share = (self.waiting(number) / ready.count().max(1)).max(usize::from(idle));
+        let mut units = Vec::new();
+        while units.len() < share && *room > 0 {
+            let first = idle && units.is_empty();
+            if !first && (work.is_none_or(|work| work >= prefetch) || count >= MOST_WAITING) {
+                break;
+            }
+            let Some(unit) = self.take(number) else { break };
+            work = work.zip(self.guess(pool, &unit)).map(|(sum, more)| sum + more);
+            count += unit.jobs.len();
+            *room = room.saturating_sub(unit.jobs.len());
+            units.push(unit);
+        }
+        units
+    }
+
+    /// When a slot has nothing to do and the queue is empty, work that waits behind a long example is
+    /// taken back from whoever has most of it.
+    fn take_back(&mut self) {
+        for pool in 0..self.pools.len() {
+            let nothing_waits =
+                self.pools[pool].queue.is_empty() && self.pools[pool].pinned.is_empty();
+            let idle = self.slots.iter().any(|slot| slot.pool == pool && slot.is_idle());
+            let asked = self.slots.iter().any(|slot| slot.pool == pool && slot.asked_back);
+            if !nothing_waits || !idle || asked {
+                continue;
+            }
+            let victim = (0..self.slots.len())
+                .filter(|number| self.slots[*number].pool == pool && self.is_stuck(*number))
+                .max_by_key(|number| self.slots[*number].untouched().len());
+            if let Some(number) = victim {
+                let jobs = self.slots[number].untouched();
+                self.slots[number].asked_back = true;
+                self.effects.push(Effect::TakeBack { slot: index(number), jobs });
+            }
+        }
+    }
+
+    fn is_stuck(&self, number: usize) -> bool {
+        let slot = &self.slots[number];
+        let long = slot.running.is_some_and(|running| self.now >= running.since + STUCK_BEHIND);
+        slot.phase == Phase::Ready && long && slot.units.iter().any(|unit| !unit.begun)
+    }
+
+    /// When work may have to be taken back.
+    pub(super) fn next_balance(&self) -> Option<Moment> {
+        if self.stop.is_some() {
+            return None;
+        }
+        let pool_with_idle = |pool| {
+            let state: &super::Pool = &self.pools[pool];
+            state.queue.is_empty()
+                && state.pinned.is_empty()
+                && self.slots.iter().any(|slot| slot.pool == pool && slot.is_idle())
+        };
+        self.slots
+            .iter()
+            .filter(|slot| {
+                slot.phase == Phase::Ready && !slot.asked_back && pool_with_idle(slot.pool)
+            })
+            .filter(|slot| slot.units.iter().any(|unit| !unit.begun))
+            .filter_map(|slot| slot.running)
+            .map(|running| running.since + STUCK_BEHIND)
+            .filter(|moment| *moment > self.now)
+            .min()
+    }
+}
+
+fn waiting_jobs(slot: &super::Slot) -> usize {
+    slot.units.iter().map(|unit| unit.jobs.len()).sum()
+}

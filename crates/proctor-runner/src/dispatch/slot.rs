@@ -1,0 +1,284 @@
+//! One slot: the worker it has, what it was given, what it runs.
+
+use std::collections::{HashSet, VecDeque};
+
+use proctor_events::{ExampleFinished, Exception, Fault, Status};
+
+use super::{JobId, Moment, Policy, Unit};
+
+/// Where a slot's worker is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// There is none.
+    Empty,
+    /// It has been asked for.
+    Starting,
+    /// It takes work.
+    Ready,
+    /// It has been told to end.
+    Ending { kill_at: Moment },
+    /// It has been killed; its exit is still to come.
+    Killed,
+}
+
+/// Why a worker was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Killed {
+    /// Its example took too long.
+    TimedOut,
+    /// The run was to end.
+    Cancelled,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Slot {
+    pub(super) pool: usize,
+    pub(super) phase: Phase,
+    pub(super) generation: u32,
+    /// What it was given and has not started, in order.
+    pub(super) units: VecDeque<Unit>,
+    pub(super) running: Option<Running>,
+    /// How many examples its worker has run.
+    pub(super) count: u32,
+    /// Whether it has been asked to give jobs back and has not answered.
+    pub(super) asked_back: bool,
+    killed: Option<Killed>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Running {
+    pub(super) job: JobId,
+    pub(super) since: Moment,
+    said_slow: bool,
+}
+
+/// What a worker leaves when it ends.
+pub(super) struct Left {
+    pub(super) running: Option<JobId>,
+    pub(super) units: VecDeque<Unit>,
+    pub(super) killed: Option<Killed>,
+    pub(super) expected: bool,
+    pub(super) did_something: bool,
+}
+
+/// What the clock demands of a slot.
+#[derive(Debug, Default)]
+pub(super) struct Overdue {
+    pub(super) slow: Option<(JobId, u64)>,
+    /// Kill it; true if its example has timed out.
+    pub(super) kill: Option<bool>,
+}
+
+impl Slot {
+    pub(super) fn new(pool: usize) -> Self {
+        Self {
+            pool,
+            phase: Phase::Empty,
+            generation: 0,
+            units: VecDeque::new(),
+            running: None,
+            count: 0,
+            asked_back: false,
+            killed: None,
+        }
+    }
+
+    /// Begins a new generation.
+    pub(super) fn start(&mut self) -> u32 {
+        self.phase = Phase::Starting;
+        self.generation += 1;
+        (self.count, self.killed, self.asked_back) = (0, None, false);
+        self.generation
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.phase == Phase::Ready && self.running.is_none() && self.units.is_empty()
+    }
+
+    /// Moves a job from given to running; false if it was not given.
+    pub(super) fn begin(&mut self, job: JobId, now: Moment) -> bool {
+        if self.running.is_some() {
+            return false;
+        }
+        let Some(place) = self.units.iter().position(|unit| unit.jobs.contains(&job)) else {
+            return false;
+        };
+        let unit = &mut self.units[place];
+        unit.jobs.retain(|waiting| *waiting != job);
+        (unit.begun, unit.deaths) = (true, 0);
+        if unit.jobs.is_empty() {
+            self.units.remove(place);
+        }
+        self.running = Some(Running { job, since: now, said_slow: false });
+        true
+    }
+
+    /// Ends the running job; returns since when it ran.
+    pub(super) fn end(&mut self, job: JobId) -> Option<Moment> {
+        let running = self.running.filter(|running| running.job == job)?;
+        self.running = None;
+        self.count += 1;
+        Some(running.since)
+    }
+
+    /// The jobs that may be taken back: those of units that have not begun.
+    pub(super) fn untouched(&self) -> Vec<JobId> {
+        self.units
+            .iter()
+            .filter(|unit| !unit.begun)
+            .flat_map(|unit| unit.jobs.iter().copied())
+            .collect()
+    }
+
+    /// Takes out those of these jobs that have not been started, as units.
+    pub(super) fn remove_unstarted(&mut self, jobs: &[JobId]) -> Vec<Unit> {
+        let wanted: HashSet<JobId> = jobs.iter().copied().collect();
+        let mut removed = Vec::new();
+        self.units.retain_mut(|unit| {
+            let (out, kept): (VecDeque<JobId>, _) =
+                unit.jobs.iter().partition(|job| wanted.contains(job));
+            if !out.is_empty() {
+                removed.push(Unit {
+                    jobs: out,
+                    begun: false,
+                    deaths: unit.deaths,
+                    avoid: unit.avoid,
+                });
+            }
+            unit.jobs = kept;
+            !unit.jobs.is_empty()
+        });
+        removed
+    }
+
+    pub(super) fn kill(&mut self, why: Killed) {
+        self.phase = Phase::Killed;
+        self.killed = Some(why);
+    }
+
+    /// The worker has ended; the slot is empty again.
+    pub(super) fn leave(&mut self) -> Left {
+        let expected = matches!(self.phase, Phase::Ending { .. }) || self.killed.is_some();
+        self.phase = Phase::Empty;
+        let mut units = std::mem::take(&mut self.units);
+        for unit in &mut units {
+            unit.begun = false;
+        }
+        Left {
+            running: self.running.take().map(|running| running.job),
+            units,
+            killed: self.killed.take(),
+            expected,
+            did_something: self.count > 0,
+        }
+    }
+
+    pub(super) fn next_deadline(&self, policy: &Policy) -> Option<Moment> {
+        if let Phase::Ending { kill_at } = self.phase
+            && self.running.is_none()
+        {
+            return Some(kill_at);
+        }
+        let running = self.running.filter(|_| self.phase != Phase::Killed)?;
+        let timeout = policy.timeout.map(|limit| running.since + limit * 1000);
+        let slow = policy.slow_after.filter(|_| !running.said_slow);
+        timeout.into_iter().chain(slow.map(|limit| running.since + limit * 1000)).min()
+    }
+
+    pub(super) fn overdue(&mut self, now: Moment, policy: &Policy) -> Overdue {
+        let mut overdue = Overdue::default();
+        if self.phase == Phase::Killed {
+            return overdue;
+        }
+        if let Some(running) = &mut self.running {
+            let taken = now.saturating_sub(running.since);
+            if policy.slow_after.is_some_and(|limit| taken >= limit * 1000) && !running.said_slow {
+                running.said_slow = true;
+                overdue.slow = Some((running.job, taken));
+            }
+            if policy.timeout.is_some_and(|limit| taken >= limit * 1000) {
+                overdue.kill = Some(true);
+                self.kill(Killed::TimedOut);
+            }
+        } else if let Phase::Ending { kill_at } = self.phase
+            && now >= kill_at
+        {
+            overdue.kill = Some(false);
+            self.kill(Killed::Cancelled);
+        }
+        overdue
+    }
+}
+
+/// How a worker ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Exit {
+    /// Its exit status.
+    pub(crate) status: Option<i32>,
+    /// The signal that ended it.
+    pub(crate) signal: Option<i32>,
+    /// What else is known.
+    pub(crate) message: Option<String>,
+    /// The last lines it printed.
+    pub(crate) output_tail: Vec<String>,
+    /// Where it was when it was killed for taking too long.
+    pub(crate) backtrace: Vec<String>,
+}
+
+impl Exit {
+    pub(super) fn not_started(message: String) -> Self {
+        Self { message: Some(message), ..Self::default() }
+    }
+
+    /// For people.
+    pub(super) fn describe(&self, slot: u32) -> String {
+        let how = match (self.signal, self.status) {
+            (Some(signal), _) => format!("was killed by signal {signal}{}", signal_name(signal)),
+            (None, Some(status)) => format!("exited with status {status}"),
+            (None, None) => "ended".to_owned(),
+        };
+        let more = self.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+        format!("worker {} {how}{more}", slot + 1)
+    }
+
+    /// What became of the example that it ran.
+    pub(super) fn outcome(&self, killed: Option<Killed>, slot: u32) -> ExampleFinished {
+        let (status, message) = match killed {
+            Some(Killed::TimedOut) => (Status::TimedOut, None),
+            Some(Killed::Cancelled) => (Status::Cancelled, Some("the run was stopped".to_owned())),
+            None => (Status::Crashed, Some(self.describe(slot))),
+        };
+        let died = killed.is_none();
+        ExampleFinished {
+            fault: (status == Status::Cancelled).then_some(Fault::Harness),
+            status,
+            message,
+            exception: (!self.backtrace.is_empty()).then(|| Exception {
+                message: "it was here when its time was up".to_owned(),
+                backtrace: self.backtrace.clone(),
+                ..Exception::default()
+            }),
+            exit_status: self.status.filter(|_| died),
+            signal: self.signal.filter(|_| died),
+            output_tail: self.output_tail.clone(),
+            ..ExampleFinished::default()
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (HUP)",
+        2 => " (INT)",
+        3 => " (QUIT)",
+        4 => " (ILL)",
+        6 => " (ABRT)",
+        7 => " (BUS)",
+        8 => " (FPE)",
+        9 => " (KILL)",
+        11 => " (SEGV)",
+        13 => " (PIPE)",
+        15 => " (TERM)",
+        _ => "",
+    }
+}

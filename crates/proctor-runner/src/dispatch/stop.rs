@@ -1,0 +1,101 @@
+//! Stopping a run: what is waiting is not run, what runs gets a grace, then everything is killed.
+
+use proctor_events::{ExampleFinished, Status};
+
+use super::slot::{Killed, Phase};
+use super::{Dispatcher, Effect, Moment, Unit, index};
+
+/// Why a run is stopped before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopReason {
+    /// Enough examples have failed.
+    FailFast,
+    /// Somebody asked for it.
+    Cancelled,
+}
+
+impl StopReason {
+    fn message(self) -> &'static str {
+        match self {
+            Self::FailFast => "the run stopped at an earlier failure",
+            Self::Cancelled => "the run was stopped",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Stop {
+    reason: StopReason,
+    pub(super) kill_at: Moment,
+    pub(super) killed: bool,
+}
+
+impl Dispatcher {
+    pub(super) fn begin_stop(&mut self, reason: StopReason) {
+        if self.stop.is_some() {
+            return;
+        }
+        let kill_at = self.now + self.policy.grace * 1000;
+        self.stop = Some(Stop { reason, kill_at, killed: false });
+        self.drop_queues_if_stopped();
+        for number in 0..self.slots.len() {
+            match self.slots[number].phase {
+                Phase::Ready => self.shut_down(number, kill_at),
+                // It cannot hear us yet; `ready` tells it.
+                Phase::Starting => self.slots[number].phase = Phase::Ending { kill_at },
+                Phase::Empty | Phase::Ending { .. } | Phase::Killed => {}
+            }
+        }
+    }
+
+    pub(super) fn kill_now(&mut self) {
+        self.begin_stop(StopReason::Cancelled);
+        if let Some(stop) = &mut self.stop {
+            stop.kill_at = self.now;
+        }
+    }
+
+    pub(super) fn check_stop(&mut self) {
+        let Some(stop) = &mut self.stop else { return };
+        if stop.killed || self.now < stop.kill_at {
+            return;
+        }
+        stop.killed = true;
+        for number in 0..self.slots.len() {
+            let slot = &mut self.slots[number];
+            if !matches!(slot.phase, Phase::Empty | Phase::Killed) {
+                slot.kill(Killed::Cancelled);
+                self.effects.push(Effect::Kill { slot: index(number), timed_out: false });
+            }
+        }
+    }
+
+    /// Once stopped, nothing waits in a queue.
+    pub(super) fn drop_queues_if_stopped(&mut self) {
+        let Some(stop) = &self.stop else { return };
+        let message = stop.reason.message();
+        for pool in 0..self.pools.len() {
+            self.drop_queue(pool, message);
+        }
+    }
+
+    /// Says of every waiting job of a pool that it will not run.
+    pub(super) fn drop_queue(&mut self, pool: usize, message: &str) {
+        let state = &mut self.pools[pool];
+        let waiting = std::mem::take(&mut state.queue);
+        let pinned = state.pinned.iter_mut().flat_map(std::mem::take);
+        let units: Vec<Unit> = waiting.into_iter().chain(pinned).collect();
+        for job in units.into_iter().flat_map(|unit| unit.jobs) {
+            let assigned = self.assigned(job);
+            let outcome = ExampleFinished {
+                status: Status::NotRun,
+                message: Some(message.to_owned()),
+                r#final: Some(true),
+                ..ExampleFinished::default()
+            };
+            self.effects.push(Effect::Report { slot: None, assigned, outcome: Box::new(outcome) });
+            self.jobs[job.0 as usize].done = true;
+            self.open -= 1;
+        }
+    }
+}

@@ -1,0 +1,560 @@
+//! The dispatcher against a model of the world: workers that start late or not at all, run examples, crash,
+//! hang, give work back, and are killed, in every order that time allows.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What a job does each time it is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    Fail,
+    /// Fails once, then passes.
+    Flaky,
+    Crash,
+    Hang,
+    /// The worker dies before it says that it starts it.
+    DieBefore,
+}
+
+#[derive(Debug, Clone)]
+struct WorkerModel {
+    generation: u32,
+    alive: bool,
+    queue: VecDeque<Vec<Assigned>>,
+    running: Option<Assigned>,
+    ending: bool,
+}
+
+/// Something that will happen; ordered by time, then by when it was planned.
+type Planned = std::cmp::Reverse<(Moment, u64, usize)>;
+
+struct World {
+    dispatcher: Dispatcher,
+    fates: Vec<Fate>,
+    durations: Vec<u64>,
+    workers: BTreeMap<u32, WorkerModel>,
+    planned: BinaryHeap<Planned>,
+    what: Vec<Input>,
+    now: Moment,
+    /// Generations (of any slot) whose start fails.
+    bad_starts: BTreeSet<u32>,
+    started: u32,
+    /// Finals and attempts seen, by job.
+    finals: BTreeMap<JobId, Status>,
+    attempts: BTreeMap<JobId, Vec<Status>>,
+    order: BTreeMap<u32, Vec<JobId>>,
+    active: BTreeMap<JobId, u32>,
+    assigned_messages: usize,
+    done: bool,
+}
+
+impl World {
+    fn new(policy: Policy, specs: Vec<JobSpec>, fates: Vec<Fate>) -> Self {
+        let durations = (0..fates.len() as u64).map(|n| 200 + (n * 7919) % 9000).collect();
+        Self {
+            dispatcher: Dispatcher::new(policy, specs),
+            fates,
+            durations,
+            workers: BTreeMap::new(),
+            planned: BinaryHeap::new(),
+            what: Vec::new(),
+            now: 0,
+            bad_starts: BTreeSet::new(),
+            started: 0,
+            finals: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            order: BTreeMap::new(),
+            active: BTreeMap::new(),
+            assigned_messages: 0,
+            done: false,
+        }
+    }
+
+    fn plan(&mut self, after: u64, input: Input) {
+        self.what.push(input);
+        let number = self.what.len();
+        self.planned.push(std::cmp::Reverse((self.now + after, number as u64, number - 1)));
+    }
+
+    /// Runs until the dispatcher says that it is done.
+    fn run(&mut self) {
+        self.plan(0, Input::Begin);
+        for _ in 0..200_000 {
+            if self.done {
+                return;
+            }
+            let next = self.planned.peek().map(|planned| planned.0.0);
+            let deadline = self.dispatcher.next_deadline();
+            let (now, input) = match (next, deadline) {
+                (None, None) => panic!("nothing will ever happen: {:#?}", self.dispatcher),
+                (Some(at), deadline) if deadline.is_none_or(|deadline| at <= deadline) => {
+                    let std::cmp::Reverse((at, _, place)) = self.planned.pop().unwrap();
+                    (at, self.what[place].clone())
+                }
+                (_, deadline) => (deadline.unwrap(), Input::Tick),
+            };
+            self.now = self.now.max(now);
+            self.apply_world(&input);
+            let effects = self.dispatcher.step(self.now, input);
+            for effect in effects {
+                assert!(!self.done, "an effect after the end");
+                self.carry_out(effect);
+            }
+        }
+        panic!("the run does not end");
+    }
+
+    /// What an input means for the workers themselves, and what it leads to.
+    fn apply_world(&mut self, input: &Input) {
+        match input {
+            Input::Finished { slot, generation, .. } if self.is_current(*slot, *generation) => {
+                self.workers.get_mut(slot).unwrap().running = None;
+                self.go_on(*slot);
+            }
+            Input::Exited { slot, generation, .. } => {
+                assert!(self.workers[slot].generation == *generation);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_current(&self, slot: u32, generation: u32) -> bool {
+        self.workers
+            .get(&slot)
+            .is_some_and(|worker| worker.generation == generation && worker.alive)
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start { slot, generation } => self.start(slot, generation),
+            Effect::Assign { slot, units } => {
+                self.assigned_messages += 1;
+                let worker = self.workers.get_mut(&slot).unwrap();
+                assert!(!worker.ending, "work for a worker that was told to end");
+                worker.queue.extend(units);
+                if worker.running.is_none() {
+                    self.go_on(slot);
+                }
+            }
+            Effect::TakeBack { slot, jobs } => self.give_back(slot, &jobs),
+            Effect::Shutdown { slot } => {
+                let worker = self.workers.get_mut(&slot).unwrap();
+                worker.ending = true;
+                worker.queue.clear();
+                if worker.running.is_none() {
+                    self.exit(slot, Exit { status: Some(0), ..Exit::default() });
+                }
+            }
+            Effect::Kill { slot, .. } => {
+                self.exit(slot, Exit { signal: Some(9), ..Exit::default() });
+            }
+            Effect::Announce { slot, assigned } => {
+                let before = self.active.insert(assigned.job, slot);
+                assert_eq!(before, None, "{assigned:?} runs twice at once");
+                self.order.entry(slot).or_default().push(assigned.job);
+            }
+            Effect::Report { assigned, outcome, .. } => self.note(assigned, &outcome),
+            Effect::Slow { .. } => {}
+            Effect::Odd { what, .. } => panic!("{what}"),
+            Effect::Done => self.done = true,
+        }
+    }
+
+    fn note(&mut self, assigned: Assigned, outcome: &ExampleFinished) {
+        self.active.remove(&assigned.job);
+        let attempts = self.attempts.entry(assigned.job).or_default();
+        attempts.push(outcome.status.clone());
+        assert_eq!(assigned.attempt as usize, attempts.len(), "attempts are counted");
+        if outcome.r#final == Some(true) {
+            let before = self.finals.insert(assigned.job, outcome.status.clone());
+            assert_eq!(before, None, "{assigned:?} is final twice");
+        }
+    }
+
+    fn start(&mut self, slot: u32, generation: u32) {
+        self.started += 1;
+        let worker = WorkerModel {
+            generation,
+            alive: true,
+            queue: VecDeque::new(),
+            running: None,
+            ending: false,
+        };
+        self.workers.insert(slot, worker);
+        if self.bad_starts.contains(&self.started) {
+            self.workers.get_mut(&slot).unwrap().alive = false;
+            self.plan(50, Input::StartFailed { slot, generation, message: "no".into() });
+        } else {
+            self.plan(300, Input::Ready { slot, generation });
+        }
+    }
+
+    /// The worker takes the next job it has.
+    fn go_on(&mut self, slot: u32) {
+        let worker = self.workers.get_mut(&slot).unwrap();
+        if !worker.alive {
+            return;
+        }
+        if worker.ending {
+            self.exit(slot, Exit { status: Some(0), ..Exit::default() });
+            return;
+        }
+        let Some(unit) = worker.queue.front_mut() else { return };
+        let assigned = unit.remove(0);
+        if unit.is_empty() {
+            worker.queue.pop_front();
+        }
+        let generation = worker.generation;
+        let (job, place) = (assigned.job, assigned.job.0 as usize);
+        let fate = self.fates[place];
+        if fate == Fate::DieBefore {
+            self.exit(slot, Exit { status: Some(1), ..Exit::default() });
+            return;
+        }
+        worker.running = Some(assigned);
+        self.plan(10, Input::Started { slot, generation, job });
+        let taken = 10 + self.durations[place];
+        let status = match fate {
+            Fate::Fail => Status::Failed,
+            Fate::Flaky if assigned.attempt == 1 => Status::Failed,
+            Fate::Hang => return,
+            Fate::Crash => {
+                self.plan(
+                    taken,
+                    Input::Exited {
+                        slot,
+                        generation,
+                        exit: Exit { signal: Some(11), ..Exit::default() },
+                    },
+                );
+                self.workers.get_mut(&slot).unwrap().alive = false;
+                return;
+            }
+            _ => Status::Passed,
+        };
+        let outcome = Box::new(ExampleFinished { status, ..Default::default() });
+        self.plan(taken, Input::Finished { slot, generation, job, outcome });
+    }
+
+    fn give_back(&mut self, slot: u32, jobs: &[JobId]) {
+        let worker = self.workers.get_mut(&slot).unwrap();
+        let mut returned = Vec::new();
+        for unit in &mut worker.queue {
+            let (out, kept) = unit.iter().partition(|assigned| jobs.contains(&assigned.job));
+            returned.extend::<Vec<Assigned>>(out);
+            *unit = kept;
+        }
+        worker.queue.retain(|unit| !unit.is_empty());
+        let generation = worker.generation;
+        let jobs = returned.into_iter().map(|assigned| assigned.job).collect();
+        self.plan(40, Input::Returned { slot, generation, jobs });
+    }
+
+    fn exit(&mut self, slot: u32, exit: Exit) {
+        let worker = self.workers.get_mut(&slot).unwrap();
+        if worker.alive {
+            worker.alive = false;
+            let generation = worker.generation;
+            self.plan(30, Input::Exited { slot, generation, exit });
+        }
+    }
+}
+
+fn job(unit: Option<u32>, estimate: Option<f64>) -> JobSpec {
+    JobSpec { pool: 0, unit, estimate }
+}
+
+fn world(policy: Policy, fates: &[Fate]) -> World {
+    World::new(policy, vec![job(None, None); fates.len()], fates.to_vec())
+}
+
+fn slots(count: u32) -> Policy {
+    Policy { slots: vec![count], ..Policy::default() }
+}
+
+#[test]
+fn every_example_runs_once_and_the_run_ends() {
+    let mut world = world(slots(4), &[Fate::Pass; 300]);
+    world.run();
+    assert_eq!(world.finals.len(), 300);
+    assert!(world.finals.values().all(|status| *status == Status::Passed));
+    assert!(world.attempts.values().all(|attempts| attempts.len() == 1));
+    assert_eq!(world.started, 4);
+}
+
+#[test]
+fn nothing_to_do_ends_at_once() {
+    let mut dispatcher = Dispatcher::new(slots(4), Vec::new());
+    assert_eq!(dispatcher.step(0, Input::Begin), [Effect::Done]);
+}
+
+#[test]
+fn no_more_workers_than_units() {
+    let mut world = world(slots(16), &[Fate::Pass; 3]);
+    world.run();
+    assert_eq!(world.started, 3);
+}
+
+#[test]
+fn a_crash_costs_its_example_and_nothing_else() {
+    let mut fates = vec![Fate::Pass; 60];
+    fates[7] = Fate::Crash;
+    fates[8] = Fate::Crash;
+    let mut world = world(slots(2), &fates);
+    world.run();
+    let crashed: Vec<u32> =
+        world.finals.iter().filter(|(_, s)| **s == Status::Crashed).map(|(job, _)| job.0).collect();
+    assert_eq!(crashed, [7, 8]);
+    assert_eq!(world.finals.values().filter(|s| **s == Status::Passed).count(), 58);
+    assert_eq!(world.started, 4);
+}
+
+#[test]
+fn a_hang_is_cut_at_its_limit() {
+    let mut fates = vec![Fate::Pass; 20];
+    fates[3] = Fate::Hang;
+    let mut world = world(Policy { timeout: Some(1000), ..slots(2) }, &fates);
+    world.run();
+    assert_eq!(world.finals[&JobId(3)], Status::TimedOut);
+    assert!(world.now < 1_100_000, "{}", world.now);
+}
+
+#[test]
+fn a_slow_example_is_announced_once() {
+    let mut dispatcher =
+        Dispatcher::new(Policy { slow_after: Some(10), ..slots(1) }, vec![job(None, None)]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let _ = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
+    assert_eq!(dispatcher.next_deadline(), Some(10_002));
+    let effects = dispatcher.step(10_002, Input::Tick);
+    assert!(matches!(effects[..], [Effect::Slow { running: 10_000, .. }]), "{effects:?}");
+    assert_eq!(dispatcher.step(20_000, Input::Tick), []);
+}
+
+#[test]
+fn a_pass_after_a_failure_is_flaky() {
+    let mut world =
+        world(Policy { retries: 2, ..slots(2) }, &[Fate::Flaky, Fate::Fail, Fate::Pass]);
+    world.run();
+    assert_eq!(world.attempts[&JobId(0)], [Status::Failed, Status::Passed]);
+    assert_eq!(world.attempts[&JobId(1)].len(), 3);
+    assert_eq!(world.finals[&JobId(1)], Status::Failed);
+}
+
+#[test]
+fn fail_fast_starts_nothing_more() {
+    let mut fates = vec![Fate::Pass; 200];
+    fates[0] = Fate::Fail;
+    let mut world = world(Policy { fail_fast: Some(1), ..slots(2) }, &fates);
+    world.run();
+    let ran = world.finals.values().filter(|status| **status != Status::NotRun).count();
+    assert!(ran < 10, "{ran} ran");
+    assert_eq!(world.finals.len(), 200);
+}
+
+#[test]
+fn a_stop_lets_running_examples_finish_and_cuts_them_after_the_grace() {
+    let mut world =
+        world(Policy { grace: 100, ..slots(3) }, &[Fate::Pass, Fate::Hang, Fate::Pass, Fate::Pass]);
+    world.plan(400, Input::Stop(StopReason::Cancelled));
+    world.run();
+    assert_eq!(world.finals[&JobId(0)], Status::Passed);
+    assert_eq!(world.finals[&JobId(1)], Status::Cancelled);
+    assert_eq!(world.finals[&JobId(3)], Status::NotRun);
+    assert!(world.now < 102_000, "{}", world.now);
+}
+
+#[test]
+fn a_second_stop_kills_at_once() {
+    let mut world = world(slots(2), &[Fate::Hang, Fate::Hang]);
+    world.plan(1000, Input::Stop(StopReason::Cancelled));
+    world.plan(2000, Input::KillNow);
+    world.run();
+    assert!(world.now < 3000, "{}", world.now);
+}
+
+#[test]
+fn units_stay_together_and_in_order() {
+    let specs: Vec<JobSpec> = (0..40).map(|n| job(Some(n / 5), None)).collect();
+    let mut world = World::new(slots(3), specs, vec![Fate::Pass; 40]);
+    world.run();
+    for order in world.order.values() {
+        for unit in order.chunks(5) {
+            assert!(unit.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1), "{order:?}");
+            assert_eq!(unit[0].0 % 5, 0);
+        }
+    }
+}
+
+#[test]
+fn the_rest_of_a_unit_survives_a_crash_in_it() {
+    let specs: Vec<JobSpec> = (0..6).map(|_| job(Some(0), None)).collect();
+    let mut fates = vec![Fate::Pass; 6];
+    fates[2] = Fate::Crash;
+    let mut world = World::new(slots(2), specs, fates);
+    world.run();
+    assert_eq!(world.finals.values().filter(|s| **s == Status::Passed).count(), 5);
+}
+
+#[test]
+fn a_worker_that_dies_before_an_example_is_given_one_more_chance() {
+    let mut world = world(slots(1), &[Fate::Pass, Fate::DieBefore, Fate::Pass]);
+    world.run();
+    assert_eq!(world.finals[&JobId(1)], Status::Crashed);
+    assert_eq!(world.finals[&JobId(2)], Status::Passed);
+    assert_eq!(world.started, 3);
+}
+
+#[test]
+fn workers_that_never_start_end_the_run_with_everything_accounted_for() {
+    let mut world = world(slots(2), &[Fate::Pass; 5]);
+    world.bad_starts = (1..100).collect();
+    world.run();
+    assert!(world.finals.values().all(|status| *status == Status::NotRun));
+    assert_eq!(world.finals.len(), 5);
+    assert!(world.started < 20, "{}", world.started);
+}
+
+#[test]
+fn longest_first_unknown_before_all() {
+    let specs = vec![job(None, Some(5.0)), job(None, None), job(None, Some(50.0))];
+    let mut world = World::new(Policy { prefetch: 0.0, ..slots(1) }, specs, vec![Fate::Pass; 3]);
+    world.run();
+    assert_eq!(world.order[&0], [JobId(1), JobId(2), JobId(0)]);
+}
+
+#[test]
+fn round_robin_is_the_partition_of_the_seed() {
+    let policy = Policy { schedule: Schedule::RoundRobin, ..slots(2) };
+    let mut world = world(policy, &[Fate::Pass; 5]);
+    world.run();
+    assert_eq!(world.order[&0], [JobId(0), JobId(2), JobId(4)]);
+    assert_eq!(world.order[&1], [JobId(1), JobId(3)]);
+}
+
+#[test]
+fn short_examples_are_handed_out_many_at_a_time() {
+    let mut world = world(slots(2), &[Fate::Pass; 1000]);
+    world.durations = vec![50; 1000];
+    world.run();
+    assert!(world.assigned_messages < 80, "{} messages for 1000 examples", world.assigned_messages);
+}
+
+/// One worker gets a long example with short ones waiting behind it; the other takes them over.
+#[test]
+fn work_behind_a_long_example_is_taken_back() {
+    let mut world = world(slots(2), &[Fate::Pass; 40]);
+    world.durations = vec![1000; 40];
+    world.durations[30] = 500_000;
+    world.run();
+    assert!(world.now < 540_000, "nothing waits for the long one: {}", world.now);
+}
+
+#[test]
+fn workers_are_replaced_after_their_share() {
+    let mut world = world(Policy { max_per_worker: Some(3), ..slots(2) }, &[Fate::Pass; 12]);
+    world.run();
+    assert!(world.finals.values().all(|status| *status == Status::Passed));
+    assert!(world.started >= 4, "{}", world.started);
+}
+
+#[test]
+fn pools_do_not_mix() {
+    let mut specs = vec![job(None, None); 6];
+    for spec in &mut specs[3..] {
+        spec.pool = 1;
+    }
+    let policy = Policy { slots: vec![1, 2], ..Policy::default() };
+    let mut world = World::new(policy, specs, vec![Fate::Pass; 6]);
+    world.run();
+    assert_eq!(world.order[&0], [JobId(0), JobId(1), JobId(2)]);
+    assert_eq!(world.finals.len(), 6);
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        12 => Just(Fate::Pass),
+        3 => Just(Fate::Fail),
+        2 => Just(Fate::Flaky),
+        2 => Just(Fate::Crash),
+        1 => Just(Fate::Hang),
+        1 => Just(Fate::DieBefore),
+    ]
+}
+
+fn jobs() -> impl Strategy<Value = Vec<(Fate, Option<u32>, Option<f64>)>> {
+    let one = (fate(), prop::option::weighted(0.3, 0_u32..4), prop::option::of(0.01..50.0_f64));
+    prop::collection::vec(one, 0..60)
+}
+
+fn rules() -> impl Strategy<Value = Policy> {
+    let schedule = prop_oneof![
+        Just(Schedule::LongestFirst),
+        Just(Schedule::AsListed),
+        Just(Schedule::RoundRobin)
+    ];
+    let options = (prop::option::weighted(0.2, 1_u32..4), prop::option::weighted(0.3, 1_u32..6));
+    (1_u32..6, schedule, 0_u32..3, options).prop_map(|(count, schedule, retries, options)| Policy {
+        slots: vec![count],
+        schedule,
+        retries,
+        fail_fast: options.0,
+        max_per_worker: options.1,
+        timeout: Some(200),
+        grace: 20,
+        end_within: 100,
+        ..Policy::default()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Whatever happens: the run ends, every job has exactly one final status, none runs twice at once, and
+    /// attempts stay within the limit. (The world itself checks most of it as it goes.)
+    #[test]
+    fn everything_is_accounted_for(
+        jobs in jobs(),
+        policy in rules(),
+        bad_starts in prop::collection::btree_set(1_u32..40, 0..6),
+        stop_at in prop::option::weighted(0.2, 0_u64..60_000),
+        kill_at in prop::option::weighted(0.1, 0_u64..60_000),
+    ) {
+        let specs = jobs.iter().map(|(_, unit, estimate)| job(*unit, *estimate)).collect();
+        let fates: Vec<Fate> = jobs.iter().map(|(fate, _, _)| *fate).collect();
+        let stops = stop_at.is_some() || kill_at.is_some() || policy.fail_fast.is_some();
+        let retries = policy.retries as usize;
+        let mut world = World::new(policy, specs, fates.clone());
+        world.bad_starts = bad_starts;
+        if let Some(at) = stop_at {
+            world.plan(at, Input::Stop(StopReason::Cancelled));
+        }
+        if let Some(at) = kill_at {
+            world.plan(at, Input::KillNow);
+        }
+        world.run();
+        prop_assert_eq!(world.finals.len(), fates.len());
+        prop_assert!(world.active.is_empty());
+        for (job, attempts) in &world.attempts {
+            prop_assert!(attempts.len() <= retries + 1, "{:?}: {:?}", job, attempts);
+        }
+        if !stops {
+            for (place, fate) in (0..).zip(&fates) {
+                let status = &world.finals[&JobId(place)];
+                let expected = match fate {
+                    Fate::Pass => Status::Passed,
+                    Fate::Flaky if retries > 0 => Status::Passed,
+                    Fate::Fail | Fate::Flaky => Status::Failed,
+                    Fate::Crash | Fate::DieBefore => Status::Crashed,
+                    Fate::Hang => Status::TimedOut,
+                };
+                prop_assert_eq!(status, &expected, "job {}", place);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What discovery finds: examples, and what went wrong while looking.
+
+use std::collections::BTreeMap;
+
+use proctor_events::{ExampleId, Exception, StableId, StableIds};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One example of a suite.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Example {
+    /// Its stable id.
+    pub id: ExampleId,
+    /// Its name within this load of the suite.
+    #[serde(skip)]
+    pub key: String,
+    /// The suite it belongs to.
+    pub suite: String,
+    /// The file it stands in, relative to the project's root.
+    pub file: String,
+    /// Its description chain, outermost first.
+    pub path: Vec<String>,
+    /// `file:line`.
+    pub location: Option<String>,
+    /// Its own description.
+    pub description: String,
+    /// The whole chain as one sentence.
+    pub full_description: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Examples with the same unit are run together, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<u32>,
+}
+
+/// An error outside any example.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OutsideError {
+    /// Where in the run: `load`, `configuration`, ….
+    pub phase: String,
+    /// The file or group.
+    pub place: Option<String>,
+    /// What went wrong.
+    pub exception: Option<Exception>,
+    /// What it said, where there is no exception.
+    pub message: Option<String>,
+}
+
+/// What discovery found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Discovery {
+    /// The examples, in the order in which one worker would run them.
+    pub examples: Vec<Example>,
+    /// What went wrong. If there is anything, nothing is run.
+    pub errors: Vec<OutsideError>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    /// The seed in force.
+    pub seed: Option<u64>,
+    /// How long loading took, in milliseconds.
+    pub load_ms: f64,
+    /// Versions of what took part.
+    pub versions: BTreeMap<String, String>,
+    /// A limit on failures that the suite itself asks for.
+    pub fail_fast: Option<u32>,
+}
+
+/// An example as a worker lists it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Listed {
+    pub(crate) key: String,
+    #[serde(default)]
+    pub(crate) file: String,
+    #[serde(default)]
+    pub(crate) path: Vec<String>,
+    #[serde(default)]
+    pub(crate) location: Option<String>,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) full_description: Option<String>,
+    #[serde(default)]
+    pub(crate) tags: Value,
+    #[serde(default)]
+    pub(crate) unit: Option<u32>,
+    #[serde(default)]
+    pub(crate) ordinal: Option<u32>,
+}
+
+/// Gives listed examples their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Register {
+    ids: StableIds,
+    pub(crate) examples: Vec<Example>,
+    pub(crate) errors: Vec<OutsideError>,
+}
+
+impl Register {
+    pub(crate) fn add(&mut self, suite: &str, listed: Listed) {
+        let claimed = match listed.ordinal {
+            Some(ordinal) => self.ids.claim(StableId::new(&listed.file, &listed.path, ordinal)),
+            None => self.ids.next(&listed.file, &listed.path),
+        };
+        match claimed {
+            Ok(stable) => self.examples.push(example(suite, listed, stable.id)),
+            Err(collision) => self.errors.push(OutsideError {
+                phase: "discovery".to_owned(),
+                place: Some(listed.file),
+                message: Some(collision.to_string()),
+                ..OutsideError::default()
+            }),
+        }
+    }
+}
+
+fn example(suite: &str, listed: Listed, id: ExampleId) -> Example {
+    let description =
+        listed.description.or_else(|| listed.path.last().cloned()).unwrap_or_default();
+    let full_description = listed.full_description.unwrap_or_else(|| listed.path.join(" "));
+    Example {
+        id,
+        key: listed.key,
+        suite: suite.to_owned(),
+        file: listed.file,
+        path: listed.path,
+        location: listed.location,
+        description,
+        full_description,
+        tags: tags(&listed.tags),
+        unit: listed.unit,
+    }
+}
+
+/// Tags come as a list of names, or as an object of names and values.
+fn tags(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(all) => all.iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
+        Value::Object(all) => all
+            .iter()
+            .map(|(name, value)| match value {
+                Value::Bool(true) => name.clone(),
+                Value::String(text) => format!("{name}:{text}"),
+                other => format!("{name}:{other}"),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(json: Value) -> Listed {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn duplicates_are_told_apart_by_the_ordinal_counted_before_filters() {
+        let mut register = Register::default();
+        let one = serde_json::json!({"key": "k", "file": "./a", "path": ["A", "b"], "ordinal": 2, "tags": {"slow": true, "db": "pg"}});
+        register.add("rspec", listed(one));
+        let example = &register.examples[0];
+        assert_eq!(example.id, StableId::new("./a", &["A", "b"], 2).id);
+        assert_eq!(example.tags, ["db:pg", "slow"]);
+        assert_eq!((example.description.as_str(), example.full_description.as_str()), ("b", "A b"));
+    }
+}

@@ -1,0 +1,24 @@
+//! Running suites: what to run, who runs it, what became of it.
+//!
+//! * [`Controller`] makes one run: discovers, dispatches, publishes, and says how it ended.
+//! * `dispatch` decides, in pure code: queue, prefetch, retries, time limits, crashes, stops.
+//! * `worker` and `suite` act: they start processes, talk to them and end them.
+//!
+//! Nothing here prints or reads the environment.
+
+mod dispatch;
+mod example;
+mod listing;
+mod plan;
+mod run;
+mod suite;
+mod worker;
+
+pub use dispatch::Schedule;
+pub use example::{Discovery, Example, OutsideError};
+pub use listing::{ListError, list};
+pub use plan::Selection;
+pub use run::{
+    AlreadyStarted, Controller, Problem, Progress, RunOptions, RunResult, RunSetup, RunStatus,
+};
+pub use suite::{CommandSuite, RspecSuite, Suite, SuiteError, Surroundings};

@@ -1,0 +1,41 @@
+//! `proctor list`: discovery without a run.
+
+use crate::example::Discovery;
+use crate::plan::Selection;
+use crate::suite::{Suite, SuiteError, Surroundings};
+
+/// Why examples could not be listed.
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    /// The runtime could not be started.
+    #[error("cannot start the runtime: {0}")]
+    Runtime(#[from] std::io::Error),
+    /// A suite cannot be used.
+    #[error(transparent)]
+    Suite(#[from] SuiteError),
+}
+
+/// The examples of some suites, as they would be run.
+pub fn list(
+    suites: &[Suite],
+    surroundings: &Surroundings,
+    selection: &Selection,
+) -> Result<Discovery, ListError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut all = Discovery::default();
+        for suite in suites {
+            let opened = suite.open(surroundings).await?;
+            let found = opened.discovery;
+            (opened.finish)(true).await;
+            all.examples.extend(found.examples);
+            all.errors.extend(found.errors);
+            all.notes.extend(found.notes);
+            all.seed = all.seed.or(found.seed);
+            all.load_ms += found.load_ms;
+            all.versions.extend(found.versions);
+        }
+        all.examples = selection.apply(all.examples);
+        Ok(all)
+    })
+}

@@ -1,0 +1,212 @@
+//! From examples to jobs: selection, shards, repetitions, units, estimates. Pure.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use proctor_events::ExampleId;
+
+use crate::dispatch::JobSpec;
+use crate::example::Example;
+
+/// Which of the discovered examples to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Only these (`--only-failures`); `None` means all.
+    pub only: Option<HashSet<ExampleId>>,
+    /// Only those whose id begins with one of these (`--stable-id`).
+    pub ids: Vec<String>,
+    /// Only this share: (k, n), from 1.
+    pub shard: Option<(u32, u32)>,
+}
+
+impl Selection {
+    /// The examples that are to run, in order.
+    pub fn apply(&self, examples: Vec<Example>) -> Vec<Example> {
+        let wanted = |example: &Example| {
+            let named = self.ids.is_empty()
+                || self.ids.iter().any(|id| example.id.as_str().starts_with(id.as_str()));
+            named && self.only.as_ref().is_none_or(|only| only.contains(&example.id))
+        };
+        let selected: Vec<Example> = examples.into_iter().filter(wanted).collect();
+        match self.shard {
+            Some((part, parts)) => shard(selected, part, parts),
+            None => selected,
+        }
+    }
+}
+
+/// Deals units out like cards, in the order of their ids: the same on every machine that has the same suite.
+fn shard(examples: Vec<Example>, part: u32, parts: u32) -> Vec<Example> {
+    let mut first_ids: BTreeMap<ExampleId, (String, Option<u32>)> = BTreeMap::new();
+    let mut known: HashMap<(String, u32), ExampleId> = HashMap::new();
+    for example in &examples {
+        let unit = example.unit.map(|unit| (example.suite.clone(), unit));
+        let first = match &unit {
+            Some(key) => known.entry(key.clone()).or_insert_with(|| example.id.clone()).clone(),
+            None => example.id.clone(),
+        };
+        first_ids.insert(first, (example.suite.clone(), example.unit));
+    }
+    let mine: HashSet<ExampleId> = first_ids
+        .into_keys()
+        .zip((0..parts).cycle())
+        .filter(|(_, turn)| turn + 1 == part)
+        .map(|(id, _)| id)
+        .collect();
+    examples
+        .into_iter()
+        .filter(|example| {
+            let first = example.unit.and_then(|unit| known.get(&(example.suite.clone(), unit)));
+            mine.contains(first.unwrap_or(&example.id))
+        })
+        .collect()
+}
+
+/// One example in one repetition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlannedJob {
+    pub(crate) example: usize,
+    pub(crate) repeat: u32,
+}
+
+/// Everything that will be run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Plan {
+    pub(crate) jobs: Vec<PlannedJob>,
+    pub(crate) specs: Vec<JobSpec>,
+}
+
+/// How the plan is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlanOptions {
+    pub(crate) repeats: u32,
+    pub(crate) split_groups: bool,
+    pub(crate) workers: u32,
+}
+
+/// Makes jobs of examples. `pool` says which pool an example's suite has.
+pub(crate) fn plan(
+    examples: &[Example],
+    pool: impl Fn(&Example) -> usize,
+    estimates: &HashMap<ExampleId, f64>,
+    options: PlanOptions,
+) -> Plan {
+    let mut plan = Plan::default();
+    let halves = if options.split_groups {
+        cuts(examples, estimates, options.workers)
+    } else {
+        HashSet::new()
+    };
+    let mut units = 0;
+    for repeat in 1..=options.repeats.max(1) {
+        let mut open: Option<(&str, u32, u32)> = None;
+        for (place, example) in examples.iter().enumerate() {
+            let unit = example.unit.map(|unit| {
+                let same =
+                    open.is_some_and(|(suite, last, _)| suite == example.suite && last == unit);
+                if !same || halves.contains(&place) {
+                    units += 1;
+                }
+                open = Some((&example.suite, unit, units));
+                units
+            });
+            if unit.is_none() {
+                open = None;
+            }
+            plan.jobs.push(PlannedJob { example: place, repeat });
+            let estimate = estimates.get(&example.id).copied();
+            plan.specs.push(JobSpec { pool: pool(example), unit, estimate });
+        }
+    }
+    plan
+}
+
+/// Where long groups are cut in two: those that take more than a third of a worker's share.
+fn cuts(examples: &[Example], estimates: &HashMap<ExampleId, f64>, workers: u32) -> HashSet<usize> {
+    let known: Vec<f64> = examples.iter().filter_map(|e| estimates.get(&e.id).copied()).collect();
+    #[expect(clippy::cast_precision_loss, reason = "a number of examples")]
+    let mean = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
+    let cost = |example: &Example| estimates.get(&example.id).copied().unwrap_or(mean);
+    let share = examples.iter().map(cost).sum::<f64>() / f64::from(workers.max(1));
+    let mut groups: BTreeMap<(&str, u32), Vec<usize>> = BTreeMap::new();
+    for (place, example) in examples.iter().enumerate() {
+        if let Some(unit) = example.unit {
+            groups.entry((&example.suite, unit)).or_default().push(place);
+        }
+    }
+    groups
+        .into_values()
+        .filter(|places| places.len() > 1)
+        .filter(|places| places.iter().map(|p| cost(&examples[*p])).sum::<f64>() > share / 3.0)
+        .map(|places| places[places.len().div_ceil(2)])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example(number: u32, unit: Option<u32>) -> Example {
+        Example {
+            id: ExampleId::from(format!("{:012x}", number * 7919 % 1000).as_str()),
+            key: number.to_string(),
+            suite: "rspec".into(),
+            file: "./a".into(),
+            path: vec![number.to_string()],
+            location: None,
+            description: String::new(),
+            full_description: String::new(),
+            tags: Vec::new(),
+            unit,
+        }
+    }
+
+    fn keys(examples: &[Example]) -> Vec<&str> {
+        examples.iter().map(|example| example.key.as_str()).collect()
+    }
+
+    #[test]
+    fn shards_cover_everything_once_and_keep_units_whole() {
+        let all: Vec<Example> =
+            (0..50).map(|n| example(n, (n % 5 == 0).then_some(n / 10))).collect();
+        let mut seen = Vec::new();
+        for part in 1..=3 {
+            let selection = Selection { shard: Some((part, 3)), ..Selection::default() };
+            let mine = selection.apply(all.clone());
+            assert!(mine.len() > 8, "{}", mine.len());
+            for unit in 0..5 {
+                let count = mine.iter().filter(|e| e.unit == Some(unit)).count();
+                assert!(count == 0 || count == 2);
+            }
+            seen.extend(mine.into_iter().map(|e| e.key));
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 50);
+    }
+
+    #[test]
+    fn selection_by_id_and_by_earlier_failure() {
+        let all: Vec<Example> = (0..4).map(|n| example(n, None)).collect();
+        let id = all[2].id.clone();
+        let by_id = Selection { ids: vec![id.to_string()], ..Selection::default() };
+        assert_eq!(keys(&by_id.apply(all.clone())), ["2"]);
+        let only = Selection { only: Some([id].into()), ..Selection::default() };
+        assert_eq!(keys(&only.apply(all)), ["2"]);
+    }
+
+    #[test]
+    fn repeats_make_new_units_and_split_groups_halves_long_ones() {
+        let all: Vec<Example> = (0..6).map(|n| example(n, Some(0))).collect();
+        let options = PlanOptions { repeats: 2, split_groups: false, workers: 2 };
+        let whole = plan(&all, |_| 0, &HashMap::new(), options);
+        let units = |plan: &Plan| plan.specs.iter().map(|s| s.unit.unwrap()).collect::<Vec<_>>();
+        assert_eq!(units(&whole), [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]);
+        let halved = plan(
+            &all,
+            |_| 0,
+            &HashMap::new(),
+            PlanOptions { repeats: 1, split_groups: true, ..options },
+        );
+        assert_eq!(units(&halved), [1, 1, 1, 2, 2, 2]);
+    }
+}

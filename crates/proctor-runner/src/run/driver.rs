@@ -1,0 +1,578 @@
+//! The loop at the edge: reports of workers in, effects of the dispatcher out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proctor_events::{Event, ExampleId, Millis, Progress, Status, SuiteFinished, SuiteStarted};
+use tokio::sync::mpsc;
+
+use super::exit_code::{Facts, exit_code};
+use super::publish::{Attempt, Publisher};
+use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
+use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
+use crate::example::{Example, OutsideError};
+use crate::plan::{PlanOptions, PlannedJob, plan};
+use crate::suite::{Finished, Opened, SuiteError};
+use crate::worker::said::{Said, understand};
+use crate::worker::{self, FromWorker, Inbox, Item, Launcher, Order, Report};
+
+/// How many reports may wait for us; workers are held up beyond that.
+const INBOX: usize = 1024;
+/// Progress is told at most so often.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Makes a run from beginning to end.
+pub(super) async fn execute(
+    setup: RunSetup,
+    mut orders: mpsc::UnboundedReceiver<Control>,
+    shared: &Arc<Shared>,
+) -> RunResult {
+    let started = Instant::now();
+    let mut publisher = Publisher::new(setup.bus.clone());
+    let opened = tokio::select! {
+        opened = open_all(&setup) => opened,
+        _ = orders.recv() => return ended_early(&setup, publisher, started, None, true),
+    };
+    let suites = match opened {
+        Ok(suites) => suites,
+        Err(error) => return ended_early(&setup, publisher, started, Some(error), false),
+    };
+    let mut gathered = Gathered::new(&suites);
+    let loaded = gathered.errors.is_empty();
+    let examples = if loaded {
+        setup.options.selection.apply(std::mem::take(&mut gathered.examples))
+    } else {
+        Vec::new()
+    };
+    publisher.publish(SuiteStarted {
+        seed: gathered.seed,
+        example_count: Some(examples.len() as u64 * u64::from(setup.options.repeats.max(1))),
+        workers: Some(setup.options.workers),
+        repeats: (setup.options.repeats > 1).then_some(setup.options.repeats),
+        load_time_ms: Some(Millis::new(gathered.load_ms)),
+    });
+    for error in std::mem::take(&mut gathered.errors) {
+        publisher.error(error);
+    }
+    let (launchers, endings): (Vec<_>, Vec<_>) =
+        suites.into_iter().map(|opened| (opened.launcher, opened.finish)).unzip();
+    let mut run = Run::new(&setup, examples, &gathered, launchers, publisher, started, shared);
+    if loaded {
+        run.run_all(&mut orders).await;
+    }
+    for finish in endings {
+        let finished = tokio::select! {
+            finished = finish(run.killed || !loaded) => finished,
+            () = told_to_kill(&mut orders) => Finished::default(),
+        };
+        run.suite_ended(finished);
+    }
+    run.result(gathered, !loaded, &setup)
+}
+
+/// Waits for the order to end at once. What is being waited for meanwhile is dropped, and so killed.
+async fn told_to_kill(orders: &mut mpsc::UnboundedReceiver<Control>) {
+    while let Some(control) = orders.recv().await {
+        if control == Control::Kill {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
+    let mut opened = Vec::new();
+    for suite in &setup.suites {
+        opened.push(suite.open(&setup.surroundings).await?);
+    }
+    Ok(opened)
+}
+
+/// What all suites together have.
+struct Gathered {
+    examples: Vec<Example>,
+    errors: Vec<OutsideError>,
+    notes: Vec<String>,
+    seed: Option<u64>,
+    load_ms: f64,
+    fail_fast: Option<u32>,
+    pools: HashMap<String, usize>,
+}
+
+impl Gathered {
+    fn new(suites: &[Opened]) -> Self {
+        let mut all = Self {
+            examples: Vec::new(),
+            errors: Vec::new(),
+            notes: Vec::new(),
+            seed: None,
+            load_ms: 0.0,
+            fail_fast: None,
+            pools: HashMap::new(),
+        };
+        for (pool, suite) in suites.iter().enumerate() {
+            let found = &suite.discovery;
+            if let Some(first) = found.examples.first() {
+                all.pools.insert(first.suite.clone(), pool);
+            }
+            all.examples.extend(found.examples.iter().cloned());
+            all.errors.extend(found.errors.iter().cloned());
+            all.notes.extend(found.notes.iter().cloned());
+            all.seed = all.seed.or(found.seed);
+            all.load_ms += found.load_ms;
+            all.fail_fast = all.fail_fast.or(found.fail_fast);
+        }
+        all
+    }
+}
+
+/// A worker as the loop knows it.
+struct Handle {
+    generation: u32,
+    orders: mpsc::UnboundedSender<Order>,
+    pid: Option<u32>,
+    killed: bool,
+}
+
+struct Run<'a> {
+    options: &'a RunOptions,
+    examples: Vec<Example>,
+    jobs: Vec<PlannedJob>,
+    /// Job ids by pool, key and repetition.
+    names: Vec<HashMap<String, Vec<JobId>>>,
+    pool_of_slot: Vec<usize>,
+    launchers: Vec<Arc<dyn Launcher>>,
+    dispatcher: Dispatcher,
+    workers: BTreeMap<u32, Handle>,
+    publisher: Publisher,
+    started: Instant,
+    shared: &'a Arc<Shared>,
+    inbox: mpsc::Sender<FromWorker>,
+    reports: Option<mpsc::Receiver<FromWorker>>,
+    marks: Arc<str>,
+    told: Option<Instant>,
+    durations: HashMap<ExampleId, f64>,
+    failed: Vec<ExampleId>,
+    /// The attempt that each job is on, for events that name only the example.
+    attempts: Vec<u32>,
+    cancelled: bool,
+    killed: bool,
+    ended: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        setup: &'a RunSetup,
+        examples: Vec<Example>,
+        gathered: &Gathered,
+        launchers: Vec<Arc<dyn Launcher>>,
+        publisher: Publisher,
+        started: Instant,
+        shared: &'a Arc<Shared>,
+    ) -> Self {
+        let options = &setup.options;
+        let slots: Vec<u32> = launchers.iter().map(|_| options.workers).collect();
+        let pool = |example: &Example| gathered.pools.get(&example.suite).copied().unwrap_or(0);
+        let how = PlanOptions {
+            repeats: options.repeats,
+            split_groups: options.split_groups,
+            workers: options.workers,
+        };
+        let plan = plan(&examples, pool, &options.estimates, how);
+        let mut names: Vec<HashMap<String, Vec<JobId>>> = vec![HashMap::new(); launchers.len()];
+        for (number, job) in (0..).zip(&plan.jobs) {
+            let example = &examples[job.example];
+            names[pool(example)].entry(example.key.clone()).or_default().push(JobId(number));
+        }
+        let pool_of_slot = slots
+            .iter()
+            .enumerate()
+            .flat_map(|(pool, count)| std::iter::repeat_n(pool, *count as usize))
+            .collect();
+        let policy = options.policy(slots, gathered.fail_fast);
+        let (inbox, reports) = mpsc::channel(INBOX);
+        shared.advance(0, plan.jobs.len() as u64, 0);
+        Self {
+            options,
+            attempts: vec![1; plan.jobs.len()],
+            dispatcher: Dispatcher::new(policy, plan.specs),
+            jobs: plan.jobs,
+            examples,
+            names,
+            pool_of_slot,
+            launchers,
+            workers: BTreeMap::new(),
+            publisher,
+            started,
+            shared,
+            inbox,
+            reports: Some(reports),
+            marks: marks(setup.bus.run_id().as_str()).into(),
+            told: None,
+            durations: HashMap::new(),
+            failed: Vec::new(),
+            cancelled: false,
+            killed: false,
+            ended: false,
+        }
+    }
+
+    fn now(&self) -> Moment {
+        Moment::try_from(self.started.elapsed().as_micros()).unwrap_or(Moment::MAX)
+    }
+
+    async fn run_all(&mut self, orders: &mut mpsc::UnboundedReceiver<Control>) {
+        let Some(mut reports) = self.reports.take() else { return };
+        self.step(Input::Begin);
+        let mut batch = Vec::new();
+        while !self.ended {
+            let deadline = self.dispatcher.next_deadline();
+            let wait = deadline.map(|at| Duration::from_micros(at.saturating_sub(self.now())));
+            tokio::select! {
+                biased;
+                Some(control) = orders.recv() => self.control(control),
+                _ = reports.recv_many(&mut batch, 64) => {
+                    for report in batch.drain(..) {
+                        self.take(report);
+                    }
+                }
+                () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {
+                    self.step(Input::Tick);
+                }
+            }
+            self.tell_progress(false);
+        }
+        self.tell_progress(true);
+    }
+
+    fn control(&mut self, control: Control) {
+        self.cancelled = true;
+        self.killed |= control == Control::Kill;
+        self.step(match control {
+            Control::Stop => Input::Stop(StopReason::Cancelled),
+            Control::Kill => Input::KillNow,
+        });
+    }
+
+    fn tell_progress(&mut self, last: bool) {
+        let completed = self.publisher.final_count();
+        let (total, failures) = (self.jobs.len() as u64, self.publisher.failure_count());
+        self.shared.advance(completed, total, failures);
+        if last || self.told.is_none_or(|told| told.elapsed() >= PROGRESS_EVERY) {
+            self.told = Some(Instant::now());
+            self.publisher.publish(Progress { completed, total, failures });
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        let now = self.now();
+        for effect in self.dispatcher.step(now, input) {
+            self.carry_out(effect);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start { slot, generation } => self.start(slot, generation),
+            Effect::Assign { slot, units } => {
+                let items = units
+                    .iter()
+                    .map(|unit| unit.iter().map(|assigned| self.item(*assigned)).collect())
+                    .collect();
+                self.order(slot, Order::Run(items));
+            }
+            Effect::TakeBack { slot, jobs } => {
+                let keys = jobs.iter().map(|job| self.example(*job).key.clone()).collect();
+                self.order(slot, Order::GiveBack(keys));
+            }
+            Effect::Shutdown { slot } => self.order(slot, Order::Shutdown),
+            Effect::Kill { slot, timed_out } => {
+                if let Some(worker) = self.workers.get_mut(&slot) {
+                    worker.killed = true;
+                }
+                self.order(slot, Order::Kill { timed_out });
+            }
+            Effect::Announce { slot, assigned } => {
+                self.attempts[assigned.job.0 as usize] = assigned.attempt;
+                self.publisher.started(self.attempt(assigned, Some(slot)));
+            }
+            Effect::Report { slot, assigned, outcome } => self.report(slot, assigned, *outcome),
+            Effect::Slow { slot, assigned, running } => {
+                let line = format!("still running after {} s", running / 1_000_000);
+                self.publisher.printed(Some(self.attempt(assigned, Some(slot))), None, true, &line);
+            }
+            Effect::Odd { slot, what } => self.complain(slot, &format!("the worker {what}")),
+            Effect::Done => self.ended = true,
+        }
+    }
+
+    fn report(
+        &mut self,
+        slot: Option<u32>,
+        assigned: Assigned,
+        outcome: proctor_events::ExampleFinished,
+    ) {
+        let id = self.example(assigned.job).id.clone();
+        if let (Some(taken), Status::Passed | Status::Failed) =
+            (outcome.duration_ms, &outcome.status)
+        {
+            self.durations.insert(id.clone(), taken.get());
+        }
+        if outcome.r#final == Some(true) && outcome.status.is_failure() {
+            self.failed.push(id);
+        }
+        let job = self.jobs[assigned.job.0 as usize];
+        let attempt = Attempt {
+            example: &self.examples[job.example],
+            repeat: job.repeat,
+            attempt: assigned.attempt,
+            worker: slot,
+        };
+        self.publisher.finished(attempt, outcome);
+    }
+
+    fn start(&mut self, slot: u32, generation: u32) {
+        let (orders, received) = mpsc::unbounded_channel();
+        let launching = self.launchers[self.pool_of_slot[slot as usize]].launch(slot, generation);
+        let inbox = Inbox::new(slot, generation, self.inbox.clone());
+        tokio::spawn(worker::serve(launching, received, inbox, Arc::clone(&self.marks)));
+        self.workers.insert(slot, Handle { generation, orders, pid: None, killed: false });
+    }
+
+    fn order(&self, slot: u32, order: Order) {
+        if let Some(worker) = self.workers.get(&slot) {
+            // A worker that has just ended will say so.
+            let _ = worker.orders.send(order);
+        }
+    }
+
+    fn example(&self, job: JobId) -> &Example {
+        &self.examples[self.jobs[job.0 as usize].example]
+    }
+
+    fn item(&self, assigned: Assigned) -> Item {
+        let job = self.jobs[assigned.job.0 as usize];
+        Item {
+            key: self.examples[job.example].key.clone(),
+            repeat: job.repeat,
+            attempt: assigned.attempt,
+        }
+    }
+
+    fn attempt(&self, assigned: Assigned, worker: Option<u32>) -> Attempt<'_> {
+        let job = self.jobs[assigned.job.0 as usize];
+        Attempt {
+            example: &self.examples[job.example],
+            repeat: job.repeat,
+            attempt: assigned.attempt,
+            worker,
+        }
+    }
+
+    fn job(&self, slot: u32, key: &str, repeat: u32) -> Option<JobId> {
+        let pool = *self.pool_of_slot.get(slot as usize)?;
+        self.names[pool].get(key)?.get(repeat.checked_sub(1)? as usize).copied()
+    }
+
+    fn take(&mut self, message: FromWorker) {
+        let FromWorker { slot, generation, report } = message;
+        match report {
+            Report::Ready { pid } => {
+                if let Some(worker) = self.workers.get_mut(&slot) {
+                    worker.pid = pid;
+                }
+                self.publisher.worker_started(slot, generation, pid);
+                self.step(Input::Ready { slot, generation });
+            }
+            Report::StartFailed(message) => {
+                self.step(Input::StartFailed { slot, generation, message });
+            }
+            Report::Said(notification) => {
+                let said = understand(&notification.kind, notification.body.as_str());
+                self.hear(slot, generation, said);
+            }
+            Report::Returned(items) => {
+                let jobs =
+                    items.iter().filter_map(|(key, repeat)| self.job(slot, key, *repeat)).collect();
+                self.step(Input::Returned { slot, generation, jobs });
+            }
+            Report::Printed { stderr, key, line } => {
+                self.print(slot, key.as_deref(), stderr, &line);
+            }
+            Report::Problem(problem) => self.complain(slot, &problem),
+            Report::Exited(exit) => self.exited(slot, generation, exit),
+        }
+    }
+
+    fn exited(&mut self, slot: u32, generation: u32, exit: Exit) {
+        let worker = self.workers.get(&slot).filter(|worker| worker.generation == generation);
+        let pid = worker.and_then(|worker| worker.pid);
+        let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
+        self.publisher.worker_exited(slot, generation, pid, &exit, expected);
+        self.step(Input::Exited { slot, generation, exit });
+    }
+
+    fn hear(&mut self, slot: u32, generation: u32, said: Said) {
+        match said {
+            Said::Started { key, repeat } => match self.job(slot, &key, repeat) {
+                Some(job) => self.step(Input::Started { slot, generation, job }),
+                None => {
+                    self.complain(slot, &format!("the worker started an unknown example {key}"));
+                }
+            },
+            Said::Finished { key, repeat, outcome } => match self.job(slot, &key, repeat) {
+                Some(job) => self.step(Input::Finished { slot, generation, job, outcome }),
+                None => {
+                    self.complain(slot, &format!("the worker finished an unknown example {key}"));
+                }
+            },
+            Said::Event { key, event } => self.pass_on(slot, key.as_deref(), *event),
+            Said::Log { level, message } => {
+                self.publisher.printed(None, Some(slot), true, &format!("{level}: {message}"));
+            }
+            Said::Nonsense(problem) => self.complain(slot, &problem),
+        }
+    }
+
+    /// An event of the example itself: a message, a tool call, a group, an error outside.
+    fn pass_on(&mut self, slot: u32, key: Option<&str>, mut event: Event) {
+        let repeat = event.repeat.unwrap_or(1);
+        let job = key.and_then(|key| self.job(slot, key, repeat));
+        event.example_id = job.map(|job| self.example(job).id.clone());
+        event.repeat = job.map(|_| repeat);
+        event.attempt = job.map(|job| self.attempts[job.0 as usize]);
+        event.worker = Some(slot);
+        if matches!(event.body, proctor_events::Body::ErrorOutsideExample(_)) {
+            self.publisher.errors += 1;
+        }
+        self.publisher.publish(event);
+    }
+
+    fn print(&self, slot: u32, key: Option<&str>, stderr: bool, line: &str) {
+        // Which repetition printed it is known from what runs; marks carry only the key.
+        let job = key.and_then(|key| self.job(slot, key, 1));
+        let attempt = job.map(|job| {
+            let attempt = self.attempts[job.0 as usize];
+            self.attempt(Assigned { job, attempt }, Some(slot))
+        });
+        self.publisher.printed(attempt, Some(slot), stderr, line);
+    }
+
+    fn complain(&self, slot: u32, problem: &str) {
+        self.publisher.printed(None, Some(slot), true, &format!("proctor: {problem}"));
+    }
+
+    fn suite_ended(&mut self, finished: Finished) {
+        for line in &finished.output {
+            self.publisher.printed(None, None, true, line);
+        }
+        for leaked in &finished.leaked {
+            let line = format!(
+                "left behind by the suite and ended: {} (pid {})",
+                leaked.command, leaked.pid
+            );
+            self.publisher.printed(None, None, true, &line);
+        }
+        for error in finished.errors {
+            self.publisher.error(error);
+        }
+    }
+
+    fn result(mut self, gathered: Gathered, unusable: bool, setup: &RunSetup) -> RunResult {
+        let total = self.jobs.len() as u64;
+        let accounted = self.publisher.final_count() == total;
+        if !accounted {
+            let message = format!(
+                "{total} examples were to run, but {} have a result; this is a bug in proctor",
+                self.publisher.final_count()
+            );
+            self.publisher.error(OutsideError {
+                phase: "accounting".to_owned(),
+                message: Some(message),
+                ..OutsideError::default()
+            });
+        }
+        let facts = Facts {
+            counts: self.publisher.counts.clone(),
+            total,
+            accounted,
+            errors: self.publisher.errors,
+            unusable,
+            flaky_fails: self.options.flaky_fails,
+            inconclusive_fails: self.options.inconclusive_fails,
+            allow_empty: self.options.allow_empty,
+        };
+        let code = exit_code(&facts);
+        finish(&self.publisher, &facts, code, self.started);
+        let problem = (code == 2 && total == 0 && !unusable).then(|| nothing_found(setup));
+        RunResult {
+            status: match (self.cancelled, code) {
+                (true, _) => RunStatus::Cancelled,
+                (false, 0) => RunStatus::Completed,
+                (false, _) => RunStatus::Failed,
+            },
+            exit_code: code,
+            counts: facts.counts,
+            total,
+            errors: facts.errors,
+            problem,
+            notes: gathered.notes,
+            durations: self.durations,
+            failed: self.failed,
+        }
+    }
+}
+
+fn nothing_found(setup: &RunSetup) -> Problem {
+    let names: Vec<&str> = setup.suites.iter().map(super::Suite::name).collect();
+    Problem { message: format!("no example was found ({})", names.join(", ")), output: Vec::new() }
+}
+
+fn finish(publisher: &Publisher, facts: &Facts, code: u8, started: Instant) {
+    publisher.publish(SuiteFinished {
+        example_count: facts.total,
+        failure_count: publisher.failure_count(),
+        pending_count: Some(facts.counts.pending.unwrap_or_default()),
+        counts: Some(facts.counts.clone()),
+        error_count: Some(facts.errors),
+        duration_ms: Some(started.elapsed().into()),
+        exit_code: Some(i32::from(code)),
+    });
+}
+
+/// The run ends before there was anything to run.
+fn ended_early(
+    setup: &RunSetup,
+    mut publisher: Publisher,
+    started: Instant,
+    error: Option<SuiteError>,
+    cancelled: bool,
+) -> RunResult {
+    publisher.publish(SuiteStarted { workers: Some(setup.options.workers), ..Default::default() });
+    if let Some(error) = &error {
+        publisher.error(OutsideError {
+            phase: "load".to_owned(),
+            message: Some(error.message.clone()),
+            ..OutsideError::default()
+        });
+    }
+    let facts = Facts { unusable: true, errors: publisher.errors, ..Facts::default() };
+    finish(&publisher, &facts, 2, started);
+    RunResult {
+        status: if cancelled { RunStatus::Cancelled } else { RunStatus::Failed },
+        exit_code: 2,
+        counts: facts.counts,
+        total: 0,
+        errors: facts.errors,
+        problem: error.map(|error| Problem { message: error.message, output: error.output }),
+        notes: Vec::new(),
+        durations: HashMap::new(),
+        failed: Vec::new(),
+    }
+}
+
+/// A text that no test prints by chance: it is made from the run's random id.
+fn marks(run_id: &str) -> String {
+    format!("\u{1}proctor-{run_id}\u{1}")
+}

@@ -1,0 +1,368 @@
+//! The controller: one run, from discovery to its exit code, usable from any thread.
+
+mod driver;
+mod exit_code;
+mod publish;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use proctor_events::{
+    BoxedError, Bus, Event, EventType, ExampleId, Filter, Observer, Progress as ProgressEvent,
+    StatusCounts,
+};
+use tokio::sync::mpsc;
+
+use crate::dispatch::{Policy, Schedule};
+use crate::plan::Selection;
+use crate::suite::{Suite, Surroundings};
+
+/// How a run is to be made.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// How many workers may run at once.
+    pub workers: u32,
+    /// In which order examples are handed out.
+    pub schedule: Schedule,
+    /// Stop after so many failures.
+    pub fail_fast: Option<u32>,
+    /// How long an example may take, in milliseconds.
+    pub timeout: Option<u64>,
+    /// When to say that an example is slow, in milliseconds.
+    pub slow_after: Option<u64>,
+    /// How often a failed example is tried again.
+    pub retries: u32,
+    /// How often each example is run.
+    pub repeats: u32,
+    /// After how many examples a worker is replaced.
+    pub max_per_worker: Option<u32>,
+    /// How many workers in a row may end without having run anything.
+    pub idle_deaths: Option<u32>,
+    /// How long running examples may go on after a stop, in milliseconds.
+    pub grace: u64,
+    /// Whether a long group with context hooks may be cut in two.
+    pub split_groups: bool,
+    /// Which examples to run.
+    pub selection: Selection,
+    /// How long examples took before, in milliseconds.
+    pub estimates: HashMap<ExampleId, f64>,
+    /// Whether an example that passes only after failing fails the run.
+    pub flaky_fails: bool,
+    /// Whether an inconclusive example fails the run.
+    pub inconclusive_fails: bool,
+    /// Whether finding nothing to run is all right.
+    pub allow_empty: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            workers: 4,
+            schedule: Schedule::default(),
+            fail_fast: None,
+            timeout: None,
+            slow_after: None,
+            retries: 0,
+            repeats: 1,
+            max_per_worker: None,
+            idle_deaths: None,
+            grace: 2_000,
+            split_groups: false,
+            selection: Selection::default(),
+            estimates: HashMap::new(),
+            flaky_fails: false,
+            inconclusive_fails: true,
+            allow_empty: false,
+        }
+    }
+}
+
+impl RunOptions {
+    fn policy(&self, slots: Vec<u32>, fail_fast: Option<u32>) -> Policy {
+        let defaults = Policy::default();
+        Policy {
+            slots,
+            schedule: self.schedule,
+            fail_fast: self.fail_fast.or(fail_fast),
+            timeout: self.timeout,
+            slow_after: self.slow_after,
+            retries: self.retries,
+            max_per_worker: self.max_per_worker,
+            grace: self.grace,
+            idle_deaths: self.idle_deaths.unwrap_or(self.workers.saturating_mul(2).max(4)),
+            ..defaults
+        }
+    }
+}
+
+/// Everything a run needs.
+pub struct RunSetup {
+    /// What to run.
+    pub suites: Vec<Suite>,
+    /// Where.
+    pub surroundings: Surroundings,
+    /// How.
+    pub options: RunOptions,
+    /// Where events go. The caller has added the recording.
+    pub bus: Bus,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStatus {
+    /// Not started.
+    Idle,
+    /// Going on.
+    Running,
+    /// Over; everything passed.
+    Completed,
+    /// Over; something did not.
+    Failed,
+    /// Stopped on request.
+    Cancelled,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Examples with a final status.
+    pub completed: u64,
+    /// Examples in all; 0 before discovery.
+    pub total: u64,
+    /// Examples that failed.
+    pub failures: u64,
+    /// Where the run is.
+    pub status: RunStatus,
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunResult {
+    /// How it ended.
+    pub status: RunStatus,
+    /// The exit code that follows.
+    pub exit_code: u8,
+    /// Final statuses.
+    pub counts: StatusCounts,
+    /// Examples that were to run.
+    pub total: u64,
+    /// Errors outside examples.
+    pub errors: u64,
+    /// Why nothing ran, if nothing did.
+    pub problem: Option<Problem>,
+    /// What a person should know.
+    pub notes: Vec<String>,
+    /// How long examples took, in milliseconds, by id.
+    pub durations: HashMap<ExampleId, f64>,
+    /// The ids of examples that did not pass.
+    pub failed: Vec<ExampleId>,
+}
+
+/// Why nothing ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What went wrong.
+    pub message: String,
+    /// What a suite's programs printed.
+    pub output: Vec<String>,
+}
+
+/// A request from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Control {
+    /// Start nothing more; running examples get the grace.
+    Stop,
+    /// End now.
+    Kill,
+}
+
+struct State {
+    progress: Progress,
+    setup: Option<RunSetup>,
+    result: Option<Arc<RunResult>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    ended: Condvar,
+    bus: Bus,
+    control: mpsc::UnboundedSender<Control>,
+    orders: Mutex<Option<mpsc::UnboundedReceiver<Control>>>,
+}
+
+/// Runs one set of suites. Clones are handles to the same run; any number of controllers may live in one
+/// process, and callbacks may call back into theirs.
+#[derive(Clone)]
+pub struct Controller {
+    shared: Arc<Shared>,
+}
+
+/// The run was started before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this run was already started; make a new controller for another run")]
+pub struct AlreadyStarted;
+
+impl Controller {
+    /// A run that has not started.
+    pub fn new(setup: RunSetup) -> Self {
+        let (control, orders) = mpsc::unbounded_channel();
+        let progress = Progress { completed: 0, total: 0, failures: 0, status: RunStatus::Idle };
+        let bus = setup.bus.clone();
+        let state = State { progress, setup: Some(setup), result: None };
+        let shared = Shared {
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+            bus,
+            control,
+            orders: Mutex::new(Some(orders)),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Starts the run on a thread of its own and returns at once.
+    pub fn start(&self) -> Result<(), AlreadyStarted> {
+        let setup = {
+            let mut state = self.state();
+            let setup = state.setup.take().ok_or(AlreadyStarted)?;
+            state.progress.status = RunStatus::Running;
+            setup
+        };
+        let orders = self.shared.orders.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let orders = orders.ok_or(AlreadyStarted)?;
+        let shared = Arc::clone(&self.shared);
+        let spawned = std::thread::Builder::new()
+            .name("proctor run".to_owned())
+            .spawn(move || run_thread(setup, orders, &shared));
+        if let Err(error) = spawned {
+            self.shared.end(failed_to_run(format!("cannot start a thread: {error}")));
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the run. A run that was never started has none: this waits for its start too.
+    pub fn wait(&self) -> Arc<RunResult> {
+        let mut state = self.state();
+        loop {
+            if let Some(result) = &state.result {
+                return Arc::clone(result);
+            }
+            state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// How far the run is.
+    pub fn progress(&self) -> Progress {
+        self.state().progress
+    }
+
+    /// Where the run is.
+    pub fn status(&self) -> RunStatus {
+        self.progress().status
+    }
+
+    /// The result, once there is one.
+    pub fn result(&self) -> Option<Arc<RunResult>> {
+        self.state().result.clone()
+    }
+
+    /// Stops the run: nothing new starts, running examples get the grace, the rest is not run.
+    pub fn cancel(&self) {
+        // A run that is over has nobody listening, and needs nobody.
+        let _ = self.shared.control.send(Control::Stop);
+    }
+
+    /// Ends the run now.
+    pub fn kill(&self) {
+        let _ = self.shared.control.send(Control::Kill);
+    }
+
+    /// The bus of the run, to subscribe to.
+    pub fn bus(&self) -> &Bus {
+        &self.shared.bus
+    }
+
+    /// Calls back for every event, on a thread of its own.
+    pub fn on_event(&self, callback: impl FnMut(&Event) + Send + 'static) {
+        self.shared.bus.observe("on_event", Filter::All, Events(callback));
+    }
+
+    /// Calls back with completed, total and failures, now and then and at the end.
+    pub fn on_progress(&self, callback: impl FnMut(u64, u64, u64) + Send + 'static) {
+        let filter = Filter::Types(vec![EventType::Progress]);
+        self.shared.bus.observe("on_progress", filter, Progresses(callback));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state()
+    }
+}
+
+struct Events<F>(F);
+
+impl<F: FnMut(&Event) + Send> Observer for Events<F> {
+    fn on_event(&mut self, event: &Event) -> Result<(), BoxedError> {
+        (self.0)(event);
+        Ok(())
+    }
+}
+
+struct Progresses<F>(F);
+
+impl<F: FnMut(u64, u64, u64) + Send> Observer for Progresses<F> {
+    fn on_progress(&mut self, _: &Event, progress: &ProgressEvent) -> Result<(), BoxedError> {
+        (self.0)(progress.completed, progress.total, progress.failures);
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn advance(&self, completed: u64, total: u64, failures: u64) {
+        let mut state = self.state();
+        let status = state.progress.status;
+        state.progress = Progress { completed, total, failures, status };
+    }
+
+    fn end(&self, result: RunResult) {
+        let mut state = self.state();
+        state.progress.status = result.status;
+        state.result = Some(Arc::new(result));
+        drop(state);
+        self.ended.notify_all();
+    }
+}
+
+fn run_thread(setup: RunSetup, orders: mpsc::UnboundedReceiver<Control>, shared: &Arc<Shared>) {
+    // One thread is enough: the work is done by other processes, and there are few cores to share.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => {
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                runtime.block_on(driver::execute(setup, orders, shared))
+            }));
+            runtime.shutdown_background();
+            caught.unwrap_or_else(|_| {
+                failed_to_run("the runner itself failed; this is a bug".to_owned())
+            })
+        }
+        Err(error) => failed_to_run(format!("cannot start the runtime: {error}")),
+    };
+    shared.end(result);
+}
+
+fn failed_to_run(message: String) -> RunResult {
+    RunResult {
+        status: RunStatus::Failed,
+        exit_code: 2,
+        counts: StatusCounts::default(),
+        total: 0,
+        errors: 1,
+        problem: Some(Problem { message, output: Vec::new() }),
+        notes: Vec::new(),
+        durations: HashMap::new(),
+        failed: Vec::new(),
+    }
+}

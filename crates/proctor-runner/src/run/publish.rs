@@ -1,0 +1,168 @@
+//! Making events of what the dispatcher and the workers say.
+
+use proctor_events::{
+    Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, OutputStream, Status,
+    StatusCounts, WorkerExited, WorkerLog, WorkerStarted,
+};
+
+use crate::dispatch::Exit;
+use crate::example::{Example, OutsideError};
+
+/// Publishes, and counts what was final.
+pub(super) struct Publisher {
+    bus: Bus,
+    pub(super) counts: StatusCounts,
+    pub(super) errors: u64,
+}
+
+/// One attempt at an example.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attempt<'a> {
+    pub(super) example: &'a Example,
+    pub(super) repeat: u32,
+    pub(super) attempt: u32,
+    pub(super) worker: Option<u32>,
+}
+
+impl Attempt<'_> {
+    fn event(self, payload: impl Into<Event>) -> Event {
+        let event = payload.into().about(&self.example.id).in_attempt(self.repeat, self.attempt);
+        match self.worker {
+            Some(worker) => event.from_worker(worker),
+            None => event,
+        }
+    }
+}
+
+impl Publisher {
+    pub(super) fn new(bus: Bus) -> Self {
+        Self { bus, counts: StatusCounts::default(), errors: 0 }
+    }
+
+    pub(super) fn publish(&self, event: impl Into<Event>) {
+        self.bus.publish(event.into());
+    }
+
+    pub(super) fn started(&self, attempt: Attempt<'_>) {
+        let example = attempt.example;
+        let started = ExampleStarted {
+            file: Some(example.file.clone()),
+            path: example.path.clone(),
+            location: example.location.clone(),
+            description: Some(example.description.clone()),
+            full_description: Some(example.full_description.clone()),
+            tags: example.tags.clone(),
+            suite: Some(example.suite.clone()),
+            scenario: None,
+        };
+        self.publish(attempt.event(started));
+    }
+
+    pub(super) fn finished(&mut self, attempt: Attempt<'_>, mut outcome: ExampleFinished) {
+        if outcome.r#final == Some(true) {
+            self.count(&outcome);
+        }
+        let example = attempt.example;
+        // Generated descriptions are known only now; they win.
+        outcome.description.get_or_insert_with(|| example.description.clone());
+        outcome.full_description.get_or_insert_with(|| example.full_description.clone());
+        outcome.location.clone_from(&example.location);
+        self.publish(attempt.event(outcome));
+    }
+
+    fn count(&mut self, outcome: &ExampleFinished) {
+        let counts = &mut self.counts;
+        let counter = match &outcome.status {
+            Status::Passed => &mut counts.passed,
+            Status::Failed => &mut counts.failed,
+            Status::Pending => &mut counts.pending,
+            Status::Inconclusive => &mut counts.inconclusive,
+            Status::Crashed => &mut counts.crashed,
+            Status::TimedOut => &mut counts.timed_out,
+            Status::Cancelled => &mut counts.cancelled,
+            Status::NotRun => &mut counts.not_run,
+            // A word we do not know is not a pass.
+            Status::Errored | Status::Other(_) => &mut counts.errored,
+        };
+        *counter.get_or_insert(0) += 1;
+        if outcome.flaky == Some(true) {
+            *counts.flaky.get_or_insert(0) += 1;
+        }
+    }
+
+    pub(super) fn final_count(&self) -> u64 {
+        let counts = &self.counts;
+        [
+            counts.passed,
+            counts.failed,
+            counts.pending,
+            counts.inconclusive,
+            counts.errored,
+            counts.crashed,
+            counts.timed_out,
+            counts.cancelled,
+            counts.not_run,
+        ]
+        .into_iter()
+        .flatten()
+        .sum()
+    }
+
+    pub(super) fn failure_count(&self) -> u64 {
+        let counts = &self.counts;
+        [counts.failed, counts.inconclusive, counts.errored, counts.crashed, counts.timed_out]
+            .into_iter()
+            .flatten()
+            .sum()
+    }
+
+    pub(super) fn error(&mut self, error: OutsideError) {
+        self.errors += 1;
+        self.publish(ErrorOutsideExample {
+            phase: Some(error.phase),
+            place: error.place,
+            exception: error.exception,
+            message: error.message,
+        });
+    }
+
+    pub(super) fn printed(
+        &self,
+        attempt: Option<Attempt<'_>>,
+        worker: Option<u32>,
+        stderr: bool,
+        line: &str,
+    ) {
+        let stream = if stderr { OutputStream::Stderr } else { OutputStream::Stdout };
+        let log = WorkerLog { line: line.to_owned(), stream: Some(stream) };
+        let event = match (attempt, worker) {
+            (Some(attempt), _) => attempt.event(log),
+            (None, Some(worker)) => Event::from(log).from_worker(worker),
+            (None, None) => log.into(),
+        };
+        self.publish(event);
+    }
+
+    pub(super) fn worker_started(&self, worker: u32, generation: u32, pid: Option<u32>) {
+        let started = WorkerStarted { pid, generation: Some(generation) };
+        self.publish(Event::from(started).from_worker(worker));
+    }
+
+    pub(super) fn worker_exited(
+        &self,
+        worker: u32,
+        generation: u32,
+        pid: Option<u32>,
+        exit: &Exit,
+        expected: bool,
+    ) {
+        let exited = WorkerExited {
+            pid,
+            generation: Some(generation),
+            exit_status: exit.status,
+            signal: exit.signal,
+            expected: Some(expected),
+        };
+        self.publish(Event::from(exited).from_worker(worker));
+    }
+}

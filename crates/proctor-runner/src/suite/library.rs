@@ -1,0 +1,86 @@
+//! The Ruby library: embedded in the binary, unpacked into a cache folder when it is needed.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use proctor_events::StableId;
+use proctor_events::stable_id_text;
+
+/// The files of `ruby/`, by relative path.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ruby_files.rs"));
+
+/// The cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot unpack the Ruby library into {}: {source}", folder.display())]
+pub(crate) struct UnpackError {
+    folder: PathBuf,
+    source: io::Error,
+}
+
+/// Unpacks the library below `cache` unless it is there already; returns its folder.
+pub(crate) fn unpack(cache: &Path) -> Result<PathBuf, UnpackError> {
+    let folder = cache.join(format!("ruby-{}", version()));
+    if is_complete(&folder) {
+        return Ok(folder);
+    }
+    write_all(cache, &folder).map_err(|source| UnpackError { folder: folder.clone(), source })?;
+    Ok(folder)
+}
+
+/// A name that changes with the contents, so that two versions of the binary do not disturb each other.
+fn version() -> String {
+    let contents: Vec<&str> = FILES.iter().flat_map(|(name, text)| [*name, *text]).collect();
+    StableId::new(&stable_id_text("ruby", &contents), &[""], 1).id.to_string()
+}
+
+/// Cleaners of temporary folders delete files one by one; a gap is filled by unpacking anew.
+fn is_complete(folder: &Path) -> bool {
+    FILES.iter().all(|(name, text)| {
+        fs::metadata(folder.join(name)).is_ok_and(|found| found.len() == text.len() as u64)
+    })
+}
+
+/// Writes beside the final place and renames, so that another process never sees half of it.
+fn write_all(cache: &Path, folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(cache)?;
+    let fresh = tempfile::Builder::new().prefix("unpack-").tempdir_in(cache)?;
+    for (name, text) in FILES {
+        let path = fresh.path().join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::File::create(&path)?.write_all(text.as_bytes())?;
+        if name.starts_with("exe/") {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        }
+    }
+    if folder.exists() {
+        // An incomplete one: out of the way, then gone.
+        let old = tempfile::Builder::new().prefix("old-").tempdir_in(cache)?;
+        fs::rename(folder, old.path().join("ruby"))?;
+    }
+    match fs::rename(fresh.path(), folder) {
+        // Somebody else was faster: the same contents, by its name.
+        Err(_) if is_complete(folder) => Ok(()),
+        outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_unpacked_once_and_repaired_when_a_file_is_missing() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = unpack(cache.path()).unwrap();
+        assert!(folder.join("exe/proctor-rspec-parent").is_file());
+        let gone = folder.join("lib/proctor/wire.rb");
+        fs::remove_file(&gone).unwrap();
+        assert_eq!(unpack(cache.path()).unwrap(), folder);
+        assert!(gone.is_file());
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1, "nothing else is left");
+    }
+}

@@ -1,0 +1,171 @@
+//! Asking a worker for its examples.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proctor_events::Exception;
+use proctor_process::protocol::HostInfo;
+use proctor_process::{Channel, ManagedProcess, Notifications, RequestError};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::SuiteError;
+use crate::example::{Discovery, Listed, OutsideError, Register};
+
+/// How long a worker may take to say hello: it has to boot an interpreter on a busy machine.
+const HELLO_WITHIN: Duration = Duration::from_mins(1);
+
+#[derive(Deserialize)]
+struct Part {
+    examples: Vec<Listed>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Answer {
+    errors: Vec<ListedError>,
+    messages: Vec<Value>,
+    load_ms: f64,
+    seed: Option<u64>,
+    seed_used: Option<bool>,
+    ruby: Option<String>,
+    rspec: BTreeMap<String, Value>,
+    fail_fast: Value,
+    threads: Vec<Value>,
+    fork_unsafe: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ListedError {
+    phase: Option<String>,
+    description: Option<String>,
+    file: Option<String>,
+    exception: Option<Exception>,
+    presented: Option<String>,
+}
+
+/// Says hello.
+pub(crate) async fn hello(channel: &Channel) -> Result<(), RequestError> {
+    let host =
+        HostInfo { name: "proctor".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    channel.hello(host, HELLO_WITHIN).await.map(drop)
+}
+
+/// Lists the examples of a suite. The parts come as notifications, ahead of the answer.
+pub(crate) async fn list(
+    suite: &str,
+    channel: &Channel,
+    notifications: &mut Notifications,
+    args: &[String],
+    root: &str,
+) -> Result<Discovery, RequestError> {
+    let request_body = json!({"args": args, "root": root});
+    let request = channel.request("list", &request_body, None);
+    tokio::pin!(request);
+    let mut register = Register::default();
+    let mut notes = Vec::new();
+    let answer = loop {
+        tokio::select! {
+            biased;
+            Some(notification) = notifications.next() => {
+                take(suite, &notification.kind, notification.body.as_str(), &mut register, &mut notes);
+            }
+            answer = &mut request => break answer?,
+        }
+    };
+    // Everything before the answer has been read; some of it may still wait in the queue.
+    while let Some(notification) = notifications.try_next() {
+        take(suite, &notification.kind, notification.body.as_str(), &mut register, &mut notes);
+    }
+    let answer: Answer = answer.body.parse().unwrap_or_default();
+    Ok(discovery(register, notes, answer))
+}
+
+fn take(suite: &str, kind: &str, body: &str, register: &mut Register, notes: &mut Vec<String>) {
+    match kind {
+        "examples" => match serde_json::from_str::<Part>(body) {
+            Ok(part) => part.examples.into_iter().for_each(|listed| register.add(suite, listed)),
+            Err(error) => register.errors.push(OutsideError {
+                phase: "discovery".to_owned(),
+                message: Some(format!(
+                    "suite {suite} listed something that is no example: {error}"
+                )),
+                ..OutsideError::default()
+            }),
+        },
+        "log" => {
+            let value: Value = serde_json::from_str(body).unwrap_or_default();
+            notes.extend(value["message"].as_str().map(str::to_owned));
+        }
+        _ => {}
+    }
+}
+
+fn discovery(register: Register, mut notes: Vec<String>, answer: Answer) -> Discovery {
+    let mut errors = register.errors;
+    errors.extend(answer.errors.into_iter().map(outside));
+    notes.extend(answer.messages.iter().filter_map(|message| message.as_str().map(str::to_owned)));
+    if !answer.fork_unsafe.is_empty() {
+        notes.push(format!(
+            "forking this suite may be unsafe ({}); --no-preload avoids it",
+            answer.fork_unsafe.join("; ")
+        ));
+    } else if !answer.threads.is_empty() {
+        notes.push(
+            "the suite has started threads while loading; they do not exist in forked workers"
+                .into(),
+        );
+    }
+    let mut versions: BTreeMap<String, String> = answer
+        .rspec
+        .into_iter()
+        .filter_map(|(name, version)| Some((format!("rspec-{name}"), version.as_str()?.to_owned())))
+        .collect();
+    versions.extend(answer.ruby.map(|version| ("ruby".to_owned(), version)));
+    Discovery {
+        examples: register.examples,
+        errors,
+        notes,
+        seed: answer.seed.filter(|_| answer.seed_used != Some(false)),
+        load_ms: answer.load_ms,
+        versions,
+        fail_fast: match answer.fail_fast {
+            Value::Bool(true) => Some(1),
+            Value::Number(limit) => limit.as_u64().and_then(|limit| u32::try_from(limit).ok()),
+            _ => None,
+        },
+    }
+}
+
+fn outside(error: ListedError) -> OutsideError {
+    let exception = error.exception.map(|mut exception| {
+        if let Some(presented) = error.presented {
+            exception.extra.push(("presented".into(), Value::from(presented).into()));
+        }
+        exception
+    });
+    OutsideError {
+        phase: error.phase.unwrap_or_else(|| "load".to_owned()),
+        place: error.file,
+        exception,
+        message: error.description,
+    }
+}
+
+/// Why a worker did not list, with what it printed.
+pub(crate) async fn failed(
+    what: &str,
+    error: &RequestError,
+    process: &ManagedProcess,
+) -> SuiteError {
+    let mut output: Vec<String> = Vec::new();
+    let mut message = format!("{what}: {error}");
+    if let Ok(report) = process.wait_timeout(Duration::from_millis(500)).await {
+        message = format!("{what}: it ended with {} before it was through", report.status);
+    }
+    for stream in [process.stdout(), process.stderr()] {
+        output.extend(stream.tail(40).iter().map(|line| line.text.to_string()));
+    }
+    SuiteError { message, output }
+}

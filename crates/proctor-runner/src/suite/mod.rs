@@ -1,0 +1,84 @@
+//! Suites: sources of examples, and of workers that can run them.
+
+pub(crate) mod command;
+pub(crate) mod library;
+pub(crate) mod listing;
+pub(crate) mod rspec;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proctor_process::{GuardCommand, Leaked};
+
+use crate::example::{Discovery, OutsideError};
+use crate::worker::{BoxFuture, Launcher};
+
+pub use command::CommandSuite;
+pub use rspec::RspecSuite;
+
+/// Why a suite cannot be used at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SuiteError {
+    /// What went wrong.
+    pub message: String,
+    /// What its programs printed.
+    pub output: Vec<String>,
+}
+
+/// What every suite needs to know.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The project's root: where workers run.
+    pub root: PathBuf,
+    /// The program that guards process trees.
+    pub guard: GuardCommand,
+    /// Where unpacked files may be kept.
+    pub cache: PathBuf,
+    /// A short path for sockets.
+    pub sockets: PathBuf,
+    /// How many slots there are.
+    pub workers: u32,
+}
+
+/// A suite to be run.
+#[derive(Debug, Clone)]
+pub enum Suite {
+    /// RSpec.
+    Rspec(RspecSuite),
+    /// Any program that speaks the worker protocol.
+    Command(CommandSuite),
+}
+
+/// A suite that has been listed and can launch workers.
+pub(crate) struct Opened {
+    pub(crate) discovery: Discovery,
+    pub(crate) launcher: Arc<dyn Launcher>,
+    /// Ends what the suite itself has started; at once if told so.
+    pub(crate) finish: Box<dyn FnOnce(bool) -> BoxFuture<Finished> + Send>,
+}
+
+/// What a suite left when it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Finished {
+    pub(crate) leaked: Vec<Leaked>,
+    pub(crate) errors: Vec<OutsideError>,
+    pub(crate) output: Vec<String>,
+}
+
+impl Suite {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Rspec(_) => "rspec",
+            Self::Command(suite) => &suite.name,
+        }
+    }
+
+    /// Lists the examples and makes ready to launch workers.
+    pub(crate) async fn open(&self, surroundings: &Surroundings) -> Result<Opened, SuiteError> {
+        match self {
+            Self::Rspec(suite) => rspec::open(suite, surroundings).await,
+            Self::Command(suite) => command::open(suite, surroundings).await,
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The preloading parent and the workers it forks.
+//!
+//! The parent is a guarded process with a socket pair. A forked worker connects by path, three times: for
+//! messages, for its standard output and for its standard error. The parent tells how it ended. If the
+//! parent itself is gone, the next worker that is asked for starts a new one, which loads the project again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use proctor_process::protocol::StreamName;
+use proctor_process::{
+    Channel, ChannelConfig, Connection, Guard, Listener, ListenerConfig, ManagedProcess,
+    Notifications, OutputConfig, OutputStream, Overflow, ProcessSpec, RpcMode,
+};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::dispatch::Exit;
+use crate::example::Discovery;
+use crate::suite::{Finished, Opened, SuiteError, Surroundings, listing};
+use crate::worker::{BoxFuture, Launched, Launcher};
+
+/// How long a fork and its three connections may take, on a busy machine with a large parent.
+const FORK_WITHIN: Duration = Duration::from_secs(30);
+/// How long the parent may take to run the project's own endings.
+const END_WITHIN: Duration = Duration::from_secs(10);
+
+type WorkerId = (u32, u32);
+
+/// A worker that was asked for.
+struct Expected {
+    connections: mpsc::UnboundedSender<Connection>,
+    exit: Option<oneshot::Sender<Exit>>,
+}
+
+#[derive(Default)]
+struct Registry {
+    expected: Mutex<HashMap<WorkerId, Expected>>,
+}
+
+impl Registry {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WorkerId, Expected>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exited(&self, worker: WorkerId, exit: Exit) {
+        let sender = self.lock().remove(&worker).and_then(|expected| expected.exit);
+        // Nobody may be waiting any more.
+        let _ = sender.map(|sender| sender.send(exit));
+    }
+
+    /// The parent has ended, and its guard has ended everything below it.
+    fn all_gone(&self, message: &str) {
+        let gone: BTreeMap<WorkerId, Expected> = self.lock().drain().collect();
+        for expected in gone.into_values() {
+            let exit = Exit { message: Some(message.to_owned()), ..Exit::default() };
+            let _ = expected.exit.map(|sender| sender.send(exit));
+        }
+    }
+}
+
+/// A running parent.
+#[derive(Clone)]
+struct Parent {
+    process: ManagedProcess,
+    channel: Channel,
+}
+
+pub(super) struct Forks {
+    program: Vec<String>,
+    args: Vec<String>,
+    surroundings: Surroundings,
+    socket: [(&'static str, String); 2],
+    registry: Arc<Registry>,
+    parent: tokio::sync::Mutex<Option<Parent>>,
+    _accepting: tokio_util::task::AbortOnDropHandle<()>,
+}
+
+impl Forks {
+    pub(super) fn new(
+        program: Vec<String>,
+        args: Vec<String>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, SuiteError> {
+        let listener = Listener::bind(&surroundings.sockets, ListenerConfig::default())
+            .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
+        let registry = Arc::new(Registry::default());
+        let socket = listener.env();
+        let accepting = tokio::spawn(route(listener, Arc::clone(&registry)));
+        Ok(Self {
+            program,
+            args,
+            surroundings: surroundings.clone(),
+            socket,
+            registry,
+            parent: tokio::sync::Mutex::new(None),
+            _accepting: tokio_util::task::AbortOnDropHandle::new(accepting),
+        })
+    }
+
+    /// Starts a parent and has it load the project.
+    async fn load(&self) -> Result<(Parent, Discovery), SuiteError> {
+        let guard = Guard::Program(self.surroundings.guard.clone());
+        let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
+            .cwd(&self.surroundings.root)
+            .rpc(RpcMode::Socket)
+            .envs(self.socket.iter().map(|(name, value)| (*name, value.as_str())));
+        let process = ManagedProcess::spawn(spec)
+            .await
+            .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
+        let talk =
+            process.rpc().and_then(|channel| Some((channel.clone(), channel.notifications()?)));
+        let Some((channel, mut notifications)) = talk else {
+            return Err(SuiteError {
+                message: "the parent has no channel".into(),
+                output: Vec::new(),
+            });
+        };
+        let what = "loading the RSpec suite";
+        if let Err(error) = listing::hello(&channel).await {
+            return Err(listing::failed(what, &error, &process).await);
+        }
+        let root = self.surroundings.root.to_string_lossy();
+        let listed = listing::list("rspec", &channel, &mut notifications, &self.args, &root).await;
+        let discovery = match listed {
+            Ok(discovery) => discovery,
+            Err(error) => return Err(listing::failed(what, &error, &process).await),
+        };
+        tokio::spawn(hear(notifications, process.clone(), Arc::clone(&self.registry)));
+        Ok((Parent { process, channel }, discovery))
+    }
+
+    /// The parent, started anew if it has ended.
+    async fn parent(&self) -> Result<Parent, String> {
+        let mut held = self.parent.lock().await;
+        if let Some(parent) = &*held
+            && parent.process.is_alive()
+        {
+            return Ok(parent.clone());
+        }
+        let (parent, discovery) = self.load().await.map_err(|error| error.message)?;
+        if let Some(error) = discovery.errors.first() {
+            let message = error.message.clone().unwrap_or_default();
+            return Err(format!("the suite could not be loaded again: {message}"));
+        }
+        *held = Some(parent.clone());
+        Ok(parent)
+    }
+
+    async fn fork(&self, worker: WorkerId) -> Result<Launched, String> {
+        let parent = self.parent().await?;
+        let (connections, mut arriving) = mpsc::unbounded_channel();
+        let (exit, ended) = oneshot::channel();
+        self.registry.lock().insert(worker, Expected { connections, exit: Some(exit) });
+        let env: HashMap<&str, &str> =
+            self.socket.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let request = json!({"slot": worker.0, "generation": worker.1, "env": env});
+        let reply = parent.channel.request("fork", &request, Some(FORK_WITHIN)).await;
+        let reply = reply.map_err(|error| {
+            self.registry.lock().remove(&worker);
+            error.to_string()
+        })?;
+        let pid = reply.body.value()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        let connected = tokio::time::timeout(FORK_WITHIN, connect(&mut arriving)).await;
+        let Ok(Some((channel, stdout, stderr))) = connected else {
+            if let Some(pid) = pid {
+                kill_tree(pid);
+            }
+            return Err("the forked worker did not connect".to_owned());
+        };
+        let notifications = channel.notifications();
+        let ended = Box::pin(async move {
+            ended.await.unwrap_or_else(|_| Exit {
+                message: Some("how it ended is not known".to_owned()),
+                ..Exit::default()
+            })
+        });
+        let kill = Box::new(move || {
+            if let Some(pid) = pid {
+                kill_tree(pid);
+            }
+        });
+        Ok(Launched { channel, notifications, stdout, stderr, pid, ended, kill })
+    }
+
+    async fn finish(self: Arc<Self>, now: bool) -> Finished {
+        let Some(parent) = self.parent.lock().await.take() else { return Finished::default() };
+        let stopped =
+            if now { parent.process.kill().await } else { parent.process.stop(END_WITHIN).await };
+        let output = |stream: &OutputStream| {
+            stream.tail(200).iter().map(|line| line.text.to_string()).collect::<Vec<_>>()
+        };
+        let mut lines = output(parent.process.stdout());
+        lines.extend(output(parent.process.stderr()));
+        Finished {
+            leaked: stopped.map(|report| report.leaked).unwrap_or_default(),
+            errors: Vec::new(),
+            output: lines,
+        }
+    }
+}
+
+pub(super) async fn open(forks: Arc<Forks>) -> Result<Opened, SuiteError> {
+    let (parent, discovery) = forks.load().await?;
+    *forks.parent.lock().await = Some(parent);
+    let ending = Arc::clone(&forks);
+    Ok(Opened {
+        discovery,
+        launcher: Arc::new(Handle(forks)),
+        finish: Box::new(move |now| Box::pin(ending.finish(now))),
+    })
+}
+
+struct Handle(Arc<Forks>);
+
+impl Launcher for Handle {
+    fn launch(&self, slot: u32, generation: u32) -> BoxFuture<Result<Launched, String>> {
+        let forks = Arc::clone(&self.0);
+        Box::pin(async move { forks.fork((slot, generation)).await })
+    }
+}
+
+/// Hands connections to the workers they belong to.
+async fn route(mut listener: Listener, registry: Arc<Registry>) {
+    while let Some(connection) = listener.accept().await {
+        let worker = (connection.line.slot, connection.line.generation);
+        if let Some(expected) = registry.lock().get(&worker) {
+            let _ = expected.connections.send(connection);
+        }
+    }
+}
+
+/// Waits for the three connections of a worker.
+async fn connect(
+    arriving: &mut mpsc::UnboundedReceiver<Connection>,
+) -> Option<(Channel, OutputStream, OutputStream)> {
+    // A test that prints faster than we record has to wait, rather than lose lines.
+    let config = OutputConfig { overflow: Overflow::Wait, ..OutputConfig::default() };
+    let stream = || OutputStream::new(config, proctor_process::DiagnosticSink::default());
+    let (mut channel, stdout, stderr) = (None, stream(), stream());
+    let (mut out, mut err) = (false, false);
+    while channel.is_none() || !out || !err {
+        let connection = arriving.recv().await?;
+        match connection.stream() {
+            StreamName::Rpc => {
+                channel = Some(connection.into_channel(ChannelConfig::default()).ok()?);
+            }
+            StreamName::Stdout => {
+                connection.feed(&stdout);
+                out = true;
+            }
+            StreamName::Stderr => {
+                connection.feed(&stderr);
+                err = true;
+            }
+        }
+    }
+    channel.map(|channel| (channel, stdout, stderr))
+}
+
+#[derive(Deserialize)]
+struct Exited {
+    slot: u32,
+    generation: u32,
+    exit_status: Option<i32>,
+    signal: Option<i32>,
+}
+
+/// Hears from the parent which workers have ended, until it ends itself.
+async fn hear(mut notifications: Notifications, process: ManagedProcess, registry: Arc<Registry>) {
+    while let Some(notification) = notifications.next().await {
+        if &*notification.kind == "exited"
+            && let Ok(exited) = notification.body.parse::<Exited>()
+        {
+            let exit =
+                Exit { status: exited.exit_status, signal: exited.signal, ..Exit::default() };
+            registry.exited((exited.slot, exited.generation), exit);
+        }
+    }
+    let report = process.wait().await;
+    registry.all_gone(&format!("the process that preloads the suite ended with {}", report.status));
+}
+
+/// Kills a forked worker: its process group, and whoever has left the group.
+fn kill_tree(pid: u32) {
+    for victim in descendants(pid) {
+        signal(victim, false);
+    }
+    signal(pid, true);
+    signal(pid, false);
+}
+
+fn signal(pid: u32, group: bool) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
+        return;
+    };
+    // Whoever is gone already needs no signal.
+    let _ = if group {
+        rustix::process::kill_process_group(pid, rustix::process::Signal::KILL)
+    } else {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL)
+    };
+}
+
+/// Everybody below a process, by asking the kernel for children, level by level.
+fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut open = vec![pid];
+    while let Some(next) = open.pop() {
+        for child in children(next) {
+            found.push(child);
+            open.push(child);
+        }
+    }
+    found
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|text| {
+            text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
+        })
+        .collect()
+}

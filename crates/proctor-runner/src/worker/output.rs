@@ -1,0 +1,115 @@
+//! Attributing what a worker prints to the example that printed it.
+//!
+//! The worker writes marks into both streams: `<nonce> <key>` before an example, `<nonce>` after it. Bytes
+//! between them belong to that example, its child processes' included. A mark may stand in the middle of a
+//! line, because nobody makes a test end its output with a line feed.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use proctor_process::OutputStream;
+
+use super::{Inbox, Report};
+
+/// How many lines are kept for the report of a crash.
+const KEPT: usize = 20;
+
+/// The last lines that a worker printed within its present example.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    key: Option<String>,
+    lines: VecDeque<Arc<str>>,
+}
+
+impl Tail {
+    fn push(&mut self, key: Option<&String>, line: &Arc<str>) {
+        if self.key.as_ref() != key {
+            self.key = key.cloned();
+            self.lines.clear();
+        }
+        if self.lines.len() == KEPT {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(Arc::clone(line));
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.iter().map(|line| (**line).to_owned()).collect()
+    }
+}
+
+/// A piece of output.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    key: Option<String>,
+    text: String,
+}
+
+/// Whose output it is.
+#[derive(Debug, Default)]
+struct Attribution {
+    key: Option<String>,
+}
+
+impl Attribution {
+    /// Splits a line at the marks in it.
+    fn take(&mut self, line: &str, nonce: &str) -> Option<Piece> {
+        let Some(place) = line.find(nonce) else {
+            return Some(Piece { key: self.key.clone(), text: line.to_owned() });
+        };
+        // What stands before a mark was printed without a line feed.
+        let before = &line[..place];
+        let piece =
+            (!before.is_empty()).then(|| Piece { key: self.key.clone(), text: before.to_owned() });
+        let name = line[place + nonce.len()..].trim_start();
+        self.key = (!name.is_empty()).then(|| name.to_owned());
+        piece
+    }
+}
+
+/// Reads a stream to its end and reports every line with its example.
+pub(super) async fn attribute(
+    stream: OutputStream,
+    stderr: bool,
+    nonce: Arc<str>,
+    tail: Arc<Mutex<Tail>>,
+    inbox: Inbox,
+) {
+    let mut attribution = Attribution::default();
+    let mut lines = stream.lines();
+    while let Some(line) = lines.next().await {
+        if let Some(piece) = attribution.take(&line.text, &nonce) {
+            let text: Arc<str> = piece.text.into();
+            tail.lock().unwrap_or_else(PoisonError::into_inner).push(piece.key.as_ref(), &text);
+            inbox.send(Report::Printed { stderr, key: piece.key, line: text }).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_split_the_stream_even_in_the_middle_of_a_line() {
+        let mut attribution = Attribution::default();
+        let lines = ["loading", "N ./a[1:1]", "one", "twoN", "N ./a[1:2]", "N", "late"];
+        let pieces: Vec<String> = lines
+            .iter()
+            .filter_map(|line| attribution.take(line, "N"))
+            .map(|piece| format!("{}={}", piece.key.unwrap_or_default(), piece.text))
+            .collect();
+        assert_eq!(pieces, ["=loading", "./a[1:1]=one", "./a[1:1]=two", "=late"]);
+    }
+
+    #[test]
+    fn the_tail_belongs_to_one_example() {
+        let mut tail = Tail::default();
+        let (a, b) = ("a".to_owned(), "b".to_owned());
+        tail.push(Some(&a), &"old".into());
+        for n in 0..30 {
+            tail.push(Some(&b), &n.to_string().into());
+        }
+        assert_eq!((tail.lines().len(), tail.lines()[0].as_str()), (KEPT, "10"));
+    }
+}
