@@ -1,0 +1,145 @@
+//! The screen as it looks now.
+
+use proctor_report::counted;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::app::App;
+use crate::canvas::{out_of_sight, rows, rule};
+use crate::footer::Footer;
+use crate::header::Header;
+use crate::layout::{Areas, Room, areas};
+use crate::list::{Which, items};
+use crate::reader::Page;
+use crate::scroll::{Ring, Scroll};
+use crate::theme::Theme;
+use crate::workers::{Tab, Worker};
+use crate::{help, tabs};
+
+/// Draws the whole screen.
+pub fn draw(app: &App, frame: &mut Frame<'_>) {
+    let screen = frame.area();
+    let areas = areas(screen.as_size());
+    let buffer = frame.buffer_mut();
+    if screen.is_empty() {
+        return;
+    }
+    let drawing = Drawing { app, theme: Theme::new(app.setup.style), areas };
+    drawing.header(buffer);
+    if areas.room != Room::Tiny {
+        let (workers, frame) = (&app.model.workers, app.clock.frame());
+        tabs::draw(workers, frame, drawing.theme, areas.tabs, buffer);
+        drawing.page(buffer);
+    }
+    drawing.footer(buffer);
+    if let Some(scroll) = app.reader.help {
+        help::draw(scroll, drawing.theme, screen, buffer);
+    }
+}
+
+struct Drawing<'a> {
+    app: &'a App,
+    theme: Theme,
+    areas: Areas,
+}
+
+impl Drawing<'_> {
+    fn header(&self, buffer: &mut Buffer) {
+        let model = &self.app.model;
+        let workers = model.workers.all().iter().filter(|worker| worker.tab != Tab::Run).count();
+        let now = self.app.clock.wall();
+        let header = Header { run: &model.run, workers, now, theme: self.theme };
+        header.draw(self.areas.room, self.areas.header, buffer);
+    }
+
+    fn page(&self, buffer: &mut Buffer) {
+        let (reader, model) = (&self.app.reader, &self.app.model);
+        match reader.page {
+            Page::Workers => {
+                if let Some(worker) = model.workers.shown() {
+                    self.text(&worker_heading(worker), &worker.ring, worker.scroll, buffer);
+                }
+            }
+            Page::List => {
+                let count = items(model.run.data(), reader.list.which).len() as u64;
+                let title = match reader.list.which {
+                    Which::Failures => counted(count, "failure"),
+                    Which::All => counted(model.run.summary().examples, "example"),
+                };
+                rule(buffer, self.areas.heading, self.theme, &title, "Enter opens · Esc back");
+                let body = self.areas.body;
+                reader.list.draw(&model.run, &reader.search, self.theme, body, buffer);
+            }
+            Page::Detail(scroll) => {
+                let items = items(model.run.data(), reader.list.which);
+                let place = reader.list.place(&items) + 1;
+                let title = format!("{place} of {} · ← → neighbours · Esc back", items.len());
+                self.text(&title, &reader.detail(model), scroll, buffer);
+            }
+        }
+    }
+
+    fn text(&self, title: &str, ring: &Ring, scroll: Scroll, buffer: &mut Buffer) {
+        let Areas { heading, body, .. } = self.areas;
+        let window = scroll.window(ring, body.as_size());
+        rule(buffer, heading, self.theme, title, &out_of_sight(&window));
+        rows(buffer, body, self.theme, &window, &self.app.reader.search);
+    }
+
+    fn footer(&self, buffer: &mut Buffer) {
+        let app = self.app;
+        let (reader, model) = (&app.reader, &app.model);
+        let scrolled = reader.page == Page::Workers
+            && model.workers.shown().is_some_and(|worker| worker.scroll != Scroll::End);
+        let searching = reader.search.is_active() && !reader.search.is_editing();
+        let footer = Footer {
+            notice: app.notice(),
+            search: &reader.search,
+            found: if searching { reader.hits(model).len() } else { 0 },
+            mode: model.run.is_live().then(|| reader.focus.mode()),
+            scrolled,
+            dropped: app.dropped,
+            hints: self.hints(),
+            theme: self.theme,
+        };
+        let area: Rect = self.areas.footer;
+        footer.draw(area, buffer);
+    }
+
+    fn hints(&self) -> Vec<String> {
+        if self.app.reader.search.is_editing() {
+            return vec!["Enter finds".to_owned(), "Esc cancels".to_owned()];
+        }
+        let failures = items(self.app.model.run.data(), Which::Failures).len();
+        let leave = match (self.app.reader.page, self.app.is_stoppable()) {
+            (Page::List | Page::Detail(_), _) => "q back",
+            (Page::Workers, true) => "q stop",
+            (Page::Workers, false) => "q quit",
+        };
+        let copy = matches!(self.app.reader.page, Page::List | Page::Detail(_));
+        let mut hints = vec![leave.to_owned(), "? help".to_owned()];
+        if copy {
+            hints.push("y copy command".to_owned());
+        } else {
+            hints.push(format!("F failures ({failures})"));
+            hints.push("e examples".to_owned());
+        }
+        hints.push("/ search".to_owned());
+        hints
+    }
+}
+
+fn worker_heading(worker: &Worker) -> String {
+    let mut parts = match worker.tab {
+        Tab::Worker(_) => vec![format!("worker {}", worker.label())],
+        Tab::Run => vec!["outside workers".to_owned()],
+    };
+    parts.extend(worker.pid.map(|pid| format!("pid {pid}")));
+    parts.push(match worker.title() {
+        Some(title) => title.to_owned(),
+        None if worker.gone => "its process has ended".to_owned(),
+        None => "idle".to_owned(),
+    });
+    parts.join(" · ")
+}

@@ -1,0 +1,171 @@
+//! The edge: a loop on the calling thread between the terminal, a source of events, and the app.
+//!
+//! One thread is enough: keys wake it at once, events are looked for every frame, and nothing is drawn
+//! unless something changed.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use proctor_events::Timestamp;
+use proctor_report::Style;
+use ratatui::crossterm::event;
+
+use crate::app::{App, Setup};
+use crate::clipboard::copying;
+use crate::input::{Command, Input};
+use crate::source::{EventSource, Next};
+use crate::terminal::{Screen, input};
+
+/// The time between two drawings: 20 a second.
+const FRAME: Duration = Duration::from_millis(50);
+/// How long events are taken in before keys and the screen get their turn.
+const GULP: Duration = Duration::from_millis(30);
+
+/// How to show a run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether to use colours.
+    pub style: Style,
+    /// Whether the run is ours: `q` then stops it, and leaves only when it is over.
+    pub controls_run: bool,
+    /// Whether to leave when the run has finished; else the screen stays until `q`.
+    pub exit_when_done: bool,
+    /// Leaves as soon as this is set, for a caller that is being ended.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether the run had finished when the screen closed.
+    pub finished: bool,
+    /// How many events were never shown.
+    pub dropped: u64,
+    /// Panics of other threads that were kept off the screen, for the caller to print.
+    pub panics: Vec<String>,
+}
+
+/// Why the screen could not be shown, or not any longer.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// There is no screen to draw on.
+    #[error("standard output is not a terminal; choose another --ui")]
+    NotATerminal,
+    /// The terminal does not do what it should.
+    #[error("the terminal failed: {0}")]
+    Terminal(#[source] io::Error),
+    /// The source of events failed.
+    #[error("cannot read the run's events: {0}")]
+    Source(#[source] io::Error),
+}
+
+/// Shows a run until the reader leaves, on the calling thread.
+///
+/// `on_command` hears of every command on this thread and must not wait: the screen stands still while
+/// it works. `Quit` and `CopyText` have been seen to when it is called.
+pub fn run(
+    source: impl EventSource,
+    options: &Options,
+    on_command: impl FnMut(&Command),
+) -> Result<Outcome, TuiError> {
+    if !io::stdout().is_terminal() {
+        return Err(TuiError::NotATerminal);
+    }
+    let screen = Screen::open().map_err(TuiError::Terminal)?;
+    let app = App::new(Setup {
+        style: options.style,
+        controls_run: options.controls_run,
+        exit_when_done: options.exit_when_done,
+        began: Timestamp::now(),
+    });
+    let began = Instant::now();
+    let mut driver = Driver { screen, app, source, on_command, began, ended: false, quit: false };
+    driver.run(&options.stop)?;
+    Ok(Outcome {
+        finished: driver.app.is_finished(),
+        dropped: driver.source.dropped(),
+        panics: driver.screen.panics(),
+    })
+}
+
+struct Driver<S, F> {
+    screen: Screen,
+    app: App,
+    source: S,
+    on_command: F,
+    began: Instant,
+    ended: bool,
+    quit: bool,
+}
+
+impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
+    fn run(&mut self, stop: &AtomicBool) -> Result<(), TuiError> {
+        let size = self.screen.size().map_err(TuiError::Terminal)?;
+        self.update(size)?;
+        let mut last_drawn: Option<Instant> = None;
+        while !self.quit && !stop.load(Ordering::Relaxed) {
+            self.update(Input::Tick(self.began.elapsed()))?;
+            let behind = self.take_events()?;
+            let wait = FRAME.saturating_sub(last_drawn.map_or(FRAME, |drawn| drawn.elapsed()));
+            if self.app.has_changed() && wait.is_zero() {
+                self.screen.draw(&self.app).map_err(TuiError::Terminal)?;
+                self.app.drawn();
+                last_drawn = Some(Instant::now());
+            }
+            let wait = match (behind, self.app.has_changed()) {
+                (true, _) => Duration::ZERO,
+                (false, true) => wait,
+                (false, false) => FRAME,
+            };
+            self.take_keys(wait)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for keys, but not longer than this, and takes all there are.
+    fn take_keys(&mut self, wait: Duration) -> Result<(), TuiError> {
+        let mut wait = wait;
+        while event::poll(wait).map_err(TuiError::Terminal)? && !self.quit {
+            wait = Duration::ZERO;
+            if let Some(input) = input(&event::read().map_err(TuiError::Terminal)?) {
+                self.update(input)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what events there are; says whether there may be more already.
+    fn take_events(&mut self) -> Result<bool, TuiError> {
+        let started = Instant::now();
+        while !self.ended && started.elapsed() < GULP {
+            let input = match self.source.poll().map_err(TuiError::Source)? {
+                Next::Event(event) => Input::Event(event),
+                Next::Restarted => Input::Restarted,
+                Next::Nothing => break,
+                Next::Ended => {
+                    self.ended = true;
+                    Input::Ended
+                }
+            };
+            self.update(input)?;
+        }
+        self.update(Input::Dropped(self.source.dropped()))?;
+        Ok(!self.ended && started.elapsed() >= GULP)
+    }
+
+    fn update(&mut self, input: Input) -> Result<(), TuiError> {
+        for command in self.app.update(input) {
+            match &command {
+                Command::Quit => self.quit = true,
+                Command::CopyText(text) => {
+                    self.screen.send(&copying(text)).map_err(TuiError::Terminal)?;
+                }
+                Command::StopRun | Command::KillRun => {}
+            }
+            (self.on_command)(&command);
+        }
+        Ok(())
+    }
+}

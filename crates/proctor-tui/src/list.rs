@@ -1,0 +1,262 @@
+//! The list of examples: all of them, or those that went wrong.
+//!
+//! What is chosen is held by name, not by place, so that it stays chosen while the list grows.
+
+use proctor_events::Status;
+use proctor_record::{Attempt, Example, OutsideError, RunData};
+use proctor_report::Paint;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::canvas::put;
+use crate::header::brief;
+use crate::run::{AttemptKey, Run};
+use crate::scroll::Motion;
+use crate::search::Search;
+use crate::text::{TextLine, fit, width_of};
+use crate::theme::{Theme, chosen, paint_of, sign_of, word_of};
+
+/// Which examples are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Which {
+    #[default]
+    Failures,
+    All,
+}
+
+/// The name of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ItemKey {
+    Outside(usize),
+    Attempt(AttemptKey),
+}
+
+/// Something in the list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Item<'a> {
+    /// An error outside any example, by its place.
+    Outside(usize, &'a OutsideError),
+    /// The attempt that decided.
+    Attempt(&'a Example, &'a Attempt),
+}
+
+/// The items of a list, in order of appearance; errors outside examples come first.
+pub(crate) fn items(run: &RunData, which: Which) -> Vec<Item<'_>> {
+    let outside = run.errors.iter().enumerate().map(|(place, error)| Item::Outside(place, error));
+    let attempts = run.examples.iter().flat_map(|example| {
+        example.deciding_attempts().map(move |attempt| Item::Attempt(example, attempt))
+    });
+    outside.chain(attempts).filter(|item| which == Which::All || item.is_trouble()).collect()
+}
+
+impl Item<'_> {
+    pub(crate) fn key(&self) -> ItemKey {
+        match self {
+            Self::Outside(place, _) => ItemKey::Outside(*place),
+            Self::Attempt(example, attempt) => ItemKey::Attempt(AttemptKey {
+                id: example.id.clone(),
+                repeat: attempt.repeat,
+                attempt: attempt.attempt,
+            }),
+        }
+    }
+
+    fn is(&self, key: &ItemKey) -> bool {
+        match (self, key) {
+            (Self::Outside(place, _), ItemKey::Outside(wanted)) => place == wanted,
+            // A later attempt takes the place of an earlier one.
+            (Self::Attempt(example, attempt), ItemKey::Attempt(wanted)) => {
+                example.id == wanted.id && attempt.repeat == wanted.repeat
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it belongs among the failures; what passed only on a retry does.
+    fn is_trouble(&self) -> bool {
+        match self {
+            Self::Outside(..) => true,
+            Self::Attempt(_, attempt) => {
+                attempt.flaky || attempt.status.as_ref().is_some_and(Status::is_failure)
+            }
+        }
+    }
+
+    fn sign(&self) -> (String, Paint) {
+        match self {
+            Self::Outside(..) => ("✗".to_owned(), Paint::Bad),
+            Self::Attempt(_, attempt) if attempt.flaky => ("~".to_owned(), Paint::Warn),
+            Self::Attempt(_, attempt) => {
+                (sign_of(attempt.status.as_ref()), paint_of(attempt.status.as_ref()))
+            }
+        }
+    }
+
+    pub(crate) fn title(&self, run: &Run) -> String {
+        match self {
+            Self::Outside(_, error) => {
+                let phase = error.phase.as_deref().unwrap_or("outside examples").replace('_', " ");
+                let place = error.place.as_deref().unwrap_or_default();
+                format!("error, {phase} {place}").trim_end().to_owned()
+            }
+            Self::Attempt(example, _) => run.title_of(example),
+        }
+    }
+
+    fn notes(&self) -> String {
+        let Self::Attempt(_, attempt) = self else { return String::new() };
+        let mut notes = Vec::new();
+        if attempt.repeat > 1 {
+            notes.push(format!("repeat {}", attempt.repeat));
+        }
+        notes.push(attempt.status.as_ref().map_or_else(|| "running".to_owned(), word_of));
+        if attempt.flaky {
+            notes.push("flaky".to_owned());
+        }
+        notes.push(brief(attempt.duration_ms));
+        notes.retain(|note| !note.is_empty());
+        notes.join(" · ")
+    }
+}
+
+/// What the reader does with the list.
+#[derive(Debug, Default)]
+pub(crate) struct ListPane {
+    pub(crate) which: Which,
+    chosen: Option<ItemKey>,
+}
+
+impl ListPane {
+    /// Where the chosen item stands now; the first if there is none.
+    pub(crate) fn place(&self, items: &[Item<'_>]) -> usize {
+        let key = self.chosen.as_ref();
+        key.and_then(|key| items.iter().position(|item| item.is(key))).unwrap_or_default()
+    }
+
+    pub(crate) fn choose(&mut self, items: &[Item<'_>], place: usize) {
+        self.chosen = items.get(place.min(items.len().saturating_sub(1))).map(Item::key);
+    }
+
+    pub(crate) fn step(&mut self, motion: Motion, items: &[Item<'_>], height: u16) {
+        let place = self.place(items);
+        let page = usize::from(height).saturating_sub(1).max(1);
+        let wanted = match motion {
+            Motion::Up => place.saturating_sub(1),
+            Motion::Down => place + 1,
+            Motion::PageUp => place.saturating_sub(page),
+            Motion::PageDown => place + page,
+            Motion::Top => 0,
+            Motion::End => usize::MAX,
+        };
+        self.choose(items, wanted);
+    }
+
+    pub(crate) fn draw(
+        &self,
+        run: &Run,
+        search: &Search,
+        theme: Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+    ) {
+        let items = items(run.data(), self.which);
+        if items.is_empty() {
+            let words = match self.which {
+                Which::Failures if run.is_live() => "  nothing has failed so far",
+                Which::Failures => "  nothing failed",
+                Which::All => "  no example has started",
+            };
+            return put(buffer, area, 0, &Line::styled(words, theme.style(Some(Paint::Dim))));
+        }
+        let height = usize::from(area.height);
+        let place = self.place(&items);
+        let top = place.saturating_sub(height / 2).min(items.len().saturating_sub(height));
+        for (row, (number, item)) in (0..area.height).zip(items.iter().enumerate().skip(top)) {
+            let mut line = item_line(item, run, search, theme, area.width.into());
+            if number == place {
+                line.spans[0] = Span::raw("›");
+            }
+            put(buffer, area, row, &line);
+            if number == place {
+                let row = Rect { y: area.y + row, height: 1, ..area };
+                buffer.set_style(row.intersection(buffer.area), chosen());
+            }
+        }
+    }
+}
+
+fn item_line(
+    item: &Item<'_>,
+    run: &Run,
+    search: &Search,
+    theme: Theme,
+    width: usize,
+) -> Line<'static> {
+    let (sign, paint) = item.sign();
+    let notes = item.notes();
+    let room = width.saturating_sub(width_of(&notes) + 6);
+    let title = TextLine::new(None, &fit(&item.title(run), room));
+    let padding = " ".repeat(room.saturating_sub(width_of(title.text())));
+    let found = search.found_in(title.text());
+    let whole = title.row(0, 0..title.text().len(), &found, theme);
+    let mut spans =
+        vec![Span::raw(" "), Span::styled(sign, theme.style(Some(paint))), Span::raw(" ")];
+    spans.extend(
+        whole.spans.into_iter().map(|span| Span::styled(span.content.into_owned(), span.style)),
+    );
+    spans.push(Span::raw(format!("{padding}  ")));
+    spans.push(Span::styled(notes, Style::new().patch(theme.style(Some(Paint::Dim)))));
+    Line::from(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_events::Event;
+
+    use super::*;
+
+    fn run(lines: &[&str]) -> Run {
+        let mut run = Run::default();
+        for line in lines {
+            run.apply(&Event::from_json(line).unwrap());
+        }
+        run
+    }
+
+    const EVENTS: [&str; 5] = [
+        r#"{"event_type":"ExampleFinished","example_id":"a","status":"passed"}"#,
+        r#"{"event_type":"ExampleFinished","example_id":"b","status":"failed","final":false}"#,
+        r#"{"event_type":"ExampleFinished","example_id":"c","status":"crashed"}"#,
+        r#"{"event_type":"ErrorOutsideExample","phase":"load"}"#,
+        r#"{"event_type":"ExampleFinished","example_id":"b","attempt":2,"status":"passed"}"#,
+    ];
+
+    fn titles(run: &Run, which: Which) -> Vec<String> {
+        items(run.data(), which).iter().map(|item| item.title(run)).collect()
+    }
+
+    #[test]
+    fn failures_are_errors_failed_and_flaky_examples() {
+        let run = run(&EVENTS);
+        assert_eq!(titles(&run, Which::Failures), ["error, load", "b", "c"]);
+        assert_eq!(titles(&run, Which::All), ["error, load", "a", "b", "c"]);
+    }
+
+    #[test]
+    fn the_chosen_one_stays_chosen_while_the_list_grows() {
+        let before = run(&EVENTS[..3]);
+        let mut pane = ListPane::default();
+        pane.choose(&items(before.data(), Which::Failures), 0);
+        let after = run(&EVENTS);
+        let items = items(after.data(), Which::Failures);
+        assert_eq!(items[pane.place(&items)].title(&after), "b", "its next attempt");
+        pane.step(Motion::End, &items, 5);
+        assert_eq!(items[pane.place(&items)].title(&after), "c");
+        pane.step(Motion::Down, &items, 5);
+        assert_eq!(items[pane.place(&items)].title(&after), "c");
+        pane.step(Motion::PageUp, &items, 5);
+        assert_eq!(pane.place(&items), 0);
+    }
+}

@@ -1,0 +1,55 @@
+//! Everything that events have told so far.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor_events::{Body, Event};
+
+use crate::narrate::{Narrator, is_failure};
+use crate::run::{AttemptKey, Run, Stories};
+use crate::text::TextLine;
+use crate::workers::{Tab, Workers};
+
+/// The run, its workers, and the stories of its attempts.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) run: Run,
+    pub(crate) workers: Workers,
+    pub(crate) stories: Stories,
+    narrator: Narrator,
+}
+
+impl Model {
+    /// Takes one event; returns the tab on which something failed with it, if so.
+    pub(crate) fn apply(&mut self, event: &Event, now: Duration) -> Option<Tab> {
+        self.run.apply(event);
+        if let Body::SuiteStarted(payload) = &event.body {
+            self.workers.prepare(payload.workers.unwrap_or_default());
+        }
+        let title = self.run.title(event);
+        let lines = self.narrator.tell(event, &title);
+        let lines: Vec<Arc<TextLine>> = lines.into_iter().map(Arc::new).collect();
+        self.keep_story(event, &lines);
+        let tab = self.workers.observe(event, &title, &lines, now)?;
+        is_failure(event).then_some(tab)
+    }
+
+    /// The end of an attempt is told anew on its page, so it is no part of its story.
+    fn keep_story(&mut self, event: &Event, lines: &[Arc<TextLine>]) {
+        if event.example_id.is_none() {
+            return;
+        }
+        match &event.body {
+            Body::ExampleStarted(_) => {}
+            Body::ExampleFinished(_) => {
+                self.stories.close(AttemptKey::of(event), is_failure(event));
+            }
+            _ => {
+                let key = AttemptKey::of(event);
+                for line in lines {
+                    self.stories.tell(&key, line);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What the reader does: which page is open, where it is scrolled to, what is searched for.
+
+use std::time::Duration;
+
+use ratatui::layout::Size;
+
+use crate::detail;
+use crate::focus::{Focus, Mode};
+use crate::help;
+use crate::input::KeyPress;
+use crate::keys::Action;
+use crate::layout::areas;
+use crate::list::{Item, ListPane, Which, items};
+use crate::model::Model;
+use crate::scroll::{Motion, Ring, Scroll};
+use crate::search::{Edited, Search};
+use crate::workers::Workers;
+
+/// The page that is open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Page {
+    #[default]
+    Workers,
+    List,
+    /// The chosen item of the list.
+    Detail(Scroll),
+}
+
+/// The reader.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    pub(crate) focus: Focus,
+    pub(crate) page: Page,
+    pub(crate) list: ListPane,
+    /// The help, while it is open.
+    pub(crate) help: Option<Scroll>,
+    pub(crate) search: Search,
+    /// What came of the last key, where it cannot be seen otherwise.
+    pub(crate) notice: Option<&'static str>,
+}
+
+impl Reader {
+    /// Moves to the worker that should be looked at; says whether it did.
+    pub(crate) fn look(&mut self, workers: &mut Workers, now: Duration) -> bool {
+        let reading = workers.shown().is_some_and(|worker| worker.scroll != Scroll::End);
+        if reading || self.search.is_editing() {
+            return false;
+        }
+        let before = workers.shown_place();
+        let failed = self.focus.failure_to_show(now).and_then(|tab| workers.find(tab));
+        let place = failed.or_else(|| self.focus.next(now, &workers.seen(), before));
+        place.inspect(|place| workers.show(*place)).is_some_and(|place| place != before)
+    }
+
+    /// Does what a key asks for.
+    pub(crate) fn act(&mut self, action: Action, model: &mut Model, now: Duration, size: Size) {
+        self.notice = None;
+        match action {
+            Action::Move(motion) => self.step(motion, model, size),
+            Action::Help if self.help.is_some() => self.help = None,
+            Action::Help => self.help = Some(Scroll::TOP),
+            Action::Back => {
+                let _ = self.back();
+            }
+            // Under the help nothing else happens, because it could not be seen.
+            _ if self.help.is_some() => {}
+            Action::Tab(_) | Action::NextTab | Action::PreviousTab => {
+                self.switch(action, model, now);
+            }
+            Action::Follow => self.focus.toggle(Mode::Follow, now),
+            Action::Rotate => self.focus.toggle(Mode::Rotate, now),
+            Action::Search => self.search.begin(),
+            Action::NextMatch => self.jump(true, model, size),
+            Action::PreviousMatch => self.jump(false, model, size),
+            Action::Failures => self.toggle_list(Which::Failures),
+            Action::Examples => self.toggle_list(Which::All),
+            Action::Open if self.page == Page::List => self.open(model),
+            Action::Open | Action::Copy | Action::Stop | Action::Interrupt => {}
+        }
+    }
+
+    /// One step back: out of the help, the search, an example, the list. False if there was none to take.
+    pub(crate) fn back(&mut self) -> bool {
+        self.notice = None;
+        if self.help.take().is_some() {
+            return true;
+        }
+        if self.search.is_active() {
+            self.search.clear();
+            return true;
+        }
+        let (page, went) = match self.page {
+            Page::Detail(_) => (Page::List, true),
+            Page::List => (Page::Workers, true),
+            Page::Workers => (Page::Workers, false),
+        };
+        self.page = page;
+        went
+    }
+
+    /// Takes a key while the search is being written.
+    pub(crate) fn edit(&mut self, press: KeyPress, model: &mut Model, size: Size) {
+        if self.search.edit(press) == Edited::Accepted {
+            self.jump(true, model, size);
+        }
+    }
+
+    /// The command that runs the chosen item again.
+    pub(crate) fn rerun(&mut self, model: &Model) -> Option<String> {
+        if self.page == Page::Workers || self.help.is_some() {
+            return None;
+        }
+        let command = self.chosen(model).as_ref().and_then(detail::rerun);
+        self.notice = Some(match command {
+            Some(_) => "copied, if the terminal allows it",
+            None => "there is no command to copy",
+        });
+        command
+    }
+
+    pub(crate) fn chosen<'a>(&self, model: &'a Model) -> Option<Item<'a>> {
+        let items = items(model.run.data(), self.list.which);
+        items.get(self.list.place(&items)).copied()
+    }
+
+    fn open(&mut self, model: &Model) {
+        let items = items(model.run.data(), self.list.which);
+        if !items.is_empty() {
+            // Chosen by name from now on, so that the page stays the same when the list grows.
+            self.list.choose(&items, self.list.place(&items));
+            self.page = Page::Detail(Scroll::TOP);
+            self.search.current = None;
+        }
+    }
+
+    fn toggle_list(&mut self, which: Which) {
+        let close = self.page == Page::List && self.list.which == which;
+        self.page = if close { Page::Workers } else { Page::List };
+        self.list.which = which;
+        self.search.current = None;
+    }
+
+    fn switch(&mut self, action: Action, model: &mut Model, now: Duration) {
+        if let Page::Detail(_) = self.page {
+            return self.switch_example(action, model);
+        }
+        match action {
+            Action::Tab(key) => {
+                let Some(place) = model.workers.find(key.checked_sub(1).into()) else { return };
+                model.workers.show(place);
+            }
+            action => model.workers.show_neighbour(action == Action::NextTab),
+        }
+        self.page = Page::Workers;
+        self.search.current = None;
+        self.focus.chosen(now);
+    }
+
+    /// On the page of an example, left and right lead to its neighbours in the list.
+    fn switch_example(&mut self, action: Action, model: &Model) {
+        let motion = match action {
+            Action::NextTab => Motion::Down,
+            Action::PreviousTab => Motion::Up,
+            _ => return,
+        };
+        self.list.step(motion, &items(model.run.data(), self.list.which), 1);
+        self.page = Page::Detail(Scroll::TOP);
+        self.search.current = None;
+    }
+
+    fn step(&mut self, motion: Motion, model: &mut Model, size: Size) {
+        if let Some(scroll) = &mut self.help {
+            return scroll.step(motion, &help::lines(), help::room(size));
+        }
+        let body = areas(size).body.as_size();
+        match self.page {
+            Page::Workers => {
+                if let Some(worker) = model.workers.shown_mut() {
+                    worker.scroll.step(motion, &worker.ring, body);
+                }
+            }
+            Page::List => {
+                self.list.step(motion, &items(model.run.data(), self.list.which), body.height);
+            }
+            Page::Detail(mut scroll) => {
+                scroll.step(motion, &self.detail(model), body);
+                self.page = Page::Detail(scroll);
+            }
+        }
+    }
+
+    /// The page of the chosen item.
+    pub(crate) fn detail(&self, model: &Model) -> Ring {
+        let item = self.chosen(model);
+        item.map_or_else(|| Ring::new(0), |item| detail::page(&item, &model.run, &model.stories))
+    }
+
+    /// The lines, or items of a list, in which the search is found.
+    pub(crate) fn hits(&self, model: &Model) -> Vec<u64> {
+        let found = |text: &str| !self.search.found_in(text).is_empty();
+        let lines = |ring: &Ring| {
+            ring.numbered()
+                .filter(|(_, line)| found(line.text()))
+                .map(|(number, _)| number)
+                .collect()
+        };
+        match self.page {
+            Page::Workers => model.workers.shown().map_or_else(Vec::new, |it| lines(&it.ring)),
+            Page::Detail(_) => lines(&self.detail(model)),
+            Page::List => {
+                let items = items(model.run.data(), self.list.which);
+                let titles = (0..).zip(items.iter().map(|item| item.title(&model.run)));
+                titles.filter(|(_, title)| found(title)).map(|(number, _)| number).collect()
+            }
+        }
+    }
+
+    fn jump(&mut self, forward: bool, model: &mut Model, size: Size) {
+        if !self.search.is_active() {
+            return;
+        }
+        let body = areas(size).body.as_size();
+        let hits = self.hits(model);
+        let top = self.top(model, body);
+        let Some(target) = self.search.jump(&hits, forward, top) else {
+            self.notice = Some("not found");
+            return;
+        };
+        match self.page {
+            Page::Workers => {
+                if let Some(worker) = model.workers.shown_mut() {
+                    worker.scroll.show(target, &worker.ring, body);
+                }
+            }
+            Page::Detail(mut scroll) => {
+                scroll.show(target, &self.detail(model), body);
+                self.page = Page::Detail(scroll);
+            }
+            Page::List => {
+                let items = items(model.run.data(), self.list.which);
+                self.list.choose(&items, usize::try_from(target).unwrap_or(usize::MAX));
+            }
+        }
+    }
+
+    fn top(&self, model: &Model, body: Size) -> u64 {
+        match self.page {
+            Page::Workers => {
+                model.workers.shown().and_then(|worker| worker.scroll.top_line(&worker.ring, body))
+            }
+            Page::Detail(scroll) => scroll.top_line(&self.detail(model), body),
+            Page::List => {
+                let items = items(model.run.data(), self.list.which);
+                Some(self.list.place(&items) as u64)
+            }
+        }
+        .unwrap_or_default()
+    }
+}

@@ -1,0 +1,265 @@
+//! The run as a whole: the shared picture of it, and the story of each attempt.
+//!
+//! The picture is [`proctor_record::Aggregator`]'s, fed only with what the header and the lists show. What
+//! was said and printed is kept once, as the lines that were shown live, within a budget.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use proctor_events::{Body, Event, ExampleId, Millis, Timestamp};
+use proctor_record::{Aggregator, Example, RunData, Summary};
+use proctor_report::{Paint, duration};
+
+use crate::text::TextLine;
+
+/// How many lines of story are kept in all; the oldest of what passed goes first.
+const BUDGET: usize = 100_000;
+/// How many lines of one attempt are kept.
+const PER_ATTEMPT: usize = 1000;
+
+/// One attempt at one example.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct AttemptKey {
+    pub(crate) id: Option<ExampleId>,
+    pub(crate) repeat: u32,
+    pub(crate) attempt: u32,
+}
+
+impl AttemptKey {
+    pub(crate) fn of(event: &Event) -> Self {
+        Self {
+            id: event.example_id.clone(),
+            repeat: event.repeat.unwrap_or(1),
+            attempt: event.attempt.unwrap_or(1),
+        }
+    }
+}
+
+/// The run.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    picture: Aggregator,
+    titles: HashMap<ExampleId, Arc<str>>,
+    total: Option<u64>,
+    last_event: Option<Timestamp>,
+    finished: bool,
+    ended: bool,
+}
+
+impl Run {
+    pub(crate) fn apply(&mut self, event: &Event) {
+        self.last_event = event.time.or(self.last_event);
+        match &event.body {
+            Body::SuiteStarted(payload) => self.total = payload.example_count.or(self.total),
+            Body::Progress(payload) => self.total = Some(payload.total),
+            Body::SuiteFinished(payload) => {
+                self.total = Some(payload.example_count);
+                self.finished = true;
+            }
+            Body::ExampleStarted(_) | Body::ExampleFinished(_) | Body::ErrorOutsideExample(_) => {}
+            _ => return,
+        }
+        self.picture.apply(event);
+        self.remember_title(event);
+    }
+
+    fn remember_title(&mut self, event: &Event) {
+        let Some(id) = &event.example_id else { return };
+        let title = match &event.body {
+            Body::ExampleStarted(payload) => match &*payload.path {
+                [] => payload.full_description.clone().or_else(|| payload.description.clone()),
+                path => Some(path.join(" > ")),
+            },
+            Body::ExampleFinished(payload) if !self.titles.contains_key(id) => {
+                payload.full_description.clone().or_else(|| payload.description.clone())
+            }
+            _ => return,
+        };
+        self.titles.insert(id.clone(), title.map_or_else(|| id.as_str().into(), Into::into));
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// What is known of it.
+    pub(crate) fn data(&self) -> &RunData {
+        self.picture.run()
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        self.data().summary()
+    }
+
+    pub(crate) fn title(&self, event: &Event) -> Arc<str> {
+        let known = event.example_id.as_ref().and_then(|id| self.titles.get(id));
+        known.cloned().unwrap_or_else(|| "(no example)".into())
+    }
+
+    pub(crate) fn title_of(&self, example: &Example) -> String {
+        let known = example.id.as_ref().and_then(|id| self.titles.get(id));
+        known.map_or_else(|| example.title(), ToString::to_string)
+    }
+
+    /// Whether more may happen.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.finished && !self.ended
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// How many examples there are in all, as far as that is known.
+    pub(crate) fn total(&self, summary: &Summary) -> u64 {
+        self.total.unwrap_or_default().max(summary.examples)
+    }
+
+    /// How long it took, or has taken until now.
+    pub(crate) fn elapsed(&self, now: Timestamp) -> Millis {
+        let data = self.data();
+        if let Some(taken) = data.duration_ms {
+            return taken;
+        }
+        let until = if self.is_live() { Some(now) } else { self.last_event };
+        let millis = |time: Timestamp| i64_to_f64(time.as_millisecond());
+        match (data.started_at, until) {
+            (Some(started), Some(until)) => Millis::new(millis(until) - millis(started)),
+            _ => Millis::default(),
+        }
+    }
+
+    /// How it went, once it is over.
+    pub(crate) fn verdict(&self, now: Timestamp) -> Option<(Paint, String)> {
+        if self.is_live() {
+            return None;
+        }
+        let taken = duration(self.elapsed(now));
+        if !self.finished {
+            return Some((Paint::Warn, format!("! cut off after {taken}")));
+        }
+        let summary = self.summary();
+        let code = self.data().exit_code;
+        let good = code.map_or(summary.failures() + summary.errors == 0, |code| code == 0);
+        let exit = code.filter(|code| *code != 0).map(|code| format!(", exit {code}"));
+        let exit = exit.unwrap_or_default();
+        Some(if good {
+            (Paint::Good, format!("✓ passed in {taken}"))
+        } else {
+            (Paint::Bad, format!("✗ failed in {taken}{exit}"))
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 stay far below 2^53")]
+fn i64_to_f64(number: i64) -> f64 {
+    number as f64
+}
+
+/// The story of each attempt, as the lines that were shown.
+#[derive(Debug, Default)]
+pub(crate) struct Stories {
+    lines: HashMap<AttemptKey, VecDeque<Arc<TextLine>>>,
+    passed: VecDeque<AttemptKey>,
+    failed: VecDeque<AttemptKey>,
+    kept: usize,
+}
+
+impl Stories {
+    pub(crate) fn tell(&mut self, key: &AttemptKey, line: &Arc<TextLine>) {
+        let story = self.lines.entry(key.clone()).or_default();
+        if story.len() >= PER_ATTEMPT {
+            story.pop_front();
+        } else {
+            self.kept += 1;
+        }
+        story.push_back(Arc::clone(line));
+    }
+
+    /// The attempt is over; its story may be forgotten when room is needed.
+    pub(crate) fn close(&mut self, key: AttemptKey, failed: bool) {
+        let queue = if failed { &mut self.failed } else { &mut self.passed };
+        queue.push_back(key);
+        while self.kept > BUDGET
+            && let Some(oldest) = self.passed.pop_front().or_else(|| self.failed.pop_front())
+        {
+            self.kept -= self.lines.remove(&oldest).map_or(0, |story| story.len());
+        }
+    }
+
+    pub(crate) fn of(&self, key: &AttemptKey) -> impl Iterator<Item = &Arc<TextLine>> {
+        self.lines.get(key).into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(lines: &[&str]) -> Run {
+        let mut run = Run::default();
+        for line in lines {
+            run.apply(&Event::from_json(line).unwrap());
+        }
+        run
+    }
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    const START: &str =
+        r#"{"event_type":"SuiteStarted","time":"2026-01-22T10:30:00Z","example_count":2}"#;
+
+    #[test]
+    fn elapsed_runs_while_the_run_does() {
+        let mut run = run(&[START]);
+        assert_eq!(run.elapsed(time("2026-01-22T10:30:04Z")), Millis::new(4000.0));
+        assert_eq!(run.verdict(time("2026-01-22T10:30:04Z")), None);
+        run.apply(
+            &Event::from_json(
+                r#"{"event_type":"WorkerLog","line":"x","time":"2026-01-22T10:30:02Z"}"#,
+            )
+            .unwrap(),
+        );
+        run.end();
+        let (_, verdict) = run.verdict(time("2027-01-01T00:00:00Z")).unwrap();
+        assert_eq!(verdict, "! cut off after 2.00 s");
+    }
+
+    #[test]
+    fn the_verdict_is_the_exit_code_where_there_is_one() {
+        let end = |rest: &str| {
+            format!(
+                r#"{{"event_type":"SuiteFinished","example_count":2,"failure_count":0,"duration_ms":3{rest}}}"#
+            )
+        };
+        let verdict = |rest: &str| run(&[START, &end(rest)]).verdict(time("2027-01-01T00:00:00Z"));
+        assert_eq!(verdict("").unwrap(), (Paint::Good, "✓ passed in 3.0 ms".to_owned()));
+        assert_eq!(
+            verdict(r#","exit_code":2"#).unwrap(),
+            (Paint::Bad, "✗ failed in 3.0 ms, exit 2".to_owned())
+        );
+    }
+
+    #[test]
+    fn stories_of_failures_are_kept_longest() {
+        let key = |id: usize| AttemptKey {
+            id: Some(ExampleId::new(id.to_string())),
+            repeat: 1,
+            attempt: 1,
+        };
+        let line = Arc::new(TextLine::new(None, "x"));
+        let mut stories = Stories::default();
+        for example in 0..=BUDGET / PER_ATTEMPT {
+            for _ in 0..PER_ATTEMPT + 5 {
+                stories.tell(&key(example), &line);
+            }
+            stories.close(key(example), example == 0);
+        }
+        assert_eq!(stories.of(&key(0)).count(), PER_ATTEMPT, "the failure stays");
+        assert_eq!(stories.of(&key(1)).count(), 0, "the oldest pass went");
+        assert_eq!(stories.of(&key(2)).count(), PER_ATTEMPT);
+        assert_eq!(stories.kept, BUDGET);
+    }
+}

@@ -1,0 +1,208 @@
+//! Where events come from: a live bus, something already read, or a file that may still grow.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor_events::{Event, Published, Subscription, TimedOut};
+use proctor_record::{Follower, Grown, RunSplitter};
+
+/// What a source has to say.
+#[derive(Debug)]
+pub enum Next {
+    /// An event.
+    Event(Arc<Published>),
+    /// What follows belongs to another run, or tells the same one from its start.
+    Restarted,
+    /// There is nothing now.
+    Nothing,
+    /// There will be nothing any more.
+    Ended,
+}
+
+/// Something that gives events without ever waiting for them.
+pub trait EventSource {
+    /// What there is now.
+    fn poll(&mut self) -> io::Result<Next>;
+
+    /// How many events are known to be missing.
+    fn dropped(&self) -> u64 {
+        0
+    }
+}
+
+impl EventSource for Subscription {
+    fn poll(&mut self) -> io::Result<Next> {
+        Ok(match self.recv_timeout(Duration::ZERO) {
+            Ok(Some(event)) => Next::Event(event),
+            Ok(None) => Next::Ended,
+            Err(TimedOut) => Next::Nothing,
+        })
+    }
+
+    fn dropped(&self) -> u64 {
+        Subscription::dropped(self)
+    }
+}
+
+/// Events that are already there.
+#[derive(Debug)]
+pub struct Recorded<I>(pub I);
+
+impl<I: Iterator<Item = Event>> EventSource for Recorded<I> {
+    fn poll(&mut self) -> io::Result<Next> {
+        let event = self.0.next();
+        Ok(event.map_or(Next::Ended, |event| Next::Event(Arc::new(Published::new(event)))))
+    }
+}
+
+/// The last run of a recording, read as it grows. Lines that are no events are counted as missing.
+#[derive(Debug)]
+pub struct FollowedFile {
+    follower: Follower,
+    grows: bool,
+    lines: VecDeque<String>,
+    runs: RunSplitter,
+    any_run: bool,
+    /// The first event of a run whose beginning has been told.
+    held: Option<Event>,
+    unreadable: u64,
+}
+
+impl FollowedFile {
+    /// Reads the file from its beginning. `grows` says whether its writer still lives; if not, its end is
+    /// the end.
+    pub fn new(path: &Path, grows: bool) -> Self {
+        Self {
+            follower: Follower::new(path),
+            grows,
+            lines: VecDeque::new(),
+            runs: RunSplitter::default(),
+            any_run: false,
+            held: None,
+            unreadable: 0,
+        }
+    }
+
+    fn restart(&mut self) -> Next {
+        self.lines.clear();
+        self.runs = RunSplitter::default();
+        self.any_run = false;
+        self.unreadable = 0;
+        Next::Restarted
+    }
+
+    /// The next event of the lines that were read.
+    fn next_event(&mut self) -> Option<Next> {
+        if let Some(event) = self.held.take() {
+            return Some(Next::Event(Arc::new(Published::new(event))));
+        }
+        while let Some(line) = self.lines.pop_front() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let Ok(event) = Event::from_json(&line) else {
+                self.unreadable += 1;
+                continue;
+            };
+            let another = self.runs.begins(&event).is_some() && self.any_run;
+            self.any_run = true;
+            if another {
+                self.held = Some(event);
+                return Some(Next::Restarted);
+            }
+            return Some(Next::Event(Arc::new(Published::new(event))));
+        }
+        None
+    }
+}
+
+impl EventSource for FollowedFile {
+    fn poll(&mut self) -> io::Result<Next> {
+        loop {
+            if let Some(next) = self.next_event() {
+                return Ok(next);
+            }
+            match self.follower.read()? {
+                Grown::Lines(lines) => self.lines.extend(lines),
+                Grown::Restarted => return Ok(self.restart()),
+                Grown::Nothing if self.grows => return Ok(Next::Nothing),
+                Grown::Nothing => return Ok(Next::Ended),
+            }
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        self.unreadable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use proctor_events::{Bus, BusConfig, Filter, WorkerLog};
+
+    use super::*;
+
+    /// What comes until nothing does, in short.
+    fn told(source: &mut impl EventSource) -> Vec<String> {
+        let mut told = Vec::new();
+        loop {
+            match source.poll().unwrap() {
+                Next::Event(event) => told.push(event.type_name().to_owned()),
+                Next::Restarted => told.push("restarted".to_owned()),
+                Next::Nothing => {
+                    told.push("nothing".to_owned());
+                    return told;
+                }
+                Next::Ended => {
+                    told.push("ended".to_owned());
+                    return told;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_subscription_ends_with_its_bus_and_counts_what_it_lost() {
+        let bus = Bus::new(BusConfig {
+            run_id: "run".into(),
+            clock: Box::new(proctor_events::Timestamp::now),
+            on_warning: Box::new(|_| {}),
+        });
+        let mut subscription = bus.subscribe("tui", Filter::All, 2);
+        for _ in 0..3 {
+            bus.publish(WorkerLog { line: "x".into(), stream: None }.into());
+        }
+        assert_eq!(told(&mut subscription), ["WorkerLog", "WorkerLog", "nothing"]);
+        assert_eq!(EventSource::dropped(&subscription), 1);
+        bus.close(Duration::ZERO);
+        assert_eq!(told(&mut subscription), ["ended"]);
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_grows_and_a_new_run_in_it_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let mut file = std::fs::File::create(&path).unwrap();
+        let mut source = FollowedFile::new(&path, true);
+        assert_eq!(told(&mut source), ["nothing"]);
+        writeln!(file, r#"{{"run_id":"a","event_type":"SuiteStarted"}}"#).unwrap();
+        writeln!(file, "damaged").unwrap();
+        assert_eq!(told(&mut source), ["SuiteStarted", "nothing"]);
+        assert_eq!(source.dropped(), 1);
+        writeln!(file, r#"{{"run_id":"b","event_type":"SuiteStarted"}}"#).unwrap();
+        assert_eq!(told(&mut source), ["restarted", "SuiteStarted", "nothing"]);
+        let mut finished = FollowedFile::new(&path, false);
+        assert_eq!(told(&mut finished), ["SuiteStarted", "restarted", "SuiteStarted", "ended"]);
+    }
+
+    #[test]
+    fn what_was_read_before_ends_at_its_end() {
+        let event = Event::from_json(r#"{"event_type":"SuiteStarted"}"#).unwrap();
+        assert_eq!(told(&mut Recorded([event].into_iter())), ["SuiteStarted", "ended"]);
+    }
+}

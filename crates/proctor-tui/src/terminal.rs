@@ -1,0 +1,205 @@
+//! The terminal, borrowed: taken over when the screen opens, given back on every way out.
+
+use std::io::{self, Stdout, Write as _, stdout};
+use std::panic::{self, PanicHookInfo};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+use crate::app::App;
+use crate::draw::draw;
+use crate::input::{Input, Key, KeyPress};
+
+/// The terminal while we have it. Dropping it gives it back.
+pub(crate) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    loan: Loan,
+    panics: Panics,
+}
+
+impl Screen {
+    pub(crate) fn open() -> io::Result<Self> {
+        // From here on every early return gives the terminal back.
+        let loan = Loan::default();
+        let panics = Panics::catch(&loan);
+        let incomplete = Unless(loan.clone());
+        enable_raw_mode()?;
+        execute!(stdout(), EnterAlternateScreen)?;
+        let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+        terminal.clear()?;
+        std::mem::forget(incomplete);
+        Ok(Self { terminal, loan, panics })
+    }
+
+    pub(crate) fn size(&self) -> io::Result<Input> {
+        self.terminal.size().map(|size| Input::Resize(size.width, size.height))
+    }
+
+    pub(crate) fn draw(&mut self, app: &App) -> io::Result<()> {
+        self.terminal.draw(|frame| draw(app, frame)).map(|_| ())
+    }
+
+    /// Sends a sequence that shows nothing.
+    pub(crate) fn send(&mut self, sequence: &str) -> io::Result<()> {
+        let backend = self.terminal.backend_mut();
+        backend.write_all(sequence.as_bytes())?;
+        io::Write::flush(backend)
+    }
+
+    /// Panics of other threads since the screen opened; shown at once they would have spoiled it.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        std::mem::take(&mut self.panics.texts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // Before the fields go, so that nothing of theirs is written to the shell's screen.
+        self.loan.give_back();
+    }
+}
+
+/// The terminal is given back exactly once: a second time would move the cursor over what the shell, or a
+/// panic, has written since.
+#[derive(Clone, Default)]
+struct Loan {
+    returned: Arc<AtomicBool>,
+}
+
+impl Loan {
+    fn give_back(&self) {
+        if !self.returned.swap(true, Ordering::Relaxed) {
+            // There is no one to tell if the terminal itself is gone.
+            let _ = disable_raw_mode();
+            let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+        }
+    }
+}
+
+/// Gives the terminal back if it could not be taken over completely.
+struct Unless(Loan);
+
+impl Drop for Unless {
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
+}
+
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+
+/// Keeps panics off the screen: our own gives the terminal back first, those of others are kept for later.
+struct Panics {
+    texts: Arc<Mutex<Vec<String>>>,
+    active: Arc<AtomicBool>,
+    previous: Arc<Hook>,
+}
+
+impl Panics {
+    fn catch(loan: &Loan) -> Self {
+        let caught = Self {
+            texts: Arc::default(),
+            active: Arc::new(AtomicBool::new(true)),
+            previous: Arc::new(panic::take_hook()),
+        };
+        let ours = thread::current().id();
+        let (texts, active) = (Arc::clone(&caught.texts), Arc::clone(&caught.active));
+        let (previous, loan) = (Arc::clone(&caught.previous), loan.clone());
+        panic::set_hook(Box::new(move |info| {
+            if active.load(Ordering::Relaxed) && thread::current().id() != ours {
+                texts.lock().unwrap_or_else(PoisonError::into_inner).push(info.to_string());
+                return;
+            }
+            if active.load(Ordering::Relaxed) {
+                loan.give_back();
+            }
+            previous(info);
+        }));
+        caught
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        self.active.store(false, Ordering::Relaxed);
+        // A panicking thread may not change the hook; ours then only passes on to the previous one.
+        if !thread::panicking() {
+            let previous = Arc::clone(&self.previous);
+            panic::set_hook(Box::new(move |info| previous(info)));
+        }
+    }
+}
+
+/// What the terminal reports, as the app hears of it.
+pub(crate) fn input(event: &Event) -> Option<Input> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => press(key).map(Input::Key),
+        Event::Resize(width, height) => Some(Input::Resize(*width, *height)),
+        _ => None,
+    }
+}
+
+fn press(event: &KeyEvent) -> Option<KeyPress> {
+    let key = match event.code {
+        KeyCode::Char(c) => Key::Char(c),
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Esc,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::BackTab => Key::BackTab,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        _ => return None,
+    };
+    if event.modifiers.contains(KeyModifiers::ALT) {
+        return None;
+    }
+    Some(KeyPress { key, ctrl: event.modifiers.contains(KeyModifiers::CONTROL) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_presses_with_or_without_control() {
+        let pressed = |code, modifiers| match input(&Event::Key(KeyEvent::new(code, modifiers))) {
+            Some(Input::Key(press)) => Some(press),
+            _ => None,
+        };
+        let none = KeyModifiers::NONE;
+        assert_eq!(pressed(KeyCode::Char('N'), KeyModifiers::SHIFT), Some(Key::Char('N').into()));
+        assert_eq!(
+            pressed(KeyCode::Char('c'), KeyModifiers::CONTROL),
+            Some(KeyPress { key: Key::Char('c'), ctrl: true })
+        );
+        assert_eq!(pressed(KeyCode::PageUp, none), Some(Key::PageUp.into()));
+        assert_eq!(pressed(KeyCode::F(1), none), None);
+        assert_eq!(pressed(KeyCode::Char('q'), KeyModifiers::ALT), None);
+    }
+
+    #[test]
+    fn panics_of_other_threads_are_kept_for_later() {
+        let loan = Loan { returned: Arc::new(AtomicBool::new(true)) };
+        let panics = Panics::catch(&loan);
+        let joined = thread::spawn(|| panic!("elsewhere")).join();
+        assert!(joined.is_err());
+        let texts = panics.texts.lock().unwrap().clone();
+        // Other tests of this process may panic meanwhile; ours is among what was caught.
+        assert!(texts.iter().any(|text| text.contains("elsewhere")), "{texts:?}");
+    }
+}

@@ -1,0 +1,261 @@
+//! What every worker is doing: a tab each, with the last lines of its story.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor_events::{Body, Event, Status};
+
+use crate::focus::Seen;
+use crate::run::AttemptKey;
+use crate::scroll::{Ring, Scroll};
+use crate::text::TextLine;
+
+/// How many lines are kept for each worker.
+const RING: usize = 500;
+/// How many tabs are prepared before anything is heard from their workers.
+const PREPARED: u32 = 64;
+
+/// Whose tab it is. The run's own comes last, so that the numbers stand where their keys are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tab {
+    /// A worker, from 0.
+    Worker(u32),
+    /// What belongs to no worker.
+    Run,
+}
+
+impl From<Option<u32>> for Tab {
+    fn from(worker: Option<u32>) -> Self {
+        worker.map_or(Self::Run, Self::Worker)
+    }
+}
+
+/// One worker, or the run itself.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) tab: Tab,
+    pub(crate) pid: Option<u32>,
+    /// What it runs now; more than one where conversations share a worker.
+    running: Vec<(AttemptKey, Arc<str>)>,
+    /// How its last example ended.
+    pub(crate) last: Option<Status>,
+    /// Whether its process has ended.
+    pub(crate) gone: bool,
+    pub(crate) ring: Ring,
+    pub(crate) scroll: Scroll,
+    active: Duration,
+    event: u64,
+}
+
+impl Worker {
+    fn new(tab: Tab) -> Self {
+        Self {
+            tab,
+            pid: None,
+            running: Vec::new(),
+            last: None,
+            gone: false,
+            ring: Ring::new(RING),
+            scroll: Scroll::End,
+            active: Duration::ZERO,
+            event: 0,
+        }
+    }
+
+    /// Its name on the tab: from 1, as people count.
+    pub(crate) fn label(&self) -> String {
+        match self.tab {
+            Tab::Worker(number) => (u64::from(number) + 1).to_string(),
+            Tab::Run => "run".to_owned(),
+        }
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// The title of what it does, if it does anything.
+    pub(crate) fn title(&self) -> Option<&str> {
+        self.running.last().map(|(_, title)| &**title)
+    }
+
+    fn observe(&mut self, event: &Event, title: &Arc<str>) {
+        match &event.body {
+            Body::WorkerStarted(payload) => {
+                self.pid = payload.pid;
+                self.gone = false;
+            }
+            Body::WorkerExited(_) => {
+                self.gone = true;
+                self.running.clear();
+            }
+            Body::ExampleStarted(_) => {
+                self.running.push((AttemptKey::of(event), Arc::clone(title)));
+            }
+            Body::ExampleFinished(payload) => {
+                let key = AttemptKey::of(event);
+                self.running.retain(|(running, _)| *running != key);
+                self.last = Some(payload.status.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All workers, by number, and the one that is shown.
+#[derive(Debug, Default)]
+pub(crate) struct Workers {
+    list: Vec<Worker>,
+    shown: usize,
+    events: u64,
+}
+
+impl Workers {
+    pub(crate) fn all(&self) -> &[Worker] {
+        &self.list
+    }
+
+    pub(crate) fn shown_place(&self) -> usize {
+        self.shown
+    }
+
+    pub(crate) fn shown(&self) -> Option<&Worker> {
+        self.list.get(self.shown)
+    }
+
+    pub(crate) fn shown_mut(&mut self) -> Option<&mut Worker> {
+        self.list.get_mut(self.shown)
+    }
+
+    pub(crate) fn show(&mut self, place: usize) {
+        if place < self.list.len() {
+            self.shown = place;
+        }
+    }
+
+    /// Shows the neighbour, around the ends.
+    pub(crate) fn show_neighbour(&mut self, forward: bool) {
+        let count = self.list.len().max(1);
+        self.shown = (self.shown + if forward { 1 } else { count - 1 }) % count;
+    }
+
+    /// The place of a tab that there is.
+    pub(crate) fn find(&self, tab: Tab) -> Option<usize> {
+        self.list.iter().position(|worker| worker.tab == tab)
+    }
+
+    pub(crate) fn any_running(&self) -> bool {
+        self.list.iter().any(Worker::is_running)
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        let seen = |worker: &Worker| Seen {
+            running: worker.is_running(),
+            active: worker.active,
+            event: worker.event,
+        };
+        self.list.iter().map(seen).collect()
+    }
+
+    /// Makes tabs for workers that have not spoken yet.
+    pub(crate) fn prepare(&mut self, count: u32) {
+        for number in 0..count.min(PREPARED) {
+            self.place(Tab::Worker(number));
+        }
+    }
+
+    /// Takes an event with the lines it became; returns the tab it went to.
+    pub(crate) fn observe(
+        &mut self,
+        event: &Event,
+        title: &Arc<str>,
+        lines: &[Arc<TextLine>],
+        now: Duration,
+    ) -> Option<Tab> {
+        let is_state = matches!(
+            event.body,
+            Body::WorkerStarted(_) | Body::WorkerExited(_) | Body::ExampleFinished(_)
+        );
+        if lines.is_empty() && !is_state {
+            return None;
+        }
+        let tab = event.worker.map(Tab::Worker).or_else(|| self.runner_of(event));
+        let tab = tab.unwrap_or(Tab::Run);
+        let place = self.place(tab);
+        self.events += 1;
+        let worker = &mut self.list[place];
+        worker.observe(event, title);
+        for line in lines {
+            worker.ring.push(Arc::clone(line));
+        }
+        worker.active = now;
+        worker.event = self.events;
+        Some(tab)
+    }
+
+    /// The worker that runs the attempt an event is about, where the event does not say.
+    fn runner_of(&self, event: &Event) -> Option<Tab> {
+        event.example_id.as_ref()?;
+        let key = AttemptKey::of(event);
+        let runs = |worker: &&Worker| worker.running.iter().any(|(running, _)| *running == key);
+        self.list.iter().find(runs).map(|worker| worker.tab)
+    }
+
+    fn place(&mut self, tab: Tab) -> usize {
+        let place = self.list.partition_point(|worker| worker.tab < tab);
+        if self.list.get(place).is_none_or(|worker| worker.tab != tab) {
+            self.list.insert(place, Worker::new(tab));
+            if place <= self.shown && self.list.len() > 1 {
+                self.shown += 1;
+            }
+        }
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(workers: &mut Workers, json: &str) -> Option<Tab> {
+        let event = Event::from_json(json).unwrap();
+        let line = Arc::new(TextLine::new(None, json));
+        workers.observe(&event, &"A > b".into(), &[line], Duration::from_secs(1))
+    }
+
+    #[test]
+    fn tabs_are_in_order_and_the_shown_one_stays_shown() {
+        let mut workers = Workers::default();
+        take(&mut workers, r#"{"event_type":"WorkerLog","line":"x"}"#);
+        take(&mut workers, r#"{"event_type":"WorkerStarted","worker":2,"pid":7}"#);
+        take(&mut workers, r#"{"event_type":"WorkerStarted","worker":0}"#);
+        let labels: Vec<String> = workers.all().iter().map(Worker::label).collect();
+        assert_eq!(labels, ["1", "3", "run"]);
+        assert_eq!(workers.shown().unwrap().label(), "run", "it was there first");
+        workers.show_neighbour(true);
+        assert_eq!(workers.shown_place(), 0);
+        workers.show_neighbour(false);
+        assert_eq!(workers.shown_place(), 2);
+    }
+
+    #[test]
+    fn what_a_worker_runs_follows_its_events() {
+        let mut workers = Workers::default();
+        workers.prepare(2);
+        take(&mut workers, r#"{"event_type":"ExampleStarted","worker":1,"example_id":"a"}"#);
+        assert_eq!(workers.all()[1].title(), Some("A > b"));
+        let to = take(
+            &mut workers,
+            r#"{"event_type":"UserMessage","example_id":"a","turn_number":1,"text":"x"}"#,
+        );
+        assert_eq!(to, Some(Tab::Worker(1)), "found by its example");
+        take(
+            &mut workers,
+            r#"{"event_type":"ExampleFinished","example_id":"a","status":"failed"}"#,
+        );
+        assert!(!workers.any_running());
+        assert_eq!(workers.all()[1].last, Some(Status::Failed));
+        take(&mut workers, r#"{"event_type":"WorkerExited","worker":1}"#);
+        assert!(workers.all()[1].gone);
+    }
+}

@@ -1,0 +1,86 @@
+//! The screen on a real terminal: the demo in a detached tmux, with keys pressed and the screen read.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+mod tmux;
+
+use std::time::Duration;
+
+use tmux::Session;
+
+/// Starts the demo, or says why it cannot be shown.
+fn demo(arguments: &str) -> Option<Session> {
+    let session = Session::start(arguments);
+    if session.is_none() {
+        eprintln!("skipped: tmux is not installed, so there is no terminal to look at");
+    }
+    session
+}
+
+#[test]
+fn a_run_is_watched_searched_and_left() {
+    let Some(session) = demo("--pace 60") else { return };
+    session.wait_for("5 workers");
+    session.wait_for("✗ 1 failed");
+    session.press(&["F"]);
+    session.wait_for("Enter opens");
+    session.press(&["Enter"]);
+    session.wait_for("run again: proctor run ./spec/");
+    session.press(&["Escape"]);
+    session.wait_for("Enter opens");
+    session.press(&["Escape"]);
+    session.wait_for("─ worker ");
+    session.press(&["?"]);
+    session.wait_for("auto-rotate");
+    session.press(&["q"]);
+    session.wait_until("the help is closed", |screen| !screen.contains("auto-rotate"));
+
+    session.wait_for("✗ failed in");
+    session.wait_for("q quit");
+    session.press(&["1", "/"]);
+    session.wait_for("Enter finds");
+    session.type_text("venue");
+    session.press(&["Enter"]);
+    session.wait_for("/venue: on");
+    session.press(&["Escape"]);
+
+    session.resize(40, 10);
+    session.wait_for("✗3 ✓8 ✗ failed in");
+    session.resize(100, 30);
+    session.wait_for("╭ proctor");
+    assert!(session.is_full_screen());
+
+    session.press(&["q"]);
+    session.wait_for("demo: finished true, 8 passed");
+    session.wait_for("ended with 0");
+    session.expect_restored_and_end();
+}
+
+#[test]
+fn q_stops_a_run_that_goes_on() {
+    let Some(session) = demo("--pace 400 --workers 2 --no-color") else { return };
+    session.wait_for("▶ 2 running");
+    session.press(&["q"]);
+    session.wait_for("stopping: what runs may finish");
+    session.press(&["q"]);
+    session.wait_for("not run");
+    session.wait_for("the run is over");
+    session.press(&["C-c"]);
+    session.wait_for("demo: finished true");
+    session.expect_restored_and_end();
+}
+
+/// The message of the panic is on the shell's screen, where it can be read.
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let Some(session) = demo("--pace 50 --panic") else { return };
+    session.wait_for("5 workers");
+    session.press(&["C-c"]);
+    session.wait_for("the demo panics as it was told");
+    session.wait_for("ended with 101");
+    session.expect_restored_and_end();
+}
+
+/// How long anything may take on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(30);
