@@ -1,9 +1,11 @@
 //! A run that never was: several workers, conversations, plain specs and failures, on the real bus.
 //!
-//! `cargo run -p proctor-tui --example demo -- [--workers N] [--pace MS] [--no-color] [--panic]`
+//! `cargo run -p proctor-tui --example demo -- [--workers N] [--pace MS] [--no-color] [--panic]`, or
+//! `… --file EVENTS.jsonl` to look at a recording.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +19,7 @@ use proctor_events::{
     UserMessage, WorkerExited, WorkerLog, WorkerStarted,
 };
 use proctor_report::Style;
-use proctor_tui::{Command, Options, run};
+use proctor_tui::{Command, FollowedFile, Options, run};
 
 struct Arguments {
     workers: u32,
@@ -25,24 +27,30 @@ struct Arguments {
     color: bool,
     /// Whether the callback of the screen panics, to show that the terminal survives it.
     panic: bool,
+    file: Option<PathBuf>,
 }
 
 fn arguments() -> Arguments {
     let given: Vec<String> = std::env::args().skip(1).collect();
-    let number = |name: &str| {
+    let value = |name: &str| {
         let place = given.iter().position(|argument| argument == name)?;
-        given.get(place + 1)?.parse::<u32>().ok()
+        given.get(place + 1)
     };
+    let number = |name: &str| value(name)?.parse::<u32>().ok();
     Arguments {
         workers: number("--workers").unwrap_or(5),
         pace: Duration::from_millis(number("--pace").unwrap_or(250).into()),
         color: !given.iter().any(|argument| argument == "--no-color"),
         panic: given.iter().any(|argument| argument == "--panic"),
+        file: value("--file").map(PathBuf::from),
     }
 }
 
 fn main() -> ExitCode {
     let arguments = arguments();
+    if let Some(path) = &arguments.file {
+        return show_file(path, arguments.color);
+    }
     let room = Arc::new(Room::new(arguments.pace));
     let source = room.bus.subscribe("demo", Filter::All, 8192);
     let options = Options {
@@ -62,7 +70,7 @@ fn main() -> ExitCode {
             room.stop.store(true, Ordering::Relaxed);
             room.kill.store(true, Ordering::Relaxed);
         }
-        Command::CopyText(_) => {}
+        Command::CopyText(_) | Command::Redraw => {}
     });
     let joined = runner.join();
     match outcome {
@@ -76,6 +84,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn show_file(path: &Path, color: bool) -> ExitCode {
+    let options = Options {
+        style: Style { color },
+        controls_run: false,
+        exit_when_done: false,
+        stop: Arc::default(),
+    };
+    let outcome = run(FollowedFile::new(path, false), &options, |_| {});
+    println!("demo: {}", outcome.map_or_else(|e| e.to_string(), |it| format!("{it:?}")));
+    ExitCode::SUCCESS
 }
 
 /// What one example of the demo does.

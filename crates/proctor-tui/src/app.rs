@@ -135,7 +135,8 @@ impl App {
         self.clock.now = now;
         let spun = before.frame() != self.clock.frame() && self.model.workers.any_running();
         let second = before.now.as_secs() != now.as_secs() && self.model.run.is_live();
-        let looked = self.reader.look(&mut self.model.workers, now);
+        // Once the run is over nothing calls for attention any more, and the reader is left in peace.
+        let looked = self.model.run.is_live() && self.reader.look(&mut self.model.workers, now);
         self.changed |= spun || second || looked;
         (self.setup.exit_when_done && !self.model.run.is_live()).then_some(Command::Quit)
     }
@@ -154,6 +155,7 @@ impl App {
         match action? {
             Action::Stop if self.reader.back() => None,
             Action::Stop => Some(self.leave()),
+            Action::Redraw => Some(Command::Redraw),
             Action::Copy => self.reader.rerun(&self.model).map(Command::CopyText),
             action => {
                 self.reader.act(action, &mut self.model, self.clock.now, self.size);

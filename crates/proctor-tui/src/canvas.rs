@@ -1,6 +1,6 @@
 //! Writing to the screen without ever leaving an area.
 
-use proctor_report::Paint;
+use proctor_report::{Paint, counted};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -50,12 +50,12 @@ pub(crate) fn rows(
     }
 }
 
-/// How much of a text is out of sight.
+/// How many lines of a text are out of sight.
 pub(crate) fn out_of_sight(window: &Window<'_>) -> String {
     match (window.above, window.below) {
         (0, 0) => String::new(),
-        (above, 0) => format!("▲ {above} rows"),
-        (0, below) => format!("▼ {below} rows"),
-        (above, below) => format!("▲ {above} ▼ {below} rows"),
+        (above, 0) => format!("▲ {}", counted(above, "line")),
+        (0, below) => format!("▼ {}", counted(below, "line")),
+        (above, below) => format!("▲ {above} ▼ {}", counted(below, "line")),
     }
 }

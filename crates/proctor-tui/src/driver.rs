@@ -64,7 +64,8 @@ pub enum TuiError {
 /// Shows a run until the reader leaves, on the calling thread.
 ///
 /// `on_command` hears of every command on this thread and must not wait: the screen stands still while
-/// it works. `Quit` and `CopyText` have been seen to when it is called.
+/// it works. `StopRun` and `KillRun` are for the
+/// caller to do; the others have been done.
 pub fn run(
     source: impl EventSource,
     options: &Options,
@@ -159,6 +160,7 @@ impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
         for command in self.app.update(input) {
             match &command {
                 Command::Quit => self.quit = true,
+                Command::Redraw => self.screen.clear().map_err(TuiError::Terminal)?,
                 Command::CopyText(text) => {
                     self.screen.send(&copying(text)).map_err(TuiError::Terminal)?;
                 }

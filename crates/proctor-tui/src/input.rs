@@ -33,6 +33,8 @@ pub enum Command {
     StopRun,
     /// Kill the run now.
     KillRun,
+    /// Draw everything anew: something else wrote on the screen.
+    Redraw,
     /// Put this into the clipboard.
     CopyText(String),
 }

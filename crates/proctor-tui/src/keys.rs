@@ -21,6 +21,7 @@ pub(crate) enum Action {
     Open,
     Back,
     Copy,
+    Redraw,
     Help,
     Stop,
     Interrupt,
@@ -79,10 +80,11 @@ const BINDINGS: &[Binding] = &[
 /// The help page: keys and what they do.
 pub(crate) fn help() -> impl Iterator<Item = (&'static str, &'static str)> {
     let interrupt = ("Ctrl+C", "stop the run from anywhere; again: kill it; quit");
+    let redraw = ("Ctrl+L", "draw the screen anew");
     BINDINGS
         .iter()
         .map(|binding| binding.help)
-        .chain([interrupt])
+        .chain([redraw, interrupt])
         .filter(|(keys, _)| !keys.is_empty())
 }
 
@@ -91,6 +93,7 @@ pub(crate) fn action(press: KeyPress) -> Option<Action> {
     if press.ctrl {
         return match press.key {
             Key::Char('c') => Some(Action::Interrupt),
+            Key::Char('l') => Some(Action::Redraw),
             Key::Char('f' | 'd') => Some(Action::Move(Motion::PageDown)),
             Key::Char('b' | 'u') => Some(Action::Move(Motion::PageUp)),
             _ => None,

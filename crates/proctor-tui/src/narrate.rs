@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use proctor_events::{
     AgentResponse, Body, ErrorOutsideExample, EvaluationMode, EvaluationRecorded, Event,
     ExampleFinished, Exception, InvariantEvaluated, Json, ModelCall, OutputStream,
-    SimulationStarted, Status, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited,
-    WorkerLog,
+    SimulationStarted, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited, WorkerLog,
 };
 use proctor_report::{Paint, counted, duration, shorten};
 
@@ -302,9 +301,7 @@ fn model(payload: &ModelCall) -> Option<TextLine> {
 /// Whether an event is a failure that a follower should see.
 pub(crate) fn is_failure(event: &Event) -> bool {
     match &event.body {
-        Body::ExampleFinished(payload) => {
-            !matches!(payload.status, Status::NotRun) && payload.status.is_failure()
-        }
+        Body::ExampleFinished(payload) => payload.status.is_failure(),
         Body::ErrorOutsideExample(_) => true,
         _ => false,
     }

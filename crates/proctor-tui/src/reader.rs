@@ -75,7 +75,8 @@ impl Reader {
             Action::Failures => self.toggle_list(Which::Failures),
             Action::Examples => self.toggle_list(Which::All),
             Action::Open if self.page == Page::List => self.open(model),
-            Action::Open | Action::Copy | Action::Stop | Action::Interrupt => {}
+            // The app sees to these.
+            Action::Open | Action::Copy | Action::Redraw | Action::Stop | Action::Interrupt => {}
         }
     }
 

@@ -38,15 +38,46 @@ impl Ring {
         self.lines.iter().enumerate().map(move |(place, line)| (first + place as u64, &**line))
     }
 
-    fn rows(&self, width: u16) -> Vec<Row<'_>> {
-        self.numbered()
-            .flat_map(|(number, line)| {
+    fn line(&self, number: u64) -> Option<&TextLine> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.lines.get(place).map(|line| &**line)
+    }
+
+    /// The rows from a place on. Lines are wrapped only as they are reached.
+    fn rows_from(&self, place: Place, width: u16) -> impl Iterator<Item = Row<'_>> {
+        let from = usize::try_from(place.0.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let lines = self.numbered().skip(from);
+        lines
+            .flat_map(move |(number, line)| {
                 let parts = line.wrap(width).into_iter().enumerate();
                 parts.map(move |(row, part)| Row { number, line, row, part })
             })
-            .collect()
+            .skip_while(move |row| (row.number, row.row) < place)
+    }
+
+    /// The place so many rows before another, or the first there is.
+    fn back(&self, from: Place, rows: usize, width: u16) -> Place {
+        let (mut number, mut row) = from;
+        let mut left = rows;
+        while row < left {
+            let Some(line) = number.checked_sub(1).and_then(|before| self.line(before)) else {
+                return (self.first, 0);
+            };
+            left -= row;
+            row = line.wrap(width).len();
+            number -= 1;
+        }
+        (number, row - left)
+    }
+
+    /// The place just behind the last line.
+    fn end(&self) -> Place {
+        (self.first + self.lines.len() as u64, 0)
     }
 }
+
+/// A row, by the number of its line and its place in it.
+type Place = (u64, usize);
 
 impl FromIterator<Arc<TextLine>> for Ring {
     fn from_iter<I: IntoIterator<Item = Arc<TextLine>>>(lines: I) -> Self {
@@ -63,12 +94,12 @@ pub(crate) struct Row<'a> {
     pub(crate) part: Range<usize>,
 }
 
-/// The rows that can be seen, and how many there are beside them.
+/// The rows that can be seen, and how many lines there are beside them.
 #[derive(Debug)]
 pub(crate) struct Window<'a> {
     pub(crate) rows: Vec<Row<'a>>,
-    pub(crate) above: usize,
-    pub(crate) below: usize,
+    pub(crate) above: u64,
+    pub(crate) below: u64,
 }
 
 /// Where the reader is.
@@ -96,63 +127,56 @@ impl Scroll {
     /// At the beginning.
     pub(crate) const TOP: Self = Self::At(0, 0);
 
-    fn top(self, rows: &[Row<'_>], height: usize) -> usize {
-        let last = rows.len().saturating_sub(height);
+    /// The first row that can be seen: never so late that room would be left at the end.
+    fn top(self, ring: &Ring, size: Size) -> Place {
+        let last = ring.back(ring.end(), size.height.into(), size.width);
         match self {
             Self::End => last,
-            Self::At(number, row) => {
-                rows.partition_point(|r| (r.number, r.row) < (number, row)).min(last)
-            }
+            Self::At(number, row) => (number, row).min(last).max((ring.first, 0)),
         }
     }
 
     /// What can be seen from here.
     pub(crate) fn window(self, ring: &Ring, size: Size) -> Window<'_> {
-        let mut rows = ring.rows(size.width);
-        let height = usize::from(size.height);
-        let top = self.top(&rows, height);
-        let below = rows.len() - (top + height).min(rows.len());
-        let rows = rows.drain(top..rows.len() - below).collect();
-        Window { rows, above: top, below }
+        let top = self.top(ring, size);
+        let rows: Vec<Row<'_>> = ring.rows_from(top, size.width).take(size.height.into()).collect();
+        let below = rows.last().map_or(0, |row| ring.end().0 - row.number - 1);
+        Window { rows, above: top.0 - ring.first, below }
     }
 
     /// Takes a step. Whoever reaches the end stays there.
     pub(crate) fn step(&mut self, motion: Motion, ring: &Ring, size: Size) {
-        let rows = ring.rows(size.width);
-        let height = usize::from(size.height);
-        let page = height.saturating_sub(1).max(1);
-        let top = self.top(&rows, height);
-        let wanted = match motion {
-            Motion::Up => top.saturating_sub(1),
-            Motion::Down => top + 1,
-            Motion::PageUp => top.saturating_sub(page),
-            Motion::PageDown => top + page,
-            Motion::Top => 0,
-            Motion::End => rows.len(),
+        let page = usize::from(size.height).saturating_sub(1).max(1);
+        let top = self.top(ring, size);
+        *self = match motion {
+            Motion::Up => Self::at(ring.back(top, 1, size.width), ring, size),
+            Motion::PageUp => Self::at(ring.back(top, page, size.width), ring, size),
+            Motion::Down => Self::forward(top, 1, ring, size),
+            Motion::PageDown => Self::forward(top, page, ring, size),
+            Motion::Top => Self::at((ring.first, 0), ring, size),
+            Motion::End => Self::End,
         };
-        *self = Self::from_row(wanted, &rows, height);
     }
 
     /// Brings a line into view, in the middle if it was not in view before.
     pub(crate) fn show(&mut self, number: u64, ring: &Ring, size: Size) {
-        let rows = ring.rows(size.width);
-        let height = usize::from(size.height);
-        let top = self.top(&rows, height);
-        let Some(place) = rows.iter().position(|row| row.number == number) else { return };
-        let visible = (top..top + height).contains(&place);
-        let wanted = if visible { top } else { place.saturating_sub(height / 2) };
-        let wanted = wanted.min(rows.len().saturating_sub(height));
+        let in_view = self.window(ring, size).rows.iter().any(|row| row.number == number);
+        let top = if in_view {
+            self.top(ring, size)
+        } else {
+            ring.back((number, 0), usize::from(size.height) / 2, size.width)
+        };
         // Held there even at the end: what was looked for must not scroll away.
-        *self = rows.get(wanted).map_or(Self::End, |row| Self::At(row.number, row.row));
+        *self = Self::At(top.0, top.1);
     }
 
-    fn from_row(wanted: usize, rows: &[Row<'_>], height: usize) -> Self {
-        match rows.get(wanted) {
-            Some(row) if wanted < rows.len().saturating_sub(height) => {
-                Self::At(row.number, row.row)
-            }
-            _ => Self::End,
-        }
+    fn forward(from: Place, rows: usize, ring: &Ring, size: Size) -> Self {
+        let row = ring.rows_from(from, size.width).nth(rows);
+        row.map_or(Self::End, |row| Self::at((row.number, row.row), ring, size))
+    }
+
+    fn at(place: Place, ring: &Ring, size: Size) -> Self {
+        if place < Self::End.top(ring, size) { Self::At(place.0, place.1) } else { Self::End }
     }
 
     /// The line at the top of the view.
@@ -163,6 +187,8 @@ impl Scroll {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const SIZE: Size = Size { width: 10, height: 3 };
@@ -254,5 +280,54 @@ mod tests {
         let wide = Size { width: 40, height: 3 };
         assert_eq!(scroll.top_line(&ring, SIZE), Some(1));
         assert_eq!(scroll.top_line(&ring, wide), Some(1));
+    }
+
+    /// The same, the slow way: every line is wrapped, and a place is a count of rows.
+    fn naive_step(top: Option<usize>, motion: Motion, rows: usize, height: usize) -> Option<usize> {
+        let last = rows.saturating_sub(height);
+        let now = top.unwrap_or(last);
+        let page = height.saturating_sub(1).max(1);
+        let wanted = match motion {
+            Motion::Up => now.saturating_sub(1),
+            Motion::Down => now + 1,
+            Motion::PageUp => now.saturating_sub(page),
+            Motion::PageDown => now + page,
+            Motion::Top => 0,
+            Motion::End => rows,
+        };
+        (wanted < last).then_some(wanted)
+    }
+
+    fn motion() -> impl Strategy<Value = Motion> {
+        use Motion::{Down, End, PageDown, PageUp, Top, Up};
+        prop::sample::select(vec![Up, Down, PageUp, PageDown, Top, End])
+    }
+
+    proptest! {
+        #[test]
+        fn scrolling_is_as_if_every_line_were_wrapped(
+            lengths in prop::collection::vec(0..60_usize, 0..30),
+            limit in 1..40_usize,
+            width in 1..30_u16,
+            height in 1..12_u16,
+            motions in prop::collection::vec(motion(), 0..20),
+        ) {
+            let ring = ring(limit, lengths.iter().map(|length| "ab c".repeat(*length)));
+            let size = Size { width, height };
+            let all: Vec<Place> =
+                ring.rows_from((0, 0), width).map(|row| (row.number, row.row)).collect();
+            let (mut scroll, mut top) = (Scroll::End, None);
+            for motion in motions {
+                scroll.step(motion, &ring, size);
+                top = naive_step(top, motion, all.len(), height.into());
+                let window = scroll.window(&ring, size);
+                let seen: Vec<Place> =
+                    window.rows.iter().map(|row| (row.number, row.row)).collect();
+                let from = top.unwrap_or(all.len().saturating_sub(height.into()));
+                let until = all.len().min(from + usize::from(height));
+                prop_assert_eq!(seen, &all[from..until]);
+                prop_assert_eq!(scroll == Scroll::End, top.is_none());
+            }
+        }
     }
 }

@@ -48,6 +48,11 @@ impl Screen {
         self.terminal.draw(|frame| draw(app, frame)).map(|_| ())
     }
 
+    /// Forgets what is on the screen, so that all of it is drawn again.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
     /// Sends a sequence that shows nothing.
     pub(crate) fn send(&mut self, sequence: &str) -> io::Result<()> {
         let backend = self.terminal.backend_mut();

@@ -22,7 +22,7 @@ fn demo(arguments: &str) -> Option<Session> {
 fn a_run_is_watched_searched_and_left() {
     let Some(session) = demo("--pace 60") else { return };
     session.wait_for("5 workers");
-    session.wait_for("✗ 1 failed");
+    session.wait_until("a failure", |screen| screen.contains(" failed "));
     session.press(&["F"]);
     session.wait_for("Enter opens");
     session.press(&["Enter"]);
@@ -40,9 +40,10 @@ fn a_run_is_watched_searched_and_left() {
     session.wait_for("q quit");
     session.press(&["1", "/"]);
     session.wait_for("Enter finds");
-    session.type_text("venue");
+    // On every pane, whoever ran what.
+    session.type_text("321 ms");
     session.press(&["Enter"]);
-    session.wait_for("/venue: on");
+    session.wait_for("/321 ms: on");
     session.press(&["Escape"]);
 
     session.resize(40, 10);
@@ -79,6 +80,18 @@ fn a_panic_gives_the_terminal_back() {
     session.press(&["C-c"]);
     session.wait_for("the demo panics as it was told");
     session.wait_for("ended with 101");
+    session.expect_restored_and_end();
+}
+
+/// A recording without workers, by another writer, looked at after the fact.
+#[test]
+fn a_recording_is_looked_at() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../proctor-record/tests/seed_flow.jsonl");
+    let Some(session) = demo(&format!("--file '{path}'")) else { return };
+    session.wait_for("simulated user wants: Book a venue");
+    session.wait_for("the run is over");
+    session.press(&["q"]);
+    session.wait_for("finished: true");
     session.expect_restored_and_end();
 }
 
