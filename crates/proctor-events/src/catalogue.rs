@@ -99,7 +99,7 @@ events! {
     /// An example group is entered.
     on_group_started => GroupStarted {
         /// The group's own description.
-        description: String,
+        description: Option<String>,
         /// Descriptions from the outermost group to this one.
         path: Vec<String>,
         /// The file it stands in.
@@ -111,7 +111,7 @@ events! {
     /// An example group is left.
     on_group_finished => GroupFinished {
         /// The group's own description.
-        description: String,
+        description: Option<String>,
         /// Descriptions from the outermost group to this one.
         path: Vec<String>,
         /// The file it stands in.

@@ -283,8 +283,9 @@ impl RunFolder {
         }
         let write = || -> io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
-            serde_json::to_writer_pretty(&mut file, info)?;
-            file.write_all(b"\n")?;
+            let mut text = serde_json::to_vec_pretty(info)?;
+            text.push(b'\n');
+            file.write_all(&text)?;
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|error| error.error)?;
             Ok(())

@@ -44,8 +44,7 @@ pub fn save_timings(
     let examples = known.into_iter().map(|(id, ms)| (id.to_string(), round(ms))).collect();
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer(&mut file, &File { v: VERSION, examples })?;
-    file.flush()?;
+    file.write_all(&serde_json::to_vec(&File { v: VERSION, examples })?)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

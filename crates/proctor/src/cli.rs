@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::values;
+
 /// The exam room for AI agents.
 ///
 /// Proctor runs tests of agents, records everything that happens as one stream of events, and shows it to
@@ -39,6 +41,10 @@ pub(crate) enum ColorChoice {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run examples, many at once
+    Run(Box<RunArguments>),
+    /// List the examples that would run
+    List(ListArguments),
     /// Show a recorded run as a readable transcript
     Show(ShowArguments),
     /// Follow a run that is being recorded, event by event
@@ -64,6 +70,196 @@ pub(crate) enum Format {
     Text,
     /// For programs
     Json,
+}
+
+/// Which examples.
+#[derive(Debug, Args)]
+pub(crate) struct SelectionArguments {
+    /// Files, folders, `FILE:LINE` or `FILE[1:2]` [default: `run.paths` of proctor.toml, else `spec`]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// Only examples whose full description contains TEXT, or matches it when written as /REGEX/
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) example: Vec<String>,
+
+    /// Only examples with this tag (`slow`, `type:model`; `~slow` leaves them out)
+    #[arg(short, long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+
+    /// Only examples whose stable id begins with this
+    #[arg(long, value_name = "ID")]
+    pub(crate) stable_id: Vec<String>,
+
+    /// Only examples that did not pass in the last run
+    #[arg(long)]
+    pub(crate) only_failures: bool,
+
+    /// Only part K of N; every example is in exactly one part
+    #[arg(long, value_name = "K/N", value_parser = values::shard)]
+    pub(crate) shard: Option<(u32, u32)>,
+
+    /// Only this suite of proctor.toml (or `rspec`)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) suite: Vec<String>,
+
+    /// The seed that orders the examples, and that RSpec gives to the project
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Load the project in every worker instead of loading it once and forking
+    #[arg(long)]
+    pub(crate) no_preload: bool,
+
+    /// Further options for RSpec itself, after `--`
+    #[arg(last = true, value_name = "RSPEC OPTION")]
+    pub(crate) rspec: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor run                          everything this project has
+  proctor run spec/models -w 8         a folder, on eight workers
+  proctor run spec/cart_spec.rb:12     the example at a line
+  proctor run --only-failures          what failed last time
+  proctor run --retries 2 --junit out.xml --timeout 30s
+  proctor run --shard 1/4              the first of four parts, the same on every machine
+
+While it runs: Ctrl-C stops it (running examples may finish within the grace), a second one ends it at once.
+Every run is recorded: `proctor show`, `proctor watch`.")]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArguments,
+
+    /// How many workers run at once: a number, or `auto` for twice the cores [default: 4]
+    #[arg(short, long, value_name = "N", value_parser = values::workers)]
+    pub(crate) workers: Option<u32>,
+
+    /// Stop after the first failure, or after N
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub(crate) fail_fast: Option<u32>,
+
+    /// End an example that takes longer (`500ms`, `30s`, `2m`)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) timeout: Option<u64>,
+
+    /// Say so when an example takes longer
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) slow: Option<u64>,
+
+    /// Try a failed example again, up to N times; a pass is then flaky
+    #[arg(long, value_name = "N")]
+    pub(crate) retries: Option<u32>,
+
+    /// Run every example N times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: Option<u32>,
+
+    /// What flaky examples mean for the exit code
+    #[arg(long, value_enum, default_value_t = Tolerance::Ok)]
+    pub(crate) flaky: Tolerance,
+
+    /// What inconclusive examples mean for the exit code
+    #[arg(long, value_enum, default_value_t = Tolerance::Fail)]
+    pub(crate) inconclusive: Tolerance,
+
+    /// Finding no example is all right
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
+
+    /// How long running examples may go on after a stop
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "2s")]
+    pub(crate) grace: u64,
+
+    /// In which order examples are handed out
+    #[arg(long, value_enum, default_value_t = ScheduleChoice::Longest)]
+    pub(crate) schedule: ScheduleChoice,
+
+    /// Let a long group with context hooks be cut in two; its hooks then run once per part
+    #[arg(long)]
+    pub(crate) split_groups: bool,
+
+    /// Replace a worker after N examples
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_examples_per_worker: Option<u32>,
+
+    /// How many workers in a row may end without having run anything [default: twice the workers]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) max_idle_exits: Option<u32>,
+
+    /// How to show the run [default: by terminal, CI and coding agent]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) ui: Option<UiChoice>,
+
+    /// Show every start, not only results
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
+    /// Show whole backtraces
+    #[arg(short = 'b', long)]
+    pub(crate) backtrace: bool,
+
+    /// List the N slowest examples
+    #[arg(long, value_name = "N")]
+    pub(crate) profile: Option<usize>,
+
+    /// Write a JUnit report (`-` is standard output)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) junit: Option<PathBuf>,
+
+    /// Write the run as JSON (`-` is standard output)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Send events here too: a path for JSON lines, or ws://localhost:PORT; several with commas
+    #[arg(long, value_name = "DEST")]
+    pub(crate) events: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArguments,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Whether something fails a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tolerance {
+    /// It does not fail the run
+    Ok,
+    /// It fails the run
+    Fail,
+}
+
+/// In which order examples are handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScheduleChoice {
+    /// Unknown ones first, then the longest; with one worker as listed
+    Longest,
+    /// In the order of the suite
+    Listed,
+    /// In the order of the suite, dealt out to the workers beforehand
+    RoundRobin,
+}
+
+/// How to show a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UiChoice {
+    /// A screen with a tab per worker
+    Interactive,
+    /// Lines as things happen, with the worker they come from
+    Interleaved,
+    /// Example by example
+    Grouped,
+    /// A character per example, failures at the end
+    Quiet,
+    /// Failures and one line of summary
+    Terse,
 }
 
 const RECORDING_HELP: &str = "\

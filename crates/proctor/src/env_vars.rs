@@ -38,8 +38,14 @@ variables! { READ:
     RSPEC_AGENTS_EVENTS = "The same under its older name; used when `PROCTOR_EVENTS` is not set.";
     PROCTOR_RUBY = "The Ruby to run suites with. Beats `tools.ruby` of proctor.toml.";
     PROCTOR_RALPH = "The `ralph` to test. Beats `tools.ralph` of proctor.toml.";
+    PROCTOR_WORKERS = "How many workers run at once, or `auto`. Beats `run.workers` of proctor.toml; beaten by `--workers`.";
     NO_COLOR = "When set, no colours. Beaten by `--color`.";
     HOME = "The home folder; it is never taken for a project's root.";
+    XDG_CACHE_HOME = "The Ruby library is unpacked in `proctor` below it (else below `~/.cache`).";
+    TMPDIR = "Sockets for workers are made below it (else below `/tmp`).";
+    TERM = "`dumb` means that there is no screen to draw on.";
+    GITHUB_ACTIONS = "Failures become annotations; so that tests cannot forge them, their lines are altered where they look like commands.";
+    CI = "Lines instead of a screen; so do `CONTINUOUS_INTEGRATION` and `GITHUB_ACTIONS`. The variables of coding agents (`CLAUDECODE`, `CURSOR_AGENT`, `GEMINI_CLI`, …) make the output terse.";
     PATH = "Where `ruby`, `git` and `ralph` are looked for.";
 }
 
@@ -48,6 +54,9 @@ variables! { SET:
     RPC_SOCKET_PATH = "The path of the socket that a forked worker connects to.";
     RPC_TOKEN = "What it must present there.";
     WORKER_INDEX = "The worker's number, from 0.";
+    PROCTOR_WORKER = "The worker's number, from 1.";
+    PROCTOR_GENERATION = "How many processes have had this number, this one included.";
+    TEST_ENV_NUMBER = "Empty for the first worker, then `2`, `3`, …: what database configurations expect.";
 }
 
 /// The page that documents the list.

@@ -9,6 +9,7 @@ mod env_vars;
 mod error;
 mod project;
 mod terminal;
+mod values;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,8 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
     match &cli.command {
+        Command::Run(arguments) => commands::run::run(arguments, cli, terminal),
+        Command::List(arguments) => commands::list::run(arguments, cli, terminal),
         Command::Show(arguments) => commands::show::run(arguments, cli, terminal),
         Command::Watch(arguments) => commands::watch::run(arguments, cli, terminal),
         Command::Validate(arguments) => commands::validate::run(arguments, cli, terminal),

@@ -1,11 +1,22 @@
-//! Finding the project's root folder.
+//! Finding the project: its root folder and its configuration.
 
 use std::path::{Path, PathBuf};
 
 use crate::cli::Cli;
-use crate::config;
+use crate::config::{self, Config};
 use crate::env_vars;
 use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// Finds the project and reads its configuration; warnings are printed.
+pub(crate) fn open(cli: &Cli, terminal: &mut Terminal) -> Result<(PathBuf, Config), CommandError> {
+    let root = root(cli)?;
+    let (config, warnings) = config::load(&root)?;
+    for warning in warnings {
+        terminal.warn(&warning);
+    }
+    Ok((root, config))
+}
 
 /// The root folder that the arguments and the current folder mean.
 pub(crate) fn root(cli: &Cli) -> Result<PathBuf, CommandError> {

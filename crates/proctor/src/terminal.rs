@@ -51,6 +51,12 @@ impl Terminal {
         self.line(&text)
     }
 
+    /// Tells something on standard error.
+    #[expect(clippy::unused_self, reason = "printing goes through the terminal, whatever it needs")]
+    pub(crate) fn note(&mut self, text: &str) {
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
     pub(crate) fn warn(&mut self, text: &str) {
         let style = self.style_for(io::stderr().is_terminal());
         // If standard error is gone there is nobody left to tell.

@@ -247,11 +247,20 @@ impl Bus {
     ///
     /// `seq`, `run_id` and `v` are set; `time` is set where it is missing. Returns once the event has
     /// been recorded. Never fails and never waits for an observer.
-    pub fn publish(&self, mut event: Event) -> Option<u64> {
-        event.v = Some(FORMAT_VERSION);
-        event.run_id = Some(self.shared.run_id.clone());
-        event.time.get_or_insert_with(|| (self.shared.clock)());
-        let (seq, must_record) = self.enqueue(event)?;
+    pub fn publish(&self, event: Event) -> Option<u64> {
+        self.publish_all([event])
+    }
+
+    /// Publishes several events, recorded together; returns the number of the last.
+    pub fn publish_all(&self, events: impl IntoIterator<Item = Event>) -> Option<u64> {
+        let mut last = None;
+        for mut event in events {
+            event.v = Some(FORMAT_VERSION);
+            event.run_id = Some(self.shared.run_id.clone());
+            event.time.get_or_insert_with(|| (self.shared.clock)());
+            last = Some(self.enqueue(event)?);
+        }
+        let (seq, must_record) = last?;
         if must_record {
             self.record_up_to(seq);
         }

@@ -36,6 +36,8 @@ struct Inner {
     events: VecDeque<Arc<Published>>,
     closed: bool,
     abandoned: bool,
+    /// Whether the consumer sleeps on `ready`. Waking nobody would cost a system call per event.
+    asleep: bool,
     waker: Option<Waker>,
 }
 
@@ -70,11 +72,11 @@ impl Queue {
             let before = self.dropped.fetch_add(1, Ordering::Relaxed);
             return if before == 0 { Pushed::FirstDrop } else { Pushed::Quietly };
         }
-        let was_empty = inner.events.is_empty();
         inner.events.push_back(Arc::clone(event));
         let waker = inner.waker.take();
+        let asleep = std::mem::take(&mut inner.asleep);
         drop(inner);
-        if was_empty {
+        if asleep {
             self.ready.notify_one();
         }
         if let Some(waker) = waker {
@@ -131,6 +133,7 @@ impl Subscription {
     pub fn recv(&self) -> Option<Arc<Published>> {
         let mut inner = lock(&self.queue.inner);
         while inner.events.is_empty() && !inner.closed {
+            inner.asleep = true;
             inner = self.queue.ready.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
         let event = inner.events.pop_front();
@@ -147,6 +150,7 @@ impl Subscription {
             if left.is_zero() {
                 return Err(TimedOut);
             }
+            inner.asleep = true;
             let waited = self.queue.ready.wait_timeout(inner, left);
             inner = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -21,6 +21,7 @@ use splitter::Splitter;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Notify;
 
@@ -53,11 +54,19 @@ pub struct OutputConfig {
     pub max_line: usize,
     /// What happens before the first subscriber comes.
     pub overflow: Overflow,
+    /// How long to rest after each read. A program that prints often then costs a wake-up per rest
+    /// instead of one per print; nothing is lost, it only comes so much later.
+    pub settle: Duration,
 }
 
 impl Default for OutputConfig {
     fn default() -> Self {
-        Self { ring_bytes: 1024 * 1024, max_line: 64 * 1024, overflow: Overflow::DropOldest }
+        Self {
+            ring_bytes: 1024 * 1024,
+            max_line: 64 * 1024,
+            overflow: Overflow::DropOldest,
+            settle: Duration::ZERO,
+        }
     }
 }
 
@@ -233,11 +242,14 @@ impl OutputStream {
         let mut splitter = Splitter::new(self.shared.config.max_line);
         splitter.feed(first);
         self.push_finished(&mut splitter).await;
-        let mut chunk = vec![0; 16 * 1024];
+        let mut chunk = vec![0; 64 * 1024];
         // A read error ends the stream like its end does: there is nothing more to get.
         while let Ok(count @ 1..) = source.read(&mut chunk).await {
             splitter.feed(&chunk[..count]);
             self.push_finished(&mut splitter).await;
+            if !self.shared.config.settle.is_zero() {
+                tokio::time::sleep(self.shared.config.settle).await;
+            }
         }
         if let Some(line) = splitter.finish() {
             self.push(line).await;

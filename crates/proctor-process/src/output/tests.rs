@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 fn stream(ring_bytes: usize, overflow: Overflow) -> OutputStream {
-    let config = OutputConfig { ring_bytes, max_line: 100, overflow };
+    let config = OutputConfig { ring_bytes, max_line: 100, overflow, ..OutputConfig::default() };
     OutputStream::new(config, DiagnosticSink::default())
 }
 

@@ -16,7 +16,7 @@ impl Dispatcher {
         for pool in 0..self.pools.len() {
             let mut units = self.units_of(pool);
             if self.policy.schedule == Schedule::LongestFirst {
-                let key = |unit: &Unit| self.known_estimate(unit).unwrap_or(f64::INFINITY);
+                let key = |unit: &Unit| self.known_estimate(unit).map_or(f64::INFINITY, magnitude);
                 // Stable: unknown ones, and equals, stay as listed.
                 units.sort_by(|a, b| key(b).total_cmp(&key(a)));
             }
@@ -241,6 +241,15 @@ impl Dispatcher {
             .filter(|moment| *moment > self.now)
             .min()
     }
+}
+
+/// Durations in steps of a quarter; whatever is short is equally short.
+///
+/// Exact durations would tear groups apart for the sake of microseconds, and entering a group costs more
+/// than that.
+fn magnitude(millis: f64) -> f64 {
+    const SHORT: f64 = 5.0;
+    if millis <= SHORT { 0.0 } else { ((millis / SHORT).ln() / 1.25_f64.ln()).ceil() }
 }
 
 fn waiting_jobs(slot: &super::Slot) -> usize {

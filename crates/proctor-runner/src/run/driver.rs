@@ -78,7 +78,7 @@ async fn told_to_kill(orders: &mut mpsc::UnboundedReceiver<Control>) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
@@ -224,6 +224,7 @@ impl<'a> Run<'a> {
 
     async fn run_all(&mut self, orders: &mut mpsc::UnboundedReceiver<Control>) {
         let Some(mut reports) = self.reports.take() else { return };
+        self.publisher.flush();
         self.step(Input::Begin);
         let mut batch = Vec::new();
         while !self.ended {
@@ -242,8 +243,10 @@ impl<'a> Run<'a> {
                 }
             }
             self.tell_progress(false);
+            self.publisher.flush();
         }
         self.tell_progress(true);
+        self.publisher.flush();
     }
 
     fn control(&mut self, control: Control) {
@@ -539,6 +542,7 @@ fn finish(publisher: &Publisher, facts: &Facts, code: u8, started: Instant) {
         duration_ms: Some(started.elapsed().into()),
         exit_code: Some(i32::from(code)),
     });
+    publisher.flush();
 }
 
 /// The run ends before there was anything to run.

@@ -6,6 +6,7 @@ mod publish;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use proctor_events::{
     BoxedError, Bus, Event, EventType, ExampleId, Filter, Observer, Progress as ProgressEvent,
@@ -248,6 +249,21 @@ impl Controller {
             }
             state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Waits for the end of the run, but not longer than this.
+    pub fn wait_timeout(&self, timeout: Duration) -> Option<Arc<RunResult>> {
+        let deadline = Instant::now() + timeout;
+        let mut state = self.state();
+        while state.result.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            let waited = self.shared.ended.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.result.clone()
     }
 
     /// How far the run is.

@@ -1,5 +1,7 @@
 //! Making events of what the dispatcher and the workers say.
 
+use std::cell::RefCell;
+
 use proctor_events::{
     Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, OutputStream, Status,
     StatusCounts, WorkerExited, WorkerLog, WorkerStarted,
@@ -11,6 +13,8 @@ use crate::example::{Example, OutsideError};
 /// Publishes, and counts what was final.
 pub(super) struct Publisher {
     bus: Bus,
+    /// Events of one turn of the loop; they are recorded together.
+    waiting: RefCell<Vec<Event>>,
     pub(super) counts: StatusCounts,
     pub(super) errors: u64,
 }
@@ -34,13 +38,28 @@ impl Attempt<'_> {
     }
 }
 
+/// Whatever is still waiting is published, however the run ends.
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
 impl Publisher {
     pub(super) fn new(bus: Bus) -> Self {
-        Self { bus, counts: StatusCounts::default(), errors: 0 }
+        Self { bus, waiting: RefCell::default(), counts: StatusCounts::default(), errors: 0 }
     }
 
+    /// Puts an event in line; [`flush`](Self::flush) publishes it.
     pub(super) fn publish(&self, event: impl Into<Event>) {
-        self.bus.publish(event.into());
+        self.waiting.borrow_mut().push(event.into());
+    }
+
+    pub(super) fn flush(&self) {
+        let events = std::mem::take(&mut *self.waiting.borrow_mut());
+        if !events.is_empty() {
+            self.bus.publish_all(events);
+        }
     }
 
     pub(super) fn started(&self, attempt: Attempt<'_>) {
@@ -62,11 +81,13 @@ impl Publisher {
         if outcome.r#final == Some(true) {
             self.count(&outcome);
         }
-        let example = attempt.example;
-        // Generated descriptions are known only now; they win.
-        outcome.description.get_or_insert_with(|| example.description.clone());
-        outcome.full_description.get_or_insert_with(|| example.full_description.clone());
-        outcome.location.clone_from(&example.location);
+        // What never started has not been described yet.
+        if outcome.status == Status::NotRun {
+            let example = attempt.example;
+            outcome.description.get_or_insert_with(|| example.description.clone());
+            outcome.full_description.get_or_insert_with(|| example.full_description.clone());
+            outcome.location.clone_from(&example.location);
+        }
         self.publish(attempt.event(outcome));
     }
 

@@ -241,9 +241,11 @@ async fn backtrace(channel: &Channel) -> Vec<String> {
     let dump = timeout(DUMP_WITHIN, channel.request("dump", &(), None)).await;
     let Ok(Ok(reply)) = dump else { return Vec::new() };
     let value = reply.body.value();
-    let threads = value["threads"].as_array().into_iter().flatten();
-    let mut lines = threads.filter_map(|thread| thread["backtrace"].as_array()).map(|lines| {
-        lines.iter().filter_map(|line| line.as_str().map(str::to_owned)).take(50).collect()
-    });
-    lines.next().unwrap_or_default()
+    let mut threads = value["threads"].as_array().into_iter().flatten();
+    let Some(main) = threads.find_map(|thread| thread["backtrace"].as_array()) else {
+        return Vec::new();
+    };
+    let lines = main.iter().filter_map(|line| line.as_str().map(str::to_owned));
+    // Below the test there is only our own library.
+    lines.take_while(|line| !line.contains("/lib/proctor/runner/")).take(50).collect()
 }

@@ -3,8 +3,11 @@
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod guard;
+pub(crate) mod list;
+pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
+mod suites;
 pub(crate) mod validate;
 pub(crate) mod watch;
 
@@ -20,4 +23,13 @@ use crate::project;
 fn recording_path(name: &str, cli: &Cli) -> Result<PathBuf, CommandError> {
     let store = RunStore::new(&project::root(cli)?);
     store.resolve(name).map_err(CommandError::unusable)
+}
+
+/// Why a suite could not be used, with what its programs printed.
+fn report_problem(message: &str, output: &[String]) -> CommandError {
+    let mut text = message.to_owned();
+    for line in output {
+        text += &format!("\n    {}", proctor_report::plain(line));
+    }
+    CommandError::unusable(text)
 }

@@ -1,5 +1,7 @@
 //! The contents of `proctor.toml`: its type, its schema, and reading it with good errors.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,6 +16,43 @@ pub(crate) struct Contents {
     pub(crate) events: Option<Vec<String>>,
     /// Programs that Proctor starts.
     pub(crate) tools: Tools,
+    /// How `proctor run` behaves when its flags do not say.
+    pub(crate) run: Run,
+    /// Suites besides RSpec: programs that speak the worker protocol.
+    pub(crate) suite: Vec<Suite>,
+}
+
+/// How `proctor run` behaves when its flags do not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Run {
+    /// What to run: files and folders.
+    pub(crate) paths: Option<Vec<String>>,
+    /// How many workers run at once.
+    pub(crate) workers: Option<u32>,
+    /// End an example that takes longer: `500ms`, `30s`, `2m`.
+    pub(crate) timeout: Option<String>,
+    /// Say so when an example takes longer.
+    pub(crate) slow: Option<String>,
+    /// Try a failed example again, up to so many times.
+    pub(crate) retries: Option<u32>,
+    /// Load the project once and fork, or load it in every worker.
+    pub(crate) preload: Option<bool>,
+}
+
+/// A program that speaks the worker protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(crate) struct Suite {
+    /// Its name.
+    pub(crate) name: String,
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// What it is asked to list: paths, filters.
+    #[serde(default)]
+    pub(crate) args: Vec<String>,
+    /// Extra environment variables.
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
 }
 
 /// Programs that Proctor starts.

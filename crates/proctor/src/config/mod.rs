@@ -52,6 +52,12 @@ pub(crate) struct Config {
     pub(crate) ruby: Setting<String>,
     /// The `ralph` to test.
     pub(crate) ralph: Setting<String>,
+    /// How many workers run at once, as it was written.
+    pub(crate) workers: Setting<String>,
+    /// The rest of `[run]`.
+    pub(crate) run: file::Run,
+    /// Suites besides RSpec.
+    pub(crate) suites: Vec<file::Suite>,
 }
 
 /// Reads the project's file and the environment. Warnings are for people.
@@ -102,6 +108,9 @@ fn layer(
         }),
         ruby: text(env_vars::PROCTOR_RUBY, contents.tools.ruby, "ruby"),
         ralph: text(env_vars::PROCTOR_RALPH, contents.tools.ralph, "ralph"),
+        workers: text(env_vars::PROCTOR_WORKERS, contents.run.workers.map(|n| n.to_string()), "4"),
+        run: contents.run,
+        suites: contents.suite,
     }
 }
 

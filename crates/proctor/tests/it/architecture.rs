@@ -17,16 +17,18 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-runner", &["proctor-events", "proctor-process", "proctor-record"]),
     ("proctor-testkit", &["proctor-events", "proctor-process", "proctor-record"]),
     ("proctor-tui", &["proctor-events", "proctor-record", "proctor-report"]),
-    (
-        "proctor",
-        &[
-            "proctor-events",
-            "proctor-journal",
-            "proctor-process",
-            "proctor-record",
-            "proctor-report",
-        ],
-    ),
+    ("proctor", ALL),
+];
+
+/// The binary wires everything together.
+const ALL: &[&str] = &[
+    "proctor-events",
+    "proctor-journal",
+    "proctor-process",
+    "proctor-record",
+    "proctor-report",
+    "proctor-runner",
+    "proctor-tui",
 ];
 
 /// Crates that know no runtime, no network and no terminal.

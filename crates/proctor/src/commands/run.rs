@@ -1,0 +1,131 @@
+//! `proctor run`: wires suites, runner, recording, terminal and reports together.
+
+mod outputs;
+mod recording;
+mod signals;
+mod view;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use proctor_record::{RunData, load_timings, save_timings};
+use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, Schedule};
+
+use self::recording::Recording;
+use super::{report_problem, suites};
+use crate::cli::{Cli, RunArguments, ScheduleChoice, Tolerance};
+use crate::config::Config;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+use crate::{project, values};
+
+pub(crate) fn run(
+    arguments: &RunArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let (root, config) = project::open(cli, terminal)?;
+    let workers = workers(arguments, &config)?;
+    let chosen = suites::choose(&arguments.selection, &config, &root, workers)?;
+    outputs::check(arguments)?;
+    let events = arguments.events.as_deref().or(config.events.value.as_deref());
+    let recording = Recording::start(&root, events, terminal)?;
+    let timings = root.join(".proctor/timings.json");
+    let mut options = options(arguments, &config, workers)?;
+    options.selection = chosen.selection;
+    options.estimates = load_timings(&timings);
+    let known = options.estimates.clone();
+    let controller = Controller::new(RunSetup {
+        suites: chosen.suites,
+        surroundings: chosen.surroundings,
+        options,
+        bus: recording.bus.clone(),
+    });
+    let signals = signals::Signals::watch(&controller)?;
+    let (result, run) = view::show(arguments, &controller, &recording, terminal)?;
+    let failures = recording.finish(terminal);
+    if let Err(error) = save_timings(&timings, known, &result.durations) {
+        terminal.warn(&format!("cannot write {}: {error}", timings.display()));
+    }
+    outputs::write(arguments, &run, terminal)?;
+    conclude(&result, failures, signals.caught(), &root, terminal)
+}
+
+fn workers(arguments: &RunArguments, config: &Config) -> Result<u32, CommandError> {
+    if let Some(workers) = arguments.workers {
+        return Ok(workers);
+    }
+    values::workers(&config.workers.value).map_err(|problem| {
+        let setting = &config.workers;
+        CommandError::unusable(format_args!(
+            "{}: workers = {}: {problem}",
+            setting.origin, setting.value
+        ))
+    })
+}
+
+fn options(
+    arguments: &RunArguments,
+    config: &Config,
+    workers: u32,
+) -> Result<RunOptions, CommandError> {
+    let duration = |flag: Option<u64>, key: &str, in_file: Option<&String>| match (flag, in_file) {
+        (None, Some(text)) => values::duration(text).map(Some).map_err(|problem| {
+            CommandError::unusable(format_args!("proctor.toml: run.{key} = {text:?}: {problem}"))
+        }),
+        (flag, _) => Ok(flag),
+    };
+    Ok(RunOptions {
+        workers,
+        schedule: match arguments.schedule {
+            // With one worker there is nothing to balance, so the suite's own order stands.
+            ScheduleChoice::Longest if workers == 1 => Schedule::AsListed,
+            ScheduleChoice::Longest => Schedule::LongestFirst,
+            ScheduleChoice::Listed => Schedule::AsListed,
+            ScheduleChoice::RoundRobin => Schedule::RoundRobin,
+        },
+        fail_fast: arguments.fail_fast,
+        timeout: duration(arguments.timeout, "timeout", config.run.timeout.as_ref())?,
+        slow_after: duration(arguments.slow, "slow", config.run.slow.as_ref())?,
+        retries: arguments.retries.or(config.run.retries).unwrap_or(0),
+        repeats: arguments.repeat.unwrap_or(1),
+        max_per_worker: arguments.max_examples_per_worker,
+        idle_deaths: arguments.max_idle_exits,
+        grace: arguments.grace,
+        split_groups: arguments.split_groups,
+        flaky_fails: arguments.flaky == Tolerance::Fail,
+        inconclusive_fails: arguments.inconclusive == Tolerance::Fail,
+        allow_empty: arguments.allow_empty,
+        ..RunOptions::default()
+    })
+}
+
+/// The last words, and the exit code.
+fn conclude(
+    result: &RunResult,
+    recording_failures: usize,
+    signal: Option<u8>,
+    root: &Path,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    for note in &result.notes {
+        terminal.warn(note);
+    }
+    if let Some(signal) = signal {
+        return Ok(ExitCode::from(128 + signal));
+    }
+    if let Some(problem) = &result.problem {
+        return Err(report_problem(&problem.message, &problem.output));
+    }
+    // A run whose recording is incomplete is not a success, whatever its examples did.
+    if recording_failures > 0 && result.exit_code == 0 {
+        return Err(CommandError::unusable(format_args!(
+            "the run could not be recorded completely in {}",
+            root.join(".proctor").display()
+        )));
+    }
+    Ok(ExitCode::from(result.exit_code))
+}
+
+/// What the views need at the end.
+type Shown = (std::sync::Arc<RunResult>, RunData);

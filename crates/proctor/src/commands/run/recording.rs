@@ -1,0 +1,158 @@
+//! A run's recording: its folder, its bus, and whoever else gets the events.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use proctor_events::{BoxedError, Bus, BusConfig, Published, Recorder, RunId, Timestamp};
+use proctor_record::destinations::{self, Destination};
+use proctor_record::{
+    Aggregator, Feed, GitState, JsonlRecorder, RunData, RunFolder, RunInfo, RunStore,
+    WebSocketObserver,
+};
+
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// How long observers may take to finish what they have.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Recording {
+    pub(super) bus: Bus,
+    folded: Arc<Mutex<Aggregator>>,
+    observers: Vec<WebSocketObserver>,
+    warnings: Arc<Mutex<Vec<String>>>,
+    folder: RunFolder,
+    info: RunInfo,
+    git: Option<JoinHandle<Option<GitState>>>,
+}
+
+impl Recording {
+    /// Makes the run's folder and opens every destination, before anything runs.
+    pub(super) fn start(
+        root: &Path,
+        events: Option<&str>,
+        terminal: &mut Terminal,
+    ) -> Result<Self, CommandError> {
+        let destinations = match events {
+            Some(list) => destinations::parse(list).map_err(CommandError::unusable)?,
+            None => Vec::new(),
+        };
+        let run_id = RunId::new(uuid::Uuid::now_v7().to_string());
+        let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let mut info = RunInfo::new(run_id.clone(), now(), argv);
+        info.versions.insert("proctor".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let store = RunStore::new(root);
+        let (folder, recorder) = store.create(&info).map_err(|error| {
+            CommandError::unusable(error).hint("recordings go to .proctor at the project's root")
+        })?;
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let bus = bus(run_id, Arc::clone(&warnings));
+        bus.add_recorder(recorder);
+        let folded = Arc::new(Mutex::new(Aggregator::default()));
+        bus.add_recorder(Fold(Arc::clone(&folded)));
+        let mut observers = Vec::new();
+        for destination in destinations {
+            attach(&destination, &bus, &folder, &mut observers, terminal)?;
+        }
+        let root = root.to_owned();
+        // Asking git takes longer than starting a run, so it happens meanwhile.
+        let git = std::thread::Builder::new().spawn(move || git_state(&root)).ok();
+        Ok(Self { bus, folded, observers, warnings, folder, info, git })
+    }
+
+    /// The run as folded so far.
+    pub(super) fn run(&self) -> RunData {
+        self.folded.lock().unwrap_or_else(PoisonError::into_inner).run().clone()
+    }
+
+    /// Ends everything; returns how many recorders failed.
+    pub(super) fn finish(self, terminal: &mut Terminal) -> usize {
+        let Self { bus, observers, warnings, folder, mut info, git, folded } = self;
+        let report = bus.close(PATIENCE);
+        for observer in observers {
+            observer.finish(PATIENCE);
+        }
+        info.git = git.and_then(|asking| asking.join().ok()).flatten();
+        info.seed = folded.lock().unwrap_or_else(PoisonError::into_inner).run().seed;
+        if let Err(error) = folder.write_info(&info) {
+            terminal.warn(&error.to_string());
+        }
+        for warning in warnings.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            terminal.warn(warning);
+        }
+        report.recording_failures.len()
+    }
+}
+
+fn bus(run_id: RunId, warnings: Arc<Mutex<Vec<String>>>) -> Bus {
+    Bus::new(BusConfig {
+        run_id,
+        clock: Box::new(now),
+        on_warning: Box::new(move |warning| {
+            let mut all = warnings.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(warning.to_string());
+        }),
+    })
+}
+
+fn attach(
+    destination: &Destination,
+    bus: &Bus,
+    folder: &RunFolder,
+    observers: &mut Vec<WebSocketObserver>,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    match destination {
+        Destination::File(path) => {
+            bus.add_recorder(JsonlRecorder::append(path).map_err(CommandError::unusable)?);
+        }
+        Destination::WebSocket(address) => {
+            let feed = Feed::new(&folder.events_path());
+            let observer = WebSocketObserver::start(address, Arc::clone(&feed))
+                .map_err(CommandError::unusable)?;
+            bus.add_recorder(feed.recorder());
+            terminal.note(&format!("events at ws://{}", observer.address()));
+            observers.push(observer);
+        }
+    }
+    Ok(())
+}
+
+/// Folds events as they are recorded, so that the summary misses none of them.
+struct Fold(Arc<Mutex<Aggregator>>);
+
+impl Recorder for Fold {
+    fn record(&mut self, batch: &[Arc<Published>]) -> Result<(), BoxedError> {
+        let mut aggregator = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for event in batch {
+            aggregator.apply(event);
+        }
+        Ok(())
+    }
+}
+
+/// The time, in whole milliseconds.
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+}
+
+fn git_state(root: &Path) -> Option<GitState> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git")
+            .args(arguments)
+            .current_dir(root)
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "HEAD"])?;
+    let dirty = !git(&["status", "--porcelain"])?.is_empty();
+    Some(GitState { commit, dirty })
+}

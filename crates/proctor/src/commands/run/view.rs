@@ -1,0 +1,147 @@
+//! Showing a run while it goes on.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use proctor_events::{Filter, Subscription, Timestamp};
+use proctor_report::{
+    Grouped, Interleaved, Mode, Quiet, Reporter, SummaryOptions, TerminalFacts, Terse, auto_mode,
+    without_workflow_commands,
+};
+use proctor_runner::Controller;
+
+use super::Shown;
+use super::recording::Recording;
+use crate::cli::{RunArguments, UiChoice};
+use crate::env_vars;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// Lines on a terminal may wait for a slow reader; beyond this they are dropped, and that is said.
+const QUEUE: usize = 1 << 17;
+
+const GLANCE: Duration = Duration::from_millis(10);
+const TICK: Duration = Duration::from_secs(1);
+
+/// Runs to the end, showing it; returns the result and the whole run.
+pub(super) fn show(
+    arguments: &RunArguments,
+    controller: &Controller,
+    recording: &Recording,
+    terminal: &mut Terminal,
+) -> Result<Shown, CommandError> {
+    let mode = mode(arguments);
+    let subscription = recording.bus.subscribe("terminal", Filter::All, QUEUE);
+    controller.start().map_err(CommandError::unusable)?;
+    let mut reporter = reporter(mode, arguments, terminal);
+    let mut printer =
+        Printer { terminal, muted: false, filter: env_vars::GITHUB_ACTIONS.get().is_some() };
+    follow(&subscription, controller, &mut *reporter, &mut printer);
+    let result = controller.wait();
+    drain(&subscription, &mut *reporter, &mut printer);
+    let run = recording.run();
+    printer.print(&reporter.finish(&run));
+    if subscription.dropped() > 0 {
+        let lost = subscription.dropped();
+        printer.terminal.warn(&format!("{lost} events were not shown: this terminal is too slow"));
+    }
+    Ok((result, run))
+}
+
+fn mode(arguments: &RunArguments) -> Mode {
+    match arguments.ui {
+        Some(UiChoice::Interactive) => Mode::Interactive,
+        Some(UiChoice::Interleaved) => Mode::Interleaved,
+        Some(UiChoice::Grouped) => Mode::Grouped,
+        Some(UiChoice::Quiet) => Mode::Quiet,
+        Some(UiChoice::Terse) => Mode::Terse,
+        None => auto_mode(&facts()),
+    }
+}
+
+fn facts() -> TerminalFacts {
+    let variables: BTreeSet<String> = std::env::vars_os()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, _)| name.to_string_lossy().into_owned())
+        .collect();
+    TerminalFacts {
+        is_terminal: std::io::stdout().is_terminal(),
+        size: None,
+        term: env_vars::TERM.get(),
+        variables,
+    }
+}
+
+fn reporter(mode: Mode, arguments: &RunArguments, terminal: &Terminal) -> Box<dyn Reporter> {
+    let options = SummaryOptions {
+        full_backtrace: arguments.backtrace,
+        profile: arguments.profile,
+        ..SummaryOptions::default()
+    };
+    let style = terminal.style();
+    match mode {
+        Mode::Quiet => Box::new(Quiet::new(style, options, Quiet::DEFAULT_WIDTH)),
+        Mode::Grouped => Box::new(Grouped::new(style, options)),
+        Mode::Terse => Box::new(Terse::new(style, options)),
+        Mode::Interleaved | Mode::Interactive => {
+            Box::new(Interleaved::new(style, options, arguments.verbose))
+        }
+    }
+}
+
+/// Prints until nobody listens any more; the run itself goes on.
+struct Printer<'a> {
+    terminal: &'a mut Terminal,
+    muted: bool,
+    filter: bool,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, text: &str) {
+        if self.muted || text.is_empty() {
+            return;
+        }
+        let outcome = if self.filter {
+            self.terminal.print(&without_workflow_commands(text))
+        } else {
+            self.terminal.print(text)
+        };
+        self.muted = outcome.is_err();
+    }
+}
+
+/// Shows what has come, then rests a moment: an eye needs no more, and waking up for every event would
+/// cost the tests their cores.
+fn follow(
+    subscription: &Subscription,
+    controller: &Controller,
+    reporter: &mut dyn Reporter,
+    printer: &mut Printer<'_>,
+) {
+    let mut quiet_since = Instant::now();
+    while controller.wait_timeout(GLANCE).is_none() {
+        if drain(subscription, reporter, printer) {
+            quiet_since = Instant::now();
+        } else if quiet_since.elapsed() >= TICK {
+            quiet_since = Instant::now();
+            printer.print(&reporter.tick(Timestamp::now()));
+        }
+    }
+}
+
+/// Shows everything that waits; false if there was nothing.
+fn drain(
+    subscription: &Subscription,
+    reporter: &mut dyn Reporter,
+    printer: &mut Printer<'_>,
+) -> bool {
+    let mut text = String::new();
+    let mut any = false;
+    while let Some(event) = subscription.try_recv() {
+        any = true;
+        text += &reporter.event(&event);
+    }
+    printer.print(&text);
+    any
+}

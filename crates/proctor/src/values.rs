@@ -1,0 +1,71 @@
+//! Values as people type them: durations, shares, numbers of workers.
+
+use std::num::NonZero;
+
+/// A duration in milliseconds: `500ms`, `30s`, `2m`, `1h`; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit.trim() {
+        "ms" => 1.0,
+        "" | "s" => 1000.0,
+        "m" | "min" => 60_000.0,
+        "h" => 3_600_000.0,
+        other => return Err(format!("`{other}` is not a unit; use ms, s, m or h")),
+    };
+    let value: f64 =
+        number.parse().map_err(|_| "use a number with a unit, as in 500ms or 30s".to_owned())?;
+    let millis = (value * factor).round();
+    if !(1.0..=1e12).contains(&millis) {
+        return Err("use at least 1ms".to_owned());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+    Ok(millis as u64)
+}
+
+/// `2/4`: part 2 of 4.
+pub(crate) fn shard(text: &str) -> Result<(u32, u32), String> {
+    let parts =
+        text.split_once('/').and_then(|(part, all)| Some((part.parse().ok()?, all.parse().ok()?)));
+    match parts {
+        Some((part, all)) if (1..=all).contains(&part) => Ok((part, all)),
+        _ => Err("use K/N with K from 1 to N, as in 2/4".to_owned()),
+    }
+}
+
+/// A number of workers, or `auto`.
+pub(crate) fn workers(text: &str) -> Result<u32, String> {
+    if text == "auto" {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        return Ok(u32::try_from(cores * 2).unwrap_or(8));
+    }
+    match text.parse() {
+        Ok(number @ 1..=512) => Ok(number),
+        _ => Err("use a number from 1 to 512, or auto".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("500ms"), Ok(500));
+        assert_eq!(duration("1.5s"), Ok(1500));
+        assert_eq!(duration("30"), Ok(30_000));
+        assert_eq!(duration("2m"), Ok(120_000));
+        assert!(
+            duration("0s").is_err() && duration("5 parsecs").is_err() && duration("s").is_err()
+        );
+    }
+
+    #[test]
+    fn shares_and_workers() {
+        assert_eq!(shard("2/4"), Ok((2, 4)));
+        assert!(shard("0/4").is_err() && shard("5/4").is_err() && shard("x").is_err());
+        assert_eq!(workers("3"), Ok(3));
+        assert!(workers("auto").unwrap() >= 2 && workers("0").is_err());
+    }
+}
