@@ -61,6 +61,14 @@ pub enum TuiError {
     Source(#[source] io::Error),
 }
 
+/// Columns and rows of the terminal on standard output, if there is one.
+pub fn terminal_size() -> Option<(u16, u16)> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    ratatui::crossterm::terminal::size().ok()
+}
+
 /// Shows a run until the reader leaves, on the calling thread.
 ///
 /// `on_command` hears of every command on this thread and must not wait: the screen stands still while

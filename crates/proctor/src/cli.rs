@@ -303,6 +303,10 @@ pub(crate) struct WatchArguments {
     /// Print each event as it was recorded (json) or as readable lines (text)
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+
+    /// Print lines even where a screen could be drawn
+    #[arg(long)]
+    pub(crate) lines: bool,
 }
 
 #[derive(Debug, Args)]

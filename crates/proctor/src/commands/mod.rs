@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod doctor;
+mod facts;
 pub(crate) mod guard;
 pub(crate) mod list;
 pub(crate) mod run;

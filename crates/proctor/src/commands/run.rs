@@ -2,6 +2,7 @@
 
 mod outputs;
 mod recording;
+mod screen;
 mod signals;
 mod view;
 

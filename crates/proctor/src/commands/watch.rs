@@ -1,13 +1,16 @@
 //! `proctor watch`: follows a recording while it grows.
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_events::{Body, Event};
 use proctor_record::{Follower, Grown, RunSplitter};
-use proctor_report::LiveLines;
+use proctor_report::{LiveLines, Mode};
+use proctor_tui::{FollowedFile, Options};
 
-use super::recording_path;
+use super::{facts, recording_path};
 use crate::cli::{Cli, Format, WatchArguments};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -18,6 +21,9 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let path = recording_path(&arguments.recording, cli)?;
+    if arguments.format == Format::Text && !arguments.lines && facts::mode() == Mode::Interactive {
+        return screen(&path, terminal);
+    }
     let mut follower = Follower::new(&path);
     let mut view = View::new(arguments.format, terminal);
     let failed =
@@ -36,6 +42,19 @@ pub(crate) fn run(
             }
         }
     }
+}
+
+/// The interactive screen over a recording, finished or not.
+fn screen(path: &Path, terminal: &Terminal) -> Result<ExitCode, CommandError> {
+    let options = Options {
+        style: terminal.style(),
+        controls_run: false,
+        exit_when_done: false,
+        stop: Arc::default(),
+    };
+    proctor_tui::run(FollowedFile::new(path, true), &options, |_| {})
+        .map_err(CommandError::unusable)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What is to be printed. Until it is drained, a newer run in the same file replaces an older one.

@@ -1,19 +1,17 @@
 //! Showing a run while it goes on.
 
-use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use proctor_events::{Filter, Subscription, Timestamp};
 use proctor_report::{
-    Grouped, Interleaved, Mode, Quiet, Reporter, SummaryOptions, TerminalFacts, Terse, auto_mode,
-    without_workflow_commands,
+    Grouped, Interleaved, Mode, Quiet, Reporter, SummaryOptions, Terse, without_workflow_commands,
 };
 use proctor_runner::Controller;
 
-use super::Shown;
 use super::recording::Recording;
+use super::{Shown, screen};
 use crate::cli::{RunArguments, UiChoice};
+use crate::commands::facts;
 use crate::env_vars;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -34,9 +32,11 @@ pub(super) fn show(
     let mode = mode(arguments);
     let subscription = recording.bus.subscribe("terminal", Filter::All, QUEUE);
     controller.start().map_err(CommandError::unusable)?;
+    if mode == Mode::Interactive {
+        return screen::show(arguments, controller, recording, subscription, terminal);
+    }
     let mut reporter = reporter(mode, arguments, terminal);
-    let mut printer =
-        Printer { terminal, muted: false, filter: env_vars::GITHUB_ACTIONS.get().is_some() };
+    let mut printer = Printer::new(terminal);
     follow(&subscription, controller, &mut *reporter, &mut printer);
     let result = controller.wait();
     drain(&subscription, &mut *reporter, &mut printer);
@@ -56,29 +56,21 @@ fn mode(arguments: &RunArguments) -> Mode {
         Some(UiChoice::Grouped) => Mode::Grouped,
         Some(UiChoice::Quiet) => Mode::Quiet,
         Some(UiChoice::Terse) => Mode::Terse,
-        None => auto_mode(&facts()),
+        None => facts::mode(),
     }
 }
 
-fn facts() -> TerminalFacts {
-    let variables: BTreeSet<String> = std::env::vars_os()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, _)| name.to_string_lossy().into_owned())
-        .collect();
-    TerminalFacts {
-        is_terminal: std::io::stdout().is_terminal(),
-        size: None,
-        term: env_vars::TERM.get(),
-        variables,
+/// What the summary shall show.
+pub(super) fn summary_options(arguments: &RunArguments) -> SummaryOptions {
+    SummaryOptions {
+        full_backtrace: arguments.backtrace,
+        profile: arguments.profile,
+        ..SummaryOptions::default()
     }
 }
 
 fn reporter(mode: Mode, arguments: &RunArguments, terminal: &Terminal) -> Box<dyn Reporter> {
-    let options = SummaryOptions {
-        full_backtrace: arguments.backtrace,
-        profile: arguments.profile,
-        ..SummaryOptions::default()
-    };
+    let options = summary_options(arguments);
     let style = terminal.style();
     match mode {
         Mode::Quiet => Box::new(Quiet::new(style, options, Quiet::DEFAULT_WIDTH)),
@@ -91,14 +83,18 @@ fn reporter(mode: Mode, arguments: &RunArguments, terminal: &Terminal) -> Box<dy
 }
 
 /// Prints until nobody listens any more; the run itself goes on.
-struct Printer<'a> {
-    terminal: &'a mut Terminal,
+pub(super) struct Printer<'a> {
+    pub(super) terminal: &'a mut Terminal,
     muted: bool,
     filter: bool,
 }
 
-impl Printer<'_> {
-    fn print(&mut self, text: &str) {
+impl<'a> Printer<'a> {
+    pub(super) fn new(terminal: &'a mut Terminal) -> Self {
+        Self { terminal, muted: false, filter: env_vars::GITHUB_ACTIONS.get().is_some() }
+    }
+
+    pub(super) fn print(&mut self, text: &str) {
         if self.muted || text.is_empty() {
             return;
         }

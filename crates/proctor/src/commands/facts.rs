@@ -1,0 +1,22 @@
+//! What kind of terminal this is, and which view suits it.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
+
+use proctor_report::{Mode, TerminalFacts, auto_mode};
+
+use crate::env_vars;
+
+/// The view to use when nobody asked for one.
+pub(super) fn mode() -> Mode {
+    let variables: BTreeSet<String> = std::env::vars_os()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, _)| name.to_string_lossy().into_owned())
+        .collect();
+    auto_mode(&TerminalFacts {
+        is_terminal: std::io::stdout().is_terminal(),
+        size: proctor_tui::terminal_size(),
+        term: env_vars::TERM.get(),
+        variables,
+    })
+}

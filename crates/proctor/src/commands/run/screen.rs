@@ -1,0 +1,70 @@
+//! The interactive screen around a run, and the summary after it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use proctor_events::{EventType, Filter, Subscription};
+use proctor_report::summary;
+use proctor_runner::Controller;
+use proctor_tui::{Command, Options};
+
+use super::Shown;
+use super::recording::Recording;
+use super::view::{Printer, summary_options};
+use crate::cli::RunArguments;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// How long a finished run stays on a screen that nobody asked for.
+const LAST_LOOK: Duration = Duration::from_millis(300);
+
+pub(super) fn show(
+    arguments: &RunArguments,
+    controller: &Controller,
+    recording: &Recording,
+    subscription: Subscription,
+    terminal: &mut Terminal,
+) -> Result<Shown, CommandError> {
+    let starts = Filter::Types(vec![EventType::SuiteStarted]);
+    let start = recording.bus.subscribe("summary", starts, 4);
+    let options = Options {
+        style: terminal.style(),
+        controls_run: true,
+        // Who asked for the screen wants to look around in it; who got it by default wants the prompt back.
+        exit_when_done: arguments.ui.is_none(),
+        stop: Arc::default(),
+    };
+    let outcome = std::thread::scope(|scope| {
+        if options.exit_when_done {
+            let stop = Arc::clone(&options.stop);
+            scope.spawn(move || {
+                controller.wait();
+                std::thread::sleep(LAST_LOOK);
+                stop.store(true, Ordering::SeqCst);
+            });
+        }
+        let outcome = proctor_tui::run(subscription, &options, |command| match command {
+            Command::StopRun => controller.cancel(),
+            Command::KillRun => controller.kill(),
+            _ => {}
+        });
+        // Left before the end, or never shown: nobody watches any more.
+        if controller.result().is_none() {
+            controller.kill();
+        }
+        outcome
+    });
+    let result = controller.wait();
+    for panic in outcome.map_err(CommandError::unusable)?.panics {
+        terminal.warn(&panic);
+    }
+    let run = recording.run();
+    let mut shown = summary_options(arguments);
+    if let Some(event) = start.try_recv() {
+        shown.note(&event);
+    }
+    let style = terminal.style();
+    Printer::new(terminal).print(&summary(&run, &shown, style));
+    Ok((result, run))
+}
