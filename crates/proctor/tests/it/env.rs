@@ -1,7 +1,10 @@
 //! A sealed place to run the binary in: its own home, its own project, nothing inherited.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::recorded::Recorded;
 
 pub(crate) struct TestEnv {
     home: tempfile::TempDir,
@@ -22,6 +25,96 @@ impl TestEnv {
         std::fs::create_dir(&project).unwrap();
         std::fs::write(project.join("proctor.toml"), "").unwrap();
         Self { home, project }
+    }
+
+    /// A project that is a copy of one of the suites in `ruby/spec/fixtures`.
+    pub(crate) fn with_fixture(name: &str) -> Self {
+        let env = Self::new();
+        copy_tree(&repository().join("ruby/spec/fixtures").join(name), &env.project);
+        env
+    }
+
+    /// A project with one spec file.
+    pub(crate) fn with_spec(text: &str) -> Self {
+        let env = Self::new();
+        env.write("spec/a_spec.rb", text);
+        env
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.project.join(name)).unwrap_or_default()
+    }
+
+    /// The newest recording.
+    pub(crate) fn recorded(&self) -> Recorded {
+        Recorded::open(&self.events_path().expect("a recording"))
+    }
+
+    /// Where the newest run records, once it does.
+    pub(crate) fn events_path(&self) -> Option<PathBuf> {
+        let runs = std::fs::read_dir(self.project.join(".proctor/runs")).ok()?;
+        let newest = runs.flatten().map(|entry| entry.path()).max()?;
+        Some(newest.join("events.jsonl"))
+    }
+
+    /// Starts the binary and does not wait.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Waits until the newest recording has this.
+    pub(crate) fn wait_for(&self, what: &str, seen: impl Fn(&Recorded) -> bool) -> Recorded {
+        let mut found = None;
+        wait_until(what, || {
+            let Some(path) = self.events_path().filter(|path| path.exists()) else { return false };
+            let recorded = Recorded::open(&path);
+            let enough = seen(&recorded);
+            found = Some(recorded);
+            enough
+        });
+        found.unwrap()
+    }
+
+    /// Processes that were started in this home, whoever their parent is now: pid and command line.
+    pub(crate) fn processes(&self) -> Vec<(i32, String)> {
+        let home = self.home.path().to_string_lossy().into_owned();
+        let mark = format!("HOME={home}\0");
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
+            let Ok(variables) = std::fs::read(entry.path().join("environ")) else { continue };
+            if String::from_utf8_lossy(&variables).contains(&mark) {
+                let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                let command = String::from_utf8_lossy(&command).replace('\0', " ");
+                found.push((pid, command));
+            }
+        }
+        found
+    }
+
+    /// Fails unless every process of this home is gone very soon.
+    pub(crate) fn assert_nobody_left(&self) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < deadline && !self.processes().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(self.processes(), []);
+    }
+
+    /// `validate last` must find nothing wrong.
+    pub(crate) fn assert_complete(&self) {
+        let ran = self.run(&["validate", "last"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+        assert!(ran.stdout.contains(": complete"), "{}", ran.terminal());
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -67,6 +160,38 @@ impl Ran {
             if text.is_empty() { String::new() } else { format!("--- {name}\n{text}") }
         };
         format!("{}{}--- {code}", part("stdout", &self.stdout), part("stderr", &self.stderr))
+    }
+}
+
+/// Waits for a condition, with a deadline that only a hang can miss.
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(40);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    // It may have ended by itself.
+    let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// Sends a signal to a child of ours.
+pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
+    kill(i32::try_from(child.id()).unwrap(), signal);
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 

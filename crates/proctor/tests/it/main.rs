@@ -4,5 +4,8 @@
 mod architecture;
 mod env;
 mod generated;
+mod recorded;
 mod recordings;
+mod run_equality;
+mod run_faults;
 mod surfaces;
