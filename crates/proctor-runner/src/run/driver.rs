@@ -156,6 +156,8 @@ struct Run<'a> {
     failed: Vec<ExampleId>,
     /// The attempt that each job is on, for events that name only the example.
     attempts: Vec<u32>,
+    /// Which jobs have been started at least once.
+    announced: Vec<bool>,
     cancelled: bool,
     killed: bool,
     ended: bool,
@@ -196,6 +198,7 @@ impl<'a> Run<'a> {
         Self {
             options,
             attempts: vec![1; plan.jobs.len()],
+            announced: vec![false; plan.jobs.len()],
             dispatcher: Dispatcher::new(policy, plan.specs),
             jobs: plan.jobs,
             examples,
@@ -298,6 +301,7 @@ impl<'a> Run<'a> {
             }
             Effect::Announce { slot, assigned } => {
                 self.attempts[assigned.job.0 as usize] = assigned.attempt;
+                self.announced[assigned.job.0 as usize] = true;
                 self.publisher.started(self.attempt(assigned, Some(slot)));
             }
             Effect::Report { slot, assigned, outcome } => self.report(slot, assigned, *outcome),
@@ -331,6 +335,7 @@ impl<'a> Run<'a> {
             repeat: job.repeat,
             attempt: assigned.attempt,
             worker: slot,
+            announced: self.announced[assigned.job.0 as usize],
         };
         self.publisher.finished(attempt, outcome);
     }
@@ -370,6 +375,7 @@ impl<'a> Run<'a> {
             repeat: job.repeat,
             attempt: assigned.attempt,
             worker,
+            announced: self.announced[assigned.job.0 as usize],
         }
     }
 

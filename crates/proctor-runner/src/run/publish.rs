@@ -26,6 +26,8 @@ pub(super) struct Attempt<'a> {
     pub(super) repeat: u32,
     pub(super) attempt: u32,
     pub(super) worker: Option<u32>,
+    /// Whether its `ExampleStarted` has been published.
+    pub(super) announced: bool,
 }
 
 impl Attempt<'_> {
@@ -82,7 +84,7 @@ impl Publisher {
             self.count(&outcome);
         }
         // What never started has not been described yet.
-        if outcome.status == Status::NotRun {
+        if !attempt.announced {
             let example = attempt.example;
             outcome.description.get_or_insert_with(|| example.description.clone());
             outcome.full_description.get_or_insert_with(|| example.full_description.clone());
