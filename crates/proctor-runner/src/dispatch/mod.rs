@@ -318,7 +318,7 @@ impl Dispatcher {
         number: u32,
         generation: u32,
         job: JobId,
-        outcome: Box<ExampleFinished>,
+        mut outcome: Box<ExampleFinished>,
     ) {
         let now = self.now;
         let Some(slot) = self.slot(number, generation) else { return };
@@ -332,7 +332,7 @@ impl Dispatcher {
             return;
         };
         let pool = slot.pool;
-        let measured = outcome.duration_ms.unwrap_or(millis_between(running_since, now));
+        let measured = *outcome.duration_ms.get_or_insert(millis_between(running_since, now));
         let (sum, count) = &mut self.pools[pool].seen;
         (*sum, *count) = (*sum + measured.get(), *count + 1);
         self.settle(job, Some(number), outcome);
