@@ -123,12 +123,13 @@ class SuiteRun
     end
   end
 
-  # `mark key` opens, `mark` alone closes; whatever stands between belongs to the key.
+  # `mark key<tab>repeat<tab>attempt` opens, `mark` alone closes; whatever stands between belongs to the key.
   def split(name, text)
     text.split(/#{@marks}(?= |\n)/).drop(1).each do |part|
       next unless part.start_with?(" ")
 
-      key, output = part[1..].split("\n", 2)
+      mark, output = part[1..].split("\n", 2)
+      key = mark.split("\t").first
       @outputs[name][key] += output.to_s
     end
   end

@@ -15,7 +15,7 @@ use crate::example::{Example, OutsideError};
 use crate::plan::{PlanOptions, PlannedJob, plan};
 use crate::suite::{Finished, Opened, SuiteError};
 use crate::worker::said::{Said, understand};
-use crate::worker::{self, FromWorker, Inbox, Item, Launcher, Order, Report};
+use crate::worker::{self, FromWorker, Inbox, Item, Launcher, Order, Owner, Report};
 
 /// How many reports may wait for us; workers are held up beyond that.
 const INBOX: usize = 1024;
@@ -406,8 +406,8 @@ impl<'a> Run<'a> {
                     items.iter().filter_map(|(key, repeat)| self.job(slot, key, *repeat)).collect();
                 self.step(Input::Returned { slot, generation, jobs });
             }
-            Report::Printed { stderr, key, line } => {
-                self.print(slot, key.as_deref(), stderr, &line);
+            Report::Printed { stderr, owner, line } => {
+                self.print(slot, owner.as_deref(), stderr, &line);
             }
             Report::Problem(problem) => self.complain(slot, &problem),
             Report::Exited(exit) => self.exited(slot, generation, exit),
@@ -458,12 +458,12 @@ impl<'a> Run<'a> {
         self.publisher.publish(event);
     }
 
-    fn print(&self, slot: u32, key: Option<&str>, stderr: bool, line: &str) {
-        // Which repetition printed it is known from what runs; marks carry only the key.
-        let job = key.and_then(|key| self.job(slot, key, 1));
-        let attempt = job.map(|job| {
-            let attempt = self.attempts[job.0 as usize];
-            self.attempt(Assigned { job, attempt }, Some(slot))
+    fn print(&self, slot: u32, owner: Option<&Owner>, stderr: bool, line: &str) {
+        let attempt = owner.and_then(|owner| {
+            let repeat = owner.turn.map_or(1, |(repeat, _)| repeat);
+            let job = self.job(slot, &owner.key, repeat)?;
+            let attempt = owner.turn.map_or(self.attempts[job.0 as usize], |(_, attempt)| attempt);
+            Some(self.attempt(Assigned { job, attempt }, Some(slot)))
         });
         self.publisher.printed(attempt, Some(slot), stderr, line);
     }

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-pub(crate) use self::output::Tail;
+pub(crate) use self::output::{Owner, Tail};
 use crate::dispatch::Exit;
 
 /// A boxed future.
@@ -71,7 +71,7 @@ pub(crate) enum Report {
     StartFailed(String),
     Said(proctor_process::protocol::Notification),
     Returned(Vec<(String, u32)>),
-    Printed { stderr: bool, key: Option<String>, line: Arc<str> },
+    Printed { stderr: bool, owner: Option<Arc<Owner>>, line: Arc<str> },
     Problem(String),
     Exited(Exit),
 }

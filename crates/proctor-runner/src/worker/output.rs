@@ -2,7 +2,8 @@
 //!
 //! The worker writes marks into both streams: `<nonce> <key>` before an example, `<nonce>` after it. Bytes
 //! between them belong to that example, its child processes' included. A mark may stand in the middle of a
-//! line, because nobody makes a test end its output with a line feed.
+//! line, because nobody makes a test end its output with a line feed. After the key may stand, behind tabs,
+//! the repetition and the attempt: output may be read when the next attempt has long begun elsewhere.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,17 +15,35 @@ use super::{Inbox, Report};
 /// How many lines are kept for the report of a crash.
 const KEPT: usize = 20;
 
+/// Whose output it is, as a mark names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) key: String,
+    /// Repetition and attempt, where the worker says so.
+    pub(crate) turn: Option<(u32, u32)>,
+}
+
+impl Owner {
+    fn parse(text: &str) -> Option<Arc<Self>> {
+        let mut parts = text.split('\t');
+        let key = parts.next().filter(|key| !key.is_empty())?.to_owned();
+        let mut number = || parts.next()?.trim_end().parse().ok();
+        let turn = number().zip(number());
+        Some(Arc::new(Self { key, turn }))
+    }
+}
+
 /// The last lines that a worker printed within its present example.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    key: Option<String>,
+    owner: Option<Arc<Owner>>,
     lines: VecDeque<Arc<str>>,
 }
 
 impl Tail {
-    fn push(&mut self, key: Option<&String>, line: &Arc<str>) {
-        if self.key.as_ref() != key {
-            self.key = key.cloned();
+    fn push(&mut self, owner: Option<&Arc<Owner>>, line: &Arc<str>) {
+        if self.owner.as_ref() != owner {
+            self.owner = owner.cloned();
             self.lines.clear();
         }
         if self.lines.len() == KEPT {
@@ -41,28 +60,27 @@ impl Tail {
 /// A piece of output.
 #[derive(Debug, PartialEq, Eq)]
 struct Piece {
-    key: Option<String>,
+    owner: Option<Arc<Owner>>,
     text: String,
 }
 
 /// Whose output it is.
 #[derive(Debug, Default)]
 struct Attribution {
-    key: Option<String>,
+    owner: Option<Arc<Owner>>,
 }
 
 impl Attribution {
     /// Splits a line at the marks in it.
     fn take(&mut self, line: &str, nonce: &str) -> Option<Piece> {
         let Some(place) = line.find(nonce) else {
-            return Some(Piece { key: self.key.clone(), text: line.to_owned() });
+            return Some(Piece { owner: self.owner.clone(), text: line.to_owned() });
         };
         // What stands before a mark was printed without a line feed.
         let before = &line[..place];
-        let piece =
-            (!before.is_empty()).then(|| Piece { key: self.key.clone(), text: before.to_owned() });
-        let name = line[place + nonce.len()..].trim_start();
-        self.key = (!name.is_empty()).then(|| name.to_owned());
+        let owner = self.owner.take();
+        let piece = (!before.is_empty()).then(|| Piece { owner, text: before.to_owned() });
+        self.owner = Owner::parse(line[place + nonce.len()..].trim_start());
         piece
     }
 }
@@ -80,8 +98,8 @@ pub(super) async fn attribute(
     while let Some(line) = lines.next().await {
         if let Some(piece) = attribution.take(&line.text, &nonce) {
             let text: Arc<str> = piece.text.into();
-            tail.lock().unwrap_or_else(PoisonError::into_inner).push(piece.key.as_ref(), &text);
-            inbox.send(Report::Printed { stderr, key: piece.key, line: text }).await;
+            tail.lock().unwrap_or_else(PoisonError::into_inner).push(piece.owner.as_ref(), &text);
+            inbox.send(Report::Printed { stderr, owner: piece.owner, line: text }).await;
         }
     }
 }
@@ -97,15 +115,26 @@ mod tests {
         let pieces: Vec<String> = lines
             .iter()
             .filter_map(|line| attribution.take(line, "N"))
-            .map(|piece| format!("{}={}", piece.key.unwrap_or_default(), piece.text))
+            .map(|piece| {
+                let owner = piece.owner.map(|owner| owner.key.clone());
+                format!("{}={}", owner.unwrap_or_default(), piece.text)
+            })
             .collect();
         assert_eq!(pieces, ["=loading", "./a[1:1]=one", "./a[1:1]=two", "=late"]);
     }
 
     #[test]
+    fn a_mark_may_name_the_repetition_and_the_attempt() {
+        let owner = Owner::parse("./a b[1:1]\t2\t3").unwrap();
+        assert_eq!((owner.key.as_str(), owner.turn), ("./a b[1:1]", Some((2, 3))));
+        assert_eq!(Owner::parse("./a[1:1]").unwrap().turn, None);
+        assert_eq!(Owner::parse(""), None);
+    }
+
+    #[test]
     fn the_tail_belongs_to_one_example() {
         let mut tail = Tail::default();
-        let (a, b) = ("a".to_owned(), "b".to_owned());
+        let (a, b) = (Owner::parse("a").unwrap(), Owner::parse("b").unwrap());
         tail.push(Some(&a), &"old".into());
         for n in 0..30 {
             tail.push(Some(&b), &n.to_string().into());

@@ -9,8 +9,10 @@ use crate::env::repository;
 
 /// Who may know whom: a crate may depend on the crates named beside it, directly or not.
 const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("proctor-dialogue", &["proctor-events"]),
     ("proctor-events", &[]),
     ("proctor-journal", &[]),
+    ("proctor-llm", &[]),
     ("proctor-process", &[]),
     ("proctor-record", &["proctor-events"]),
     ("proctor-report", &["proctor-events", "proctor-record"]),

@@ -6,6 +6,8 @@ mod env;
 mod generated;
 mod recorded;
 mod recordings;
+mod run_attempts;
 mod run_equality;
 mod run_faults;
+mod run_selection;
 mod surfaces;

@@ -88,7 +88,7 @@ module Proctor
 
       # The marks go first: when the host reads the event, the boundary is already in the stream.
       def announce(item)
-        @marks.open(item.key)
+        @marks.open(item)
         @events.example_started(item)
       end
 

@@ -22,11 +22,11 @@ module Proctor
         @owed = nil
       end
 
-      def open(key)
+      def open(item)
         return unless @nonce
 
         flush_streams unless @owed
-        write("#{@owed}#{@nonce} #{key}\n")
+        write("#{@owed}#{@nonce} #{item.key}\t#{item.repeat}\t#{item.attempt}\n")
         @owed = nil
         @open = true
       end

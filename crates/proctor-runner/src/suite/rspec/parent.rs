@@ -35,6 +35,8 @@ type WorkerId = (u32, u32);
 
 /// A worker that was asked for.
 struct Expected {
+    /// The process id of the parent that forks it.
+    parent: Option<u32>,
     connections: mpsc::UnboundedSender<Connection>,
     exit: Option<oneshot::Sender<Exit>>,
 }
@@ -55,9 +57,10 @@ impl Registry {
         let _ = sender.map(|sender| sender.send(exit));
     }
 
-    /// The parent has ended, and its guard has ended everything below it.
-    fn all_gone(&self, message: &str) {
-        let gone: BTreeMap<WorkerId, Expected> = self.lock().drain().collect();
+    /// A parent has ended, and its guard has ended everything below it. The next one may have workers already.
+    fn all_gone(&self, parent: Option<u32>, message: &str) {
+        let gone: BTreeMap<WorkerId, Expected> =
+            self.lock().extract_if(|_, expected| expected.parent == parent).collect();
         for expected in gone.into_values() {
             let exit = Exit { message: Some(message.to_owned()), ..Exit::default() };
             let _ = expected.exit.map(|sender| sender.send(exit));
@@ -157,7 +160,8 @@ impl Forks {
         let parent = self.parent().await?;
         let (connections, mut arriving) = mpsc::unbounded_channel();
         let (exit, ended) = oneshot::channel();
-        self.registry.lock().insert(worker, Expected { connections, exit: Some(exit) });
+        let expected = Expected { parent: parent.process.pid(), connections, exit: Some(exit) };
+        self.registry.lock().insert(worker, expected);
         let env: HashMap<&str, &str> =
             self.socket.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let request = json!({"slot": worker.0, "generation": worker.1, "env": env});
@@ -285,7 +289,7 @@ async fn hear(mut notifications: Notifications, process: ManagedProcess, registr
         }
     }
     let report = process.wait().await;
-    registry.all_gone(&format!("the process that preloads the suite ended with {}", report.status));
+    registry.all_gone(process.pid(), &format!("the process that preloads the suite ended with {}", report.status));
 }
 
 /// Kills a forked worker: its process group, and whoever has left the group.
