@@ -9,5 +9,7 @@ mod recordings;
 mod run_attempts;
 mod run_equality;
 mod run_faults;
+mod run_outputs;
 mod run_selection;
+mod run_stop;
 mod surfaces;
