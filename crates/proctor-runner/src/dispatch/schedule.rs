@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::slot::Phase;
-use super::{Dispatcher, Effect, JobId, Moment, Schedule, Unit, index};
+use super::{Dispatcher, Effect, JobId, Moment, Schedule, Slot, Unit, index};
 
 /// A worker has at most so many examples waiting, however short they are.
 const MOST_WAITING: usize = 64;
@@ -143,7 +143,8 @@ impl Dispatcher {
             }
             return;
         }
-        let mut room = limit.map_or(usize::MAX, |limit| limit as usize - had - waiting_jobs(slot));
+        let share = limit.map_or(usize::MAX, |limit| limit as usize - had - waiting_jobs(slot));
+        let mut room = share.min(self.room_before_stop(slot));
         let units = self.gather(number, &mut room);
         if units.is_empty() {
             return;
@@ -154,6 +155,13 @@ impl Dispatcher {
             .collect();
         self.slots[number].units.extend(units);
         self.effects.push(Effect::Assign { slot: index(number), units: assigned });
+    }
+
+    /// How many more jobs a slot may have so that it cannot run past the failure that stops the run.
+    fn room_before_stop(&self, slot: &Slot) -> usize {
+        let Some(limit) = self.policy.fail_fast else { return usize::MAX };
+        let has = usize::from(slot.running.is_some()) + waiting_jobs(slot);
+        (limit.saturating_sub(self.failures) as usize).saturating_sub(has)
     }
 
     /// The units to add to what a slot has: one if it has nothing to do, more if they are short.
@@ -252,6 +260,6 @@ fn magnitude(millis: f64) -> f64 {
     if millis <= SHORT { 0.0 } else { ((millis / SHORT).ln() / 1.25_f64.ln()).ceil() }
 }
 
-fn waiting_jobs(slot: &super::Slot) -> usize {
+fn waiting_jobs(slot: &Slot) -> usize {
     slot.units.iter().map(|unit| unit.jobs.len()).sum()
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod architecture;
+mod embedded;
 mod env;
 mod generated;
 mod recorded;
@@ -12,4 +13,5 @@ mod run_faults;
 mod run_outputs;
 mod run_selection;
 mod run_stop;
+mod run_suites;
 mod surfaces;

@@ -275,7 +275,8 @@ fn a_run_outlives_its_preloading_parent() {
 #[test]
 fn workers_that_never_start_end_the_run_with_their_reason() {
     let env = TestEnv::with_fixture("options");
-    let output = env.command().args(["run", "-w", "2"]).env("WHICH", "hook_error").output().unwrap();
+    let output =
+        env.command().args(["run", "-w", "2"]).env("WHICH", "hook_error").output().unwrap();
     let ran = env.ran(&output);
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     let recorded = env.recorded();

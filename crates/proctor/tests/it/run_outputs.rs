@@ -20,7 +20,10 @@ fn output_belongs_to_the_example_that_printed_it() {
         let out = |ending: &str| recorded.output(ending, "stdout");
         let err = |ending: &str| recorded.output(ending, "stderr");
         assert_eq!(out("output prints"), ["one", "no newline"], "{options:?}");
-        assert_eq!((out("to both"), err("to both")), (vec!["two out".into()], vec!["two err".into()]));
+        assert_eq!(
+            (out("to both"), err("to both")),
+            (vec!["two out".into()], vec!["two err".into()])
+        );
         assert_eq!(out("has a child that prints"), ["mine hi"]);
         assert_eq!(err("has a child that prints"), ["oops"]);
         assert_eq!(out("replaces stdout"), ["constant"]);
@@ -96,7 +99,8 @@ fn assert_shows(ran: &Ran, texts: &[&str]) {
 #[test]
 fn each_view_has_its_lines() {
     let interleaved = shown(&[], &["--ui", "interleaved"]);
-    let lines = ["▶ 3 examples, 2 workers", "✓ shown > passes", "│ said by pass", "Failures:", SUMMARY];
+    let lines =
+        ["▶ 3 examples, 2 workers", "✓ shown > passes", "│ said by pass", "Failures:", SUMMARY];
     assert_shows(&interleaved, &lines);
     assert_shows(&interleaved, &["Re-run:", "proctor run ./spec/a_spec.rb:3", "pending: later"]);
     assert_shows(&shown(&[], &["--ui", "grouped"]), &["▼ shown", "✓ passes", "✗ fails", SUMMARY]);

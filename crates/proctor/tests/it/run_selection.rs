@@ -178,8 +178,7 @@ fn shards_are_disjoint_complete_and_the_same_every_time() {
     }
     assert_eq!(seen, all);
     env.run(&["run", "--shard", "2/3"]);
-    let ran: BTreeSet<String> =
-        env.recorded().starts().keys().map(|id| (*id).to_owned()).collect();
+    let ran: BTreeSet<String> = env.recorded().starts().keys().map(|id| (*id).to_owned()).collect();
     assert_eq!(ran, ids(&listed(&env, &["--shard", "2/3"])));
     for wrong in ["0/3", "4/3", "1", "1/0", "a/b"] {
         assert_eq!(env.run(&["run", "--shard", wrong]).code, Some(2), "{wrong}");

@@ -119,8 +119,10 @@ fn what_does_not_finish_within_the_grace_is_cut() {
 
 #[test]
 fn the_second_ctrl_c_ends_everything_at_once() {
-    for options in [&["run", "-w", "2", "--grace", "60s"][..], &["run", "-w", "2", "--grace", "60s", "--no-preload"]]
-    {
+    for options in [
+        &["run", "-w", "2", "--grace", "60s"][..],
+        &["run", "-w", "2", "--grace", "60s", "--no-preload"],
+    ] {
         let env = TestEnv::with_spec(&sleepers(60.0));
         let child = env.spawn(options);
         env.wait_for("two starts", |run| run.count("ExampleStarted") >= 2);

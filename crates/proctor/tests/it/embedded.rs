@@ -1,0 +1,172 @@
+//! The runner as a library: controllers in this very process.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proctor_events::{Bus, BusConfig, EventType, RunId, Timestamp};
+use proctor_process::GuardCommand;
+use proctor_runner::{
+    AlreadyStarted, Controller, RspecSuite, RunOptions, RunSetup, RunStatus, Suite, Surroundings,
+};
+
+use crate::env::{TestEnv, wait_until};
+
+fn bus(name: &str) -> Bus {
+    Bus::new(BusConfig {
+        run_id: RunId::new(name),
+        clock: Box::new(Timestamp::now),
+        on_warning: Box::new(|_| {}),
+    })
+}
+
+fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
+    Controller::new(RunSetup {
+        suites: vec![Suite::Rspec(RspecSuite {
+            ruby: "ruby".to_owned(),
+            args: vec!["spec".to_owned()],
+            preload: true,
+        })],
+        surroundings: Surroundings {
+            root: env.project.clone(),
+            guard: GuardCommand::new(env!("CARGO_BIN_EXE_proctor"), ["__guard"]),
+            cache: env.home().join("cache"),
+            sockets: "/tmp".into(),
+            workers,
+        },
+        options: RunOptions { workers, grace: 300, ..RunOptions::default() },
+        bus: bus(name),
+    })
+}
+
+const WITHIN: Duration = Duration::from_secs(40);
+
+#[test]
+fn a_run_goes_from_idle_over_running_to_completed() {
+    let env = TestEnv::with_spec(
+        r#"RSpec.describe("ok") { 6.times { |n| it("example #{n}") { sleep(0.05) } } }"#,
+    );
+    let run = controller(&env, "completed", 2);
+    assert_eq!(run.status(), RunStatus::Idle);
+    assert_eq!(run.wait_timeout(Duration::from_millis(1)), None);
+    let (events, calls) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let (seen, told) = (Arc::clone(&events), Arc::clone(&calls));
+    run.on_event(move |event| seen.lock().unwrap().push(event.body.event_type()));
+    run.on_progress(move |completed, total, failures| {
+        told.lock().unwrap().push((completed, total, failures));
+    });
+    run.start().unwrap();
+    assert_eq!(run.status(), RunStatus::Running);
+    assert_eq!(run.start(), Err(AlreadyStarted));
+    let result = run.wait_timeout(WITHIN).expect("an end");
+    assert_eq!((result.status, result.exit_code, result.total), (RunStatus::Completed, 0, 6));
+    assert_eq!(result.counts.passed, Some(6));
+    assert_eq!(result.durations.len(), 6);
+    assert_eq!(run.status(), RunStatus::Completed);
+    let progress = run.progress();
+    assert_eq!((progress.completed, progress.total, progress.failures), (6, 6, 0));
+    assert_eq!(run.start(), Err(AlreadyStarted), "not after its end either");
+    run.bus().close(WITHIN);
+    let kinds: Vec<EventType> = events.lock().unwrap().iter().copied().flatten().collect();
+    assert_eq!(kinds.first(), Some(&EventType::SuiteStarted));
+    assert_eq!(kinds.last(), Some(&EventType::SuiteFinished));
+    assert_eq!(kinds.iter().filter(|kind| **kind == EventType::ExampleFinished).count(), 6);
+    assert_eq!(calls.lock().unwrap().last(), Some(&(6, 6, 0)));
+}
+
+#[test]
+fn a_run_with_a_failure_has_failed() {
+    let env = TestEnv::with_spec(
+        r#"RSpec.describe("mixed") { it("fails") { raise "no" }; it("passes") { expect(1).to eq(1) } }"#,
+    );
+    let run = controller(&env, "failed", 2);
+    run.start().unwrap();
+    let result = run.wait_timeout(WITHIN).expect("an end");
+    assert_eq!((result.status, result.exit_code), (RunStatus::Failed, 1));
+    assert_eq!((result.failed.len(), run.progress().failures), (1, 1));
+}
+
+#[test]
+fn a_suite_that_cannot_be_loaded_has_failed_with_a_problem() {
+    let env = TestEnv::with_fixture("load_error");
+    let run = controller(&env, "unusable", 2);
+    run.start().unwrap();
+    let result = run.wait_timeout(WITHIN).expect("an end");
+    assert_eq!((result.status, result.exit_code), (RunStatus::Failed, 2));
+    assert!(result.errors >= 1);
+}
+
+const LONG: &str = r#"RSpec.describe("long") { 8.times { |n| it("example #{n}") { sleep(60) } } }"#;
+
+#[test]
+fn a_run_can_be_cancelled_and_killed() {
+    for kill in [false, true] {
+        let env = TestEnv::with_spec(LONG);
+        let run = controller(&env, "cancelled", 2);
+        let started = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&started);
+        run.on_event(move |event| {
+            if event.body.event_type() == Some(EventType::ExampleStarted) {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        run.start().unwrap();
+        wait_until("two starts", || started.load(Ordering::SeqCst) >= 2);
+        if kill {
+            run.kill()
+        } else {
+            run.cancel()
+        }
+        let result = run.wait_timeout(WITHIN).expect("an end");
+        assert_eq!(result.status, RunStatus::Cancelled);
+        assert_eq!((result.counts.cancelled, result.counts.not_run), (Some(2), Some(6)));
+        assert_eq!(run.status(), RunStatus::Cancelled);
+        // Over is over.
+        run.cancel();
+        run.kill();
+        assert_eq!(run.wait().status, RunStatus::Cancelled);
+    }
+}
+
+#[test]
+fn callbacks_may_call_back() {
+    let env = TestEnv::with_spec(
+        r#"RSpec.describe("many") { 40.times { |n| it("example #{n}") { sleep(0.05) } } }"#,
+    );
+    let run = controller(&env, "callbacks", 2);
+    let (inside, from_progress) = (run.clone(), run.clone());
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let statuses = Arc::clone(&seen);
+    run.on_event(move |event| {
+        statuses.lock().unwrap().insert(format!("{:?}", inside.status()));
+        if event.body.event_type() == Some(EventType::ExampleFinished) {
+            inside.cancel();
+        }
+    });
+    run.on_progress(move |_, total, _| assert!(from_progress.progress().total >= total));
+    run.start().unwrap();
+    let result = run.wait_timeout(WITHIN).expect("an end");
+    assert_eq!(result.status, RunStatus::Cancelled);
+    assert!(result.counts.not_run.unwrap_or(0) > 0, "{:?}", result.counts);
+    assert!(seen.lock().unwrap().contains("Running"));
+}
+
+#[test]
+fn several_controllers_live_in_one_process() {
+    let (first, second) = (
+        TestEnv::with_spec(LONG),
+        TestEnv::with_spec(
+            r#"RSpec.describe("short") { 4.times { |n| it("example #{n}") { puts "here"; sleep(0.05) } } }"#,
+        ),
+    );
+    let (long, short) = (controller(&first, "long", 2), controller(&second, "short", 2));
+    long.start().unwrap();
+    short.start().unwrap();
+    let result = short.wait_timeout(WITHIN).expect("an end");
+    assert_eq!((result.status, result.counts.passed), (RunStatus::Completed, Some(4)));
+    assert_eq!(long.status(), RunStatus::Running, "they do not disturb each other");
+    long.kill();
+    let result = long.wait_timeout(WITHIN).expect("an end");
+    assert_eq!(result.status, RunStatus::Cancelled);
+}
