@@ -1,5 +1,7 @@
 //! What can be typed: every command, option and its help.
 
+pub(crate) mod journal;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Watch(WatchArguments),
     /// Check that a recording is complete and readable
     Validate(ValidateArguments),
+    /// Keep score: what you believed, what you predicted, what really happened
+    Journal(journal::JournalArguments),
     /// Say what is installed, what each kind of suite needs, and what is wrong
     Doctor(DoctorArguments),
     /// Print a completion script for a shell
@@ -215,6 +219,9 @@ pub(crate) struct RunArguments {
     /// Send events here too: a path for JSON lines, or ws://localhost:PORT; several with commas
     #[arg(long, value_name = "DEST")]
     pub(crate) events: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) journal: journal::ResolveJournal,
 }
 
 #[derive(Debug, Args)]

@@ -39,6 +39,9 @@ variables! { READ:
     PROCTOR_RUBY = "The Ruby to run suites with. Beats `tools.ruby` of proctor.toml.";
     PROCTOR_RALPH = "The `ralph` to test. Beats `tools.ralph` of proctor.toml.";
     PROCTOR_WORKERS = "How many workers run at once, or `auto`. Beats `run.workers` of proctor.toml; beaten by `--workers`.";
+    PROCTOR_JOURNAL_DIR = "The journal's folder. Beats `journal.dir` of proctor.toml; beaten by `--dir`.";
+    PROCTOR_LANE = "The lane of the journal. Beaten by `--lane`.";
+    CLAUDE_CODE_SESSION_ID = "The session that a first journal entry belongs to when no session is open.";
     NO_COLOR = "When set, no colours. Beaten by `--color`.";
     HOME = "The home folder; it is never taken for a project's root.";
     XDG_CACHE_HOME = "The Ruby library is unpacked in `proctor` below it (else below `~/.cache`).";

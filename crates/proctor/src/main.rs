@@ -20,7 +20,10 @@ use crate::error::CommandError;
 use crate::terminal::Terminal;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misunderstood(&error),
+    };
     let mut terminal = Terminal::new(cli.color);
     match run(&cli, &mut terminal) {
         Ok(code) => code,
@@ -32,6 +35,17 @@ fn main() -> ExitCode {
     }
 }
 
+/// Help, or a command line that means nothing. A hook must not stop its host even then.
+fn misunderstood(error: &clap::Error) -> ExitCode {
+    let is_hook = commands::journal::hook::is_meant(std::env::args_os());
+    let _ = error.print();
+    if is_hook {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    }
+}
+
 fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
     match &cli.command {
         Command::Run(arguments) => commands::run::run(arguments, cli, terminal),
@@ -39,6 +53,7 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Show(arguments) => commands::show::run(arguments, cli, terminal),
         Command::Watch(arguments) => commands::watch::run(arguments, cli, terminal),
         Command::Validate(arguments) => commands::validate::run(arguments, cli, terminal),
+        Command::Journal(arguments) => commands::journal::run(arguments, cli, terminal),
         Command::Doctor(arguments) => commands::doctor::run(arguments, cli, terminal),
         Command::Completions(arguments) => commands::completions::run(arguments, terminal),
         Command::Schema(arguments) => commands::schema::run(arguments, terminal),

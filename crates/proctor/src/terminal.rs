@@ -8,6 +8,25 @@ use crate::cli::ColorChoice;
 use crate::env_vars;
 use crate::error::CommandError;
 
+/// One of our two outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Out,
+    Err,
+}
+
+/// Passes on what another program wrote, at once and as it is.
+pub(crate) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    match stream {
+        Stream::Out => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            out.flush()
+        }
+        Stream::Err => io::stderr().lock().write_all(bytes),
+    }
+}
+
 /// Where commands print.
 pub(crate) struct Terminal {
     color: ColorChoice,

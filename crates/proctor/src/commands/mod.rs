@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 mod facts;
 pub(crate) mod guard;
+pub(crate) mod journal;
 pub(crate) mod list;
 pub(crate) mod run;
 pub(crate) mod schema;

@@ -13,6 +13,7 @@ use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, Schedule};
 
 use self::recording::Recording;
+use super::journal::resolving::Resolving;
 use super::{report_problem, suites};
 use crate::cli::{Cli, RunArguments, ScheduleChoice, Tolerance};
 use crate::config::Config;
@@ -29,6 +30,7 @@ pub(crate) fn run(
     let workers = workers(arguments, &config)?;
     let chosen = suites::choose(&arguments.selection, &config, &root, workers)?;
     outputs::check(arguments)?;
+    let resolving = Resolving::prepare(&arguments.journal, &root, &config, terminal)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
     let recording = Recording::start(&root, events, terminal)?;
     let timings = root.join(".proctor/timings.json");
@@ -49,7 +51,14 @@ pub(crate) fn run(
         terminal.warn(&format!("cannot write {}: {error}", timings.display()));
     }
     outputs::write(arguments, &run, terminal)?;
-    conclude(&result, failures, signals.caught(), &root, terminal)
+    let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
+    let code = conclude(&result, failures, signals.caught(), &root, terminal)?;
+    match resolved {
+        // What the examples did comes first; but a success that was not written down is none.
+        Err(error) if result.exit_code != 0 => terminal.report(&error),
+        resolved => drop(resolved?),
+    }
+    Ok(code)
 }
 
 fn workers(arguments: &RunArguments, config: &Config) -> Result<u32, CommandError> {

@@ -18,6 +18,8 @@ pub(crate) struct Contents {
     pub(crate) tools: Tools,
     /// How `proctor run` behaves when its flags do not say.
     pub(crate) run: Run,
+    /// The GHAP journal.
+    pub(crate) journal: Journal,
     /// Suites besides RSpec: programs that speak the worker protocol.
     pub(crate) suite: Vec<Suite>,
 }
@@ -38,6 +40,14 @@ pub(crate) struct Run {
     pub(crate) retries: Option<u32>,
     /// Load the project once and fork, or load it in every worker.
     pub(crate) preload: Option<bool>,
+}
+
+/// The GHAP journal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Journal {
+    /// Its folder, relative to this file; `.claude/journal` if not given.
+    pub(crate) dir: Option<String>,
 }
 
 /// A program that speaks the worker protocol.

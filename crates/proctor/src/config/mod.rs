@@ -54,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) ralph: Setting<String>,
     /// How many workers run at once, as it was written.
     pub(crate) workers: Setting<String>,
+    /// The journal's folder, as it was written: in the file relative to the root, else to the current folder.
+    pub(crate) journal_dir: Setting<Option<String>>,
     /// The rest of `[run]`.
     pub(crate) run: file::Run,
     /// Suites besides RSpec.
@@ -98,17 +100,22 @@ fn layer(
             None => Setting { value: default.to_owned(), origin: Origin::Default },
         })
     };
-    let events = from_environment(&[env_vars::PROCTOR_EVENTS, env_vars::RSPEC_AGENTS_EVENTS])
-        .map(|setting| Setting { value: Some(setting.value), origin: setting.origin });
+    let some = |variables: &[Variable], in_file: Option<String>| {
+        let found = from_environment(variables)
+            .map(|setting| Setting { value: Some(setting.value), origin: setting.origin });
+        found.unwrap_or_else(|| {
+            let origin = if in_file.is_some() { Origin::File } else { Origin::Default };
+            Setting { value: in_file, origin }
+        })
+    };
+    let events = [env_vars::PROCTOR_EVENTS, env_vars::RSPEC_AGENTS_EVENTS];
     Config {
         path,
-        events: events.unwrap_or_else(|| match contents.events {
-            Some(list) => Setting { value: Some(list.join(",")), origin: Origin::File },
-            None => Setting { value: None, origin: Origin::Default },
-        }),
+        events: some(&events, contents.events.map(|list| list.join(","))),
         ruby: text(env_vars::PROCTOR_RUBY, contents.tools.ruby, "ruby"),
         ralph: text(env_vars::PROCTOR_RALPH, contents.tools.ralph, "ralph"),
         workers: text(env_vars::PROCTOR_WORKERS, contents.run.workers.map(|n| n.to_string()), "4"),
+        journal_dir: some(&[env_vars::PROCTOR_JOURNAL_DIR], contents.journal.dir),
         run: contents.run,
         suites: contents.suite,
     }

@@ -1,0 +1,86 @@
+//! Where a command sits down: the journal it means, and the clock and dice it uses.
+
+use std::path::{Path, PathBuf};
+
+use proctor_journal::paths::journal_dir;
+use proctor_journal::{Answer, Journal, JournalError, Moment, Warning};
+
+use super::errors::refused;
+use crate::cli::Cli;
+use crate::cli::journal::JournalArguments;
+use crate::config::{Config, Origin};
+use crate::env_vars;
+use crate::error::CommandError;
+use crate::project;
+use crate::terminal::Terminal;
+
+/// The journal that the arguments, the environment and the configuration mean.
+pub(super) struct Desk {
+    pub(super) journal: Journal,
+    /// The journal's folder, whatever the lane.
+    pub(super) root: PathBuf,
+}
+
+impl Desk {
+    pub(super) fn open(
+        arguments: &JournalArguments,
+        cli: &Cli,
+        terminal: &mut Terminal,
+    ) -> Result<Self, CommandError> {
+        let dir = if let Some(dir) = &arguments.dir {
+            dir.clone()
+        } else {
+            let (root, config) = project::open(cli, terminal)?;
+            folder(&root, &config)?
+        };
+        Self::at(dir, arguments.lane.as_deref())
+    }
+
+    /// A journal in this folder; the lane is the flag's, else the environment's.
+    pub(super) fn at(dir: PathBuf, lane: Option<&str>) -> Result<Self, CommandError> {
+        let from_environment = || env_vars::PROCTOR_LANE.get();
+        let journal = Journal::at(&dir);
+        let journal = match lane.map(ToOwned::to_owned).or_else(from_environment) {
+            Some(lane) => journal.lane(&lane).map_err(refused)?,
+            None => journal,
+        };
+        Ok(Self { journal, root: dir })
+    }
+
+    /// Says the remarks of an answer and passes on its value.
+    pub(super) fn hear<T>(answer: Answer<T>, terminal: &mut Terminal) -> Result<T, CommandError> {
+        let noted = answer.map_err(refused)?;
+        say(&noted.warnings, terminal);
+        Ok(noted.value)
+    }
+}
+
+/// Says remarks on standard error.
+pub(super) fn say(warnings: &[Warning], terminal: &mut Terminal) {
+    for warning in warnings {
+        terminal.warn(&warning.to_string());
+    }
+}
+
+/// The folder by environment and configuration, else the project's own; never in the home folder itself.
+pub(super) fn folder(root: &Path, config: &Config) -> Result<PathBuf, CommandError> {
+    let setting = &config.journal_dir;
+    match (&setting.value, &setting.origin) {
+        (Some(dir), Origin::File) => Ok(root.join(dir)),
+        (Some(dir), _) => Ok(PathBuf::from(dir)),
+        (None, _) if is_home(root) => Err(refused(JournalError::HomeFolder(root.to_owned()))),
+        (None, _) => Ok(journal_dir(root)),
+    }
+}
+
+fn is_home(root: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    env_vars::HOME.get_os().is_some_and(|home| real(Path::new(&home)) == real(root))
+}
+
+/// Now, with fresh random bits.
+pub(super) fn now() -> Moment {
+    // The low half of a random identifier has all its low bits random; the high half has a version in it.
+    let (_, bits) = uuid::Uuid::new_v4().as_u64_pair();
+    Moment::new(jiff::Timestamp::now(), bits)
+}

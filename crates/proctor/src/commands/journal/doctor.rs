@@ -1,0 +1,95 @@
+//! doctor: what is wrong with the journal's files, and repairing it.
+
+use std::process::ExitCode;
+
+use proctor_journal::Journal;
+use proctor_journal::doctor::Finding;
+use serde_json::{Value, json};
+
+use super::desk::{Desk, now};
+use super::errors::refused;
+use super::show::{Changed, brief};
+use super::write::changed_text;
+use crate::cli::Format;
+use crate::cli::journal::JournalDoctorArguments;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+pub(super) fn run(
+    arguments: &JournalDoctorArguments,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    if let Some(name) = &arguments.restore {
+        restore(name, arguments.printed.format, desk, terminal)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut findings = Vec::new();
+    for journal in patients(desk)? {
+        // Repairing makes what is missing; there is nothing to repair where there is nothing.
+        findings.extend(if arguments.repair && journal.dir().is_dir() {
+            Desk::hear(journal.repair(&now()), terminal)?
+        } else {
+            journal.examine().map_err(refused)?
+        });
+    }
+    match arguments.printed.format {
+        Format::Json => {
+            let data: Vec<Value> = findings.iter().map(data).collect();
+            terminal.json(&json!({ "healthy": findings.is_empty(), "findings": data }))?;
+        }
+        Format::Text => terminal.print(&text(&findings, desk))?,
+    }
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The lane that was named, else the journal and all its lanes.
+fn patients(desk: &Desk) -> Result<Vec<Journal>, CommandError> {
+    let journal = &desk.journal;
+    let mut patients = vec![journal.clone()];
+    if journal.lane_name().is_none() {
+        for lane in journal.lanes().map_err(refused)? {
+            patients.push(journal.clone().lane(&lane).map_err(refused)?);
+        }
+    }
+    Ok(patients)
+}
+
+fn restore(
+    name: &str,
+    format: Format,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let entry = Desk::hear(desk.journal.restore(name, &now()), terminal)?;
+    let changed = Changed::new(&entry, desk.journal.lane_name(), &[]);
+    match format {
+        Format::Json => terminal.json(&changed),
+        Format::Text => terminal.print(&changed_text(&changed, "restored")),
+    }
+}
+
+fn data(finding: &Finding) -> Value {
+    json!({
+        "problem": format!("{:?}", finding.problem),
+        "path": finding.path,
+        "line": finding.line,
+        "detail": finding.detail,
+        "repairable": finding.problem.is_repairable(),
+    })
+}
+
+fn text(findings: &[Finding], desk: &Desk) -> String {
+    if findings.is_empty() {
+        return format!("{}: nothing is wrong\n", desk.journal.dir().display());
+    }
+    let mut text = String::new();
+    for finding in findings {
+        let mark = if finding.problem.is_repairable() { " (can be repaired)" } else { "" };
+        text += &format!("{}{mark}\n", brief(&finding.to_string(), 400));
+    }
+    if findings.iter().any(|finding| finding.problem.is_repairable()) {
+        text += "`proctor journal doctor --repair` repairs what can be repaired without loss\n";
+    }
+    text
+}

@@ -1,0 +1,77 @@
+//! export and import: entries as lines of JSON.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use proctor_journal::exchange::{Imported, export as written};
+use serde_json::json;
+
+use super::desk::{Desk, now};
+use super::errors::refused;
+use super::filter::entries;
+use super::pages::put;
+use crate::cli::Format;
+use crate::cli::journal::{ExportArguments, ImportArguments};
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+pub(super) fn export(
+    arguments: &ExportArguments,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let entries = entries(&arguments.filter, desk, terminal)?;
+    let text = written(&entries, &now()).map_err(refused)?;
+    put(&arguments.output, &text, terminal)
+}
+
+pub(super) fn import(
+    arguments: &ImportArguments,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let bytes = read(&arguments.path).map_err(|error| {
+        CommandError::unusable(format_args!("cannot read {}: {error}", arguments.path.display()))
+    })?;
+    let report = Desk::hear(desk.journal.import(&bytes, &now()), terminal)?;
+    let Imported { added, known, conflicting, active, unreadable } = &report;
+    if added.is_empty() && known.is_empty() && conflicting.is_empty() && active.is_empty() {
+        return Err(CommandError::unusable(format_args!(
+            "{} holds no entry",
+            arguments.path.display()
+        ))
+        .hint("it should be what `proctor journal export` writes, or a file of a journal"));
+    }
+    if arguments.printed.format == Format::Json {
+        return terminal.json(&json!({
+            "added": added, "known": known, "conflicting": conflicting, "active": active,
+            "unreadable_lines": unreadable,
+        }));
+    }
+    remarks(&report, terminal);
+    terminal.line(&format!("added {}, already here {}", added.len(), known.len()))
+}
+
+fn remarks(report: &Imported, terminal: &mut Terminal) {
+    if !report.conflicting.is_empty() {
+        let ids = report.conflicting.join(", ");
+        terminal.warn(&format!("different here and there, kept as they are here: {ids}"));
+    }
+    if !report.active.is_empty() {
+        let ids = report.active.join(", ");
+        terminal.warn(&format!("still active where they come from, not taken over: {ids}"));
+    }
+    if !report.unreadable.is_empty() {
+        let lines: Vec<String> = report.unreadable.iter().map(ToString::to_string).collect();
+        terminal.warn(&format!("not an entry, left out: line {}", lines.join(", ")));
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return std::fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

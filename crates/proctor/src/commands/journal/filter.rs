@@ -1,0 +1,96 @@
+//! Which entries a command is about.
+
+use jiff::SignedDuration;
+use proctor_journal::{Filter, Found, UtcTime};
+
+use super::desk::{Desk, now};
+use super::errors::refused;
+use crate::cli::journal::FilterArguments;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// The entries that the arguments mean, newest first.
+pub(super) fn entries(
+    arguments: &FilterArguments,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<Vec<Found>, CommandError> {
+    let filter = filter(arguments, desk)?;
+    Desk::hear(desk.journal.list(&filter), terminal)
+}
+
+pub(super) fn filter(arguments: &FilterArguments, desk: &Desk) -> Result<Filter, CommandError> {
+    let time = |name: &str, text: Option<&String>| text.map(|text| time(name, text)).transpose();
+    Ok(Filter {
+        lane: desk.journal.lane_name().map(ToOwned::to_owned),
+        domain: arguments.domain,
+        strategy: arguments.strategy,
+        status: arguments.status,
+        active: match (arguments.active, arguments.ended) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        },
+        session: session(arguments, desk)?,
+        since: time("--since", arguments.since.as_ref())?,
+        until: time("--until", arguments.until.as_ref())?,
+        needs_annotation: arguments.needs_annotation,
+        limit: None,
+    })
+}
+
+fn session(arguments: &FilterArguments, desk: &Desk) -> Result<Option<String>, CommandError> {
+    match arguments.session.as_deref() {
+        Some("current") => match desk.journal.session_id().map_err(refused)? {
+            Some(id) => Ok(Some(id)),
+            None => Err(CommandError::unusable("--session current: no session is open")
+                .hint("`proctor journal session start` starts one; `proctor journal list` shows ended ones")),
+        },
+        other => Ok(other.map(ToOwned::to_owned)),
+    }
+}
+
+/// A time, or how long ago it was.
+fn time(name: &str, text: &str) -> Result<UtcTime, CommandError> {
+    let problem = |problem: &dyn std::fmt::Display| {
+        CommandError::unusable(format_args!("{name} {text}: {problem}"))
+            .hint("a date is 2025-12-03, a time 2025-12-03T14:30:00Z, a week ago 7d")
+    };
+    match ago(text) {
+        Some(ago) => {
+            let then = now().now.timestamp().checked_sub(ago);
+            then.map(UtcTime::new).map_err(|error| problem(&error))
+        }
+        None => text.parse().map_err(|error| problem(&error)),
+    }
+}
+
+/// `7d`, `12h`, `2w`, `30m`
+fn ago(text: &str) -> Option<SignedDuration> {
+    let unit = text.chars().last()?;
+    let hours = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 24 * 7,
+        'm' => 0,
+        _ => return None,
+    };
+    let number: i64 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
+    let minutes = if hours == 0 { number } else { number.checked_mul(hours * 60)? };
+    Some(SignedDuration::from_secs(minutes.checked_mul(60)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_the_past_are_told_from_dates() {
+        assert_eq!(ago("7d"), Some(SignedDuration::from_secs(7 * 24 * 3600)));
+        assert_eq!(ago("90m"), Some(SignedDuration::from_secs(90 * 60)));
+        assert_eq!((ago("2025-12-03"), ago("-3d"), ago("")), (None, None, None));
+        assert_eq!(time("--since", "2025-12-03").unwrap().to_string(), "2025-12-03T00:00:00Z");
+        let refused = time("--since", "yesterday").unwrap_err().to_string();
+        assert!(refused.starts_with("--since yesterday: `yesterday` is not a time"), "{refused}");
+    }
+}

@@ -1,0 +1,115 @@
+//! hook: answers an agent's hook, whatever happens.
+//!
+//! Hosts take exit codes as commands (2 forbids the tool call), so this one exits 0 even when its own command line is
+//! wrong, and writes its troubles to `hook.log` in the journal's folder.
+
+use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+
+use proctor_journal::Journal;
+use proctor_journal::hook::{Options, PATIENCE};
+
+use super::desk::{Desk, now};
+use crate::cli::Cli;
+use crate::cli::journal::{HookArguments, JournalArguments};
+use crate::terminal::Terminal;
+
+/// The log's name in the journal's folder.
+const LOG: &str = "hook.log";
+
+/// Beyond this the log is set aside, replacing the one set aside before.
+const LOG_LIMIT: u64 = 256 * 1024;
+
+/// A host sends the output of tools; nothing sensible is longer.
+const INPUT_LIMIT: u64 = 64 * 1024 * 1024;
+
+pub(super) fn run(
+    arguments: &HookArguments,
+    journal: &JournalArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> ExitCode {
+    let answered = catch_unwind(AssertUnwindSafe(|| answer(arguments, journal, cli, terminal)));
+    if answered.is_err() {
+        terminal.note("the hook broke; the agent goes on");
+    }
+    ExitCode::SUCCESS
+}
+
+/// Whether a command line that could not be understood was meant to be a hook.
+pub(crate) fn is_meant(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let mut words = arguments.into_iter().skip(1);
+    let mut command = || {
+        loop {
+            let word = words.next()?;
+            let word = word.to_string_lossy();
+            match &*word {
+                "--dir" | "--lane" | "--root" | "--color" => drop(words.next()),
+                flag if flag.starts_with('-') => {}
+                command => return Some(command.to_owned()),
+            }
+        }
+    };
+    command().as_deref() == Some("journal") && command().as_deref() == Some("hook")
+}
+
+fn answer(
+    arguments: &HookArguments,
+    journal: &JournalArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) {
+    let mut input = Vec::new();
+    let read = std::io::stdin().lock().take(INPUT_LIMIT).read_to_end(&mut input);
+    let desk = match Desk::open(journal, cli, terminal) {
+        Ok(desk) => desk,
+        Err(error) => {
+            terminal.report(&error);
+            let _ = terminal.line("{}");
+            return;
+        }
+    };
+    let options = Options { frequency: arguments.every.max(1) };
+    let moment = now();
+    let mut reply = desk.journal.clone().patience(PATIENCE).hook(&input, options, &moment);
+    if let Err(error) = read {
+        reply.log.push(format!("standard input: {error}"));
+    }
+    // If the host has gone away there is nobody left to tell.
+    let _ = terminal.line(&reply.stdout);
+    if !reply.log.is_empty() {
+        let text: String =
+            reply.log.iter().map(|line| format!("{} {line}\n", moment.now)).collect();
+        if let Err(error) = log(&desk.root, &text) {
+            terminal.note(&format!("cannot write {LOG}: {error}\n{text}"));
+        }
+    }
+}
+
+fn log(root: &Path, text: &str) -> std::io::Result<()> {
+    // A journal that is not there yet is made by its owner, with its mode and its .gitignore.
+    Journal::open(root).map_err(std::io::Error::other)?;
+    let path = root.join(LOG);
+    if std::fs::metadata(&path).is_ok_and(|about| about.len() > LOG_LIMIT) {
+        std::fs::rename(&path, root.join(format!("{LOG}.old")))?;
+    }
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_meant;
+
+    #[test]
+    fn a_hook_is_known_by_its_words() {
+        let meant = |line: &str| is_meant(line.split(' ').map(Into::into));
+        assert!(meant("proctor journal --lane a hook --evry 3"));
+        assert!(meant("proctor --root /a journal hook"));
+        assert!(!meant("proctor journal search hook --bogus"));
+        assert!(!meant("proctor run journal"));
+    }
+}

@@ -1,0 +1,105 @@
+//! stats, timeline, retro: documents over entries, as text, Markdown, one HTML page or data.
+
+use std::path::Path;
+
+use proctor_journal::render::{Document, Format};
+use proctor_journal::retro::{retro as look_back, stats_document, week_of};
+use proctor_journal::stats::stats as count;
+use proctor_journal::timeline::timeline as days;
+use proctor_journal::{Entry, Filter, Found};
+use serde::Serialize;
+
+use super::desk::{Desk, now};
+use super::filter::{entries, filter};
+use super::show::Placed;
+use crate::cli::journal::{Page, PageFormat, RetroArguments, StatsArguments, TimelineArguments};
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+pub(super) fn stats(
+    arguments: &StatsArguments,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let entries = entries(&arguments.filter, desk, terminal)?;
+    let numbers = count(entries.iter().map(|found| &found.entry));
+    deliver(&arguments.page, &stats_document(&numbers), &numbers, terminal)
+}
+
+pub(super) fn timeline(
+    arguments: &TimelineArguments,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let entries = entries(&arguments.filter, desk, terminal)?;
+    let data: Vec<Placed<'_>> = entries.iter().rev().map(Placed::new).collect();
+    deliver(&arguments.page, &days(&entries), &data, terminal)
+}
+
+#[derive(Serialize)]
+struct Retrospective<'a> {
+    title: &'a str,
+    stats: proctor_journal::stats::Stats,
+    entries: Vec<&'a Entry>,
+}
+
+pub(super) fn retro(
+    arguments: &RetroArguments,
+    desk: &Desk,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let mut filter = filter(&arguments.filter, desk)?;
+    let title = period(arguments, &mut filter);
+    let found: Vec<Found> = Desk::hear(desk.journal.list(&filter), terminal)?;
+    let entries: Vec<&Entry> = found.iter().map(|found| &found.entry).collect();
+    let document = look_back(&title, &entries);
+    let stats = count(entries.iter().copied());
+    deliver(&arguments.page, &document, &Retrospective { title: &title, stats, entries }, terminal)
+}
+
+/// What the retrospective is about: this week, unless something else was asked for.
+fn period(arguments: &RetroArguments, filter: &mut Filter) -> String {
+    match (&filter.session, filter.since, filter.until) {
+        _ if arguments.all => "everything".to_owned(),
+        (Some(session), ..) => format!("session {session}"),
+        (None, None, None) => {
+            let (monday, end) = week_of(now().now);
+            (filter.since, filter.until) = (Some(monday), Some(end));
+            format!("week of {}", monday.civil().date())
+        }
+        (None, since, until) => {
+            let since = since.map(|since| format!("since {since}"));
+            let until = until.map(|until| format!("until {until}"));
+            [since, until].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+fn deliver(
+    page: &Page,
+    document: &Document,
+    data: &impl Serialize,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let text = match page.format {
+        PageFormat::Text => document.render(Format::Text),
+        PageFormat::Markdown => document.render(Format::Markdown),
+        PageFormat::Html => document.render(Format::Html),
+        PageFormat::Json => {
+            serde_json::to_string_pretty(data).map_err(std::io::Error::from)? + "\n"
+        }
+    };
+    put(&page.output, &text, terminal)
+}
+
+/// Writes a text to a file, or to standard output for `-`.
+pub(super) fn put(path: &Path, text: &str, terminal: &mut Terminal) -> Result<(), CommandError> {
+    if path == Path::new("-") {
+        return terminal.print(text);
+    }
+    std::fs::write(path, text).map_err(|error| {
+        CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
+    })?;
+    terminal.note(&format!("wrote {}", path.display()));
+    Ok(())
+}
