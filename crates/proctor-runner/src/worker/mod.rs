@@ -122,6 +122,7 @@ pub(crate) async fn serve(
     };
     let tail = Arc::new(Mutex::new(Tail::default()));
     let Launched { channel, notifications, stdout, stderr, pid, mut ended, mut kill } = launched;
+    let streams = [stdout.clone(), stderr.clone()];
     let readers = [
         notifications.map(|notifications| tokio::spawn(forward(notifications, inbox.clone()))),
         Some(tokio::spawn(output::attribute(
@@ -155,6 +156,7 @@ pub(crate) async fn serve(
             },
         }
     };
+    streams.iter().for_each(OutputStream::hurry);
     drain(readers).await;
     exit.output_tail = tail.lock().unwrap_or_else(PoisonError::into_inner).lines();
     exit.backtrace = hung_at;

@@ -114,9 +114,9 @@ fn a_run_can_be_cancelled_and_killed() {
         run.start().unwrap();
         wait_until("two starts", || started.load(Ordering::SeqCst) >= 2);
         if kill {
-            run.kill()
+            run.kill();
         } else {
-            run.cancel()
+            run.cancel();
         }
         let result = run.wait_timeout(WITHIN).expect("an end");
         assert_eq!(result.status, RunStatus::Cancelled);

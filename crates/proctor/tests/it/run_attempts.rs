@@ -226,7 +226,7 @@ fn the_longest_comes_first_once_durations_are_known() {
 }
 
 /// Groups whose hooks leave a line for every run.
-const GROUPS: &str = r##"
+const GROUPS: &str = r#"
 NOTES = File.open(File.expand_path("../hooks.log", __dir__), "a")
 4.times do |group|
   RSpec.describe "group #{group}" do
@@ -235,7 +235,7 @@ NOTES = File.open(File.expand_path("../hooks.log", __dir__), "a")
     8.times { |n| it("example #{n}") { sleep(0.01); expect(@value).to eq(group) } }
   end
 end
-"##;
+"#;
 
 fn hook_runs(env: &TestEnv) -> BTreeMap<String, usize> {
     let mut runs = BTreeMap::new();

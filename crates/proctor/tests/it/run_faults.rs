@@ -1,6 +1,7 @@
 //! What goes wrong: errors while loading, hooks that break, workers that die, examples that hang.
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -84,7 +85,6 @@ fn a_missing_ruby_is_named() {
 fn a_ruby_without_rspec_or_one_that_dies_is_shown_with_its_words() {
     let env = TestEnv::with_fixture("focus");
     let path = env.write("dying-ruby", "#!/bin/sh\necho 'out of luck' >&2\nexit 9\n");
-    use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     env.write("proctor.toml", &format!("[tools]\nruby = {:?}\n", path.to_string_lossy()));
     for options in [&["run"][..], &["run", "--no-preload"], &["list"]] {
@@ -330,12 +330,12 @@ fn kill_at_random(env: &TestEnv, events: &Path, wanted: usize) -> usize {
 fn five_hundred_kills_lose_nothing_and_run_nothing_twice() {
     const EXAMPLES: usize = 1500;
     let env = TestEnv::with_spec(&format!(
-        r##"LOG = File.open(File.expand_path("../ran.log", __dir__), "a")
+        r#"LOG = File.open(File.expand_path("../ran.log", __dir__), "a")
             RSpec.describe "kills" do
               {EXAMPLES}.times do |n|
                 it("example #{{n}}") {{ LOG.syswrite("kills example #{{n}}\n"); sleep(0.018) }}
               end
-            end"##
+            end"#
     ));
     let child = env.spawn(&["run", "-w", "4", "--ui", "terse", "--max-idle-exits", "100000"]);
     env.wait_for("the first worker", |run| run.count("WorkerStarted") > 0);

@@ -32,7 +32,7 @@ fn output_belongs_to_the_example_that_printed_it() {
     }
 }
 
-const NOISY: &str = r##"
+const NOISY: &str = r#"
 RSpec.describe "noisy" do
   it("prints a megabyte") { 10_000.times { |n| puts format("%06d %s", n, "x" * 98) } }
   it("prints one long line") { print("y" * 1_000_000) }
@@ -45,7 +45,7 @@ RSpec.describe "noisy" do
   it("starts a thread") { Thread.new { sleep(0.05); puts "late" }; expect(1).to eq(1) }
   it("waits for it") { sleep(0.2) }
 end
-"##;
+"#;
 
 #[test]
 fn much_output_garbage_and_imitations_of_the_protocol_do_no_harm() {
@@ -212,7 +212,7 @@ fn events_go_to_whoever_connects() {
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("events at ").expect("an address").to_owned();
-    let (mut socket, _) = tungstenite(&address);
+    let mut socket = connect(&address);
     env.wait_for("a start", |run| run.count("ExampleStarted") > 0);
     env.write("go", "");
     let mut kinds = Vec::new();
@@ -231,13 +231,13 @@ fn events_go_to_whoever_connects() {
 
 type Socket = tokio_tungstenite::tungstenite::WebSocket<std::net::TcpStream>;
 
-fn tungstenite(address: &str) -> (Socket, ()) {
+fn connect(address: &str) -> Socket {
     let host = address.strip_prefix("ws://").unwrap();
     let stream = std::net::TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(std::time::Duration::from_secs(40))).unwrap();
     let (socket, _) =
         tokio_tungstenite::tungstenite::client(format!("{address}/"), stream).unwrap();
-    (socket, ())
+    socket
 }
 
 #[test]

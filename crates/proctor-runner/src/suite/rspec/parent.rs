@@ -29,7 +29,9 @@ const END_WITHIN: Duration = Duration::from_secs(10);
 
 /// Every example marks both streams; reading them now and then instead of at every mark saves a third of
 /// our time.
-const SETTLE: Duration = Duration::from_millis(10);
+const SETTLE: Duration = Duration::from_millis(20);
+/// The same for messages; a worker has at least so much work waiting when it talks that fast.
+const TALK_SETTLE: Duration = Duration::from_millis(1);
 
 type WorkerId = (u32, u32);
 
@@ -254,7 +256,8 @@ async fn connect(
         let connection = arriving.recv().await?;
         match connection.stream() {
             StreamName::Rpc => {
-                channel = Some(connection.into_channel(ChannelConfig::default()).ok()?);
+                let config = ChannelConfig { settle: TALK_SETTLE, ..ChannelConfig::default() };
+                channel = Some(connection.into_channel(config).ok()?);
             }
             StreamName::Stdout => {
                 connection.feed(&stdout);
@@ -289,7 +292,10 @@ async fn hear(mut notifications: Notifications, process: ManagedProcess, registr
         }
     }
     let report = process.wait().await;
-    registry.all_gone(process.pid(), &format!("the process that preloads the suite ended with {}", report.status));
+    registry.all_gone(
+        process.pid(),
+        &format!("the process that preloads the suite ended with {}", report.status),
+    );
 }
 
 /// Kills a forked worker: its process group, and whoever has left the group.
