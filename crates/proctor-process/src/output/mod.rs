@@ -20,6 +20,7 @@ use crate::diagnostics::{Diagnostic, DiagnosticSink};
 use splitter::Splitter;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -83,6 +84,8 @@ struct Shared {
     ring: Mutex<Ring>,
     arrived: Notify,
     space: Notify,
+    hurry: Notify,
+    hurried: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -160,6 +163,8 @@ impl OutputStream {
             ring: Mutex::new(ring),
             arrived: Notify::new(),
             space: Notify::new(),
+            hurry: Notify::new(),
+            hurried: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -247,14 +252,30 @@ impl OutputStream {
         while let Ok(count @ 1..) = source.read(&mut chunk).await {
             splitter.feed(&chunk[..count]);
             self.push_finished(&mut splitter).await;
-            if !self.shared.config.settle.is_zero() {
-                tokio::time::sleep(self.shared.config.settle).await;
-            }
+            self.rest().await;
         }
         if let Some(line) = splitter.finish() {
             self.push(line).await;
         }
         self.close();
+    }
+
+    /// Rests after a read, if configured so and nobody is in a hurry.
+    async fn rest(&self) {
+        let settle = self.shared.config.settle;
+        if settle.is_zero() || self.shared.hurried.load(Ordering::Relaxed) {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(settle) => {}
+            () = self.shared.hurry.notified() => {}
+        }
+    }
+
+    /// Rests no more between reads: what is left is wanted now.
+    pub fn hurry(&self) {
+        self.shared.hurried.store(true, Ordering::Relaxed);
+        self.shared.hurry.notify_waiters();
     }
 
     async fn push_finished(&self, splitter: &mut Splitter) {

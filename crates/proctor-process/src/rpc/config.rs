@@ -50,6 +50,9 @@ pub struct ChannelConfig {
     pub max_line: usize,
     /// How many bytes may wait to be written before senders have to wait.
     pub write_buffer: usize,
+    /// How long to rest after each read, so that a chatty child costs a wake-up per rest instead of one
+    /// per message. A message that comes after a pause is read at once.
+    pub settle: Duration,
     /// How many requests of the child may be in work; further ones are answered `busy`. They are
     /// not made to wait, because replies that handlers wait for could be stuck behind them.
     pub max_handlers: usize,
@@ -66,6 +69,7 @@ impl Default for ChannelConfig {
         Self {
             max_line: protocol::MAX_LINE,
             write_buffer: Writer::HIGH_WATER,
+            settle: Duration::ZERO,
             max_handlers: 256,
             notifications: NotificationMode::default(),
             handler: None,

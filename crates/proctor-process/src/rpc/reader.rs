@@ -72,6 +72,9 @@ async fn read_all(
         };
         framer.feed(&chunk[..count]);
         handle_frames(inner, framer, intake).await;
+        if !inner.config.settle.is_zero() {
+            tokio::time::sleep(inner.config.settle).await;
+        }
     }
 }
 
