@@ -9,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use proctor_journal::Journal;
 use proctor_journal::hook::{Options, PATIENCE};
+use proctor_journal::{Journal, Moment};
 
 use super::desk::{Desk, now};
 use crate::cli::Cli;
@@ -83,16 +83,19 @@ fn answer(
     if !reply.log.is_empty() {
         let text: String =
             reply.log.iter().map(|line| format!("{} {line}\n", moment.now)).collect();
-        if let Err(error) = log(&desk.root, &text) {
+        if let Err(error) = log(&desk.root, &text, &moment) {
             terminal.note(&format!("cannot write {LOG}: {error}\n{text}"));
         }
     }
 }
 
-fn log(root: &Path, text: &str) -> std::io::Result<()> {
-    // A journal that is not there yet is made by its owner, with its mode and its .gitignore.
-    Journal::open(root).map_err(std::io::Error::other)?;
+fn log(root: &Path, text: &str, moment: &Moment) -> std::io::Result<()> {
     let path = root.join(LOG);
+    if !path.exists() {
+        // A folder must be marked as a journal before a file of ours makes it look like somebody else's; a change
+        // of nothing does that. Should the lock be held, it is one already.
+        let _ = Journal::at(root).patience(PATIENCE).import(b"", moment);
+    }
     if std::fs::metadata(&path).is_ok_and(|about| about.len() > LOG_LIMIT) {
         std::fs::rename(&path, root.join(format!("{LOG}.old")))?;
     }

@@ -63,7 +63,7 @@ impl Resolving {
             signal: signal.map(i32::from),
             duration_ms: u64::try_from(duration).ok(),
             output: result.problem.as_ref().map(said).unwrap_or_default(),
-            counts: (result.problem.is_none()).then(|| counts(result)),
+            counts: Some(counts(result)),
             commit: self.checkout.commit,
             dirty: self.checkout.dirty,
             ..Run::default()
@@ -76,15 +76,23 @@ fn said(problem: &proctor_runner::Problem) -> String {
     format!("{}\n{}", problem.message, problem.output.join("\n"))
 }
 
-/// Examples in the journal's four kinds. What stayed inconclusive is neither passed nor failed, so it is left to the
-/// exit code to object to it.
+/// Exit code 2: nothing trustworthy ran.
+const NOTHING_RAN: u8 = 2;
+
+/// Examples in the journal's four kinds.
+///
+/// What stayed inconclusive is neither passed nor failed, and an error outside examples is no test: both are left to
+/// the exit code to object to, which then decides nothing.
 fn counts(result: &RunResult) -> Counts {
+    if result.problem.is_some() || result.exit_code == NOTHING_RAN {
+        return Counts::new(0, 0, 0, 0);
+    }
     let counts = &result.counts;
     let sum = |numbers: &[Option<u64>]| numbers.iter().map(|number| number.unwrap_or(0)).sum();
     Counts::new(
         sum(&[counts.passed]),
         sum(&[counts.failed]),
-        sum(&[counts.errored, counts.crashed, counts.timed_out, Some(result.errors)]),
+        sum(&[counts.errored, counts.crashed, counts.timed_out]),
         sum(&[counts.pending, counts.inconclusive, counts.cancelled, counts.not_run]),
     )
 }

@@ -1,0 +1,109 @@
+//! `proctor journal hook`: whatever comes in, an answer goes out and the exit code is 0.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::env::Ran;
+use crate::journal::Book;
+
+fn hook(book: &Book, arguments: &[&str], input: &[u8]) -> Ran {
+    let mut command = book.env.command();
+    command.args(["journal", "hook"]).args(arguments);
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    // It may answer without reading.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let ran = book.env.ran(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    ran
+}
+
+fn context(book: &Book, arguments: &[&str], input: &Value) -> String {
+    let ran = hook(book, arguments, input.to_string().as_bytes());
+    let answer: Value = serde_json::from_str(&ran.stdout).expect(&ran.stdout);
+    let said = &answer["hookSpecificOutput"];
+    if !said.is_null() {
+        assert_eq!(said["hookEventName"], input["hook_event_name"]);
+    }
+    said["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn garbage_is_answered_and_logged() {
+    let book = Book::new();
+    for garbage in [&b"\xff\xfe{"[..], b"", b"[1, 2]", b"{\"hook_event_name\": 7}"] {
+        let ran = hook(&book, &[], garbage);
+        assert_eq!(ran.stdout, "{}\n");
+    }
+    let log = book.env.read(".claude/journal/hook.log");
+    assert!(log.contains("the hook's input is not JSON"), "{log}");
+    assert!(book.env.project.join(".claude/journal/.gitignore").exists());
+    assert_eq!(book.run(&["doctor"]).code, Some(0), "the log is not in the doctor's way");
+}
+
+#[test]
+fn nothing_that_is_wrong_stops_the_host() {
+    let book = Book::new();
+    let start = json!({ "hook_event_name": "SessionStart", "session_id": "s" }).to_string();
+    let ran = hook(&book, &["--evry", "3"], start.as_bytes());
+    assert!(ran.stderr.contains("--evry"), "{}", ran.stderr);
+    book.env.write("proctor.toml", "events = 7\n");
+    let ran = hook(&book, &[], start.as_bytes());
+    assert_eq!(ran.stdout, "{}\n");
+    assert!(ran.stderr.contains("events = 7"), "{}", ran.stderr);
+    book.env.write("proctor.toml", "");
+    book.env.write(".claude/journal", "a file where a folder should be");
+    assert_eq!(hook(&book, &[], start.as_bytes()).stdout, "{}\n");
+}
+
+#[test]
+fn a_session_starts_counts_tools_checks_in_and_ends() {
+    let book = Book::new();
+    let start = |id: &str| json!({ "hook_event_name": "SessionStart", "session_id": id });
+    let tool = json!({ "hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Read" });
+    assert_eq!(context(&book, &[], &start("s1")), "");
+    assert_eq!(book.ok(&["session", "id"]), "s1\n");
+    let id = book.create(&[]);
+    assert_eq!(context(&book, &["--every", "2"], &tool), "");
+    let said = context(&book, &["--every", "2"], &tool);
+    assert!(said.contains("check-in after 2 tool calls") && said.contains(&id), "{said}");
+    assert_eq!(book.ok(&["session", "count"]), "0\n");
+    let said = context(&book, &[], &start("s2"));
+    assert!(said.contains("Adopt it") && said.contains(&id), "{said}");
+    let end = json!({ "hook_event_name": "SessionEnd", "session_id": "s2" });
+    assert_eq!(context(&book, &[], &end), "");
+    assert_eq!(book.ok(&["session", "id"]), "no session is open\n");
+    assert_eq!(book.entry(&id)["outcome"]["status"], "abandoned");
+}
+
+#[test]
+fn the_result_of_tests_is_attached_not_decided() {
+    let book = Book::new();
+    let id = book.create(&["--expect", "pass"]);
+    let failed = json!({
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "tool_input": { "command": "bundle exec rspec" },
+        "error": "Exit code 1\n\nFinished in 0.1 seconds\n3 examples, 1 failure\n",
+    });
+    let said = context(&book, &[], &failed);
+    assert!(said.contains("2 passed, 1 failed") && said.contains("falsified"), "{said}");
+    let entry = book.entry(&id);
+    assert_eq!((&entry["evidence"][0]["exit"], &entry["outcome"]), (&1.into(), &Value::Null));
+}
+
+#[test]
+fn a_held_lock_does_not_hold_up_the_agent() {
+    let book = Book::new();
+    book.create(&[]);
+    let path = book.env.project.join(".claude/journal/.lock");
+    let lock = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    lock.lock().unwrap();
+    let ran = hook(&book, &[], br#"{"hook_event_name": "PreToolUse"}"#);
+    assert_eq!(ran.stdout, "{}\n");
+    drop(lock);
+    let log = book.env.read(".claude/journal/hook.log");
+    assert!(log.contains("is held by another process"), "{log}");
+}
