@@ -108,6 +108,7 @@ impl fmt::Debug for ChannelConfig {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("ChannelConfig")
             .field("max_line", &self.max_line)
+            .field("settle", &self.settle)
             .field("write_buffer", &self.write_buffer)
             .field("max_handlers", &self.max_handlers)
             .field("notifications", &self.notifications)
