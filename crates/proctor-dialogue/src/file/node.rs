@@ -1,0 +1,339 @@
+//! A YAML document as a tree in which every value knows its place.
+//!
+//! This is the only module that knows the YAML library. It does not know what a scenario is.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::Spanned;
+
+use super::read::At;
+
+/// A place in a file; line and column count from 1, and 0 means unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// What stands there.
+    pub kind: Kind,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Nothing.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A mapping, in written order.
+    Map(Vec<(Key, Node)>),
+}
+
+/// The key of a mapping.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// Its text.
+    pub text: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// Why a text is not YAML.
+pub(crate) struct NotYaml {
+    pub(crate) message: String,
+    pub(crate) place: Place,
+}
+
+/// Reads one YAML document. JSON is YAML, so it reads that too.
+pub(crate) fn read_yaml(text: &str) -> Result<Node, NotYaml> {
+    // Without this, `user: yes` would say `true`.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options::<YamlNode>(text, options).map(|read| read.0).map_err(|error| {
+        let place = error.location().map_or_else(Place::default, |at| place_of(&at));
+        let message = error.to_string();
+        let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        // The place is said apart.
+        let said = format!("line {} column {}: ", place.line, place.column);
+        NotYaml { message: format!("not YAML: {}", first.trim_start_matches(&said)), place }
+    })
+}
+
+impl Node {
+    /// The value without its places.
+    pub fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(value) => Value::Bool(*value),
+            Kind::Int(value) => Value::from(*value),
+            Kind::Float(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
+            Kind::Text(text) => Value::String(text.clone()),
+            Kind::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            Kind::Map(entries) => Value::Object(
+                entries.iter().map(|(key, node)| (key.text.clone(), node.to_value())).collect(),
+            ),
+        }
+    }
+
+    /// The same tree with `{{name}}` in every text replaced by the row's value.
+    ///
+    /// A text that is nothing but one placeholder takes the value itself, so that numbers stay numbers.
+    #[must_use]
+    pub fn filled(&self, row: &Map<String, Value>) -> Self {
+        let kind = match &self.kind {
+            Kind::Text(text) => fill_text(text, row),
+            Kind::List(items) => Kind::List(items.iter().map(|item| item.filled(row)).collect()),
+            Kind::Map(entries) => Kind::Map(
+                entries.iter().map(|(key, node)| (key.clone(), node.filled(row))).collect(),
+            ),
+            other => other.clone(),
+        };
+        Self { kind, place: self.place }
+    }
+
+    /// A tree without places.
+    pub(crate) fn from_value(value: &Value, place: Place) -> Self {
+        let kind = match value {
+            Value::Null => Kind::Null,
+            Value::Bool(value) => Kind::Bool(*value),
+            Value::Number(number) => number
+                .as_i64()
+                .map_or_else(|| Kind::Float(number.as_f64().unwrap_or_default()), Kind::Int),
+            Value::String(text) => Kind::Text(text.clone()),
+            Value::Array(items) => {
+                Kind::List(items.iter().map(|item| Self::from_value(item, place)).collect())
+            }
+            Value::Object(map) => Kind::Map(
+                map.iter()
+                    .map(|(key, value)| {
+                        (Key { text: key.clone(), place }, Self::from_value(value, place))
+                    })
+                    .collect(),
+            ),
+        };
+        Self { kind, place }
+    }
+}
+
+fn fill_text(text: &str, row: &Map<String, Value>) -> Kind {
+    if let Some(value) = whole_placeholder(text).and_then(|name| look_up(name, row)) {
+        return Node::from_value(value, Place::default()).kind;
+    }
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        let Some(length) = rest[start..].find("}}") else { break };
+        let name = rest[start + 2..start + length].trim();
+        filled.push_str(&rest[..start]);
+        match look_up(name, row) {
+            Some(Value::String(value)) => filled.push_str(value),
+            Some(value) => filled.push_str(&value.to_string()),
+            None => filled.push_str(&rest[start..start + length + 2]),
+        }
+        rest = &rest[start + length + 2..];
+    }
+    filled.push_str(rest);
+    Kind::Text(filled)
+}
+
+fn whole_placeholder(text: &str) -> Option<&str> {
+    let name = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    (!name.contains("{{") && !name.contains("}}")).then(|| name.trim())
+}
+
+/// `venue.city` looks into nested values.
+fn look_up<'row>(path: &str, row: &'row Map<String, Value>) -> Option<&'row Value> {
+    let mut parts = path.split('.');
+    let mut value = row.get(parts.next()?)?;
+    for part in parts {
+        value = value.get(part)?;
+    }
+    Some(value)
+}
+
+fn place_of(location: &serde_saphyr::Location) -> Place {
+    let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    #[expect(clippy::useless_conversion, reason = "the library's number type is its own choice")]
+    Place { line: number(location.line().into()), column: number(location.column().into()) }
+}
+
+/// A node as the YAML library hands it over.
+struct YamlNode(Node);
+
+impl<'de> Deserialize<'de> for YamlNode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Tree<Self>>::deserialize(deserializer)?;
+        Ok(Self(Node { place: place_of(&spanned.referenced), kind: spanned.value.0 }))
+    }
+}
+
+/// A part of an already located tree, taken as it is.
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let At { value, place } = At::<Tree<Self>>::deserialize(deserializer)?;
+        Ok(Self { kind: value.0, place })
+    }
+}
+
+/// Where children and keys come from, and how each says its place.
+trait Source<'de>: Deserialize<'de> {
+    type Key: Deserialize<'de>;
+    fn node(self) -> Node;
+    fn key(key: Self::Key) -> Key;
+}
+
+impl<'de> Source<'de> for YamlNode {
+    type Key = Spanned<String>;
+
+    fn node(self) -> Node {
+        self.0
+    }
+
+    fn key(key: Self::Key) -> Key {
+        Key { place: place_of(&key.referenced), text: key.value }
+    }
+}
+
+impl<'de> Source<'de> for Node {
+    type Key = At<String>;
+
+    fn node(self) -> Node {
+        self
+    }
+
+    fn key(key: Self::Key) -> Key {
+        Key { text: key.value, place: key.place }
+    }
+}
+
+struct Tree<N>(Kind, PhantomData<N>);
+
+impl<'de, N: Source<'de>> Deserialize<'de> for Tree<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let kind = deserializer.deserialize_any(KindVisitor::<N>(PhantomData))?;
+        Ok(Self(kind, PhantomData))
+    }
+}
+
+struct KindVisitor<N>(PhantomData<N>);
+
+impl<'de, N: Source<'de>> Visitor<'de> for KindVisitor<N> {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Kind, E> {
+        Ok(Kind::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Kind, E> {
+        Ok(Kind::Int(value))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "numbers above i64 are approximate by nature")]
+    fn visit_u64<E>(self, value: u64) -> Result<Kind, E> {
+        Ok(i64::try_from(value).map_or(Kind::Float(value as f64), Kind::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Kind, E> {
+        Ok(Kind::Float(value))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Kind, E> {
+        Ok(Kind::Text(text.to_owned()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Kind, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element::<N>()? {
+            list.push(item.node());
+        }
+        Ok(Kind::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Kind, A::Error> {
+        let mut map = Vec::new();
+        while let Some((key, value)) = entries.next_entry::<N::Key, N>()? {
+            map.push((N::key(key), value.node()));
+        }
+        Ok(Kind::Map(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(text: &str) -> Node {
+        read_yaml(text).map_err(|error| error.message).unwrap()
+    }
+
+    #[test]
+    fn every_value_knows_its_place() {
+        let node = read("a: 1\nb:\n  - x\n  - {c: 2.5}\n");
+        let Kind::Map(entries) = &node.kind else { panic!() };
+        assert_eq!(entries[1].0.place, Place { line: 2, column: 1 });
+        let Kind::List(items) = &entries[1].1.kind else { panic!() };
+        assert_eq!(items[0].place, Place { line: 3, column: 5 });
+        let Kind::Map(inner) = &items[1].kind else { panic!() };
+        assert_eq!(inner[0].1.place, Place { line: 4, column: 9 });
+        assert_eq!(node.to_value(), json!({"a": 1, "b": ["x", {"c": 2.5}]}));
+    }
+
+    #[test]
+    fn people_say_yes_and_no() {
+        assert_eq!(read("[yes, no, y, on, true]").to_value(), json!(["yes", "no", "y", "on", true]));
+    }
+
+    #[test]
+    fn broken_yaml_and_duplicate_keys_name_their_line() {
+        let error = read_yaml("a: 1\na: 2\n").err().unwrap();
+        assert_eq!(error.place.line, 2, "{}", error.message);
+        assert!(read_yaml("a: [1").is_err());
+    }
+
+    #[test]
+    fn placeholders_take_text_and_whole_values() {
+        let row = json!({"n": 3, "who": {"name": "Ada"}}).as_object().unwrap().clone();
+        let node = read("- '{{n}}'\n- '{{ who.name }} asks {{n}} times'\n- '{{unknown}} stays'\n");
+        assert_eq!(
+            node.filled(&row).to_value(),
+            json!([3, "Ada asks 3 times", "{{unknown}} stays"])
+        );
+    }
+}

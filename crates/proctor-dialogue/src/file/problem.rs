@@ -1,0 +1,121 @@
+//! What is wrong with a file, told so that a person can mend it.
+
+use std::fmt;
+
+use super::node::Place;
+
+/// One thing that is wrong with a scenario file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileProblem {
+    /// The file's name as the caller gave it.
+    pub file: String,
+    /// The line, from 1; 0 when no line is to blame.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+    /// What is wrong.
+    pub message: String,
+    /// The way out, where one is known.
+    pub hint: Option<String>,
+    /// The line itself.
+    pub snippet: String,
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        if !self.snippet.is_empty() {
+            let number = self.line.to_string();
+            let margin = " ".repeat(number.len());
+            let indent = " ".repeat(self.column.saturating_sub(1) as usize);
+            write!(f, "\n {number} | {}\n {margin} | {indent}^", self.snippet)?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n   hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for FileProblem {}
+
+/// A problem that does not know its file yet.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) place: Place,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Finding {
+    pub(crate) fn new(place: Place, message: impl Into<String>) -> Self {
+        Self { place, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the name that was probably meant, or what there is to choose from.
+    pub(crate) fn nearest<'name>(
+        self,
+        word: &str,
+        known: impl IntoIterator<Item = &'name str>,
+    ) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        match nearest(word, &known) {
+            Some(name) => self.hint(format!("did you mean `{name}`?")),
+            None if known.is_empty() => self,
+            None => self.hint(format!("known: {}", known.join(", "))),
+        }
+    }
+
+    pub(crate) fn in_file(self, file: &str, text: &str) -> FileProblem {
+        let line = usize::try_from(self.place.line).unwrap_or_default();
+        let snippet = line.checked_sub(1).and_then(|index| text.lines().nth(index));
+        FileProblem {
+            file: file.to_owned(),
+            line: self.place.line,
+            column: self.place.column,
+            message: self.message,
+            hint: self.hint,
+            snippet: snippet.unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// The known word nearest to a mistyped one, if any is near.
+pub(crate) fn nearest<'name>(word: &str, known: &[&'name str]) -> Option<&'name str> {
+    known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(word, name), *name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min()
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_shows_place_line_and_way_out() {
+        let place = Place { line: 2, column: 3 };
+        let problem = Finding::new(place, "unknown key `topcis`")
+            .nearest("topcis", ["tags", "topics"])
+            .in_file("a.scenario.yaml", "describe: x\n  topcis: 1\n");
+        insta::assert_snapshot!(problem, @r"
+        a.scenario.yaml:2:3: unknown key `topcis`
+         2 |   topcis: 1
+           |   ^
+           hint: did you mean `topics`?
+        ");
+    }
+
+    #[test]
+    fn a_word_far_from_all_gets_the_list() {
+        let finding = Finding::new(Place::default(), "x").nearest("zebra", ["tags", "topics"]);
+        assert_eq!(finding.hint.as_deref(), Some("known: tags, topics"));
+    }
+}

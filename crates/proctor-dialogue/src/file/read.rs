@@ -1,0 +1,553 @@
+//! From the located tree to typed values, by serde, with the place kept for every mistake.
+//!
+//! Unknown keys do not stop the reading: they are collected, so that one look at a file shows them
+//! all. A value of the wrong kind does stop it. The reader knows nothing about scenarios.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, EnumAccess, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, VariantAccess, Visitor,
+};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+
+use super::node::{Key, Kind, Node, Place};
+use super::problem::Finding;
+
+/// The name by which [`At`] asks this reader for the place of a value.
+const PLACE_MARK: &str = "$proctor::At";
+
+/// The name by which a type asks for a list even where a single value stands.
+pub(crate) const LIST_MARK: &str = "$proctor::OneOrMany";
+
+/// A value that remembers where it stands.
+#[derive(Debug, Clone, Default)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Its place.
+    pub place: Place,
+}
+
+/// Two values are the same wherever they stand.
+impl<T: PartialEq> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T> std::ops::Deref for At<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for At<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
+            type Value = At<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value with its place")
+            }
+
+            /// Another format than ours, which knows no places.
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<At<T>, D::Error> {
+                T::deserialize(inner).map(|value| At { value, place: Place::default() })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<At<T>, A::Error> {
+                let missing = || de::Error::custom("a value without its place");
+                let line = parts.next_element()?.ok_or_else(missing)?;
+                let column = parts.next_element()?.ok_or_else(missing)?;
+                let value = parts.next_element()?.ok_or_else(missing)?;
+                Ok(At { value, place: Place { line, column } })
+            }
+        }
+        deserializer.deserialize_newtype_struct(PLACE_MARK, Visit(std::marker::PhantomData))
+    }
+}
+
+/// Reads a value; every mistake is added to `findings`.
+pub(crate) fn read_node<T: DeserializeOwned>(
+    node: &Node,
+    findings: &mut Vec<Finding>,
+) -> Option<T> {
+    let collected = RefCell::new(Vec::new());
+    let result = T::deserialize(Reader { node, findings: &collected });
+    findings.append(&mut collected.into_inner());
+    match result {
+        Ok(value) => Some(value),
+        Err(Mistake(finding)) => {
+            findings.push(finding);
+            None
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    node: &'a Node,
+    findings: &'a RefCell<Vec<Finding>>,
+}
+
+/// An error of this reader; its place is filled in by the innermost value that sees it.
+#[derive(Debug)]
+struct Mistake(Finding);
+
+impl Mistake {
+    fn at(mut self, place: Place) -> Self {
+        if self.0.place == Place::default() {
+            self.0.place = place;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+impl de::Error for Mistake {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self(Finding::new(Place::default(), message.to_string()))
+    }
+
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let found = match unexpected {
+            Unexpected::Str(text) => format!("the text {text:?}"),
+            Unexpected::Map => "a mapping".to_owned(),
+            Unexpected::Seq => "a list".to_owned(),
+            Unexpected::Unit => "nothing".to_owned(),
+            other => other.to_string(),
+        };
+        Self::custom(format_args!("expected {expected}, found {found}"))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let finding = Finding::new(Place::default(), format!("unknown word `{variant}`"));
+        Self(finding.nearest(variant, expected.iter().copied()))
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let finding = Finding::new(Place::default(), format!("unknown key `{field}`"));
+        Self(finding.nearest(field, expected.iter().copied()))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::custom(format_args!("`{field}` is missing"))
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn on(self, node: &'a Node) -> Self {
+        Self { node, ..self }
+    }
+
+    fn entries(self, expected: &dyn Expected) -> Result<&'a [(Key, Node)], Mistake> {
+        match &self.node.kind {
+            Kind::Map(entries) => Ok(entries),
+            // A key with nothing behind it is an empty mapping.
+            Kind::Null => Ok(&[]),
+            other => Err(de::Error::invalid_type(unexpected(other), expected)),
+        }
+    }
+}
+
+fn unexpected(kind: &Kind) -> Unexpected<'_> {
+    match kind {
+        Kind::Null => Unexpected::Unit,
+        Kind::Bool(value) => Unexpected::Bool(*value),
+        Kind::Int(value) => Unexpected::Signed(*value),
+        Kind::Float(value) => Unexpected::Float(*value),
+        Kind::Text(text) => Unexpected::Str(text),
+        Kind::List(_) => Unexpected::Seq,
+        Kind::Map(_) => Unexpected::Map,
+    }
+}
+
+impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
+    type Error = Mistake;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match &self.node.kind {
+            Kind::Null => visitor.visit_unit(),
+            Kind::Bool(value) => visitor.visit_bool(*value),
+            Kind::Int(value) => match u64::try_from(*value) {
+                Ok(value) => visitor.visit_u64(value),
+                Err(_) => visitor.visit_i64(*value),
+            },
+            Kind::Float(value) => visitor.visit_f64(*value),
+            Kind::Text(text) => visitor.visit_str(text),
+            Kind::List(items) => visitor.visit_seq(Items { reader: self, items: items.iter() }),
+            Kind::Map(entries) => visitor.visit_map(Entries::new(self, entries, None)),
+        }
+        .map_err(|mistake| mistake.at(self.node.place))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match self.node.kind {
+            Kind::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        if name == PLACE_MARK {
+            return visitor.visit_seq(Placed { reader: self, part: 0 });
+        }
+        if name == LIST_MARK {
+            let items = match &self.node.kind {
+                Kind::List(items) => items.as_slice(),
+                Kind::Null => &[],
+                _ => std::slice::from_ref(self.node),
+            };
+            return visitor.visit_seq(Items { reader: self, items: items.iter() });
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        let place = self.node.place;
+        let entries = self.entries(&visitor).map_err(|mistake| mistake.at(place))?;
+        visitor
+            .visit_map(Entries::new(self, entries, Some(fields)))
+            .map_err(|mistake| mistake.at(place))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        words: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        let place = self.node.place;
+        match &self.node.kind {
+            Kind::Text(word) => visitor.visit_enum(StrDeserializer::new(word)),
+            Kind::Map(entries) if entries.len() == 1 => {
+                let (key, node) = &entries[0];
+                let choice = Choice { key, content: self.on(node) };
+                visitor.visit_enum(choice).map_err(|mistake| mistake.at(key.place))
+            }
+            Kind::Map(entries) => {
+                let place = entries.get(1).map_or(place, |(key, _)| key.place);
+                let message = format!("expected one key, found {}", entries.len());
+                Err(Mistake(Finding::new(place, message).hint(format!(
+                    "write each as its own list item; known: {}",
+                    words.join(", ")
+                ))))
+            }
+            other => Err(de::Error::invalid_type(unexpected(other), &"a word or one key")),
+        }
+        .map_err(|mistake| mistake.at(place))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+struct Items<'a> {
+    reader: Reader<'a>,
+    items: std::slice::Iter<'a, Node>,
+}
+
+impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a> {
+    type Error = Mistake;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Mistake> {
+        self.items.next().map(|node| seed.deserialize(self.reader.on(node))).transpose()
+    }
+}
+
+/// Line, column and value, for [`At`].
+struct Placed<'a> {
+    reader: Reader<'a>,
+    part: u8,
+}
+
+impl<'de, 'a: 'de> SeqAccess<'de> for Placed<'a> {
+    type Error = Mistake;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Mistake> {
+        self.part += 1;
+        let place = self.reader.node.place;
+        match self.part {
+            1 => seed.deserialize(place.line.into_deserializer()),
+            2 => seed.deserialize(place.column.into_deserializer()),
+            _ => seed.deserialize(self.reader),
+        }
+        .map(Some)
+    }
+}
+
+struct Entries<'a> {
+    reader: Reader<'a>,
+    entries: std::slice::Iter<'a, (Key, Node)>,
+    value: Option<&'a Node>,
+    /// The keys of a struct; others are reported and passed over.
+    fields: Option<&'static [&'static str]>,
+}
+
+impl<'a> Entries<'a> {
+    fn new(
+        reader: Reader<'a>,
+        entries: &'a [(Key, Node)],
+        fields: Option<&'static [&'static str]>,
+    ) -> Self {
+        Self { reader, entries: entries.iter(), value: None, fields }
+    }
+
+    fn is_known(&self, key: &Key) -> bool {
+        let Some(fields) = self.fields else { return true };
+        if fields.contains(&key.text.as_str()) {
+            return true;
+        }
+        let finding = Finding::new(key.place, format!("unknown key `{}`", key.text))
+            .nearest(&key.text, fields.iter().copied());
+        self.reader.findings.borrow_mut().push(finding);
+        false
+    }
+}
+
+impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a> {
+    type Error = Mistake;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Mistake> {
+        while let Some((key, node)) = self.entries.next() {
+            if self.is_known(key) {
+                self.value = Some(node);
+                return seed
+                    .deserialize(KeyReader { key })
+                    .map(Some)
+                    .map_err(|mistake| mistake.at(key.place));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
+        let node = self.value.take().unwrap_or(self.reader.node);
+        seed.deserialize(self.reader.on(node))
+    }
+}
+
+/// A key, with its place where that is asked for.
+struct KeyReader<'a> {
+    key: &'a Key,
+}
+
+impl<'de, 'a: 'de> Deserializer<'de> for KeyReader<'a> {
+    type Error = Mistake;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_str(&self.key.text)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        if name == PLACE_MARK {
+            return visitor.visit_seq(PlacedKey { key: self.key, part: 0 });
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+        unit unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+struct PlacedKey<'a> {
+    key: &'a Key,
+    part: u8,
+}
+
+impl<'de> SeqAccess<'de> for PlacedKey<'_> {
+    type Error = Mistake;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Mistake> {
+        self.part += 1;
+        match self.part {
+            1 => seed.deserialize(self.key.place.line.into_deserializer()),
+            2 => seed.deserialize(self.key.place.column.into_deserializer()),
+            _ => seed.deserialize(self.key.text.as_str().into_deserializer()),
+        }
+        .map(Some)
+    }
+}
+
+/// `{kind: content}` read as an enum.
+struct Choice<'a> {
+    key: &'a Key,
+    content: Reader<'a>,
+}
+
+impl<'de, 'a: 'de> EnumAccess<'de> for Choice<'a> {
+    type Error = Mistake;
+    type Variant = Reader<'a>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(
+        self,
+        seed: V,
+    ) -> Result<(V::Value, Reader<'a>), Mistake> {
+        let word: StrDeserializer<'_, Mistake> = self.key.text.as_str().into_deserializer();
+        let value = seed.deserialize(word).map_err(|mistake| mistake.at(self.key.place))?;
+        Ok((value, self.content))
+    }
+}
+
+impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a> {
+    type Error = Mistake;
+
+    fn unit_variant(self) -> Result<(), Mistake> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Mistake> {
+        seed.deserialize(self)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Mistake> {
+        self.deserialize_any(visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        self.deserialize_struct("", fields, visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::node::read_yaml;
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(rename_all = "snake_case")]
+    enum Choose {
+        Word,
+        Number(u32),
+        Shape { side: f64 },
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        name: At<String>,
+        #[serde(default)]
+        choices: Vec<Choose>,
+        count: Option<u32>,
+    }
+
+    fn read(text: &str) -> (Option<Sample>, Vec<String>) {
+        let node = read_yaml(text).map_err(|error| error.message).unwrap();
+        let mut findings = Vec::new();
+        let value = read_node(&node, &mut findings);
+        let shown = findings
+            .iter()
+            .map(|finding| {
+                let Place { line, column } = finding.place;
+                let hint = finding.hint.as_deref().unwrap_or("");
+                format!("{line}:{column} {} ({hint})", finding.message)
+            })
+            .collect();
+        (value, shown)
+    }
+
+    #[test]
+    fn reads_structs_enums_and_places() {
+        let (sample, findings) =
+            read("count: 3\nname: x\nchoices: [word, {number: 4}, {shape: {side: 2}}]\n");
+        assert!(findings.is_empty(), "{findings:?}");
+        let sample = sample.unwrap();
+        assert_eq!(sample.name.place, Place { line: 2, column: 7 });
+        assert_eq!(sample.count, Some(3));
+        assert_eq!(
+            sample.choices,
+            [Choose::Word, Choose::Number(4), Choose::Shape { side: 2.0 }]
+        );
+    }
+
+    #[test]
+    fn all_unknown_keys_are_reported_at_once() {
+        let (sample, findings) = read("nmae: x\nname: y\nconut: 3\n");
+        assert!(sample.is_some(), "{findings:?}");
+        assert_eq!(
+            findings,
+            [
+                "1:1 unknown key `nmae` (did you mean `name`?)",
+                "3:1 unknown key `conut` (did you mean `count`?)"
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_values_name_the_innermost_place() {
+        assert_eq!(
+            read("name: x\nchoices:\n  - {number: many}\n").1,
+            ["3:14 expected u32, found the text \"many\" ()"]
+        );
+        assert_eq!(
+            read("name: x\nchoices: [wrod]\n").1,
+            ["2:11 unknown word `wrod` (did you mean `word`?)"]
+        );
+        assert_eq!(read("count: 1\n").1, ["1:1 `name` is missing ()"]);
+        assert_eq!(
+            read("name: x\nchoices:\n  - number: 1\n    word: 2\n").1,
+            ["4:5 expected one key, found 2 (write each as its own list item; known: word, number, shape)"]
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! The scenario file as it is written: pure data, read by [`parse`](crate::parse), owned by the caller.
+//!
+//! Nothing here is inherited or expanded yet; [`ScenarioFile::examples`](crate::ScenarioFile::examples)
+//! does that. The JSON Schema in `schema/scenario.schema.json` is made from these types.
+
+mod assertion;
+mod matcher;
+mod shorthand;
+mod simulator;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+pub use self::assertion::{Assertion, Goal, Grounding, Intent, ToolExpectation};
+pub use self::matcher::{Condition, Matcher, NumberMatcher};
+pub use self::shorthand::{Expression, Notes, OneOrMany, Ordered, Pattern, TimeSpan};
+pub use self::simulator::{
+    EveryTurn, OnMaxTurns, Rules, Simulate, Simulator, StopWhen, TopicManner,
+};
+use crate::file::{At, Node};
+pub(crate) use shorthand::text_or_mapping;
+pub(crate) use simulator::inside;
+
+/// A group of examples: the file itself, or a context in it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Group {
+    /// What the group is about.
+    pub describe: At<String>,
+    /// Tags of all examples inside.
+    pub tags: Vec<String>,
+    /// Why none of the examples inside is run.
+    pub skip: Option<String>,
+    /// How often each example is run.
+    pub repeat: Option<u32>,
+    /// The share of repeats that must pass.
+    pub pass_rate: Option<At<f64>>,
+    /// The agent under test; its form is the driver's business.
+    pub agent: Option<Value>,
+    /// How the judge is asked.
+    pub judge: Option<JudgeSettings>,
+    /// Answers for tools that the agent asks the host to call.
+    pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
+    /// The simulated user.
+    pub simulator: Simulator,
+    /// Criteria that assertions can name.
+    pub criteria: Ordered<Criterion>,
+    /// What the conversation can be about. The first is where it begins.
+    pub topics: Ordered<Topic>,
+    /// Examples that are run once for each row of data.
+    pub sets: Vec<ScenarioSet>,
+    /// Examples.
+    pub examples: Vec<At<ExampleSpec>>,
+    /// Groups inside.
+    pub contexts: Vec<Group>,
+}
+
+/// One example as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExampleSpec {
+    /// What the agent is expected to do.
+    pub it: At<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Why it is not run.
+    pub skip: Option<String>,
+    /// Why it is expected not to work yet; it is not run either.
+    pub pending: Option<String>,
+    /// How often it is run.
+    pub repeat: Option<u32>,
+    /// The share of repeats that must pass.
+    pub pass_rate: Option<At<f64>>,
+    /// The topics it uses, the first being where it begins; all that are defined when absent.
+    pub topics: Option<Vec<At<String>>>,
+    /// The conversation.
+    pub steps: Vec<At<Step>>,
+    /// Assertions about the whole conversation that decide.
+    pub expect: Vec<At<Assertion>>,
+    /// Assertions about the whole conversation that are recorded as quality.
+    pub evaluate: Vec<At<Assertion>>,
+}
+
+/// One step of a conversation: a scripted turn or a simulation.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Step {
+    /// What the user says.
+    pub user: Option<String>,
+    /// Whatever else goes with the message.
+    pub metadata: Option<Value>,
+    /// A model plays the user.
+    pub simulate: Option<Simulate>,
+    /// Assertions that decide: about the turn, or about the conversation after a simulation.
+    pub expect: Vec<At<Assertion>>,
+    /// Assertions that are recorded as quality.
+    pub evaluate: Vec<At<Assertion>>,
+}
+
+/// How the judge is asked.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct JudgeSettings {
+    /// How many votes a failing judgement gets, an odd number; 1 when absent.
+    pub votes: Option<At<u32>>,
+    /// How often an unusable answer is asked for again; 2 when absent.
+    pub retries: Option<u32>,
+    /// The model and its backend; their form is the driver's business.
+    pub model: Option<Value>,
+}
+
+/// What a tool answers.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolStub {
+    /// The arguments for which this answer holds; all when empty.
+    pub with: BTreeMap<String, Matcher>,
+    /// The result.
+    pub result: Option<Value>,
+    /// The error, in place of a result.
+    pub error: Option<String>,
+}
+
+impl ToolStub {
+    /// Whether this answer holds for these arguments.
+    pub fn applies(&self, arguments: &Value) -> bool {
+        self.with.iter().all(|(name, matcher)| matcher.accepts(arguments.get(name)))
+    }
+}
+
+/// A quality the judge can look for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Criterion {
+    /// What must hold.
+    pub description: String,
+    /// Answers that satisfy it.
+    pub good: Vec<CalibrationExample>,
+    /// Answers that do not.
+    pub bad: Vec<CalibrationExample>,
+    /// Answers near the border, each with its verdict.
+    pub edge: Vec<CalibrationExample>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CriterionFields {
+    /// What must hold.
+    description: String,
+    /// Answers that satisfy it.
+    #[serde(default)]
+    good: Vec<CalibrationExample>,
+    /// Answers that do not.
+    #[serde(default)]
+    bad: Vec<CalibrationExample>,
+    /// Answers near the border, each with its verdict.
+    #[serde(default)]
+    edge: Vec<CalibrationExample>,
+}
+
+impl From<CriterionFields> for Criterion {
+    fn from(fields: CriterionFields) -> Self {
+        let CriterionFields { description, good, bad, edge } = fields;
+        Self { description, good, bad, edge }
+    }
+}
+
+text_or_mapping!(Criterion, CriterionFields, "a text or a mapping with `description`", |text| {
+    Criterion { description: text.to_owned(), ..Criterion::default() }
+});
+
+/// An answer that shows the judge what a criterion means.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CalibrationExample {
+    /// The answer.
+    pub text: String,
+    /// Why it is good, bad or on the border.
+    pub why: Option<String>,
+    /// For the border: whether it satisfies the criterion.
+    pub satisfied: Option<bool>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CalibrationFields {
+    /// The answer.
+    text: String,
+    /// Why.
+    why: Option<String>,
+    /// For the border: whether it satisfies the criterion.
+    satisfied: Option<bool>,
+}
+
+impl From<CalibrationFields> for CalibrationExample {
+    fn from(fields: CalibrationFields) -> Self {
+        Self { text: fields.text, why: fields.why, satisfied: fields.satisfied }
+    }
+}
+
+text_or_mapping!(
+    CalibrationExample,
+    CalibrationFields,
+    "a text or a mapping with `text`",
+    |text| CalibrationExample { text: text.to_owned(), ..CalibrationExample::default() }
+);
+
+/// Something the conversation can be about.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Topic {
+    /// How to recognise it; without this the judge never chooses it.
+    pub characteristic: Option<String>,
+    /// What the agent wants in it.
+    pub agent_intent: Option<String>,
+    /// Where the conversation can go from here.
+    pub next: OneOrMany<At<String>>,
+    /// What shows without a judge that the conversation is here.
+    pub triggers: Vec<Trigger>,
+    /// What must hold in all turns spent here.
+    pub expect: Vec<At<Assertion>>,
+    /// What is recorded as quality.
+    pub evaluate: Vec<At<Assertion>>,
+}
+
+/// What shows that a turn belongs to a topic.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// A tool was called in the turn.
+    CallTool(ToolExpectation),
+    /// A pattern occurs in the agent's answer.
+    Response(Pattern),
+    /// A pattern occurs in the user's message.
+    User(Pattern),
+    /// So many turns have been spent in a topic.
+    TurnsIn(TurnsIn),
+    /// A CEL expression is true.
+    Condition(Expression),
+}
+
+/// So many turns in a topic.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TurnsIn {
+    /// The topic.
+    pub topic: At<String>,
+    /// At least so many turns.
+    pub count: u32,
+}
+
+/// Examples that are run once for each row.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScenarioSet {
+    /// The set's name; it stands in the chain of descriptions.
+    pub name: At<String>,
+    /// The rows.
+    pub rows: Option<Vec<Map<String, Value>>>,
+    /// A JSON, YAML or CSV file with the rows, read by the caller.
+    pub file: Option<At<String>>,
+    /// Examples in which `{{key}}` stands for the row's value.
+    #[schemars(with = "Vec<ExampleSpec>")]
+    pub examples: Vec<Node>,
+}

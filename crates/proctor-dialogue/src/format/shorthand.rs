@@ -1,0 +1,411 @@
+//! Small types that a scenario may write in a short and a long form, and types that check themselves.
+//!
+//! `serde(untagged)` would do the same with worse messages, so each form is read by hand.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cel::Program;
+use regex::Regex;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::file::{At, LIST_MARK};
+
+/// Reads `$Name` from text by `$from_text`, or from a mapping as the struct itself.
+macro_rules! text_or_mapping {
+    ($Name:ident, $Full:ident, $expecting:literal, $from_text:expr) => {
+        impl<'de> serde::Deserialize<'de> for $Name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visit;
+                impl<'de> serde::de::Visitor<'de> for Visit {
+                    type Value = $Name;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$Name, E> {
+                        let from_text: fn(&str) -> $Name = $from_text;
+                        Ok(from_text(text))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(
+                        self,
+                        map: A,
+                    ) -> Result<$Name, A::Error> {
+                        let map = serde::de::value::MapAccessDeserializer::new(map);
+                        <$Full as serde::Deserialize>::deserialize(map).map(Into::into)
+                    }
+                }
+                deserializer.deserialize_any(Visit)
+            }
+        }
+
+        impl schemars::JsonSchema for $Name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($Name).into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let full = generator.subschema_for::<$Full>();
+                schemars::json_schema!({"anyOf": [{"type": "string"}, full]})
+            }
+        }
+    };
+}
+pub(crate) use text_or_mapping;
+
+/// A regular expression, checked when the file is read.
+#[derive(Clone)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles a regular expression.
+    pub fn new(source: &str) -> Result<Self, String> {
+        Regex::new(source).map(Self).map_err(|error| {
+            let text = error.to_string();
+            let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("`{source}` is not a regular expression: {reason}")
+        })
+    }
+
+    /// Whether it occurs in the text.
+    pub fn occurs_in(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// As it was written.
+    pub fn source(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+/// A CEL expression, checked when the file is read.
+#[derive(Clone)]
+pub struct Expression {
+    source: String,
+    program: Arc<Program>,
+}
+
+impl Expression {
+    /// Compiles an expression.
+    pub fn new(source: &str) -> Result<Self, String> {
+        let program = Program::compile(source).map_err(|error| {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default().trim_start_matches("ERROR: ");
+            format!("`{source}` is not a CEL expression: {reason}")
+        })?;
+        Ok(Self { source: source.to_owned(), program: Arc::new(program) })
+    }
+
+    /// As it was written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+}
+
+macro_rules! checked_text {
+    ($Name:ident, $description:literal) => {
+        impl fmt::Debug for $Name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", self.source())
+            }
+        }
+
+        impl PartialEq for $Name {
+            fn eq(&self, other: &Self) -> bool {
+                self.source() == other.source()
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $Name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let source = String::deserialize(deserializer)?;
+                Self::new(&source).map_err(de::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $Name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($Name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": "string", "description": $description})
+            }
+        }
+    };
+}
+
+checked_text!(Pattern, "a regular expression (Rust syntax; `(?i)` ignores case)");
+checked_text!(Expression, "a CEL expression that gives true or false");
+
+/// One value or a list of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+impl<T> Default for OneOrMany<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
+            type Value = OneOrMany<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one value or a list")
+            }
+
+            /// Another format than ours: only the list form is known there.
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                inner: D,
+            ) -> Result<Self::Value, D::Error> {
+                Vec::deserialize(inner).map(OneOrMany)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    list.push(item);
+                }
+                Ok(OneOrMany(list))
+            }
+        }
+        deserializer.deserialize_newtype_struct(LIST_MARK, Visit(std::marker::PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("OneOrMany_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        json_schema!({"anyOf": [one, {"type": "array", "items": one}]})
+    }
+}
+
+/// Text that replaces what an outer group says, or notes that are added to it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notes {
+    /// One text: it replaces.
+    Text(String),
+    /// A list: it is added to an outer list, and replaces an outer text.
+    List(Vec<String>),
+}
+
+impl Notes {
+    /// What holds when these notes stand inside the outer ones.
+    #[must_use]
+    pub fn inside(&self, outer: Option<&Self>) -> Self {
+        match (outer, self) {
+            (Some(Self::List(outer)), Self::List(inner)) => {
+                Self::List(outer.iter().chain(inner).cloned().collect())
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// One line a note.
+    pub fn lines(&self) -> Vec<&str> {
+        match self {
+            Self::Text(text) => vec![text],
+            Self::List(notes) => notes.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Notes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Notes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Notes, E> {
+                Ok(Notes::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Notes, A::Error> {
+                let mut notes = Vec::new();
+                while let Some(note) = items.next_element()? {
+                    notes.push(note);
+                }
+                Ok(Notes::List(notes))
+            }
+        }
+        deserializer.deserialize_any(Visit)
+    }
+}
+
+impl JsonSchema for Notes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Notes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [
+            {"type": "string", "description": "replaces what an outer group says"},
+            {"type": "array", "items": {"type": "string"}, "description": "added to an outer list"},
+        ]})
+    }
+}
+
+/// A length of time: `500ms`, `30s`, `2m`, or a number of seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeSpan(pub Duration);
+
+impl TimeSpan {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (number, unit) = match text.find(|letter: char| letter.is_ascii_alphabetic()) {
+            Some(index) => text.split_at(index),
+            None => (text, "s"),
+        };
+        let number: f64 = number.trim().parse().ok()?;
+        let seconds = match unit {
+            "ms" => number / 1000.0,
+            "s" => number,
+            "m" | "min" => number * 60.0,
+            "h" => number * 3600.0,
+            _ => return None,
+        };
+        Duration::try_from_secs_f64(seconds).ok().map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TimeSpan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Self::parse(&text)
+            .ok_or_else(|| de::Error::custom(format!("`{text}` is no time; write 500ms, 30s or 2m")))
+    }
+}
+
+impl JsonSchema for TimeSpan {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TimeSpan".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "number"],
+            "description": "500ms, 30s, 2m, or a number of seconds",
+        })
+    }
+}
+
+/// A mapping in written order, each key with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ordered<T>(pub Vec<(At<String>, T)>);
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Ordered<T> {
+    /// The value of a key.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.0.iter().find(|(key, _)| key.value == name).map(|(_, value)| value)
+    }
+
+    /// The keys, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.value.as_str())
+    }
+
+    /// Puts a value in the place of the one with the same key, or at the end.
+    pub fn put(&mut self, key: At<String>, value: T) {
+        match self.0.iter_mut().find(|(known, _)| known.value == key.value) {
+            Some(entry) => *entry = (key, value),
+            None => self.0.push((key, value)),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
+            type Value = Ordered<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping of names")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Ordered(entries))
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Ordered(Vec::new()))
+            }
+        }
+        deserializer.deserialize_any(Visit(std::marker::PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Ordered<T> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        format!("Ordered_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        json_schema!({"type": "object", "additionalProperties": value})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_spans_have_units() {
+        let millis = |text| TimeSpan::parse(text).map(|span| span.0.as_millis());
+        assert_eq!(millis("500ms"), Some(500));
+        assert_eq!(millis("2 m"), Some(120_000));
+        assert_eq!(millis("1.5"), Some(1500));
+        assert_eq!(millis("soon"), None);
+        assert_eq!(millis("-1s"), None);
+    }
+
+    #[test]
+    fn a_list_adds_to_a_list_and_a_text_replaces() {
+        let list = |notes: &[&str]| Notes::List(notes.iter().map(|&note| note.into()).collect());
+        let text = Notes::Text("new".into());
+        assert_eq!(list(&["b"]).inside(Some(&list(&["a"]))), list(&["a", "b"]));
+        assert_eq!(list(&["b"]).inside(Some(&text)), list(&["b"]));
+        assert_eq!(text.inside(Some(&list(&["a"]))), text);
+        assert_eq!(text.inside(None).lines(), ["new"]);
+    }
+
+    #[test]
+    fn broken_patterns_and_expressions_say_what_is_wrong() {
+        assert!(Pattern::new("a(b").unwrap_err().contains("`a(b` is not a regular expression"));
+        assert!(Expression::new("1 +").unwrap_err().contains("is not a CEL expression"));
+        assert!(Expression::new("turn.number > 3").is_ok());
+    }
+}

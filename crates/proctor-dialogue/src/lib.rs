@@ -1,0 +1,13 @@
+//! The conversation engine of Proctor.
+mod file;
+mod format;
+pub use file::*;
+pub use format::*;
+mod transcript;
+mod expression;
+pub use transcript::*;
+pub use expression::*;
+mod rows;
+mod scenario;
+pub use rows::*;
+pub use scenario::*;

@@ -1,0 +1,145 @@
+//! A scenario file in use: parsed, checked, inherited and expanded into examples with stable ids.
+//!
+//! Groups hand down what they say; inner groups win. Rows that stand in files are asked of the caller,
+//! who alone reads files.
+
+mod check;
+mod expand;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use proctor_events::{StableId, StableIds};
+use serde_json::Value;
+
+use crate::file::{At, FileProblem, Finding, read_node, read_yaml};
+use crate::format::{
+    Assertion, Criterion, Group, JudgeSettings, OneOrMany, Ordered, Simulator, Step, ToolStub, Topic,
+};
+use crate::rows::Row;
+use crate::transcript::ToolCall;
+
+/// A scenario file that has been read and found to make sense.
+#[derive(Debug, Clone)]
+pub struct ScenarioFile {
+    /// Its name, as it stands in ids and locations.
+    pub name: String,
+    /// What it says.
+    pub root: Group,
+    text: String,
+}
+
+/// One example, ready to be run.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// Its stable id.
+    pub id: StableId,
+    /// The file it stands in.
+    pub file: String,
+    /// The line it stands on.
+    pub line: u32,
+    /// The chain of descriptions, outermost first.
+    pub path: Vec<String>,
+    /// Its tags, those of the groups around it first.
+    pub tags: Vec<String>,
+    /// Why it is not run, if it is not.
+    pub pending: Option<String>,
+    /// How often it is run, where the file says so.
+    pub repeat: Option<u32>,
+    /// The share of repeats that must pass, where the file says so.
+    pub pass_rate: Option<f64>,
+    /// The agent under test.
+    pub agent: Option<Value>,
+    /// How the judge is asked.
+    pub judge: JudgeSettings,
+    /// Answers for tools.
+    pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
+    /// The simulated user, before what a simulation itself says.
+    pub simulator: Simulator,
+    /// Criteria by name.
+    pub criteria: Ordered<Criterion>,
+    /// Topics by name; the first is where the conversation begins.
+    pub topics: Ordered<Topic>,
+    /// The conversation.
+    pub steps: Vec<Step>,
+    /// Assertions about the whole conversation that decide.
+    pub expect: Vec<At<Assertion>>,
+    /// Assertions about the whole conversation that are recorded.
+    pub evaluate: Vec<At<Assertion>>,
+    /// The row of a scenario set.
+    pub row: Option<Row>,
+}
+
+impl Example {
+    /// What the scenario says a tool answers: the first stub whose arguments match.
+    pub fn stub(&self, call: &ToolCall) -> Option<&ToolStub> {
+        self.tools.get(&call.name)?.0.iter().find(|stub| stub.applies(&call.arguments))
+    }
+
+    /// `file:line`.
+    pub fn location(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+}
+
+/// Reads and checks a scenario file. All problems that can be seen at once are reported at once.
+pub fn parse(text: &str, file_name: &str) -> Result<ScenarioFile, Vec<FileProblem>> {
+    let mut findings = Vec::new();
+    let root = match read_yaml(text) {
+        Ok(node) => read_node::<Group>(&node, &mut findings),
+        Err(error) => {
+            findings.push(Finding::new(error.place, error.message));
+            None
+        }
+    };
+    let file =
+        root.map(|root| ScenarioFile { name: file_name.to_owned(), root, text: text.to_owned() });
+    if let Some(file) = &file {
+        check::group(&file.root, true, &mut findings);
+        let mut ids = StableIds::default();
+        expand::examples(file, &mut ids, &mut |_| Ok(None), &mut findings);
+    }
+    match file {
+        Some(file) if findings.is_empty() => Ok(file),
+        _ => Err(problems(findings, file_name, text)),
+    }
+}
+
+impl ScenarioFile {
+    /// All examples in order of definition, each with its stable id.
+    ///
+    /// `rows` is given the name of a file of rows as the scenario writes it.
+    pub fn examples(
+        &self,
+        ids: &mut StableIds,
+        rows: &mut dyn FnMut(&str) -> Result<Vec<Row>, String>,
+    ) -> Result<Vec<Example>, Vec<FileProblem>> {
+        let mut findings = Vec::new();
+        let mut some_rows = |name: &str| rows(name).map(Some);
+        let examples = expand::examples(self, ids, &mut some_rows, &mut findings);
+        if findings.is_empty() {
+            Ok(examples)
+        } else {
+            Err(problems(findings, &self.name, &self.text))
+        }
+    }
+}
+
+/// In order of place; a group's mistake that shows in several examples is told once.
+fn problems(mut findings: Vec<Finding>, file: &str, text: &str) -> Vec<FileProblem> {
+    findings.sort_by(|a, b| (a.place, &a.message).cmp(&(b.place, &b.message)));
+    findings.dedup_by(|a, b| a.place == b.place && a.message == b.message);
+    findings.into_iter().map(|finding| finding.in_file(file, text)).collect()
+}
+
+/// The JSON Schema of scenario files.
+pub fn scenario_schema() -> Value {
+    let mut schema = schemars::schema_for!(Group).to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.insert("title".into(), "Proctor scenario".into());
+        object.insert("description".into(), "Conversations with an agent as tests.".into());
+        object.insert("required".into(), serde_json::json!(["describe"]));
+    }
+    schema
+}

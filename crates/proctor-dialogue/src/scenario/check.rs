@@ -1,0 +1,204 @@
+//! What can be wrong with a scenario although each of its values is well formed.
+
+use crate::file::{At, Finding, Place};
+use crate::format::{
+    Assertion, ExampleSpec, Group, Ordered, ScenarioSet, Simulate, Step, StopWhen, Topic, Trigger,
+};
+
+use super::expand::used_topics;
+
+/// Checks what a group says on its own.
+pub(super) fn group(group: &Group, is_root: bool, findings: &mut Vec<Finding>) {
+    if group.describe.value.trim().is_empty() {
+        let place = if is_root { Place { line: 1, column: 1 } } else { group.describe.place };
+        let message = if is_root { "`describe` is missing" } else { "a context needs `describe`" };
+        findings.push(Finding::new(place, message).hint("say what the examples are about"));
+    }
+    if let Some(votes) = group.judge.as_ref().and_then(|judge| judge.votes.as_ref())
+        && votes.value % 2 == 0
+    {
+        let finding = Finding::new(votes.place, format!("`votes` is {}", votes.value));
+        findings.push(finding.hint("an odd number always has a majority"));
+    }
+    rate(group.pass_rate.as_ref(), findings);
+    for set in &group.sets {
+        scenario_set(set, findings);
+    }
+    for context in &group.contexts {
+        self::group(context, false, findings);
+    }
+}
+
+fn rate(rate: Option<&At<f64>>, findings: &mut Vec<Finding>) {
+    if let Some(rate) = rate
+        && !(rate.value > 0.0 && rate.value <= 1.0)
+    {
+        let finding = Finding::new(rate.place, format!("`pass_rate` is {}", rate.value));
+        findings.push(finding.hint("write a share such as 0.8"));
+    }
+}
+
+fn scenario_set(set: &ScenarioSet, findings: &mut Vec<Finding>) {
+    let mut wrong = |message: &str| {
+        findings.push(Finding::new(set.name.place, format!("set `{}`: {message}", set.name.value)));
+    };
+    match (&set.rows, &set.file) {
+        (Some(_), Some(_)) => wrong("`rows` and `file` exclude each other"),
+        (None, None) => wrong("needs `rows` or `file`"),
+        (Some(rows), None) if rows.is_empty() => wrong("`rows` is empty"),
+        _ => {}
+    }
+    if set.examples.is_empty() {
+        wrong("has no `examples`");
+    }
+}
+
+/// Checks an example within what the groups around it say.
+pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: &mut Vec<Finding>) {
+    let mut check = Check { said, findings };
+    if spec.it.value.trim().is_empty() {
+        let finding = Finding::new(place, "`it` is missing");
+        check.findings.push(finding.hint("say what the agent is expected to do"));
+    }
+    rate(spec.pass_rate.as_ref(), check.findings);
+    if spec.steps.is_empty() && spec.skip.is_none() && spec.pending.is_none() {
+        let finding = Finding::new(place, format!("`{}` has no `steps`", spec.it.value));
+        check.findings.push(finding.hint("add `- user: …` or `- simulate: …`, or `pending: reason`"));
+    }
+    check.chosen_topics(spec.topics.as_deref().unwrap_or_default());
+    check.graph(&used_topics(spec.topics.as_deref(), &said.topics));
+    for name in said.simulator.during_topic.keys() {
+        check.topic(name, place);
+    }
+    for step in &spec.steps {
+        check.step(step);
+    }
+    check.assertions(spec.expect.iter().chain(&spec.evaluate));
+}
+
+struct Check<'a> {
+    said: &'a Group,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Check<'_> {
+    fn step(&mut self, step: &At<Step>) {
+        match (&step.user, &step.simulate) {
+            (Some(_), None) => {}
+            (None, Some(simulate)) => self.simulate(simulate, step.place),
+            _ => {
+                let finding = Finding::new(step.place, "a step needs either `user` or `simulate`");
+                self.findings.push(finding.hint("write each as its own list item"));
+            }
+        }
+        self.assertions(step.expect.iter().chain(&step.evaluate));
+    }
+
+    fn simulate(&mut self, simulate: &Simulate, place: Place) {
+        let user = simulate.user_within(&self.said.simulator);
+        if let Some(max) = user.max_turns
+            && simulate.min_turns > max
+        {
+            let message = format!("`min_turns` is {}, `max_turns` {max}", simulate.min_turns);
+            self.findings.push(Finding::new(place, message));
+        }
+        for stop in user.stop_when.iter().flatten() {
+            if let StopWhen::Topic(name) = stop {
+                self.topic(name, name.place);
+            }
+        }
+        for name in simulate.during_topic.keys() {
+            self.topic(name, place);
+        }
+        self.assertions(simulate.every_turn.expect.iter().chain(&simulate.every_turn.evaluate));
+    }
+
+    fn assertions<'a>(&mut self, assertions: impl Iterator<Item = &'a At<Assertion>>) {
+        for assertion in assertions {
+            match assertion.unwrapped().0 {
+                Assertion::Satisfy(criteria) => {
+                    for criterion in &criteria.0 {
+                        self.criterion(&criterion.value, criterion.place);
+                    }
+                }
+                Assertion::Topic(name) | Assertion::ReachedTopic(name) => {
+                    self.topic(&name.value, name.place);
+                }
+                Assertion::TopicHistory(names) => {
+                    for name in names {
+                        self.topic(&name.value, name.place);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A word that looks like a name must be one; a sentence is its own criterion.
+    fn criterion(&mut self, name: &str, place: Place) {
+        let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        if is_name && self.said.criteria.get(name).is_none() {
+            let finding = Finding::new(place, format!("criterion `{name}` is not defined"));
+            self.findings.push(finding.nearest(name, self.said.criteria.names()));
+        }
+    }
+
+    fn topic(&mut self, name: &str, place: Place) {
+        if self.said.topics.get(name).is_none() {
+            let finding = Finding::new(place, format!("topic `{name}` is not defined"));
+            self.findings.push(finding.nearest(name, self.said.topics.names()));
+        }
+    }
+
+    fn chosen_topics(&mut self, chosen: &[At<String>]) {
+        for (index, name) in chosen.iter().enumerate() {
+            self.topic(&name.value, name.place);
+            if chosen[..index].contains(name) {
+                let message = format!("topic `{}` is listed twice", name.value);
+                self.findings.push(Finding::new(name.place, message));
+            }
+        }
+    }
+
+    fn graph(&mut self, topics: &Ordered<Topic>) {
+        for (name, topic) in &topics.0 {
+            for next in &topic.next.0 {
+                let place = next.place;
+                self.topic(&next.value, place);
+                if next.value == name.value {
+                    let message = format!("topic `{}` leads to itself", name.value);
+                    let finding = Finding::new(place, message);
+                    self.findings.push(finding.hint("staying in a topic needs no edge"));
+                }
+            }
+            for trigger in &topic.triggers {
+                if let Trigger::TurnsIn(turns) = trigger {
+                    self.topic(&turns.topic.value, turns.topic.place);
+                }
+            }
+            self.assertions(topic.expect.iter().chain(&topic.evaluate));
+        }
+        self.unreachable(topics);
+    }
+
+    fn unreachable(&mut self, topics: &Ordered<Topic>) {
+        let Some((first, _)) = topics.0.first() else { return };
+        let mut reached = vec![first.value.as_str()];
+        let mut open = reached.clone();
+        while let Some(name) = open.pop() {
+            for next in topics.get(name).into_iter().flat_map(|topic| &topic.next.0) {
+                if !reached.contains(&next.value.as_str()) {
+                    reached.push(&next.value);
+                    open.push(&next.value);
+                }
+            }
+        }
+        for (name, _) in &topics.0 {
+            if !reached.contains(&name.value.as_str()) {
+                let message = format!("topic `{}` cannot be reached", name.value);
+                let hint = format!("the conversation begins in `{}`; add it to some `next`", first.value);
+                self.findings.push(Finding::new(name.place, message).hint(hint));
+            }
+        }
+    }
+}

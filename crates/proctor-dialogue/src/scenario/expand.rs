@@ -1,0 +1,177 @@
+//! From groups to examples: inheritance, scenario sets, ids.
+
+use proctor_events::StableIds;
+
+use super::{Example, ScenarioFile, check};
+use crate::file::{At, Finding, Place, read_node};
+use crate::format::{ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Topic};
+use crate::rows::{Row, row_name, rows_finding};
+
+/// Gives the rows of a file; nothing when they cannot be known yet.
+pub(super) type Rows<'a> = &'a mut dyn FnMut(&str) -> Result<Option<Vec<Row>>, String>;
+
+struct Expansion<'a> {
+    file: &'a ScenarioFile,
+    ids: &'a mut StableIds,
+    rows: Rows<'a>,
+    findings: &'a mut Vec<Finding>,
+    examples: Vec<Example>,
+}
+
+/// What the groups around an example say, already merged. `repeat`, `skip` and the like are the nearest's.
+#[derive(Clone, Default)]
+struct Around {
+    path: Vec<String>,
+    said: Group,
+}
+
+pub(super) fn examples<'a>(
+    file: &'a ScenarioFile,
+    ids: &'a mut StableIds,
+    rows: Rows<'a>,
+    findings: &'a mut Vec<Finding>,
+) -> Vec<Example> {
+    let mut expansion = Expansion { file, ids, rows, findings, examples: Vec::new() };
+    expansion.group(&file.root, &Around::default());
+    expansion.examples
+}
+
+impl Expansion<'_> {
+    fn group(&mut self, group: &Group, outer: &Around) {
+        let around = outer.with(group);
+        for example in &group.examples {
+            self.example(&example.value, example.place, &around, None);
+        }
+        for set in &group.sets {
+            self.set(set, &around);
+        }
+        for context in &group.contexts {
+            self.group(context, &around);
+        }
+    }
+
+    fn set(&mut self, set: &ScenarioSet, around: &Around) {
+        let rows = match (&set.rows, &set.file) {
+            (Some(rows), _) => rows.clone(),
+            (None, Some(file)) => match (self.rows)(&file.value) {
+                Ok(Some(rows)) => rows,
+                Ok(None) => return,
+                Err(reason) => {
+                    self.findings.push(rows_finding(file.place, &file.value, &reason));
+                    return;
+                }
+            },
+            (None, None) => return,
+        };
+        for node in &set.examples {
+            for (index, row) in rows.iter().enumerate() {
+                let filled = node.filled(row);
+                if let Some(spec) = read_node::<ExampleSpec>(&filled, self.findings) {
+                    self.example(&spec, node.place, around, Some((row, index)));
+                }
+            }
+        }
+    }
+
+    fn example(
+        &mut self,
+        spec: &ExampleSpec,
+        place: Place,
+        around: &Around,
+        row: Option<(&Row, usize)>,
+    ) {
+        let mut path = around.path.clone();
+        path.push(spec.it.value.clone());
+        path.extend(row.map(|(row, index)| row_name(row, index)));
+        let id = match self.ids.next(&self.file.name, &path) {
+            Ok(id) => id,
+            Err(collision) => {
+                self.findings.push(Finding::new(place, collision.to_string()));
+                return;
+            }
+        };
+        let said = &around.said;
+        check::example(spec, place, said, self.findings);
+        self.examples.push(Example {
+            id,
+            path,
+            file: self.file.name.clone(),
+            line: place.line,
+            tags: joined(&said.tags, &spec.tags),
+            pending: spec.skip.clone().or_else(|| spec.pending.clone()).or_else(|| said.skip.clone()),
+            repeat: spec.repeat.or(said.repeat),
+            pass_rate: spec.pass_rate.as_ref().or(said.pass_rate.as_ref()).map(|rate| rate.value),
+            agent: said.agent.clone(),
+            judge: said.judge.clone().unwrap_or_default(),
+            tools: said.tools.clone(),
+            simulator: said.simulator.clone(),
+            criteria: said.criteria.clone(),
+            topics: used_topics(spec.topics.as_deref(), &said.topics),
+            steps: spec.steps.iter().map(|step| step.value.clone()).collect(),
+            expect: spec.expect.clone(),
+            evaluate: spec.evaluate.clone(),
+            row: row.map(|(row, _)| row.clone()),
+        });
+    }
+}
+
+impl Around {
+    /// What holds inside a group.
+    fn with(&self, group: &Group) -> Self {
+        let mut path = self.path.clone();
+        path.push(group.describe.value.clone());
+        let outer = &self.said;
+        let mut said = outer.clone();
+        said.tags = joined(&outer.tags, &group.tags);
+        said.skip = group.skip.clone().or_else(|| outer.skip.clone());
+        said.repeat = group.repeat.or(outer.repeat);
+        said.pass_rate = group.pass_rate.clone().or_else(|| outer.pass_rate.clone());
+        said.agent = group.agent.clone().or_else(|| outer.agent.clone());
+        said.judge = merged_judge(outer.judge.as_ref(), group.judge.as_ref());
+        said.tools.extend(group.tools.clone());
+        said.simulator = group.simulator.inside(&outer.simulator);
+        for (name, criterion) in &group.criteria.0 {
+            said.criteria.put(name.clone(), criterion.clone());
+        }
+        for (name, topic) in &group.topics.0 {
+            said.topics.put(name.clone(), topic.clone());
+        }
+        Self { path, said }
+    }
+}
+
+fn joined(outer: &[String], inner: &[String]) -> Vec<String> {
+    let mut all = outer.to_vec();
+    for tag in inner {
+        if !all.contains(tag) {
+            all.push(tag.clone());
+        }
+    }
+    all
+}
+
+fn merged_judge(
+    outer: Option<&JudgeSettings>,
+    inner: Option<&JudgeSettings>,
+) -> Option<JudgeSettings> {
+    let (Some(outer), Some(inner)) = (outer, inner) else { return inner.or(outer).cloned() };
+    Some(JudgeSettings {
+        votes: inner.votes.clone().or_else(|| outer.votes.clone()),
+        retries: inner.retries.or(outer.retries),
+        model: inner.model.clone().or_else(|| outer.model.clone()),
+    })
+}
+
+/// The topics of an example, in its order. Ways out of the chosen topics are left out with their targets.
+pub(super) fn used_topics(chosen: Option<&[At<String>]>, all: &Ordered<Topic>) -> Ordered<Topic> {
+    let Some(chosen) = chosen else { return all.clone() };
+    let mut used = Ordered::default();
+    for name in chosen {
+        if let Some(topic) = all.get(name) {
+            let mut topic = topic.clone();
+            topic.next.0.retain(|next| chosen.iter().any(|name| name.value == next.value));
+            used.put(name.clone(), topic);
+        }
+    }
+    used
+}

@@ -1,0 +1,160 @@
+//! Scenario files as a user writes them, and what is said about their mistakes.
+
+use serde_json::json;
+
+use super::*;
+
+const BOOKING: &str = r#"
+describe: Booking agent
+tags: [booking]
+agent: {scripted: {}}
+judge: {votes: 3}
+simulator:
+  role: A guest
+  personality: [calm]
+criteria:
+  polite: The agent is polite
+  clear:
+    description: The agent is clear
+    good: [{text: Booked., why: short}]
+topics:
+  greeting: {characteristic: says hello, next: booking}
+  booking:
+    characteristic: books
+    triggers: [{call_tool: {name: book, with: {guests: {at_least: 1}}}}]
+    expect: [{not: {match: sorry}}]
+examples:
+  - it: answers
+    steps:
+      - user: yes
+        expect: [{satisfy: [polite, clear]}, {match: Hello}]
+contexts:
+  - describe: large groups
+    tags: [large]
+    agent: {command: ./agent}
+    simulator: {personality: [in a hurry]}
+    examples:
+      - it: books
+        steps:
+          - simulate: {goal: a venue for 50, max_turns: 4, stop_when: [goal_reached, {response: bye}]}
+    sets:
+      - name: cities
+        rows: [{name: Rome, guests: 5}, {name: Bern, guests: 7}]
+        examples:
+          - it: books in {{name}}
+            steps:
+              - user: for {{guests}}
+                expect: [{call_tool: {name: book, with: {guests: "{{guests}}"}}}]
+"#;
+
+fn read(text: &str) -> Vec<Example> {
+    let file = parse(text, "./a.scenario.yaml").unwrap_or_else(|problems| panic!("{problems:#?}"));
+    file.examples(&mut StableIds::default(), &mut |_| Err("no files here".into())).unwrap()
+}
+
+fn mistakes(text: &str) -> String {
+    let problems = parse(text, "a.yaml").unwrap_err();
+    problems.iter().map(|problem| format!("{problem}\n")).collect()
+}
+
+#[test]
+fn groups_hand_down_and_inner_ones_win() {
+    let examples = read(BOOKING);
+    let paths: Vec<String> = examples.iter().map(|example| example.path.join(" > ")).collect();
+    assert_eq!(
+        paths,
+        [
+            "Booking agent > answers",
+            "Booking agent > large groups > books",
+            "Booking agent > large groups > books in Rome > Rome",
+            "Booking agent > large groups > books in Bern > Bern",
+        ]
+    );
+    assert_eq!(examples[0].agent, Some(json!({"scripted": {}})));
+    assert_eq!(examples[1].agent, Some(json!({"command": "./agent"})));
+    assert_eq!(examples[1].tags, ["booking", "large"]);
+    assert_eq!(examples[1].simulator.role.as_deref(), Some("A guest"));
+    let personality = examples[1].simulator.personality.as_ref().unwrap();
+    assert_eq!(personality.lines(), ["calm", "in a hurry"]);
+    assert_eq!(examples[1].judge.votes.as_ref().unwrap().value, 3);
+    assert_eq!(examples[2].steps[0].user.as_deref(), Some("for 5"));
+    assert_eq!(examples[0].location(), "./a.scenario.yaml:21");
+    assert_eq!(examples[0].steps[0].user.as_deref(), Some("yes"));
+}
+
+#[test]
+fn ids_follow_the_published_rule_and_tell_duplicates_apart() {
+    let examples = read("describe: A\nexamples: [{it: x, steps: [{user: a}]}, {it: x, skip: later}]");
+    let expected = StableId::new("./a.scenario.yaml", &["A", "x"], 1);
+    assert_eq!(examples[0].id, expected);
+    assert_eq!(examples[1].id.text, "./a.scenario.yaml::A > x #2");
+    assert_eq!(examples[1].pending.as_deref(), Some("later"));
+}
+
+#[test]
+fn rows_of_a_file_are_asked_of_the_caller() {
+    let text = "describe: A\nsets:\n  - name: s\n    file: rows.csv\n    examples:\n      - it: says {{n}}\n        steps: [{user: '{{n}}'}]\n";
+    let file = parse(text, "a.yaml").unwrap();
+    let mut rows = |name: &str| {
+        assert_eq!(name, "rows.csv");
+        crate::parse_rows("n\none\ntwo\n", crate::RowFormat::Csv)
+    };
+    let examples = file.examples(&mut StableIds::default(), &mut rows).unwrap();
+    assert_eq!(examples[1].path, ["A", "says two", "row 2"]);
+    let problems = file.examples(&mut StableIds::default(), &mut |_| Err("not found".into()));
+    assert_eq!(problems.unwrap_err()[0].message, "rows of `rows.csv`: not found");
+}
+
+#[test]
+fn mistakes_are_shown_with_place_and_way_out() {
+    insta::assert_snapshot!(mistakes(r"
+describe: A
+topcis: {}
+topics:
+  one: {next: [two, tow, one]}
+  two: {}
+  three: {}
+criteria: {polite: be polite}
+judge: {votes: 2}
+examples:
+  - it: x
+    steps:
+      - user: hi
+        expct: []
+        expect: [{satisfy: polit}, {topic: four}]
+      - expect: []
+  - it: y
+"));
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_shown() {
+    insta::assert_snapshot!(mistakes(
+        "describe: A\nexamples:\n  - it: x\n    steps:\n      - user: a\n        expect: [{mtach: b}]\n"
+    ));
+    insta::assert_snapshot!(mistakes(
+        "describe: A\nexamples:\n  - it: x\n    steps:\n      - user: a\n        expect: [{match: 'a('}]\n"
+    ));
+    insta::assert_snapshot!(mistakes("describe: A\n  examples: [\n"));
+}
+
+#[test]
+fn a_group_without_description_and_a_set_without_rows() {
+    let text = mistakes("examples: []\nsets: [{name: s}]\ncontexts: [{tags: [x]}]\npass_rate: 80\n");
+    for part in ["`describe` is missing", "a context needs", "needs `rows` or `file`", "`pass_rate` is 80"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn tools_answer_by_their_arguments() {
+    let text = "describe: A\ntools:\n  book:\n    - {with: {guests: {above: 99}}, error: too many}\n    - {result: {ok: true}}\nexamples: [{it: x, steps: [{user: a}]}]";
+    let example = &read(text)[0];
+    let call = |guests: u32| ToolCall {
+        id: "1".into(),
+        name: "book".into(),
+        arguments: json!({"guests": guests}),
+    };
+    assert_eq!(example.stub(&call(100)).unwrap().error.as_deref(), Some("too many"));
+    assert_eq!(example.stub(&call(5)).unwrap().result, Some(json!({"ok": true})));
+}

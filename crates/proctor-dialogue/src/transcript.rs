@@ -1,0 +1,181 @@
+//! What has been said and done: the conversation as the engine remembers it and as checks see it.
+//!
+//! Owned by the engine; checks, prompts and expressions only read it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A call to a tool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ToolCall {
+    /// Pairs the call with its result.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// A call to a tool with what came of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DoneCall {
+    /// The call.
+    #[serde(flatten)]
+    pub call: ToolCall,
+    /// The result, where it succeeded.
+    pub result: Option<Value>,
+    /// The error, where it failed.
+    pub error: Option<String>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<f64>,
+}
+
+/// One message and its answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Turn {
+    /// Its number, from 1.
+    pub number: u32,
+    /// What the user said.
+    pub user: String,
+    /// What the agent said; the parts of several rounds joined by line feeds.
+    pub agent: String,
+    /// The tools that were called, in order.
+    pub tool_calls: Vec<DoneCall>,
+    /// The topic the turn belongs to.
+    pub topic: Option<String>,
+    /// How long the agent took in all, where it is known.
+    pub latency_ms: Option<f64>,
+    /// What the answer cost, where it is known.
+    pub cost_usd: Option<f64>,
+}
+
+/// A stay in a topic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Visit {
+    /// The topic.
+    pub topic: String,
+    /// The turns that belong to this visit.
+    pub turns: Vec<u32>,
+}
+
+/// The whole conversation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Transcript {
+    /// The turns, in order.
+    pub turns: Vec<Turn>,
+    /// The topics, in the order they were visited.
+    pub visits: Vec<Visit>,
+    /// What the user wants, where that was said.
+    pub goal: Option<String>,
+    /// The row of a scenario set.
+    pub row: Option<Value>,
+}
+
+impl Transcript {
+    /// The topic the conversation is in.
+    pub fn topic(&self) -> Option<&str> {
+        self.visits.last().map(|visit| visit.topic.as_str())
+    }
+
+    /// The turns of all visits to a topic.
+    pub fn turns_in(&self, topic: &str) -> Vec<u32> {
+        let visits = self.visits.iter().filter(|visit| visit.topic == topic);
+        visits.flat_map(|visit| visit.turns.iter().copied()).collect()
+    }
+
+    /// The turn with this number.
+    pub fn turn(&self, number: u32) -> Option<&Turn> {
+        self.turns.iter().find(|turn| turn.number == number)
+    }
+
+    /// The transcript as expressions and commands see it, with this turn as the current one.
+    pub fn to_value(&self, current: Option<u32>) -> Value {
+        let turn = match current {
+            Some(number) => self.turn(number),
+            None => self.turns.last(),
+        };
+        let calls: Vec<&DoneCall> = self.turns.iter().flat_map(|turn| &turn.tool_calls).collect();
+        let topics: Vec<&str> = self.visits.iter().map(|visit| visit.topic.as_str()).collect();
+        json!({
+            "turn": turn,
+            "turns": self.turns,
+            "turn_count": self.turns.len(),
+            "tool_calls": calls,
+            "topic": self.topic().unwrap_or_default(),
+            "topics": topics,
+            "goal": self.goal.as_deref().unwrap_or_default(),
+            "row": self.row,
+        })
+    }
+}
+
+/// The turns an assertion looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// One turn.
+    Turn(u32),
+    /// All turns spent in a topic.
+    Topic(String),
+    /// Everything up to now.
+    Conversation,
+}
+
+impl Scope {
+    /// The turns.
+    pub fn turns<'a>(&self, transcript: &'a Transcript) -> Vec<&'a Turn> {
+        match self {
+            Self::Turn(number) => transcript.turn(*number).into_iter().collect(),
+            Self::Topic(topic) => {
+                let numbers = transcript.turns_in(topic);
+                transcript.turns.iter().filter(|turn| numbers.contains(&turn.number)).collect()
+            }
+            Self::Conversation => transcript.turns.iter().collect(),
+        }
+    }
+
+    /// The turn's number, for a single turn.
+    pub fn turn_number(&self) -> Option<u32> {
+        match self {
+            Self::Turn(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// How it is called in messages.
+    pub fn label(&self, transcript: &Transcript) -> String {
+        let numbers = |turns: &[u32]| {
+            let shown: Vec<String> = turns.iter().map(u32::to_string).collect();
+            shown.join(", ")
+        };
+        match self {
+            Self::Turn(number) => format!("turn {number}"),
+            Self::Topic(topic) => {
+                format!("topic `{topic}` (turns {})", numbers(&transcript.turns_in(topic)))
+            }
+            Self::Conversation => match transcript.turns.len() {
+                0 => "the conversation (no turns)".into(),
+                1 => "the conversation (1 turn)".into(),
+                count => format!("the conversation ({count} turns)"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_visits_of_a_topic_count() {
+        let visit = |topic: &str, turns: &[u32]| Visit { topic: topic.into(), turns: turns.into() };
+        let transcript = Transcript {
+            turns: (1..=3).map(|number| Turn { number, ..Turn::default() }).collect(),
+            visits: vec![visit("a", &[1]), visit("b", &[2]), visit("a", &[3])],
+            ..Transcript::default()
+        };
+        assert_eq!(transcript.turns_in("a"), [1, 3]);
+        assert_eq!(Scope::Topic("a".into()).label(&transcript), "topic `a` (turns 1, 3)");
+        assert_eq!(Scope::Topic("a".into()).turns(&transcript).len(), 2);
+        assert_eq!(transcript.to_value(Some(1))["turn"]["number"], 1);
+    }
+}
