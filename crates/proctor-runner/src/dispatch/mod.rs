@@ -10,7 +10,7 @@
 //! | starting | `StartFailed`, `Exited` | empty, or gone when that happens too often |
 //! | ready | `Started`, `Finished`, `Returned` | ready, topped up |
 //! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
-//! | ready, ending | time is up | killed, with [`Effect::Kill`] |
+//! | ready, ending | time is up: of an example, of a hook, to end | killed, with [`Effect::Kill`] |
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
 //!
 //! What always holds: every job is reported final exactly once; a job runs in one slot at a time; nothing is
@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use proctor_events::{ExampleFinished, Millis, Status};
 
 pub(crate) use self::slot::Exit;
-use self::slot::{Phase, Slot};
+use self::slot::{Killed, Left, Phase, Slot};
 use self::stop::Stop;
 pub(crate) use self::stop::StopReason;
 
@@ -104,6 +104,14 @@ impl Default for Policy {
     }
 }
 
+impl Policy {
+    /// How long a worker may take to start what it has, in milliseconds. Context and suite hooks run in
+    /// between, and may well be slower than any example.
+    fn hook_limit(&self) -> Option<u64> {
+        self.timeout.map(|limit| limit.saturating_mul(10).max(10_000))
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Input {
@@ -157,6 +165,8 @@ pub(crate) enum Effect {
     Report { slot: Option<u32>, assigned: Assigned, outcome: Box<ExampleFinished> },
     /// Tell the world that an example is slow.
     Slow { slot: u32, assigned: Assigned, running: u64 },
+    /// Tell the world that a worker was lost between examples: its hooks have not run to their end.
+    Lost { slot: u32, message: String, exit: Box<Exit> },
     /// A worker did something it may not; it was ignored.
     Odd { slot: u32, what: String },
     /// The run is over.
@@ -285,6 +295,7 @@ impl Dispatcher {
         let now = self.now;
         let end_by = self.end_by();
         let Some(slot) = self.slot(number, generation) else { return };
+        slot.quiet_since = now;
         match slot.phase {
             Phase::Starting => slot.phase = Phase::Ready,
             // It was told to end while it started; now it can hear it.
@@ -322,7 +333,7 @@ impl Dispatcher {
     ) {
         let now = self.now;
         let Some(slot) = self.slot(number, generation) else { return };
-        let Some(running_since) = slot.end(job) else {
+        let Some(running_since) = slot.end(job, now) else {
             // A worker may say of a job that it will not run it at all.
             if outcome.status == Status::NotRun && !slot.remove_unstarted(&[job]).is_empty() {
                 self.settle(job, Some(number), outcome);
@@ -392,9 +403,11 @@ impl Dispatcher {
             self.pools[pool].idle_deaths += 1;
             self.pools[pool].last_death = Some(exit.describe(number));
         }
+        self.tell_if_lost(number, &left, exit);
+        let hook_hangs = left.killed == Some(Killed::TimedOut);
         let mut units = left.units;
-        if left.running.is_none() && !left.expected && self.stop.is_none() {
-            self.blame(&mut units, number, exit);
+        if left.running.is_none() && (!left.expected || hook_hangs) && self.stop.is_none() {
+            self.blame(&mut units, number, exit, hook_hangs);
         }
         for unit in units.into_iter().rev() {
             self.requeue(pool, Some(number), unit);
@@ -407,25 +420,63 @@ impl Dispatcher {
         self.start_slots();
     }
 
+    /// A worker that ends badly between examples may take a hook with it that nobody else will run.
+    fn tell_if_lost(&mut self, number: u32, left: &Left, exit: &Exit) {
+        if left.running.is_some() || self.stop.is_some() {
+            return;
+        }
+        let who = number + 1;
+        let seconds = |limit: u64| limit / 1000;
+        let message = match left.killed {
+            Some(Killed::TimedOut) => format!(
+                "worker {who} started nothing for {} s and was ended: a hook hangs",
+                seconds(self.policy.hook_limit().unwrap_or_default())
+            ),
+            Some(Killed::Cancelled) => format!(
+                "worker {who} did not end within {} s and was ended: a hook hangs",
+                seconds(self.policy.end_within)
+            ),
+            None if left.ending && exit.status != Some(0) => {
+                format!(
+                    "{} instead of ending properly: a hook may have done it",
+                    exit.describe(number)
+                )
+            }
+            None if !left.ending && left.did_something => {
+                format!("{} between two examples: a hook may have done it", exit.describe(number))
+            }
+            None => return,
+        };
+        self.effects.push(Effect::Lost { slot: number, message, exit: Box::new(exit.clone()) });
+    }
+
     /// A worker died with no example open: in a hook, perhaps. The unit it was on gets one more chance.
-    fn blame(&mut self, units: &mut VecDeque<Unit>, number: u32, exit: &Exit) {
+    /// Where a hook hangs, it does so for all examples of the unit; no need to wait for each of them.
+    fn blame(&mut self, units: &mut VecDeque<Unit>, number: u32, exit: &Exit, hook_hangs: bool) {
         let Some(first) = units.front_mut() else { return };
         first.deaths += 1;
         if first.deaths < 2 {
             return;
         }
         first.deaths = 0;
-        let Some(job) = first.jobs.pop_front() else { return };
+        let count = if hook_hangs { first.jobs.len() } else { 1 };
+        let blamed: Vec<JobId> = first.jobs.drain(..count.min(first.jobs.len())).collect();
         if first.jobs.is_empty() {
             units.pop_front();
         }
         // A job was settled, so this cannot go on for ever.
         let pool = self.slots[number as usize].pool;
         self.pools[pool].idle_deaths = 0;
-        let mut outcome = exit.outcome(None, number);
-        outcome.message =
-            Some(format!("{}, before the example had started", exit.describe(number)));
-        self.settle(job, Some(number), Box::new(outcome));
+        let killed = hook_hangs.then_some(Killed::TimedOut);
+        for job in blamed {
+            let mut outcome = exit.outcome(killed, number);
+            outcome.message = Some(if hook_hangs {
+                "a hook took too long, before the example had started".to_owned()
+            } else {
+                format!("{}, before the example had started", exit.describe(number))
+            });
+            self.settle(job, Some(number), Box::new(outcome));
+        }
     }
 
     /// Workers of this pool cannot be had: once the last one is gone, what is left will not run.
@@ -469,7 +520,7 @@ impl Dispatcher {
         let now = self.now;
         for number in 0..self.slots.len() {
             let slot = &mut self.slots[number];
-            let notices = slot.overdue(now, &self.policy);
+            let notices = slot.overdue(now, &self.policy, self.stop.is_some());
             if let Some((job, running)) = notices.slow {
                 let assigned = self.assigned(job);
                 self.effects.push(Effect::Slow { slot: index(number), assigned, running });

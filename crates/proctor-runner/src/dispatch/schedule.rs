@@ -153,7 +153,11 @@ impl Dispatcher {
             .iter()
             .map(|unit| unit.jobs.iter().map(|job| self.assigned(*job)).collect())
             .collect();
-        self.slots[number].units.extend(units);
+        let slot = &mut self.slots[number];
+        if slot.is_idle() {
+            slot.quiet_since = self.now;
+        }
+        slot.units.extend(units);
         self.effects.push(Effect::Assign { slot: index(number), units: assigned });
     }
 
@@ -223,8 +227,8 @@ impl Dispatcher {
 
     fn is_stuck(&self, number: usize) -> bool {
         let slot = &self.slots[number];
-        let long = slot.running.is_some_and(|running| self.now >= running.since + STUCK_BEHIND);
-        slot.phase == Phase::Ready && long && slot.units.iter().any(|unit| !unit.begun)
+        let long = self.now >= slot.busy_since() + STUCK_BEHIND;
+        slot.phase == Phase::Ready && long && slot.has_untouched()
     }
 
     /// When work may have to be taken back.
@@ -243,9 +247,8 @@ impl Dispatcher {
             .filter(|slot| {
                 slot.phase == Phase::Ready && !slot.asked_back && pool_with_idle(slot.pool)
             })
-            .filter(|slot| slot.units.iter().any(|unit| !unit.begun))
-            .filter_map(|slot| slot.running)
-            .map(|running| running.since + STUCK_BEHIND)
+            .filter(|slot| slot.has_untouched())
+            .map(|slot| slot.busy_since() + STUCK_BEHIND)
             .filter(|moment| *moment > self.now)
             .min()
     }

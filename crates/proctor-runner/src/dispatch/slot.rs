@@ -42,6 +42,8 @@ pub(super) struct Slot {
     pub(super) count: u32,
     /// Whether it has been asked to give jobs back and has not answered.
     pub(super) asked_back: bool,
+    /// Since when it could have started something.
+    pub(super) quiet_since: Moment,
     killed: Option<Killed>,
 }
 
@@ -59,13 +61,15 @@ pub(super) struct Left {
     pub(super) killed: Option<Killed>,
     pub(super) expected: bool,
     pub(super) did_something: bool,
+    /// Whether it had been told to end.
+    pub(super) ending: bool,
 }
 
 /// What the clock demands of a slot.
 #[derive(Debug, Default)]
 pub(super) struct Overdue {
     pub(super) slow: Option<(JobId, u64)>,
-    /// Kill it; true if its example has timed out.
+    /// Kill it; true if it is of interest where it hangs.
     pub(super) kill: Option<bool>,
 }
 
@@ -79,6 +83,7 @@ impl Slot {
             running: None,
             count: 0,
             asked_back: false,
+            quiet_since: 0,
             killed: None,
         }
     }
@@ -114,20 +119,32 @@ impl Slot {
     }
 
     /// Ends the running job; returns since when it ran.
-    pub(super) fn end(&mut self, job: JobId) -> Option<Moment> {
+    pub(super) fn end(&mut self, job: JobId, now: Moment) -> Option<Moment> {
         let running = self.running.filter(|running| running.job == job)?;
         self.running = None;
+        self.quiet_since = now;
         self.count += 1;
         Some(running.since)
     }
 
-    /// The jobs that may be taken back: those of units that have not begun.
+    /// Since when it has been at what it does: an example, or hooks.
+    pub(super) fn busy_since(&self) -> Moment {
+        self.running.map_or(self.quiet_since, |running| running.since)
+    }
+
+    /// The units that may be taken back: those that have not begun. While no example runs, the hooks of the
+    /// first unit may.
+    fn untouched_units(&self) -> impl Iterator<Item = &Unit> {
+        let in_hooks = usize::from(self.running.is_none());
+        self.units.iter().skip(in_hooks).filter(|unit| !unit.begun)
+    }
+
     pub(super) fn untouched(&self) -> Vec<JobId> {
-        self.units
-            .iter()
-            .filter(|unit| !unit.begun)
-            .flat_map(|unit| unit.jobs.iter().copied())
-            .collect()
+        self.untouched_units().flat_map(|unit| unit.jobs.iter().copied()).collect()
+    }
+
+    pub(super) fn has_untouched(&self) -> bool {
+        self.untouched_units().next().is_some()
     }
 
     /// Takes out those of these jobs that have not been started, as units.
@@ -158,7 +175,8 @@ impl Slot {
 
     /// The worker has ended; the slot is empty again.
     pub(super) fn leave(&mut self) -> Left {
-        let expected = matches!(self.phase, Phase::Ending { .. }) || self.killed.is_some();
+        let ending = matches!(self.phase, Phase::Ending { .. });
+        let expected = ending || self.killed.is_some();
         self.phase = Phase::Empty;
         let mut units = std::mem::take(&mut self.units);
         for unit in &mut units {
@@ -170,6 +188,7 @@ impl Slot {
             killed: self.killed.take(),
             expected,
             did_something: self.count > 0,
+            ending,
         }
     }
 
@@ -179,13 +198,24 @@ impl Slot {
         {
             return Some(kill_at);
         }
+        if let Some(limit) = self.hook_limit(policy) {
+            return Some(self.quiet_since + limit * 1000);
+        }
         let running = self.running.filter(|_| self.phase != Phase::Killed)?;
         let timeout = policy.timeout.map(|limit| running.since + limit * 1000);
         let slow = policy.slow_after.filter(|_| !running.said_slow);
         timeout.into_iter().chain(slow.map(|limit| running.since + limit * 1000)).min()
     }
 
-    pub(super) fn overdue(&mut self, now: Moment, policy: &Policy) -> Overdue {
+    /// How long it may take to start what it has, in milliseconds: hooks run in between.
+    fn hook_limit(&self, policy: &Policy) -> Option<u64> {
+        let waiting =
+            self.phase == Phase::Ready && self.running.is_none() && !self.units.is_empty();
+        policy.hook_limit().filter(|_| waiting)
+    }
+
+    /// `stopping`: the whole run is, so nobody wants to know where the worker hangs.
+    pub(super) fn overdue(&mut self, now: Moment, policy: &Policy, stopping: bool) -> Overdue {
         let mut overdue = Overdue::default();
         if self.phase == Phase::Killed {
             return overdue;
@@ -203,8 +233,14 @@ impl Slot {
         } else if let Phase::Ending { kill_at } = self.phase
             && now >= kill_at
         {
-            overdue.kill = Some(false);
+            overdue.kill = Some(!stopping);
             self.kill(Killed::Cancelled);
+        } else if self
+            .hook_limit(policy)
+            .is_some_and(|limit| now >= self.quiet_since + limit * 1000)
+        {
+            overdue.kill = Some(true);
+            self.kill(Killed::TimedOut);
         }
         overdue
     }

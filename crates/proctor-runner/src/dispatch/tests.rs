@@ -18,6 +18,8 @@ enum Fate {
     Hang,
     /// The worker dies before it says that it starts it.
     DieBefore,
+    /// The worker hangs before it says that it starts it: in a hook.
+    HangBefore,
 }
 
 #[derive(Debug, Clone)]
@@ -49,6 +51,7 @@ struct World {
     order: BTreeMap<u32, Vec<JobId>>,
     active: BTreeMap<JobId, u32>,
     assigned_messages: usize,
+    lost: Vec<String>,
     done: bool,
 }
 
@@ -70,6 +73,7 @@ impl World {
             order: BTreeMap::new(),
             active: BTreeMap::new(),
             assigned_messages: 0,
+            lost: Vec::new(),
             done: false,
         }
     }
@@ -159,6 +163,7 @@ impl World {
             }
             Effect::Report { assigned, outcome, .. } => self.note(assigned, &outcome),
             Effect::Slow { .. } => {}
+            Effect::Lost { message, .. } => self.lost.push(message),
             Effect::Odd { what, .. } => panic!("{what}"),
             Effect::Done => self.done = true,
         }
@@ -216,6 +221,9 @@ impl World {
             return;
         }
         worker.running = Some(assigned);
+        if fate == Fate::HangBefore {
+            return;
+        }
         self.plan(10, Input::Started { slot, generation, job });
         let taken = 10 + self.durations[place];
         let status = match fate {
@@ -411,6 +419,36 @@ fn a_worker_that_dies_before_an_example_is_given_one_more_chance() {
 }
 
 #[test]
+fn a_hook_that_hangs_costs_its_group_and_is_told() {
+    let specs = vec![job(Some(1), None), job(Some(1), None), job(None, None), job(None, None)];
+    let fates = vec![Fate::HangBefore, Fate::Pass, Fate::Pass, Fate::Pass];
+    let mut world = World::new(Policy { timeout: Some(500), ..slots(2) }, specs, fates);
+    world.run();
+    let statuses: Vec<&Status> = world.finals.values().collect();
+    let (out, ok) = (&Status::TimedOut, &Status::Passed);
+    assert_eq!(statuses, [out, out, ok, ok]);
+    assert_eq!(world.lost.len(), 2, "one more chance, then none: {:?}", world.lost);
+    assert!((20_000_000..21_000_000).contains(&world.now), "{}", world.now);
+}
+
+#[test]
+fn a_worker_lost_between_examples_is_told() {
+    let mut world = world(slots(1), &[Fate::Pass, Fate::DieBefore]);
+    world.run();
+    assert_eq!(world.lost.len(), 1, "{:?}", world.lost);
+    assert!(world.lost[0].contains("between two examples"), "{:?}", world.lost);
+}
+
+#[test]
+fn fail_fast_gives_a_worker_nothing_past_the_last_failure() {
+    let policy = Policy { fail_fast: Some(2), prefetch: 1000.0, ..slots(1) };
+    let specs = vec![job(None, Some(1.0)); 20];
+    let mut world = World::new(policy, specs, vec![Fate::Fail; 20]);
+    world.run();
+    assert_eq!(world.order[&0].len(), 2);
+}
+
+#[test]
 fn workers_that_never_start_end_the_run_with_everything_accounted_for() {
     let mut world = world(slots(2), &[Fate::Pass; 5]);
     world.bad_starts = (1..100).collect();
@@ -484,6 +522,7 @@ fn fate() -> impl Strategy<Value = Fate> {
         2 => Just(Fate::Crash),
         1 => Just(Fate::Hang),
         1 => Just(Fate::DieBefore),
+        1 => Just(Fate::HangBefore),
     ]
 }
 
@@ -551,8 +590,16 @@ proptest! {
                     Fate::Flaky if retries > 0 => Status::Passed,
                     Fate::Fail | Fate::Flaky => Status::Failed,
                     Fate::Crash | Fate::DieBefore => Status::Crashed,
-                    Fate::Hang => Status::TimedOut,
+                    Fate::Hang | Fate::HangBefore => Status::TimedOut,
                 };
+                // A hook that hangs takes the rest of its group with it.
+                let unit = jobs[place as usize].1;
+                let shared = |other: &(Fate, Option<u32>, Option<f64>)| {
+                    other.0 == Fate::HangBefore && unit.is_some() && other.1 == unit
+                };
+                if jobs.iter().any(shared) {
+                    continue;
+                }
                 prop_assert_eq!(status, &expected, "job {}", place);
             }
         }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proctor_events::{Event, ExampleId, Millis, Progress, Status, SuiteFinished, SuiteStarted};
+use proctor_events::{
+    Event, ExampleId, Exception, Millis, Progress, Status, SuiteFinished, SuiteStarted,
+};
 use tokio::sync::mpsc;
 
 use super::exit_code::{Facts, exit_code};
@@ -309,6 +311,7 @@ impl<'a> Run<'a> {
                 let line = format!("still running after {} s", running / 1_000_000);
                 self.publisher.printed(Some(self.attempt(assigned, Some(slot))), None, true, &line);
             }
+            Effect::Lost { slot, message, exit } => self.lost(slot, message, *exit),
             Effect::Odd { slot, what } => self.complain(slot, &format!("the worker {what}")),
             Effect::Done => self.ended = true,
         }
@@ -420,6 +423,21 @@ impl<'a> Run<'a> {
         let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
         self.publisher.worker_exited(slot, generation, pid, &exit, expected);
         self.step(Input::Exited { slot, generation, exit });
+    }
+
+    /// A worker was lost between examples.
+    fn lost(&mut self, slot: u32, message: String, exit: Exit) {
+        let exception = (!exit.backtrace.is_empty()).then(|| Exception {
+            message: message.clone(),
+            backtrace: exit.backtrace,
+            ..Exception::default()
+        });
+        self.publisher.error(OutsideError {
+            phase: "worker".to_owned(),
+            place: Some(format!("worker {}", slot + 1)),
+            exception,
+            message: Some(message),
+        });
     }
 
     fn hear(&mut self, slot: u32, generation: u32, said: Said) {

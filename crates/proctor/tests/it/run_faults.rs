@@ -216,6 +216,57 @@ fn a_context_hook_that_kills_its_process_costs_its_group_only() {
     env.assert_complete();
 }
 
+#[test]
+fn a_context_hook_that_hangs_is_ended_and_costs_its_group_only() {
+    let env = TestEnv::with_spec(
+        r#"RSpec.describe "hung" do
+             before(:context) { sleep }
+             3.times { |n| it("example #{n}") { expect(1).to eq(1) } }
+           end
+           RSpec.describe "fine" do
+             3.times { |n| it("example #{n}") { expect(1).to eq(1) } }
+           end"#,
+    );
+    let ran = env.run(&["run", "-w", "2", "--timeout", "1s"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let recorded = env.recorded();
+    recorded.assert_accounted(6);
+    for (title, ended) in recorded.finals() {
+        let wanted = if title.starts_with("hung") { "timed_out" } else { "passed" };
+        assert_eq!(ended.status, wanted, "{title} {}", ran.terminal());
+    }
+    let error = recorded.of("ErrorOutsideExample").next().unwrap();
+    assert!(error["message"].as_str().unwrap().contains("a hook hangs"), "{error}");
+    let trace = error["exception"]["backtrace"].to_string();
+    assert!(trace.contains("a_spec.rb:2"), "where it hangs is said: {error}");
+    env.assert_nobody_left();
+}
+
+#[test]
+fn a_hook_that_dies_or_hangs_after_the_last_example_fails_the_run() {
+    let ends = [
+        (r#"RSpec.configure { |c| c.after(:suite) { exit!(3) } }"#, "exited with status 3"),
+        (r#"RSpec.configure { |c| c.after(:suite) { sleep } }"#, "did not end within"),
+        (r#"RSpec.describe("x") { after(:context) { exit!(4) }; it("passes") { 1 } }"#, "status 4"),
+    ];
+    std::thread::scope(|scope| {
+        for (text, shown) in ends {
+            scope.spawn(move || {
+                let env = TestEnv::with_spec(text);
+                env.write("spec/b_spec.rb", "RSpec.describe('y') { it('passes') { 1 } }");
+                let ran = env.run(&["run", "-w", "2"]);
+                assert_eq!(ran.code, Some(1), "{text} {}", ran.terminal());
+                assert!(ran.stdout.contains(shown), "{text} {}", ran.terminal());
+                let recorded = env.recorded();
+                assert!(recorded.count("ErrorOutsideExample") >= 1);
+                assert!(recorded.finals().values().all(|ended| ended.status == "passed"));
+                env.assert_complete();
+                env.assert_nobody_left();
+            });
+        }
+    });
+}
+
 const SLEEPERS: &str = r#"RSpec.describe "sleepers" do
   24.times { |n| it("example #{n}") { sleep(0.1); expect(1).to eq(1) } }
 end"#;
