@@ -11,3 +11,7 @@ mod rows;
 mod scenario;
 pub use rows::*;
 pub use scenario::*;
+mod judge;
+mod simulated_user;
+pub use judge::*;
+pub use simulated_user::*;
