@@ -1,0 +1,87 @@
+//! One spelling per request: what caches and cassettes are keyed by.
+//!
+//! Who asks, in which lane and repeat, is left out: it does not change what a model would say.
+//! Members are sorted and absent options are omitted, so a field added later changes no hash.
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::request::{Request, ToolChoice};
+
+/// The request as sorted JSON, with the model it goes to.
+pub fn canonical_request(request: &Request, model: &str) -> Value {
+    let mut members = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            members.insert(name.into(), value);
+        }
+    };
+    let list = |value: Value| (value != Value::Array(Vec::new())).then_some(value);
+    put("model", Some(model.into()));
+    put("system", request.system.clone().map(Value::from));
+    put("messages", json(&request.messages));
+    put("tools", json(&request.tools).and_then(list));
+    if request.tool_choice != ToolChoice::Auto {
+        put("tool_choice", json(&request.tool_choice));
+    }
+    put("max_tokens", request.max_tokens.map(Value::from));
+    put("temperature", request.temperature.map(Value::from));
+    put("seed", request.seed.map(Value::from));
+    put("stop", json(&request.stop).and_then(list));
+    sorted(&Value::Object(members))
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Option<Value> {
+    serde_json::to_value(value).ok()
+}
+
+/// The value with the members of every object in order of their names, whatever order the JSON
+/// library keeps in this build.
+pub(crate) fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(members) => {
+            let mut names: Vec<_> = members.iter().collect();
+            names.sort_by_key(|(name, _)| *name);
+            Value::Object(
+                names.into_iter().map(|(name, inner)| (name.clone(), sorted(inner))).collect(),
+            )
+        }
+        other => other.clone(),
+    }
+}
+
+/// SHA-256 over the canonical form, in hex.
+pub fn request_hash(canonical: &Value) -> String {
+    let digest = Sha256::digest(canonical.to_string().as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::request::Purpose;
+
+    #[test]
+    fn who_asks_does_not_change_the_hash_what_is_asked_does() {
+        let hash =
+            |request: &Request, model: &str| request_hash(&canonical_request(request, model));
+        let asked = Request::ask(Purpose::Judge, "good?");
+        let same =
+            Request { purpose: Purpose::Agent, repeat: 3, label: "x".into(), ..asked.clone() }
+                .in_lane("l");
+        assert_eq!(hash(&asked, "m"), hash(&same, "m"));
+        assert_ne!(hash(&asked, "m"), hash(&asked, "n"));
+        assert_ne!(hash(&asked, "m"), hash(&Request { seed: Some(1), ..asked.clone() }, "m"));
+        // Written down: a change of this value makes every stored cassette and cache miss.
+        insta::assert_snapshot!(canonical_request(&asked, "m"), @r#"{"messages":[{"role":"user","text":"good?"}],"model":"m"}"#);
+    }
+
+    #[test]
+    fn members_are_sorted_at_every_depth() {
+        let value = json!({"b": [{"z": 1, "a": 2}], "a": 0});
+        assert_eq!(sorted(&value).to_string(), r#"{"a":0,"b":[{"a":2,"z":1}]}"#);
+    }
+}

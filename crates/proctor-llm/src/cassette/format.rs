@@ -1,0 +1,82 @@
+//! The lines of a cassette.
+//!
+//! The first line is `{"cassette":1, …}` with whatever the run wants to say about itself; every
+//! other line is an [`Entry`]. A newer version is refused; members that are not known are ignored
+//! by the player and never written over, since a cassette is only ever written anew. A last line
+//! that was torn by a crash is dropped.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{ErrorKind, ModelError};
+use crate::request::{Lane, Purpose};
+
+/// The version this crate writes, and the newest it reads.
+pub const VERSION: u64 = 1;
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The answer: of a model, an [`Answer`](crate::Answer) as JSON; of a tool, whatever it gave.
+    Answer(Value),
+    /// The failure of the peer.
+    Error(ModelError),
+}
+
+/// One call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place in the file, in the order in which calls ended.
+    pub seq: u64,
+    /// Who asked.
+    pub kind: Purpose,
+    /// The conversation.
+    pub lane: Lane,
+    /// The how-manieth call of this kind in this conversation it was, in the order of asking.
+    pub n: u64,
+    /// Hash of the request.
+    pub hash: String,
+    /// The request in canonical form, without secrets.
+    pub request: Value,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// The first line.
+pub(crate) fn header(about: &Map<String, Value>) -> String {
+    // Written by hand so that the version comes first, whatever order the JSON library keeps.
+    format!("{{\"cassette\":{VERSION},\"about\":{}}}", Value::Object(about.clone()))
+}
+
+/// The entries of a cassette.
+pub(crate) fn parse(text: &str, name: &str) -> Result<Vec<Entry>, ModelError> {
+    let wrong = |message: String| ModelError::new(ErrorKind::Storage, message);
+    let mut lines = text.lines().enumerate();
+    let first: Value = lines
+        .next()
+        .and_then(|(_, line)| serde_json::from_str(line).ok())
+        .ok_or_else(|| wrong(format!("{name} is no cassette: its first line is no JSON")))?;
+    match first.get("cassette").and_then(Value::as_u64) {
+        Some(version) if version <= VERSION => {}
+        Some(version) => {
+            return Err(wrong(format!(
+                "{name} is a cassette of version {version}, this program reads up to {VERSION}; use a newer proctor, or record it again"
+            )));
+        }
+        None => return Err(wrong(format!("{name} is no cassette: its first line has no version"))),
+    }
+    let torn = !text.ends_with('\n');
+    let count = text.lines().count();
+    let mut entries = Vec::new();
+    for (index, line) in lines {
+        match serde_json::from_str(line) {
+            Ok(entry) => entries.push(entry),
+            Err(_) if torn && index + 1 == count => {}
+            Err(problem) => {
+                return Err(wrong(format!("{name}, line {}: no entry: {problem}", index + 1)));
+            }
+        }
+    }
+    Ok(entries)
+}

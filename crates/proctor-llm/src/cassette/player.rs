@@ -1,0 +1,229 @@
+//! Playing a cassette back.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::drift::{Drift, differences, distance};
+use super::format::{Entry, Outcome, parse};
+use crate::answer::Answer;
+use crate::canonical::{canonical_request, request_hash, sorted};
+use crate::error::{ErrorKind, ModelError};
+use crate::model::{Asking, Identity, Model};
+use crate::request::{Lane, Purpose, Request};
+use crate::secret::Redactor;
+
+/// How many differences a message shows, and how many recorded requests are looked at for it.
+const SHOWN: usize = 4;
+const LOOKED_AT: usize = 2000;
+
+/// How a recorded answer is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplayMode {
+    /// The next one of the same kind in the same conversation, whatever is asked. Survives edits
+    /// of a prompt; what changed is in [`Player::drift`].
+    #[default]
+    Sequence,
+    /// The one that was given to the same request. Any change is a miss.
+    Keyed,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    asked: HashMap<(Purpose, Lane), usize>,
+    by_key: HashMap<(Purpose, String, Lane), usize>,
+    played: Vec<bool>,
+    drift: Vec<Drift>,
+}
+
+/// A cassette that is being played.
+#[derive(Debug)]
+pub struct Player {
+    name: String,
+    mode: ReplayMode,
+    redactor: Redactor,
+    entries: Vec<Entry>,
+    sequences: HashMap<(Purpose, Lane), Vec<usize>>,
+    keys: HashMap<(Purpose, String), Vec<usize>>,
+    state: Mutex<State>,
+}
+
+impl Player {
+    /// Loads a cassette.
+    pub fn load(path: &Path, mode: ReplayMode, redactor: Redactor) -> Result<Self, ModelError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|problem| {
+            let message = format!("cannot read the cassette {name}: {problem}; record it first");
+            ModelError::new(ErrorKind::Storage, message)
+        })?;
+        let entries = parse(&text, &name)?;
+        Ok(Self::new(name, mode, redactor, entries))
+    }
+
+    fn new(name: String, mode: ReplayMode, redactor: Redactor, entries: Vec<Entry>) -> Self {
+        let mut sequences: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut keys: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by_key(|&index| (entries[index].n, entries[index].seq));
+        for index in order {
+            let entry = &entries[index];
+            sequences.entry((entry.kind, entry.lane.clone())).or_default().push(index);
+            keys.entry((entry.kind, entry.hash.clone())).or_default().push(index);
+        }
+        let state = State { played: vec![false; entries.len()], ..State::default() };
+        Self { name, mode, redactor, entries, sequences, keys, state: Mutex::new(state) }
+    }
+
+    /// The recorded outcome of a call.
+    pub fn take(&self, kind: Purpose, lane: &str, request: &Value) -> Result<Outcome, ModelError> {
+        let request = sorted(&self.redactor.value(request));
+        let hash = request_hash(&request);
+        let lane = self.redactor.text(lane);
+        let mut state = self.state();
+        let n = *state.asked.entry((kind, lane.clone())).and_modify(|n| *n += 1).or_insert(0);
+        let found = match self.mode {
+            ReplayMode::Sequence => self.nth(kind, &lane, n),
+            ReplayMode::Keyed => self.same(&mut state, kind, &lane, &hash),
+        };
+        let Some(index) = found else {
+            drop(state);
+            return Err(self.miss(kind, &lane, n, &request));
+        };
+        state.played[index] = true;
+        let entry = &self.entries[index];
+        if entry.hash != hash {
+            let differences = differences(&entry.request, &request);
+            state.drift.push(Drift { kind, lane, n: n as u64, differences });
+        }
+        Ok(entry.outcome.clone())
+    }
+
+    /// The requests that were answered by sequence although they changed.
+    pub fn drift(&self) -> Vec<Drift> {
+        self.state().drift.clone()
+    }
+
+    /// How many recorded calls nobody has asked for, by kind and conversation.
+    pub fn leftover(&self) -> BTreeMap<(Purpose, Lane), usize> {
+        let state = self.state();
+        let mut left = BTreeMap::new();
+        for (entry, _) in self.entries.iter().zip(&state.played).filter(|(_, played)| !**played) {
+            *left.entry((entry.kind, entry.lane.clone())).or_default() += 1;
+        }
+        left
+    }
+
+    fn nth(&self, kind: Purpose, lane: &str, n: usize) -> Option<usize> {
+        self.sequences.get(&(kind, lane.to_owned()))?.get(n).copied()
+    }
+
+    /// The answer to the same request: of the same conversation if it asked it, else of another;
+    /// asked more often than recorded, the last one again.
+    fn same(&self, state: &mut State, kind: Purpose, lane: &str, hash: &str) -> Option<usize> {
+        let all = self.keys.get(&(kind, hash.to_owned()))?;
+        let own: Vec<_> =
+            all.iter().copied().filter(|&index| self.entries[index].lane == lane).collect();
+        let among = if own.is_empty() { all } else { &own };
+        let used = state.by_key.entry((kind, hash.to_owned(), lane.to_owned())).or_default();
+        let index = among.get(*used).or(among.last()).copied();
+        *used += 1;
+        index
+    }
+
+    fn miss(&self, kind: Purpose, lane: &str, n: usize, request: &Value) -> ModelError {
+        let count = |lane: &str| self.sequences.get(&(kind, lane.to_owned())).map_or(0, Vec::len);
+        let why = match self.mode {
+            ReplayMode::Sequence => {
+                format!(
+                    "it holds {} {kind} calls in `{lane}`, this is number {}",
+                    count(lane),
+                    n + 1
+                )
+            }
+            ReplayMode::Keyed => format!("no {kind} call in it asked the same"),
+        };
+        let near = self.nearest(kind, lane, request);
+        let near = near.map_or_else(|| " ".into(), |entry| self.explain(entry, request));
+        let message = format!(
+            "the cassette {} has no answer to this request: {why}.{near}Record it again if the change is meant",
+            self.name
+        );
+        ModelError::new(ErrorKind::CassetteMiss, message)
+    }
+
+    /// The recorded request that is most like this one; of equally near ones, one of the same
+    /// conversation.
+    fn nearest(&self, kind: Purpose, lane: &str, request: &Value) -> Option<&Entry> {
+        let same_kind = self.entries.iter().filter(|entry| entry.kind == kind);
+        same_kind
+            .take(LOOKED_AT)
+            .min_by_key(|entry| (distance(&entry.request, request), entry.lane != lane))
+    }
+
+    fn explain(&self, entry: &Entry, request: &Value) -> String {
+        let differences = differences(&entry.request, request);
+        let place = format!(
+            "line {} ({} call {} in `{}`)",
+            entry.seq + 2,
+            entry.kind,
+            entry.n + 1,
+            entry.lane
+        );
+        if differences.is_empty() {
+            return format!(" The same request is recorded in {place}. ");
+        }
+        let shown: Vec<_> =
+            differences.iter().take(SHOWN).map(|one| format!("\n  {one}")).collect();
+        let more = differences.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+        format!(" The nearest is in {place} and differs at{}{more}\n", shown.concat())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A model that gives recorded answers.
+#[derive(Debug)]
+pub struct Replay {
+    player: Arc<Player>,
+    identity: Identity,
+}
+
+impl Replay {
+    /// Plays the calls of the model of this name.
+    pub fn new(player: Arc<Player>, model: impl Into<String>) -> Self {
+        let identity = Identity { backend: "replay", model: model.into(), billed: false };
+        Self { player, identity }
+    }
+
+    fn play(&self, request: &Request) -> Result<Answer, ModelError> {
+        let asked = canonical_request(request, &self.identity.model);
+        match self.player.take(request.purpose, &request.lane, &asked)? {
+            Outcome::Error(error) => Err(error),
+            Outcome::Answer(answer) => {
+                let answer: Answer = serde_json::from_value(answer).map_err(|problem| {
+                    let message = format!(
+                        "the cassette {} holds no answer of a model here: {problem}",
+                        self.player.name
+                    );
+                    ModelError::new(ErrorKind::Storage, message)
+                })?;
+                Ok(Answer { cached: true, ..answer })
+            }
+        }
+    }
+}
+
+impl Model for Replay {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        Box::pin(async move { self.play(request) })
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}

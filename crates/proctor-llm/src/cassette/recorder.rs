@@ -1,0 +1,159 @@
+//! Writing a cassette.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+
+use super::format::{Entry, Outcome, header};
+use crate::answer::Answer;
+use crate::canonical::{canonical_request, request_hash, sorted};
+use crate::error::{ErrorKind, ModelError};
+use crate::model::{Asking, Identity, Model};
+use crate::request::{Lane, Purpose, Request};
+use crate::secret::Redactor;
+
+#[derive(Debug)]
+struct Writing {
+    file: File,
+    seq: u64,
+    asked: HashMap<(Purpose, Lane), u64>,
+}
+
+/// The cassette of a run that is being recorded. Every entry is written when it is known, so a
+/// crash loses nothing that came before it.
+#[derive(Debug)]
+pub struct Recorder {
+    writing: Mutex<Writing>,
+    redactor: Redactor,
+    name: String,
+}
+
+/// The place of a call in its conversation, taken when it is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    kind: Purpose,
+    lane: Lane,
+    n: u64,
+}
+
+impl Recorder {
+    /// Begins a cassette, for its owner alone. A file that is there is not overwritten: delete it
+    /// to record again.
+    pub fn create(
+        path: &Path,
+        about: &Map<String, Value>,
+        redactor: Redactor,
+    ) -> Result<Self, ModelError> {
+        let name = path.display().to_string();
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let file = opened.map_err(|problem| {
+            let message = if problem.kind() == std::io::ErrorKind::AlreadyExists {
+                format!("the cassette {name} exists; replay it, or delete it to record again")
+            } else {
+                format!("cannot record to {name}: {problem}")
+            };
+            ModelError::new(ErrorKind::Storage, message)
+        })?;
+        let writing = Mutex::new(Writing { file, seq: 0, asked: HashMap::new() });
+        let recorder = Self { writing, redactor, name };
+        let about = recorder.redactor.value(&Value::Object(about.clone()));
+        recorder
+            .write(&mut recorder.writing(), header(about.as_object().unwrap_or(&Map::new())))?;
+        Ok(recorder)
+    }
+
+    /// Takes down that a call is being made. Calls of one conversation that run at the same time
+    /// are replayed in the order of their tickets, however they end.
+    pub fn begin(&self, kind: Purpose, lane: &str) -> Ticket {
+        let mut writing = self.writing();
+        let asked = writing.asked.entry((kind, lane.to_owned())).or_default();
+        let n = *asked;
+        *asked += 1;
+        Ticket { kind, lane: lane.to_owned(), n }
+    }
+
+    /// Writes what came of a call. Secrets are removed from both sides.
+    pub fn note(
+        &self,
+        ticket: Ticket,
+        request: &Value,
+        outcome: Outcome,
+    ) -> Result<(), ModelError> {
+        let request = sorted(&self.redactor.value(request));
+        let outcome = match outcome {
+            Outcome::Answer(answer) => Outcome::Answer(self.redactor.value(&answer)),
+            Outcome::Error(error) => {
+                let message = self.redactor.text(&error.message);
+                Outcome::Error(ModelError { message, ..error })
+            }
+        };
+        let Ticket { kind, lane, n } = ticket;
+        let lane = self.redactor.text(&lane);
+        let hash = request_hash(&request);
+        let mut writing = self.writing();
+        let entry = Entry { seq: writing.seq, kind, lane, n, hash, request, outcome };
+        let line = serde_json::to_string(&entry).map_err(|problem| self.failed(&problem))?;
+        writing.seq += 1;
+        self.write(&mut writing, line)
+    }
+
+    fn write(&self, writing: &mut Writing, line: String) -> Result<(), ModelError> {
+        let line = line + "\n";
+        writing.file.write_all(line.as_bytes()).map_err(|problem| self.failed(&problem))
+    }
+
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self, problem: &dyn std::error::Error) -> ModelError {
+        let message = format!("cannot record to {}: {problem}", self.name);
+        ModelError::new(ErrorKind::Storage, message)
+    }
+}
+
+/// A model whose calls are recorded.
+#[derive(Debug)]
+pub struct Recorded<M> {
+    inner: M,
+    recorder: Arc<Recorder>,
+}
+
+impl<M: Model> Recorded<M> {
+    /// Records the calls of a model.
+    pub fn new(inner: M, recorder: Arc<Recorder>) -> Self {
+        Self { inner, recorder }
+    }
+}
+
+impl<M: Model> Model for Recorded<M> {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        Box::pin(async move {
+            let ticket = self.recorder.begin(request.purpose, &request.lane);
+            let outcome = self.inner.ask(request).await;
+            let recorded = match &outcome {
+                // Raw bodies are large, and may hold what no one thought of.
+                Ok(answer) => {
+                    let kept = Answer { raw: String::new(), ..answer.clone() };
+                    let kept = serde_json::to_value(kept);
+                    Outcome::Answer(kept.map_err(|problem| self.recorder.failed(&problem))?)
+                }
+                Err(error) if error.kind.is_from_peer() => Outcome::Error(error.clone()),
+                // What we refused ourselves is no fact about a peer.
+                Err(_) => return outcome,
+            };
+            let asked = canonical_request(request, &self.inner.identity().model);
+            self.recorder.note(ticket, &asked, recorded)?;
+            outcome
+        })
+    }
+
+    fn identity(&self) -> &Identity {
+        self.inner.identity()
+    }
+}

@@ -1,0 +1,312 @@
+//! Models over HTTP: both wire formats, streamed or not.
+//!
+//! The transport is in [`transport`], the wording of failures in [`failure`]; what is sent and
+//! understood is decided by the [`Dialect`]. This file joins them.
+
+mod failure;
+mod transport;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+pub(crate) use failure::Peer;
+pub use failure::parse_retry_after;
+pub(crate) use transport::{Body, Call, Transport};
+
+use crate::answer::{Answer, Timings};
+use crate::error::{ErrorKind, ModelError};
+use crate::model::{Asking, Identity, Model};
+use crate::request::Request;
+use crate::secret::{Redactor, Secret};
+use crate::sse::SseDecoder;
+use crate::wire::{Dialect, Parts, WireFault, Writing};
+
+/// Where the time of day comes from: only dates in `Retry-After` need it.
+#[derive(Clone)]
+pub struct WallClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl WallClock {
+    /// A clock of one's own.
+    pub fn new(clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Arc::new(clock))
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.0)()
+    }
+}
+
+impl Default for WallClock {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("WallClock")
+    }
+}
+
+/// Where a model is and how to speak to it.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The base address (`https://api.anthropic.com`, `http://localhost:11434/v1`) or the full one.
+    pub url: String,
+    /// The model.
+    pub model: String,
+    /// The key, where one is needed.
+    pub key: Option<Secret>,
+    /// How a person gives the key; named when it is missing or refused.
+    pub key_hint: String,
+    /// Further headers.
+    pub headers: Vec<(String, Secret)>,
+    /// Further members of the body.
+    pub extra: Map<String, Value>,
+    /// Whether to stream, which measures the time to the first token.
+    pub stream: bool,
+    /// Longest whole answer.
+    pub timeout: Duration,
+    /// Longest silence within an answer.
+    pub idle_timeout: Duration,
+    /// Largest answer, in bytes.
+    pub max_bytes: usize,
+    /// An HTTP proxy; the environment is not looked at.
+    pub proxy: Option<String>,
+    /// The time of day.
+    pub clock: WallClock,
+}
+
+impl Endpoint {
+    /// An endpoint with the usual limits: two minutes, one minute of silence, 16 MiB.
+    pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            model: model.into(),
+            key: None,
+            key_hint: String::new(),
+            headers: Vec::new(),
+            extra: Map::new(),
+            stream: false,
+            timeout: Duration::from_secs(120),
+            idle_timeout: Duration::from_secs(60),
+            max_bytes: 16 << 20,
+            proxy: None,
+            clock: WallClock::default(),
+        }
+    }
+
+    /// Anthropic's own service.
+    pub fn anthropic(model: impl Into<String>, key: Option<Secret>) -> Self {
+        let key_hint = "set ANTHROPIC_API_KEY".into();
+        Self { key, key_hint, ..Self::new("https://api.anthropic.com", model) }
+    }
+
+    /// `OpenAI`'s own service.
+    pub fn openai(model: impl Into<String>, key: Option<Secret>) -> Self {
+        let key_hint = "set OPENAI_API_KEY".into();
+        Self { key, key_hint, ..Self::new("https://api.openai.com/v1", model) }
+    }
+
+    fn address(&self, dialect: Dialect) -> String {
+        let base = self.url.trim_end_matches('/');
+        let tail = match dialect {
+            Dialect::Anthropic if base.ends_with("/v1") => "/messages",
+            Dialect::Anthropic => "/v1/messages",
+            Dialect::OpenAi => "/chat/completions",
+        };
+        if base.ends_with(tail) { base.to_owned() } else { format!("{base}{tail}") }
+    }
+
+    /// The providers' own services take nobody without a key; others may.
+    fn needs_key(&self) -> bool {
+        ["api.anthropic.com", "api.openai.com"].iter().any(|host| self.url.contains(host))
+    }
+}
+
+/// A model behind an HTTP endpoint.
+#[derive(Debug)]
+pub struct HttpModel {
+    dialect: Dialect,
+    endpoint: Endpoint,
+    identity: Identity,
+    transport: Transport,
+    peer: Peer,
+    headers: Vec<(String, Secret)>,
+    address: String,
+}
+
+impl HttpModel {
+    /// A model behind an endpoint that speaks this dialect.
+    pub fn new(dialect: Dialect, endpoint: Endpoint) -> Result<Self, ModelError> {
+        let address = endpoint.address(dialect);
+        let transport = Transport::new(&address, endpoint.proxy.as_deref())?;
+        let secrets = endpoint.key.iter().chain(endpoint.headers.iter().map(|(_, value)| value));
+        let peer = Peer {
+            name: transport.shown().to_owned(),
+            redactor: Redactor::new(secrets.cloned()),
+            has_key: endpoint.key.is_some(),
+            key_hint: endpoint.key_hint.clone(),
+            clock: endpoint.clock.clone(),
+        };
+        let backend = if dialect == Dialect::Anthropic { "anthropic" } else { "openai" };
+        let identity = Identity { backend, model: endpoint.model.clone(), billed: true };
+        let headers = headers(dialect, &endpoint);
+        Ok(Self { dialect, endpoint, identity, transport, peer, headers, address })
+    }
+
+    async fn answer(&self, request: &Request) -> Result<Answer, ModelError> {
+        if self.endpoint.needs_key() && self.endpoint.key.is_none() {
+            return Err(self.peer.no_key());
+        }
+        let writing = Writing {
+            model: &self.endpoint.model,
+            stream: self.endpoint.stream,
+            completion_limit: self.endpoint.url.contains("api.openai.com"),
+            extra: &self.endpoint.extra,
+        };
+        let call = Call {
+            method: "POST",
+            url: &self.address,
+            headers: &self.headers,
+            body: Some(self.dialect.encode(request, &writing).to_string()),
+            idle_timeout: self.endpoint.idle_timeout,
+            max_bytes: self.endpoint.max_bytes,
+        };
+        let began = Instant::now();
+        let limit = self.endpoint.timeout;
+        let outcome = tokio::time::timeout(limit, self.exchange(call, began)).await;
+        let (parts, raw, first_token) = outcome.map_err(|_| self.peer.too_slow(limit))??;
+        let model = if parts.model.is_empty() { &self.endpoint.model } else { &parts.model };
+        Ok(Answer {
+            model: model.clone(),
+            text: parts.text,
+            tool_calls: parts.tool_calls,
+            usage: parts.usage,
+            stop: parts.stop,
+            timings: Timings { total: began.elapsed(), first_token },
+            raw: self.peer.redactor.text(&raw),
+            cached: false,
+            tries: 1,
+            cost: None,
+        })
+    }
+
+    async fn exchange(
+        &self,
+        call: Call<'_>,
+        began: Instant,
+    ) -> Result<(Parts, String, Option<Duration>), ModelError> {
+        let mut body = self.transport.send(call, &self.peer).await?;
+        if body.is_event_stream() {
+            let mut stream = Stream::new(self.dialect, self.endpoint.max_bytes);
+            let ended = self.follow(&mut stream, &mut body, began).await;
+            let raw = String::from_utf8_lossy(&stream.raw).into_owned();
+            ended?;
+            let parts = stream.finish().map_err(|fault| self.peer.fault(fault))?;
+            return Ok((parts.0, raw, parts.1));
+        }
+        let text = body.text(&self.peer).await?;
+        let value = self.peer.json(&text, &body.content_type)?;
+        let parts = self.dialect.decode(&value).map_err(|fault| self.peer.fault(fault))?;
+        Ok((parts, text, None))
+    }
+
+    async fn follow(
+        &self,
+        stream: &mut Stream,
+        body: &mut Body,
+        began: Instant,
+    ) -> Result<(), ModelError> {
+        while let Some(piece) = body.piece(&self.peer).await? {
+            if stream.take(&piece, began).map_err(|fault| self.peer.fault(fault))? {
+                body.drain().await;
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn headers(dialect: Dialect, endpoint: &Endpoint) -> Vec<(String, Secret)> {
+    let mut headers = vec![("content-type".to_owned(), Secret::new("application/json"))];
+    if dialect == Dialect::Anthropic {
+        headers.push(("anthropic-version".into(), Secret::new("2023-06-01")));
+    }
+    if let Some(key) = &endpoint.key {
+        headers.push(match dialect {
+            Dialect::Anthropic => ("x-api-key".into(), key.clone()),
+            Dialect::OpenAi => {
+                ("authorization".into(), Secret::new(format!("Bearer {}", key.reveal())))
+            }
+        });
+    }
+    // Those of the configuration come last, and win.
+    headers.extend(endpoint.headers.iter().cloned());
+    headers
+}
+
+/// An answer that is being streamed.
+struct Stream {
+    decoder: SseDecoder,
+    fold: Box<dyn crate::wire::Fold>,
+    first_token: Option<Duration>,
+    raw: Vec<u8>,
+}
+
+impl Stream {
+    fn new(dialect: Dialect, max_bytes: usize) -> Self {
+        Self {
+            decoder: SseDecoder::new(max_bytes),
+            fold: dialect.fold(),
+            first_token: None,
+            raw: Vec::new(),
+        }
+    }
+
+    /// Takes a piece; says whether the answer is complete.
+    fn take(&mut self, piece: &[u8], began: Instant) -> Result<bool, WireFault> {
+        self.raw.extend_from_slice(piece);
+        let pushed = self.decoder.push(piece);
+        pushed.map_err(|problem| WireFault::malformed(problem.to_string()))?;
+        while let Some(event) = self.decoder.next_event() {
+            let step = self.fold.event(&event)?;
+            if step.content && self.first_token.is_none() {
+                self.first_token = Some(began.elapsed());
+            }
+            if step.done {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn finish(mut self) -> Result<(Parts, Option<Duration>), WireFault> {
+        // A last event without its blank line counts only if it can be read.
+        if let Some(event) = self.decoder.finish() {
+            let broken = |_| WireFault::truncated("broke off in the middle of an event");
+            self.fold.event(&event).map_err(broken)?;
+        }
+        Ok((self.fold.finish()?, self.first_token))
+    }
+}
+
+impl Model for HttpModel {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        Box::pin(async move {
+            if request.messages.is_empty() {
+                let message = "a request needs at least one message";
+                return Err(ModelError::new(ErrorKind::BadRequest, message));
+            }
+            self.answer(request).await
+        })
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}

@@ -1,0 +1,173 @@
+//! What answers cost, and the end of the run's money.
+//!
+//! Before a call its worst case is reserved; if that does not fit, the call is not made. Calls
+//! under way are counted at their worst case, so that many at once cannot overshoot together.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::gate::USUAL_OUTPUT;
+use crate::answer::{Answer, Usage};
+use crate::error::{ErrorKind, ModelError};
+use crate::model::{Asking, Identity, Model};
+use crate::price::{Cost, PriceTable};
+use crate::request::Request;
+
+/// What a budget does with a model that has no price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownPrice {
+    /// It is not asked: a budget that cannot count is none.
+    #[default]
+    Refuse,
+    /// It is asked, and counted as nothing.
+    Allow,
+}
+
+#[derive(Debug, Default)]
+struct Spending {
+    spent: Cost,
+    reserved: Cost,
+    refused: u64,
+}
+
+/// The budget of a run, shared by everything in it.
+#[derive(Debug)]
+pub struct Budget {
+    limit: Cost,
+    unknown: UnknownPrice,
+    spending: Mutex<Spending>,
+}
+
+impl Budget {
+    /// A budget.
+    pub fn new(limit: Cost, unknown: UnknownPrice) -> Self {
+        Self { limit, unknown, spending: Mutex::default() }
+    }
+
+    /// What has been spent.
+    pub fn spent(&self) -> Cost {
+        self.spending().spent
+    }
+
+    /// Whether a call has been refused: the run should dispatch nothing more.
+    pub fn is_exhausted(&self) -> bool {
+        self.spending().refused > 0
+    }
+
+    fn spending(&self) -> MutexGuard<'_, Spending> {
+        self.spending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reserve(&self, worst: Cost) -> Result<Reserved<'_>, ModelError> {
+        let mut spending = self.spending();
+        let committed = spending.spent + spending.reserved;
+        if committed + worst > self.limit {
+            spending.refused += 1;
+            let (limit, spent, under_way) = (self.limit, spending.spent, spending.reserved);
+            return Err(ModelError::new(
+                ErrorKind::BudgetExhausted,
+                format!(
+                    "the budget of {limit} does not cover the next call (up to {worst}): {spent} is spent, {under_way} is reserved by calls under way; raise the budget or lower max_tokens"
+                ),
+            ));
+        }
+        spending.reserved = spending.reserved + worst;
+        Ok(Reserved { budget: self, worst })
+    }
+}
+
+/// A worst case that is set aside until the call is over, however it ends.
+struct Reserved<'a> {
+    budget: &'a Budget,
+    worst: Cost,
+}
+
+impl Reserved<'_> {
+    fn spend(&self, cost: Cost) {
+        let mut spending = self.budget.spending();
+        spending.spent = spending.spent + cost;
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut spending = self.budget.spending();
+        spending.reserved = spending.reserved.saturating_sub(self.worst);
+    }
+}
+
+/// A model whose answers carry their cost, within a budget if there is one.
+#[derive(Debug)]
+pub struct Metered<M> {
+    inner: M,
+    prices: Arc<PriceTable>,
+    budget: Option<Arc<Budget>>,
+}
+
+impl<M: Model> Metered<M> {
+    /// Wraps a model.
+    pub fn new(inner: M, prices: Arc<PriceTable>, budget: Option<Arc<Budget>>) -> Self {
+        Self { inner, prices, budget }
+    }
+
+    /// The most a request can be expected to cost.
+    fn worst(&self, request: &Request) -> Option<Cost> {
+        let identity = self.inner.identity();
+        if !identity.billed {
+            return Some(Cost::ZERO);
+        }
+        let output_tokens = u64::from(request.max_tokens.unwrap_or(USUAL_OUTPUT));
+        let input_tokens = request.estimated_input_tokens();
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        self.prices.price(&identity.model).map(|price| price.cost(&usage))
+    }
+
+    /// What an answer cost, by the price of the model that answered, else of the one asked for.
+    fn cost(&self, answer: &Answer) -> Option<Cost> {
+        let identity = self.inner.identity();
+        if !identity.billed {
+            return Some(Cost::ZERO);
+        }
+        let price = self.prices.price(&answer.model).or_else(|| self.prices.price(&identity.model));
+        Some(price?.cost(&answer.usage?))
+    }
+
+    fn reserve(&self, request: &Request) -> Result<Option<(Reserved<'_>, Cost)>, ModelError> {
+        let Some(budget) = &self.budget else { return Ok(None) };
+        let worst = match (self.worst(request), budget.unknown) {
+            (Some(worst), _) => worst,
+            (None, UnknownPrice::Allow) => Cost::ZERO,
+            (None, UnknownPrice::Refuse) => {
+                let model = &self.inner.identity().model;
+                return Err(ModelError::new(
+                    ErrorKind::Config,
+                    format!(
+                        "there is a budget, but no price for the model `{model}`: give its price, or allow unknown prices"
+                    ),
+                ));
+            }
+        };
+        Ok(Some((budget.reserve(worst)?, worst)))
+    }
+}
+
+impl<M: Model> Model for Metered<M> {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        Box::pin(async move {
+            let reserved = self.reserve(request)?;
+            let mut answer = self.inner.ask(request).await?;
+            // A backend that knows its own price (a command may) is believed.
+            answer.cost = answer.cost.or_else(|| self.cost(&answer));
+            if let Some((reserved, worst)) = &reserved {
+                // Answered, but nobody counted: what was set aside is the best guess. An answer from
+                // a store carries what it cost when it was made, and costs nothing now.
+                let cost = answer.cost.unwrap_or(*worst);
+                reserved.spend(if answer.cached { Cost::ZERO } else { cost });
+            }
+            Ok(answer)
+        })
+    }
+
+    fn identity(&self) -> &Identity {
+        self.inner.identity()
+    }
+}

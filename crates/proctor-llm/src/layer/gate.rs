@@ -1,0 +1,152 @@
+//! The gate before a backend: so many at once, so many a minute, for all of its users together.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::answer::{Answer, Usage};
+use crate::error::{ErrorKind, ModelError};
+use crate::model::{Asking, Identity, Model};
+use crate::rate::Accounts;
+use crate::request::Request;
+
+/// The pause after a 429 that does not say how long.
+const UNASKED_PAUSE: Duration = Duration::from_secs(2);
+
+/// The output that is reserved for a request without a limit of its own.
+pub(super) const USUAL_OUTPUT: u32 = 1024;
+
+/// Limits of one backend; `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests a minute.
+    pub requests_per_minute: Option<u64>,
+    /// Tokens a minute, input and output together.
+    pub tokens_per_minute: Option<u64>,
+    /// Requests at the same time.
+    pub concurrency: Option<usize>,
+}
+
+/// The shared state of the limits. Make one per backend, and give it to all of its users.
+#[derive(Debug)]
+pub struct Gate {
+    accounts: Mutex<Accounts>,
+    places: Option<Semaphore>,
+    born: Instant,
+}
+
+impl Gate {
+    /// A gate. Reads tokio's clock, so it must be made inside a runtime if that clock is paused.
+    pub fn new(limits: Limits) -> Self {
+        let Limits { requests_per_minute, tokens_per_minute, concurrency } = limits;
+        let accounts = Accounts::new(requests_per_minute, tokens_per_minute, Duration::ZERO);
+        Self {
+            accounts: Mutex::new(accounts),
+            places: concurrency
+                .map(|places| Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS))),
+            born: Instant::now(),
+        }
+    }
+
+    /// The pace in thousandths of the configured one: below 1000 after the peer slowed us down.
+    pub fn pace(&self) -> u32 {
+        self.accounts().pace()
+    }
+
+    fn now(&self) -> Duration {
+        self.born.elapsed()
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, Accounts> {
+        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the turn of a request of about this many tokens.
+    async fn pass(&self, tokens: u64) -> Reservation<'_> {
+        let reservation = Reservation { gate: self, tokens, open: true };
+        let mut wait = self.accounts().reserve(self.now(), tokens);
+        while !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+            // Someone may have been told to slow down while we waited.
+            wait = self.accounts().pause(self.now());
+        }
+        reservation
+    }
+}
+
+/// A request that was let through or waits for it; given back if it is dropped before it is sent.
+struct Reservation<'a> {
+    gate: &'a Gate,
+    tokens: u64,
+    open: bool,
+}
+
+impl Reservation<'_> {
+    /// From here on the peer counts it, whatever becomes of it.
+    fn sent(&mut self) {
+        self.open = false;
+    }
+
+    fn settle(self, outcome: &Result<Answer, ModelError>) {
+        let now = self.gate.now();
+        let mut accounts = self.gate.accounts();
+        match outcome {
+            Ok(answer) => {
+                let used = answer.usage.as_ref().map_or(self.tokens, Usage::total);
+                accounts.settle(now, self.tokens, used);
+            }
+            Err(error) if error.kind == ErrorKind::RateLimited => {
+                accounts.slow_down(now, error.retry_after.unwrap_or(UNASKED_PAUSE));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if self.open {
+            self.gate.accounts().give_back(self.gate.now(), self.tokens);
+        }
+    }
+}
+
+/// A model behind a gate.
+#[derive(Debug)]
+pub struct Limited<M> {
+    inner: M,
+    gate: Arc<Gate>,
+}
+
+impl<M: Model> Limited<M> {
+    /// Puts a model behind a gate.
+    pub fn new(inner: M, gate: Arc<Gate>) -> Self {
+        Self { inner, gate }
+    }
+}
+
+impl<M: Model> Model for Limited<M> {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        Box::pin(async move {
+            let output = u64::from(request.max_tokens.unwrap_or(USUAL_OUTPUT));
+            let tokens = request.estimated_input_tokens() + output;
+            // The place first: a turn that is let through but finds no place would be sent late,
+            // together with others.
+            let _place = match &self.gate.places {
+                Some(places) => places.acquire().await.ok(),
+                None => None,
+            };
+            let mut reservation = self.gate.pass(tokens).await;
+            reservation.sent();
+            let outcome = self.inner.ask(request).await;
+            reservation.settle(&outcome);
+            outcome
+        })
+    }
+
+    fn identity(&self) -> &Identity {
+        self.inner.identity()
+    }
+}

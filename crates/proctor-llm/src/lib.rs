@@ -1,0 +1,55 @@
+//! Models: everything Proctor asks over a prompt, and everything that stands between.
+//!
+//! Judge, simulator and agents under test are asked through one trait, [`Model`]. *Backends*
+//! answer: [`HttpModel`] (Anthropic messages or any OpenAI-compatible chat), [`CommandModel`],
+//! [`ScriptedModel`], [`Replay`] of a cassette, and [`MappedAgent`] for agents with an HTTP
+//! interface of their own. *Layers* wrap a model and are models themselves: [`Retry`],
+//! [`Limited`], [`Metered`] (cost and budget), [`Cached`], [`Recorded`]; [`Layers`] puts them on
+//! in the order that works.
+//!
+//! What is decided is pure and tested without a clock or a socket: the wire formats ([`wire`]),
+//! the event-stream decoder ([`sse`]), rate accounting ([`rate`]), back-off ([`RetryPolicy`]),
+//! prices ([`price`]), and how a request differs from a recorded one ([`cassette`]).
+//!
+//! This crate does not print and does not read the environment: keys come in as [`Secret`]s,
+//! which no `Debug` output, error message, cache or cassette ever shows. It knows nothing of
+//! conversations, criteria or events.
+
+mod answer;
+mod canonical;
+pub mod cassette;
+mod command;
+mod error;
+mod http;
+mod layer;
+mod mapping;
+mod model;
+pub mod price;
+pub mod rate;
+mod request;
+mod scripted;
+mod secret;
+pub mod sse;
+mod template;
+#[cfg(test)]
+mod testing;
+pub mod wire;
+
+pub use answer::{Answer, StopReason, Timings, Usage};
+pub use canonical::{canonical_request, request_hash};
+pub use cassette::{Player, Recorded, Recorder, Replay, ReplayMode};
+pub use command::{CommandConfig, CommandInput, CommandModel, CommandOutput};
+pub use error::{ErrorKind, ModelError};
+pub use http::{Endpoint, HttpModel, WallClock, parse_retry_after};
+pub use layer::{
+    Budget, Cache, CacheStats, Cached, Gate, Jitter, Layers, Limited, Limits, Metered, Retry,
+    RetryPolicy, UnknownPrice,
+};
+pub use mapping::{MappedAgent, Mapping, ToolCallPaths};
+pub use model::{Asking, Identity, Model};
+pub use price::{Cost, Price, PriceTable};
+pub use request::{
+    Lane, Message, Purpose, Request, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,
+};
+pub use scripted::{Rule, ScriptedModel, ScriptedReply, WhenSpent};
+pub use secret::{Redactor, Secret};

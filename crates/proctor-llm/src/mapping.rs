@@ -1,0 +1,281 @@
+//! Agents under test with an HTTP interface of their own.
+//!
+//! A [`Mapping`] says how a turn becomes a request (address, headers and body are templates) and
+//! where the answer stands in the response (JSON pointers). Agents that speak chat completions
+//! need none: they are an [`HttpModel`](crate::HttpModel).
+//!
+//! Names in templates: `message` (the last words of the user), `messages` and `tools` (in the
+//! shape of chat completions), `system`, `lane`, `turn`, `repeat`, `seed`, `model`, the names of
+//! `secrets`, and whatever `remember` has taken from earlier answers of the same conversation.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::answer::{Answer, StopReason, Timings, Usage};
+use crate::error::{ErrorKind, ModelError};
+use crate::http::{Call, Peer, Transport, WallClock};
+use crate::model::{Asking, Identity, Model};
+use crate::request::{Request, Role, ToolCall};
+use crate::secret::{Redactor, Secret};
+use crate::template::{Variables, fill, fill_text};
+use crate::wire::{chat_messages, chat_tools};
+
+/// Where tool calls stand in a response; the last three are relative to one element of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCallPaths {
+    /// The list.
+    pub list: String,
+    /// The call's id; where absent, calls are numbered.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments, as an object or as JSON in a string.
+    pub arguments: String,
+}
+
+impl Default for ToolCallPaths {
+    fn default() -> Self {
+        let text = str::to_owned;
+        Self {
+            list: text("/tool_calls"),
+            id: text("/id"),
+            name: text("/name"),
+            arguments: text("/arguments"),
+        }
+    }
+}
+
+/// How to speak to an agent.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    /// The name of the agent, for reports.
+    pub name: String,
+    /// The address; a template.
+    pub url: String,
+    /// The HTTP method.
+    pub method: String,
+    /// Headers; the values are templates.
+    pub headers: Vec<(String, String)>,
+    /// The body, a template; `None` sends none.
+    pub body: Option<Value>,
+    /// Where the words are; `None` takes the whole body as text.
+    pub text: Option<String>,
+    /// Where tool calls are.
+    pub tool_calls: Option<ToolCallPaths>,
+    /// Where the counts of input and output tokens are.
+    pub usage: Option<(String, String)>,
+    /// Where a message stands if the agent reports failure with status 200.
+    pub error: Option<String>,
+    /// Names to take from each answer, for later turns of the same conversation.
+    pub remember: BTreeMap<String, String>,
+    /// What those names stand for in the first turn.
+    pub initially: BTreeMap<String, Value>,
+    /// Values that templates may use and nobody may see.
+    pub secrets: BTreeMap<String, Secret>,
+    /// Longest answer.
+    pub timeout: Duration,
+    /// Largest answer, in bytes.
+    pub max_bytes: usize,
+    /// The time of day.
+    pub clock: WallClock,
+}
+
+impl Mapping {
+    /// A mapping that posts `{"message": …, "conversation": …}` and reads `/text`.
+    pub fn new(name: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            url: url.into(),
+            method: "POST".into(),
+            headers: vec![("content-type".into(), "application/json".into())],
+            body: Some(json!({"message": "${message}", "conversation": "${lane}"})),
+            text: Some("/text".into()),
+            tool_calls: None,
+            usage: None,
+            error: None,
+            remember: BTreeMap::new(),
+            initially: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            timeout: Duration::from_secs(120),
+            max_bytes: 16 << 20,
+            clock: WallClock::default(),
+        }
+    }
+}
+
+/// An agent behind a mapping.
+#[derive(Debug)]
+pub struct MappedAgent {
+    mapping: Mapping,
+    identity: Identity,
+    transport: Transport,
+    peer: Peer,
+    remembered: Mutex<HashMap<String, Variables>>,
+}
+
+impl MappedAgent {
+    /// An agent behind a mapping. The address's templates are filled per call; its scheme must be
+    /// plain to see.
+    pub fn new(mapping: Mapping) -> Result<Self, ModelError> {
+        let shown = mapping.url.split(['?', '$']).next().unwrap_or_default();
+        let transport = Transport::new(shown, None)?;
+        let peer = Peer {
+            name: format!("agent `{}` at {}", mapping.name, transport.shown()),
+            redactor: Redactor::new(mapping.secrets.values().cloned()),
+            has_key: !mapping.secrets.is_empty(),
+            key_hint: String::new(),
+            clock: mapping.clock.clone(),
+        };
+        let identity = Identity { backend: "agent", model: mapping.name.clone(), billed: false };
+        Ok(Self { mapping, identity, transport, peer, remembered: Mutex::default() })
+    }
+
+    /// Drops what was remembered of a conversation that is over.
+    pub fn forget(&self, lane: &str) {
+        self.remembered().remove(lane);
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, HashMap<String, Variables>> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn variables(&self, request: &Request) -> Variables {
+        let users = request.messages.iter().filter(|message| message.role == Role::User);
+        let turn = users.filter(|message| message.tool_results.is_empty()).count();
+        let mut variables: Variables = [
+            ("message", request.last_user_text().into()),
+            ("messages", chat_messages(request)),
+            ("tools", chat_tools(request)),
+            ("system", request.system.clone().into()),
+            ("lane", request.lane.clone().into()),
+            ("turn", turn.into()),
+            ("repeat", request.repeat.into()),
+            ("seed", request.seed.into()),
+            ("model", self.mapping.name.clone().into()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into();
+        variables.extend(self.mapping.remember.keys().map(|name| (name.clone(), Value::Null)));
+        variables.extend(self.mapping.initially.clone());
+        variables.extend(self.remembered().get(&request.lane).cloned().unwrap_or_default());
+        let secrets = self.mapping.secrets.iter();
+        variables.extend(secrets.map(|(name, secret)| (name.clone(), secret.reveal().into())));
+        variables
+    }
+
+    async fn answer(&self, request: &Request) -> Result<Answer, ModelError> {
+        let variables = self.variables(request);
+        let hole = |problem: String| {
+            let message = format!("the mapping of agent `{}`: {problem}", self.mapping.name);
+            ModelError::new(ErrorKind::Config, self.peer.redactor.text(&message))
+        };
+        let url = fill_text(&self.mapping.url, &variables).map_err(hole)?;
+        let headers = self.mapping.headers.iter();
+        let headers = headers
+            .map(|(name, value)| Ok((name.clone(), Secret::new(fill_text(value, &variables)?))))
+            .collect::<Result<Vec<_>, String>>()
+            .map_err(hole)?;
+        let body = self.mapping.body.as_ref().map(|body| fill(body, &variables));
+        let body = body.transpose().map_err(hole)?.map(|body| body.to_string());
+        let call = Call {
+            method: &self.mapping.method,
+            url: &url,
+            headers: &headers,
+            body,
+            idle_timeout: self.mapping.timeout,
+            max_bytes: self.mapping.max_bytes,
+        };
+        let began = Instant::now();
+        let exchange = async {
+            let mut body = self.transport.send(call, &self.peer).await?;
+            Ok((body.text(&self.peer).await?, body.content_type))
+        };
+        let limit = self.mapping.timeout;
+        let exchanged = tokio::time::timeout(limit, exchange).await;
+        let (raw, content_type) = exchanged.map_err(|_| self.peer.too_slow(limit))??;
+        let mut answer = self.understand(request, &raw, &content_type)?;
+        answer.timings = Timings { total: began.elapsed(), first_token: None };
+        answer.raw = self.peer.redactor.text(&raw);
+        Ok(answer)
+    }
+
+    fn understand(&self, request: &Request, raw: &str, kind: &str) -> Result<Answer, ModelError> {
+        let model = self.mapping.name.clone();
+        let Some(text_path) = &self.mapping.text else {
+            return Ok(Answer { model, ..Answer::text(raw) });
+        };
+        let body = self.peer.json(raw, kind)?;
+        if let Some(words) = self.mapping.error.as_ref().and_then(|path| body.pointer(path))
+            && !words.is_null()
+        {
+            let words = words.as_str().map_or_else(|| words.to_string(), str::to_owned);
+            return Err(self.malformed(&format!("reported an error: {words}")));
+        }
+        let tool_calls = self.tool_calls(&body)?;
+        let text = match body.pointer(text_path) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None if !tool_calls.is_empty() => String::new(),
+            Some(other) if !other.is_null() => other.to_string(),
+            _ => return Err(self.malformed(&format!("answered without anything at `{text_path}`"))),
+        };
+        self.remember(&request.lane, &body);
+        let count = |path: &str| body.pointer(path).and_then(Value::as_u64);
+        let usage = self.mapping.usage.as_ref().and_then(|(input, output)| {
+            let (input_tokens, output_tokens) = (count(input)?, count(output)?);
+            Some(Usage { input_tokens, output_tokens, ..Usage::default() })
+        });
+        let stop = if tool_calls.is_empty() { StopReason::End } else { StopReason::ToolUse };
+        Ok(Answer { model, tool_calls, usage, stop, ..Answer::text(text) })
+    }
+
+    fn tool_calls(&self, body: &Value) -> Result<Vec<ToolCall>, ModelError> {
+        let Some(paths) = &self.mapping.tool_calls else { return Ok(Vec::new()) };
+        let list = body.pointer(&paths.list).and_then(Value::as_array);
+        let calls = list.into_iter().flatten().enumerate();
+        calls
+            .map(|(number, call)| {
+                let text = |path: &str| call.pointer(path).and_then(Value::as_str);
+                let name = text(&paths.name).ok_or_else(|| {
+                    self.malformed(&format!("made a tool call without a name at `{}`", paths.name))
+                })?;
+                let id = text(&paths.id).map_or_else(|| format!("call_{number}"), str::to_owned);
+                let arguments = match call.pointer(&paths.arguments) {
+                    Some(Value::String(json)) => {
+                        serde_json::from_str(json).unwrap_or_else(|_| json.clone().into())
+                    }
+                    Some(value) => value.clone(),
+                    None => json!({}),
+                };
+                Ok(ToolCall { id, name: name.to_owned(), arguments })
+            })
+            .collect()
+    }
+
+    fn remember(&self, lane: &str, body: &Value) {
+        if self.mapping.remember.is_empty() {
+            return;
+        }
+        let found = self.mapping.remember.iter().filter_map(|(name, path)| {
+            Some((name.clone(), body.pointer(path).filter(|value| !value.is_null())?.clone()))
+        });
+        self.remembered().entry(lane.to_owned()).or_default().extend(found);
+    }
+
+    fn malformed(&self, words: &str) -> ModelError {
+        self.peer.fault(crate::wire::WireFault::malformed(words))
+    }
+}
+
+impl Model for MappedAgent {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        Box::pin(self.answer(request))
+    }
+
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}

@@ -1,0 +1,52 @@
+//! The one trait, and who a model is.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::answer::Answer;
+use crate::error::ModelError;
+use crate::request::Request;
+
+/// A question under way. Dropping it gives it up: connections close, children end.
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, ModelError>> + Send + 'a>>;
+
+/// Who answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The sort of backend: `anthropic`, `openai`, `command`, `scripted`, `replay`, `agent`.
+    pub backend: &'static str,
+    /// The model, as it is asked for.
+    pub model: String,
+    /// Whether answers may cost money. Scripts and cassettes are free.
+    pub billed: bool,
+}
+
+/// Anything that can be asked.
+pub trait Model: Send + Sync {
+    /// Asks once.
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a>;
+
+    /// Who answers.
+    fn identity(&self) -> &Identity;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        (**self).ask(request)
+    }
+
+    fn identity(&self) -> &Identity {
+        (**self).identity()
+    }
+}
+
+impl<M: Model + ?Sized> Model for Box<M> {
+    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+        (**self).ask(request)
+    }
+
+    fn identity(&self) -> &Identity {
+        (**self).identity()
+    }
+}

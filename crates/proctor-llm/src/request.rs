@@ -1,0 +1,253 @@
+//! What is asked of a model: one request, independent of any wire format.
+//!
+//! Owns the vocabulary (roles, tools, purposes). Does not know how a backend writes it down, and
+//! holds no key: nothing in here is secret by construction.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Who asks, which is also the kind of a cassette entry.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The agent under test.
+    Agent,
+    /// The simulated user.
+    Simulator,
+    /// The judge of criteria, topics and goals.
+    Judge,
+    /// A tool that the host executes. Never asked of a model, but recorded beside the models.
+    Tool,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl Purpose {
+    /// The word used in files and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Simulator => "simulator",
+            Self::Judge => "judge",
+            Self::Tool => "tool",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl std::fmt::Display for Purpose {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// One conversation, by a name its owner chooses (example id, repeat, attempt). Queues of scripted
+/// replies and sequences of a cassette are kept per lane, so that conversations that run at the
+/// same time do not take each other's answers.
+pub type Lane = String;
+
+/// Whose turn a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The user, or the host on the user's side (tool results).
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// A call the model wants made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Pairs the call with its result.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments; a plain string where the model wrote something that is not JSON.
+    pub arguments: Value,
+}
+
+/// What a tool gave back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The id of the call that this answers.
+    pub call_id: String,
+    /// The result as text.
+    pub content: String,
+    /// Whether the tool failed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_error: bool,
+}
+
+/// One message of the conversation so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// The words; may be empty beside tool calls or results.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Calls the model made in this message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// Results handed to the model in this message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_results: Vec<ToolResult>,
+}
+
+impl Message {
+    /// Words of the user.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self {
+            role: Role::User,
+            text: text.into(),
+            tool_calls: Vec::new(),
+            tool_results: Vec::new(),
+        }
+    }
+
+    /// Words of the model.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self { role: Role::Assistant, ..Self::user(text) }
+    }
+
+    /// Calls of the model, with the words around them.
+    pub fn calls(text: impl Into<String>, tool_calls: Vec<ToolCall>) -> Self {
+        Self { tool_calls, ..Self::assistant(text) }
+    }
+
+    /// Results of tools.
+    pub fn results(tool_results: Vec<ToolResult>) -> Self {
+        Self { tool_results, ..Self::user("") }
+    }
+}
+
+/// A tool offered to the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does, in words for the model.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+}
+
+/// Whether the model must use a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// Some tool, whichever.
+    Any,
+    /// No tool.
+    None,
+    /// This tool. The way to get a structured answer from either wire format.
+    Named(String),
+}
+
+/// One request to a model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Standing instructions.
+    #[serde(default)]
+    pub system: Option<String>,
+    /// The conversation, oldest first.
+    pub messages: Vec<Message>,
+    /// Tools on offer.
+    #[serde(default)]
+    pub tools: Vec<ToolSpec>,
+    /// Whether one of them must be used.
+    #[serde(default)]
+    pub tool_choice: ToolChoice,
+    /// Longest answer, in tokens.
+    #[serde(default)]
+    pub max_tokens: Option<u32>,
+    /// Sampling temperature.
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    /// Sampling seed, where the backend has one.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// Words at which to stop.
+    #[serde(default)]
+    pub stop: Vec<String>,
+    /// Who asks.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// A finer word for the purpose (`goal`, `criteria`), for rules of a script and for reports.
+    #[serde(default)]
+    pub label: String,
+    /// The conversation this belongs to.
+    #[serde(default)]
+    pub lane: Lane,
+    /// Which repeat of the example this is: repeats do not share cached answers.
+    #[serde(default)]
+    pub repeat: u32,
+}
+
+impl Request {
+    /// A request of one user message.
+    pub fn ask(purpose: Purpose, text: impl Into<String>) -> Self {
+        Self { messages: vec![Message::user(text)], purpose, ..Self::default() }
+    }
+
+    /// The same request with standing instructions.
+    #[must_use]
+    pub fn with_system(mut self, system: impl Into<String>) -> Self {
+        self.system = Some(system.into());
+        self
+    }
+
+    /// The same request in a conversation.
+    #[must_use]
+    pub fn in_lane(mut self, lane: impl Into<Lane>) -> Self {
+        self.lane = lane.into();
+        self
+    }
+
+    /// The last words from the user's side.
+    pub fn last_user_text(&self) -> &str {
+        let last = self.messages.iter().rev();
+        last.filter(|message| message.role == Role::User && !message.text.is_empty())
+            .map(|message| message.text.as_str())
+            .next()
+            .unwrap_or_default()
+    }
+
+    /// A rough count of the input tokens, at four bytes each. Good enough to reserve with; what
+    /// was really used is settled afterwards.
+    pub fn estimated_input_tokens(&self) -> u64 {
+        let tools: usize = self
+            .tools
+            .iter()
+            .map(|tool| {
+                tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()
+            })
+            .sum();
+        let bytes = self.system.as_deref().unwrap_or_default().len()
+            + self.messages.iter().map(message_bytes).sum::<usize>()
+            + tools;
+        (bytes as u64).div_ceil(4).max(1)
+    }
+}
+
+fn message_bytes(message: &Message) -> usize {
+    let calls = message.tool_calls.iter();
+    let results = message.tool_results.iter();
+    message.text.len()
+        + calls.map(|call| call.name.len() + call.arguments.to_string().len()).sum::<usize>()
+        + results.map(|result| result.content.len()).sum::<usize>()
+        + 16
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes the field by reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
