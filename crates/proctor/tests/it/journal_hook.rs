@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::env::Ran;
+use crate::env::{Ran, repository};
 use crate::journal::Book;
 
 fn hook(book: &Book, arguments: &[&str], input: &[u8]) -> Ran {
@@ -106,4 +106,18 @@ fn a_held_lock_does_not_hold_up_the_agent() {
     drop(lock);
     let log = book.env.read(".claude/journal/hook.log");
     assert!(log.contains("is held by another process"), "{log}");
+}
+
+#[test]
+fn the_configuration_in_the_documentation_works() {
+    let page = std::fs::read_to_string(repository().join("docs/journal.md")).unwrap();
+    let snippet = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let settings: Value = serde_json::from_str(snippet).unwrap();
+    let book = Book::new();
+    for (event, entries) in settings["hooks"].as_object().unwrap() {
+        let command = entries[0]["hooks"][0]["command"].as_str().unwrap();
+        assert_eq!(command, "proctor journal hook");
+        context(&book, &[], &json!({ "hook_event_name": event, "session_id": "s" }));
+    }
+    assert_eq!(book.env.read(".claude/journal/hook.log"), "");
 }
