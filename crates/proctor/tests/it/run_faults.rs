@@ -245,8 +245,8 @@ fn a_context_hook_that_hangs_is_ended_and_costs_its_group_only() {
 #[test]
 fn a_hook_that_dies_or_hangs_after_the_last_example_fails_the_run() {
     let ends = [
-        (r#"RSpec.configure { |c| c.after(:suite) { exit!(3) } }"#, "exited with status 3"),
-        (r#"RSpec.configure { |c| c.after(:suite) { sleep } }"#, "did not end within"),
+        ("RSpec.configure { |c| c.after(:suite) { exit!(3) } }", "exited with status 3"),
+        ("RSpec.configure { |c| c.after(:suite) { sleep } }", "did not end within"),
         (r#"RSpec.describe("x") { after(:context) { exit!(4) }; it("passes") { 1 } }"#, "status 4"),
     ];
     std::thread::scope(|scope| {
@@ -268,7 +268,7 @@ fn a_hook_that_dies_or_hangs_after_the_last_example_fails_the_run() {
 }
 
 const SLEEPERS: &str = r#"RSpec.describe "sleepers" do
-  24.times { |n| it("example #{n}") { sleep(0.1); expect(1).to eq(1) } }
+  24.times { |n| it("example #{n}") { sleep(n < 2 ? 1 : 0.05); expect(1).to eq(1) } }
 end"#;
 
 fn first_worker(recorded: &Recorded) -> i32 {
@@ -384,13 +384,14 @@ fn five_hundred_kills_lose_nothing_and_run_nothing_twice() {
         r#"LOG = File.open(File.expand_path("../ran.log", __dir__), "a")
             RSpec.describe "kills" do
               {EXAMPLES}.times do |n|
-                it("example #{{n}}") {{ LOG.syswrite("kills example #{{n}}\n"); sleep(0.018) }}
+                it("example #{{n}}") {{ LOG.syswrite("kills example #{{n}}\n"); sleep(File.exist?("enough") ? 0.001 : 0.03) }}
               end
             end"#
     ));
     let child = env.spawn(&["run", "-w", "4", "--ui", "terse", "--max-idle-exits", "100000"]);
     env.wait_for("the first worker", |run| run.count("WorkerStarted") > 0);
     let kills = kill_at_random(&env, &env.events_path().unwrap(), 500);
+    env.write("enough", "");
     let ran = env.ran(&child.wait_with_output().unwrap());
     assert_eq!(kills, 500, "the run ended before");
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
