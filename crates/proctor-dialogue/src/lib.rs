@@ -15,3 +15,4 @@ mod judge;
 mod simulated_user;
 pub use judge::*;
 pub use simulated_user::*;
+mod check;

@@ -1,0 +1,127 @@
+//! Assertions in use: what each demands, and the decision of those that need nobody else.
+//!
+//! A planned check is either decided here, put to the judge, or run as a command by the driver. This
+//! module owns no state and emits nothing; the engine does both.
+
+mod decide;
+mod describe;
+
+use proctor_events::{EvaluationMode, InvariantType};
+
+use crate::file::At;
+use crate::format::{Assertion, Criterion, Ordered};
+use crate::judge::JudgeQuestion;
+
+pub(crate) use self::decide::{calls_tool, decide};
+pub(crate) use self::describe::{describe, evaluation_type};
+
+/// One check that is going to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Planned {
+    /// What is asserted, all `not`s removed.
+    pub(crate) assertion: Assertion,
+    /// Whether the opposite is demanded.
+    pub(crate) negated: bool,
+    /// Whether it decides the verdict.
+    pub(crate) mode: EvaluationMode,
+    /// The criterion's name, where it has one.
+    pub(crate) name: Option<String>,
+    /// Who decides.
+    pub(crate) demand: Demand,
+}
+
+/// Who decides a check.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Demand {
+    Here,
+    Judge(JudgeQuestion),
+    Command(Vec<String>),
+}
+
+/// What came of a check. `holds` speaks of the assertion without its negation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Decision {
+    pub(crate) holds: bool,
+    /// What was found instead, for people.
+    pub(crate) actual: String,
+}
+
+/// Plans the checks of a place: several criteria of one assertion become several checks.
+pub(crate) fn plan(
+    expect: &[At<Assertion>],
+    evaluate: &[At<Assertion>],
+    criteria: &Ordered<Criterion>,
+    goal: Option<&str>,
+) -> Vec<Planned> {
+    let hard = expect.iter().map(|assertion| (&assertion.value, EvaluationMode::Hard));
+    let soft = evaluate.iter().map(|assertion| (&assertion.value, EvaluationMode::Soft));
+    let mut planned = Vec::new();
+    for (assertion, mode) in hard.chain(soft) {
+        let (inner, negated) = assertion.unwrapped();
+        if let Assertion::Satisfy(names) = inner {
+            for name in &names.0 {
+                planned.push(satisfy(name, negated, &mode, criteria));
+            }
+        } else {
+            planned.push(Planned {
+                assertion: inner.clone(),
+                negated,
+                mode,
+                name: None,
+                demand: demand(inner, goal),
+            });
+        }
+    }
+    planned
+}
+
+fn satisfy(
+    name: &At<String>,
+    negated: bool,
+    mode: &EvaluationMode,
+    criteria: &Ordered<Criterion>,
+) -> Planned {
+    let known = criteria.get(&name.value);
+    let criterion = known.cloned().unwrap_or_else(|| Criterion {
+        description: name.value.clone(),
+        ..Criterion::default()
+    });
+    Planned {
+        assertion: Assertion::Satisfy(crate::format::OneOrMany(vec![name.clone()])),
+        negated,
+        mode: mode.clone(),
+        name: known.map(|_| name.value.clone()),
+        demand: Demand::Judge(JudgeQuestion::Criterion(criterion)),
+    }
+}
+
+fn demand(assertion: &Assertion, goal: Option<&str>) -> Demand {
+    match assertion {
+        Assertion::Grounded(grounding) => Demand::Judge(JudgeQuestion::Grounded(grounding.clone())),
+        Assertion::ForbiddenClaims(claims) => {
+            Demand::Judge(JudgeQuestion::ForbiddenClaims(claims.0.clone()))
+        }
+        Assertion::Intent(intent) => Demand::Judge(JudgeQuestion::Intent(intent.clone())),
+        Assertion::GoalAchieved(wanted) => match wanted.text().or(goal) {
+            Some(goal) => Demand::Judge(JudgeQuestion::Goal(goal.to_owned())),
+            None => Demand::Here,
+        },
+        Assertion::Command(command) => Demand::Command(command.0.clone()),
+        _ => Demand::Here,
+    }
+}
+
+/// The kind of invariant that an assertion under a topic is.
+pub(crate) fn invariant_type(assertion: &Assertion) -> InvariantType {
+    match assertion {
+        Assertion::Satisfy(_) | Assertion::Intent(_) | Assertion::GoalAchieved(_) => {
+            InvariantType::Quality
+        }
+        Assertion::Match(_) | Assertion::MatchAny(_) => InvariantType::Pattern,
+        Assertion::CallTool(_) | Assertion::CalledTool(_) | Assertion::ToolOrder(_) => {
+            InvariantType::ToolCall
+        }
+        Assertion::Grounded(_) | Assertion::ForbiddenClaims(_) => InvariantType::Grounding,
+        _ => InvariantType::Custom,
+    }
+}

@@ -1,0 +1,262 @@
+//! The decisions that need no judge.
+
+use crate::expression::evaluate;
+use crate::format::{Assertion, Pattern, ToolExpectation};
+use crate::transcript::{DoneCall, Scope, Transcript, Turn};
+
+use super::Decision;
+
+/// Decides an assertion, its negation left aside. An error means that it cannot be decided at all.
+pub(crate) fn decide(
+    assertion: &Assertion,
+    scope: &Scope,
+    transcript: &Transcript,
+) -> Result<Decision, String> {
+    let turns = scope.turns(transcript);
+    let decision = |holds, actual: String| Ok(Decision { holds, actual });
+    match assertion {
+        Assertion::Match(patterns) => {
+            let holds = patterns.0.iter().all(|pattern| occurs(pattern, &turns));
+            decision(holds, said(&turns))
+        }
+        Assertion::MatchAny(patterns) => {
+            decision(patterns.iter().any(|pattern| occurs(pattern, &turns)), said(&turns))
+        }
+        Assertion::CallTool(tool) => Ok(tool_call(tool, &turns)),
+        Assertion::CalledTool(tool) => Ok(tool_call(tool, &Scope::Conversation.turns(transcript))),
+        Assertion::ToolOrder(tools) => {
+            let calls = calls(&turns);
+            let mut names = calls.iter().map(|call| &call.call.name);
+            decision(tools.iter().all(|tool| names.any(|name| name == tool)), called(&calls))
+        }
+        Assertion::Topic(topic) => {
+            let now = match scope.turn_number() {
+                Some(number) => transcript.turn(number).and_then(|turn| turn.topic.as_deref()),
+                None => transcript.topic(),
+            };
+            let actual = now.map_or("it is in no topic".into(), |now| format!("it is in {now}"));
+            decision(now == Some(topic.value.as_str()), actual)
+        }
+        Assertion::ReachedTopic(topic) => {
+            let names = visited(transcript);
+            decision(names.contains(&topic.value.as_str()), history(&names))
+        }
+        Assertion::TopicHistory(topics) => {
+            let names = visited(transcript);
+            let wanted: Vec<&str> = topics.iter().map(|topic| topic.value.as_str()).collect();
+            decision(wanted == names, history(&names))
+        }
+        Assertion::TurnCount(count) => {
+            let number = u32::try_from(transcript.turns.len()).unwrap_or(u32::MAX);
+            decision(count.accepts(f64::from(number)), format!("it took {number}"))
+        }
+        Assertion::LatencyMs(limit) => {
+            let slowest = turns.iter().filter_map(|turn| turn.latency_ms).max_by(f64::total_cmp);
+            let slowest = slowest.ok_or("no answer says how long it took")?;
+            decision(limit.accepts(slowest), format!("the slowest answer took {slowest} ms"))
+        }
+        Assertion::CostUsd(limit) => {
+            let costs: Vec<f64> = turns.iter().filter_map(|turn| turn.cost_usd).collect();
+            if costs.is_empty() {
+                return Err("no answer says what it cost".into());
+            }
+            let cost: f64 = costs.iter().sum();
+            decision(limit.accepts(cost), format!("it cost {cost}"))
+        }
+        Assertion::Expression(expression) => {
+            let holds = evaluate(expression, transcript, scope.turn_number())?;
+            decision(holds, format!("it gave {holds}"))
+        }
+        Assertion::GoalAchieved(_) => Err("no goal is stated; write one after `goal_achieved`".into()),
+        _ => Err("this check is not decided here".into()),
+    }
+}
+
+fn occurs(pattern: &Pattern, turns: &[&Turn]) -> bool {
+    turns.iter().any(|turn| pattern.occurs_in(&turn.agent))
+}
+
+fn said(turns: &[&Turn]) -> String {
+    match turns {
+        [] => "nothing was said".into(),
+        [turn] => format!("the agent said {:?}", shortened(&turn.agent)),
+        turns => {
+            let texts: Vec<String> = turns
+                .iter()
+                .map(|turn| format!("{:?} (turn {})", shortened(&turn.agent), turn.number))
+                .collect();
+            format!("the agent said {}", texts.join(", "))
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn calls<'a>(turns: &[&'a Turn]) -> Vec<&'a DoneCall> {
+    turns.iter().flat_map(|turn| &turn.tool_calls).collect()
+}
+
+fn called(calls: &[&DoneCall]) -> String {
+    if calls.is_empty() {
+        return "no tool was called".into();
+    }
+    let calls: Vec<String> =
+        calls.iter().map(|call| format!("{}({})", call.call.name, call.call.arguments)).collect();
+    format!("the calls were {}", calls.join(", "))
+}
+
+fn tool_call(tool: &ToolExpectation, turns: &[&Turn]) -> Decision {
+    let calls = calls(turns);
+    let count = calls.iter().filter(|call| matches(tool, call)).count();
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let holds = match &tool.times {
+        Some(times) => times.accepts(f64::from(count)),
+        None => count > 0,
+    };
+    Decision { holds, actual: called(&calls) }
+}
+
+fn matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
+    call.call.name == tool.name
+        && tool.with.iter().all(|(name, matcher)| matcher.accepts(call.call.arguments.get(name)))
+}
+
+/// Whether a turn has a call that matches.
+pub(crate) fn calls_tool(tool: &ToolExpectation, turn: &Turn) -> bool {
+    tool_call(tool, &[turn]).holds
+}
+
+fn visited(transcript: &Transcript) -> Vec<&str> {
+    transcript.visits.iter().map(|visit| visit.topic.as_str()).collect()
+}
+
+fn history(names: &[&str]) -> String {
+    if names.is_empty() {
+        return "no topic was visited".into();
+    }
+    format!("the topics were {}", names.join(" → "))
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_events::EvaluationMode;
+    use serde_json::json;
+
+    use super::super::{describe, plan};
+    use super::*;
+    use crate::file::{Node, Place, read_node};
+    use crate::transcript::{ToolCall, Visit};
+
+    fn transcript() -> Transcript {
+        let call = |name: &str, arguments| DoneCall {
+            call: ToolCall { id: "1".into(), name: name.into(), arguments },
+            ..DoneCall::default()
+        };
+        let turn = |number, agent: &str, tool_calls, topic: &str| Turn {
+            number,
+            user: "u".into(),
+            agent: agent.into(),
+            tool_calls,
+            topic: Some(topic.into()),
+            latency_ms: Some(100.0 * f64::from(number)),
+            cost_usd: Some(0.25),
+        };
+        let visit = |topic: &str, turn| Visit { topic: topic.into(), turns: vec![turn] };
+        Transcript {
+            turns: vec![
+                turn(1, "Hello", vec![call("search", json!({"city": "Rome"}))], "greet"),
+                turn(2, "Booked", vec![call("book", json!({"guests": 50}))], "book"),
+            ],
+            visits: vec![visit("greet", 1), visit("book", 2)],
+            ..Transcript::default()
+        }
+    }
+
+    /// The message of a failed assertion, or nothing when it holds.
+    fn check(assertion: serde_json::Value, scope: &Scope) -> Option<String> {
+        let node = Node::from_value(&json!([assertion]), Place::default());
+        let mut findings = Vec::new();
+        let assertions: Vec<crate::file::At<Assertion>> =
+            read_node(&node, &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
+        let planned = plan(&assertions, &[], &crate::format::Ordered::default(), None);
+        assert_eq!(planned[0].mode, EvaluationMode::Hard);
+        let decision = decide(&planned[0].assertion, scope, &transcript()).unwrap();
+        (decision.holds == planned[0].negated)
+            .then(|| format!("{}: {}", describe(&planned[0]), decision.actual))
+    }
+
+    /// Each assertion: one form that holds, one that does not, and both turned round.
+    #[test]
+    fn every_assertion_and_its_negation() {
+        let first = Scope::Turn(1);
+        let all = Scope::Conversation;
+        for (scope, holds, fails) in [
+            (&first, json!({"match": "Hel+o"}), json!({"match": ["Hello", "Booked"]})),
+            (&all, json!({"match": ["Hello", "Booked"]}), json!({"match": "bye"})),
+            (&first, json!({"match_any": ["x", "Hello"]}), json!({"match_any": ["x", "y"]})),
+            (&first, json!({"call_tool": "search"}), json!({"call_tool": "book"})),
+            (
+                &all,
+                json!({"call_tool": {"name": "book", "with": {"guests": {"at_least": 50}}}}),
+                json!({"call_tool": {"name": "book", "with": {"guests": {"above": 50}}}}),
+            ),
+            (
+                &all,
+                json!({"call_tool": {"name": "book", "times": 1}}),
+                json!({"call_tool": {"name": "book", "times": {"at_least": 2}}}),
+            ),
+            (&first, json!({"called_tool": "book"}), json!({"called_tool": "pay"})),
+            (&all, json!({"tool_order": ["search", "book"]}), json!({"tool_order": ["book", "search"]})),
+            (&first, json!({"topic": "greet"}), json!({"topic": "book"})),
+            (&all, json!({"topic": "book"}), json!({"topic": "greet"})),
+            (&all, json!({"reached_topic": "greet"}), json!({"reached_topic": "pay"})),
+            (&all, json!({"topic_history": ["greet", "book"]}), json!({"topic_history": ["greet"]})),
+            (&all, json!({"turn_count": 2}), json!({"turn_count": {"above": 2}})),
+            (&first, json!({"latency_ms": {"at_most": 100}}), json!({"latency_ms": {"below": 100}})),
+            (&all, json!({"cost_usd": {"at_most": 0.5}}), json!({"cost_usd": {"at_most": 0.25}})),
+            (
+                &first,
+                json!({"expression": "turn.number == 1"}),
+                json!({"expression": "turn.number == 2"}),
+            ),
+        ] {
+            assert_eq!(check(holds.clone(), scope), None, "{holds}");
+            assert!(check(fails.clone(), scope).is_some(), "{fails}");
+            assert!(check(json!({"not": holds}), scope).is_some());
+            assert_eq!(check(json!({"not": fails}), scope), None);
+        }
+    }
+
+    #[test]
+    fn messages_show_expected_and_actual() {
+        let message = |assertion| check(assertion, &Scope::Conversation).unwrap();
+        insta::assert_snapshot!(
+            [
+                message(json!({"match": "bye"})),
+                message(json!({"not": {"match_any": ["Hello", "x"]}})),
+                message(json!({"call_tool": {"name": "book", "with": {"guests": {"below": 9}}}})),
+                message(json!({"tool_order": ["book", "search"]})),
+                message(json!({"topic_history": ["book"]})),
+                message(json!({"turn_count": {"at_most": 1}})),
+                message(json!({"latency_ms": {"below": 100}})),
+                message(json!({"not": {"expression": "turn_count == 2"}})),
+            ]
+            .join("\n")
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_decided() {
+        let unknown = Transcript { turns: vec![Turn::default()], ..Transcript::default() };
+        for assertion in [json!({"latency_ms": 1}), json!({"cost_usd": 1}), json!({"goal_achieved": "stated"})] {
+            let node = Node::from_value(&assertion, Place::default());
+            let assertion: Assertion = read_node(&node, &mut Vec::new()).unwrap();
+            assert!(decide(&assertion, &Scope::Conversation, &unknown).is_err());
+        }
+    }
+}
