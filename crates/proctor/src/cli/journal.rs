@@ -20,7 +20,7 @@ The loop: say what you believe and what you will see if you are right, then let 
   proctor journal run --expect pass -- rspec --order random
   proctor journal stats
 
-The journal is .claude/journal at the project's root, unless --dir, PROCTOR_JOURNAL_DIR or `[journal] dir` of
+The journal is .claude/journal at the project's root, unless --dir, PROCTOR_JOURNAL_DIR or `[journal] dir` of \
 proctor.toml names another folder.")]
 pub(crate) struct JournalArguments {
     /// The journal's folder [default: .claude/journal at the project's root]
@@ -112,7 +112,7 @@ Example:
       --action 'set SameSite=Lax' --prediction 'login_spec.rb:12 passes' \\
       --expect pass --confidence 0.8
 
-Answers with the entry's id and at most three similar entries of the past. Only one entry can be active in a
+Answers with the entry's id and at most three similar entries of the past. Only one entry can be active in a \
 lane. An expectation stated here and met by a later `proctor journal run` is gold.")]
 pub(crate) struct CreateArguments {
     /// The kind of work
@@ -154,9 +154,9 @@ pub(crate) struct CreateArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  proctor journal update --hypothesis 'the cookie is sent, but to the wrong host' --note 'seen in the log'
+  proctor journal update --hypothesis 'the cookie goes to the wrong host' --note 'seen in the log'
 
-A different hypothesis, action or prediction is a new iteration; strategy, note, confidence and expectation alone
+A different hypothesis, action or prediction is a new iteration; strategy, note, confidence and expectation alone \
 are not. Goal and domain never change: abandon the entry and create another.")]
 pub(crate) struct UpdateArguments {
     /// What you believe now
@@ -346,7 +346,7 @@ pub(crate) struct ListEntriesArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  proctor journal show a1b2c3                   the end of an id is enough if only one entry has it")]
+  proctor journal show a1b2c3      the end of an id is enough if only one entry has it")]
 pub(crate) struct ShowEntryArguments {
     /// The entry's id, or enough of its start or end
     pub(crate) id: String,
@@ -581,8 +581,10 @@ pub(crate) struct JournalDoctorArguments {
 Example, in .claude/settings.json (docs/journal.md has the whole of it):
   {\"hooks\": {\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"proctor journal hook\"}]}]}}
 
-One command for SessionStart, SessionEnd, PreToolUse, PostToolUse and PostToolUseFailure. It always exits 0 and never
-holds up the agent; its own troubles go to hook.log in the journal's folder. To see it work:
+One command for SessionStart, SessionEnd, PreToolUse, PostToolUse and PostToolUseFailure. It always exits 0 and never \
+holds up the agent; its own troubles go to hook.log in the journal's folder.
+
+To see it work:
   echo '{\"hook_event_name\": \"SessionStart\", \"session_id\": \"s1\"}' | proctor journal hook")]
 pub(crate) struct HookArguments {
     /// Tool calls between two check-ins
@@ -598,9 +600,9 @@ Examples:
   proctor journal run --expect exit:3 -- ./migrate --dry-run
   proctor journal run --expect 'match:0 warnings' --timeout 5m -- make lint
 
-The command's output passes through as it comes. Its exit code becomes ours; 128 + N if signal N ended or interrupted
-it, 124 if it took too long, 126 or 127 if it could not be started. 2 can also mean that the journal refused (no entry is active):
-then nothing was run. Compile errors, no tests, signals and timeouts decide nothing: the entry stays active, with the
+The command's output passes through as it comes. Its exit code becomes ours; 128 + N if signal N ended or interrupted \
+it, 124 if it took too long, 126 or 127 if it could not be started. 2 can also mean that the journal refused (no entry is active): \
+then nothing was run. Compile errors, no tests, signals and timeouts decide nothing: the entry stays active, with the \
 evidence attached. Without --expect the expectation stated by `create` or `update` counts.")]
 pub(crate) struct CaptureArguments {
     /// What the command will do: pass, fail, exit:N or match:RE [default: as the entry says]

@@ -121,6 +121,7 @@ fn configuration(root: &Path) -> (Option<Config>, Section) {
             checks.push(events(&config.events));
             checks.push(setting("tools.ruby", &config.ruby));
             checks.push(setting("tools.ralph", &config.ralph));
+            checks.push(journal(&config.journal_dir));
             (Some(config), Section { title, checks })
         }
     }
@@ -128,6 +129,11 @@ fn configuration(root: &Path) -> (Option<Config>, Section) {
 
 fn setting(name: &str, setting: &Setting<String>) -> Check {
     check(name, Verdict::Ok, format!("{} ({})", setting.value, setting.origin))
+}
+
+fn journal(dir: &Setting<Option<String>>) -> Check {
+    let place = dir.value.as_deref().unwrap_or(".claude/journal");
+    check("journal.dir", Verdict::Ok, format!("{place} ({})", dir.origin))
 }
 
 fn events(events: &Setting<Option<String>>) -> Check {

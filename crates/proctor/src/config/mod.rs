@@ -141,6 +141,11 @@ mod tests {
         assert_eq!(config.events, Setting { value: Some("a.jsonl".into()), origin: Origin::File });
         assert_eq!(config.ruby, Setting { value: "ruby3.2".into(), origin: Origin::File });
         assert_eq!(config.ralph.origin, Origin::Environment("PROCTOR_RALPH"));
+        assert_eq!(config.journal_dir, Setting { value: None, origin: Origin::Default });
+        let file = "[journal]\ndir = \"notes\"";
+        assert_eq!(layered(file, &[]).journal_dir.origin, Origin::File);
+        let beaten = layered(file, &[("PROCTOR_JOURNAL_DIR", "/j")]);
+        assert_eq!(beaten.journal_dir.value.as_deref(), Some("/j"));
         assert_eq!(
             layered("", &[]).ruby,
             Setting { value: "ruby".into(), origin: Origin::Default }
