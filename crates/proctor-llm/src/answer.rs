@@ -135,7 +135,6 @@ mod milliseconds {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
     pub(super) fn serialize<S: Serializer>(value: &Duration, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_u64(u64::try_from(value.as_millis()).unwrap_or(u64::MAX))
     }

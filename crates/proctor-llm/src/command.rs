@@ -78,7 +78,7 @@ impl CommandConfig {
             env: Vec::new(),
             input: CommandInput::default(),
             output: CommandOutput::default(),
-            timeout: Duration::from_secs(120),
+            timeout: Duration::from_mins(2),
             max_bytes: 16 << 20,
         }
     }

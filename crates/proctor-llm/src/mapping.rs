@@ -100,7 +100,7 @@ impl Mapping {
             remember: BTreeMap::new(),
             initially: BTreeMap::new(),
             secrets: BTreeMap::new(),
-            timeout: Duration::from_secs(120),
+            timeout: Duration::from_mins(2),
             max_bytes: 16 << 20,
             clock: WallClock::default(),
         }
@@ -229,7 +229,7 @@ impl MappedAgent {
             Some(Usage { input_tokens, output_tokens, ..Usage::default() })
         });
         let stop = if tool_calls.is_empty() { StopReason::End } else { StopReason::ToolUse };
-        Ok(Answer { model, tool_calls, usage, stop, ..Answer::text(text) })
+        Ok(Answer { tool_calls, usage, model, stop, ..Answer::text(text) })
     }
 
     fn tool_calls(&self, body: &Value) -> Result<Vec<ToolCall>, ModelError> {

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 /// One minute, the time in which a bucket refills.
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// The pace, in thousandths of the configured one: never below, cut to, and regained.
 const SLOWEST: u32 = 100;
@@ -224,7 +224,7 @@ mod tests {
                 let mut sum = 0;
                 for (count, (to, tokens)) in let_through[first..].iter().enumerate() {
                     sum += u128::from(*tokens);
-                    let span = (*to - *from).as_nanos();
+                    let span = to.saturating_sub(*from).as_nanos();
                     let allowed = |limit: u64, burst: u64| u128::from(burst.max(1)) * MINUTE.as_nanos() + u128::from(limit) * span;
                     prop_assert!((count as u128 + 1) * MINUTE.as_nanos() <= allowed(rpm, rpm / 10) + u128::from(rpm) + MINUTE.as_nanos());
                     // The first of a span may be larger than what the bucket held when it came.

@@ -145,7 +145,7 @@ impl Player {
             ReplayMode::Keyed => format!("no {kind} call in it asked the same"),
         };
         let near = self.nearest(kind, lane, request);
-        let near = near.map_or_else(|| " ".into(), |entry| self.explain(entry, request));
+        let near = near.map_or_else(|| " ".into(), |entry| Self::explain(entry, request));
         let message = format!(
             "the cassette {} has no answer to this request: {why}.{near}Record it again if the change is meant",
             self.name
@@ -162,7 +162,7 @@ impl Player {
             .min_by_key(|entry| (distance(&entry.request, request), entry.lane != lane))
     }
 
-    fn explain(&self, entry: &Entry, request: &Value) -> String {
+    fn explain(entry: &Entry, request: &Value) -> String {
         let differences = differences(&entry.request, request);
         let place = format!(
             "line {} ({} call {} in `{}`)",

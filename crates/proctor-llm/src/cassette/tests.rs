@@ -128,7 +128,7 @@ fn a_keyed_miss_is_loud_and_says_what_changed() {
     assert!(error.message.contains("no simulator call in it asked the same"), "{error}");
     let other_model = Replay::new(recorded().player(ReplayMode::Keyed), "gpt-5");
     let error = ask(&other_model, &judge("Was the venue booked?")).unwrap_err();
-    assert!(error.message.contains(r#"/model: recorded “gpt-4o”, now “gpt-5”"#), "{error}");
+    assert!(error.message.contains("/model: recorded “gpt-4o”, now “gpt-5”"), "{error}");
 }
 
 #[test]

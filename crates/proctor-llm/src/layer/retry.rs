@@ -17,7 +17,7 @@ impl Jitter {
         Self(Arc::new(Mutex::new(seed)))
     }
 
-    /// The next number (SplitMix64).
+    /// The next number (`SplitMix64`).
     pub fn next(&self) -> f64 {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -58,7 +58,7 @@ impl RetryPolicy {
     /// How long to wait after this failure of the `tries`-th try; `None` to give up. `jitter` is
     /// from 0 to 1 and spreads the second half of the wait.
     pub fn wait(&self, error: &ModelError, tries: u32, jitter: f64) -> Option<Duration> {
-        if tries >= self.max_tries || !self.can_help(error.kind, tries) {
+        if tries >= self.max_tries || !Self::can_help(error.kind, tries) {
             return None;
         }
         let doubled = self.first_delay.saturating_mul(1_u32 << (tries.saturating_sub(1)).min(20));
@@ -72,7 +72,7 @@ impl RetryPolicy {
     }
 
     /// An answer that cannot be understood is worth one more try, not four paid ones.
-    fn can_help(&self, kind: ErrorKind, tries: u32) -> bool {
+    fn can_help(kind: ErrorKind, tries: u32) -> bool {
         kind.is_transient() && (kind != ErrorKind::Malformed || tries < 2)
     }
 }

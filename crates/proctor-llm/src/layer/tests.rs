@@ -19,6 +19,7 @@ fn asked_to_wait(seconds: u64) -> Result<Answer, ModelError> {
     Err(ModelError { retry_after, ..ModelError::new(ErrorKind::RateLimited, "slow down") })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an outcome, to be mixed with failures")]
 fn answered(input_tokens: u64, output_tokens: u64) -> Result<Answer, ModelError> {
     let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
     Ok(Answer { usage: Some(usage), model: "gpt-4o".into(), ..Answer::text("yes") })
