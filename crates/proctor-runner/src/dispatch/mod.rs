@@ -190,6 +190,9 @@ struct Unit {
     deaths: u32,
     /// The slot it should not go to, if another is free.
     avoid: Option<u32>,
+    /// The death of a worker that had it but not begun it. If it begins well elsewhere, it was not to blame:
+    /// something before it was, and that is told then.
+    suspect: Option<Box<Effect>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -310,12 +313,14 @@ impl Dispatcher {
     fn started(&mut self, number: u32, generation: u32, job: JobId) {
         let now = self.now;
         let Some(slot) = self.slot(number, generation) else { return };
+        let suspect = slot.acquit(job);
         if !slot.begin(job, now) {
             self.odd(number, format!("started job {} which it was not given", job.0));
             return;
         }
         let pool = slot.pool;
         self.pools[pool].idle_deaths = 0;
+        self.effects.extend(suspect);
         let assigned = self.assigned(job);
         self.effects.push(Effect::Announce { slot: number, assigned });
     }
@@ -388,7 +393,7 @@ impl Dispatcher {
 
     fn exited(&mut self, number: u32, generation: u32, exit: &Exit) {
         let Some(slot) = self.slot(number, generation) else { return };
-        let left = slot.leave();
+        let mut left = slot.leave();
         let pool = slot.pool;
         if let Some(job) = left.running {
             let mut outcome = exit.outcome(left.killed, number);
@@ -403,7 +408,7 @@ impl Dispatcher {
             self.pools[pool].idle_deaths += 1;
             self.pools[pool].last_death = Some(exit.describe(number));
         }
-        self.tell_if_lost(number, &left, exit);
+        self.tell_if_lost(number, &mut left, exit);
         let hook_hangs = left.killed == Some(Killed::TimedOut);
         let mut units = left.units;
         if left.running.is_none() && (!left.expected || hook_hangs) && self.stop.is_none() {
@@ -421,7 +426,7 @@ impl Dispatcher {
     }
 
     /// A worker that ends badly between examples may take a hook with it that nobody else will run.
-    fn tell_if_lost(&mut self, number: u32, left: &Left, exit: &Exit) {
+    fn tell_if_lost(&mut self, number: u32, left: &mut Left, exit: &Exit) {
         if left.running.is_some() || self.stop.is_some() {
             return;
         }
@@ -447,7 +452,12 @@ impl Dispatcher {
             }
             None => return,
         };
-        self.effects.push(Effect::Lost { slot: number, message, exit: Box::new(exit.clone()) });
+        let lost = Effect::Lost { slot: number, message, exit: Box::new(exit.clone()) };
+        match left.units.front_mut().filter(|_| !left.expected) {
+            Some(next) if next.suspect.is_none() => next.suspect = Some(Box::new(lost)),
+            Some(_) => {}
+            None => self.effects.push(lost),
+        }
     }
 
     /// A worker died with no example open: in a hook, perhaps. The unit it was on gets one more chance.
@@ -458,7 +468,7 @@ impl Dispatcher {
         if first.deaths < 2 {
             return;
         }
-        first.deaths = 0;
+        (first.deaths, first.suspect) = (0, None);
         let count = if hook_hangs { first.jobs.len() } else { 1 };
         let blamed: Vec<JobId> = first.jobs.drain(..count.min(first.jobs.len())).collect();
         if first.jobs.is_empty() {

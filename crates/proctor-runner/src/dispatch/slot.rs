@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use proctor_events::{ExampleFinished, Exception, Fault, Status};
 
-use super::{JobId, Moment, Policy, Unit};
+use super::{Effect, JobId, Moment, Policy, Unit};
 
 /// Where a slot's worker is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +100,12 @@ impl Slot {
         self.phase == Phase::Ready && self.running.is_none() && self.units.is_empty()
     }
 
+    /// The unit of this job begins well: what was held against it, to be told of somebody else.
+    pub(super) fn acquit(&mut self, job: JobId) -> Option<Effect> {
+        let unit = self.units.iter_mut().find(|unit| unit.jobs.contains(&job))?;
+        unit.suspect.take().map(|suspect| *suspect)
+    }
+
     /// Moves a job from given to running; false if it was not given.
     pub(super) fn begin(&mut self, job: JobId, now: Moment) -> bool {
         if self.running.is_some() {
@@ -160,6 +166,7 @@ impl Slot {
                     begun: false,
                     deaths: unit.deaths,
                     avoid: unit.avoid,
+                    suspect: unit.suspect.take(),
                 });
             }
             unit.jobs = kept;
