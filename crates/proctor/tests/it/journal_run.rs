@@ -117,6 +117,38 @@ fn held(book: &Book, flags: &[&str], expect: &str) -> (Child, Lines) {
     (child, lines)
 }
 
+#[test]
+fn what_was_changed_while_the_command_ran_is_not_gold() {
+    for change in [&["--hypothesis", "it is the clock"][..], &["--expect", "pass"]] {
+        let book = Book::new();
+        let id = book.create(&["--expect", "fail"]);
+        let script = "echo up; until test -e gate; do sleep 0.01; done";
+        let mut child = book.env.spawn(&["journal", "run", "--", "sh", "-c", script]);
+        let mut lines = Lines(BufReader::new(child.stdout.take().unwrap()));
+        assert_eq!(lines.line(), "up\n");
+        book.ok(&[&["update"], change].concat());
+        book.env.write("gate", "");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let entry = book.entry(&id);
+        assert_eq!(entry["confidence_tier"], "silver", "{change:?} {entry}");
+        assert_eq!(entry["evidence"][0]["predates_run"], false);
+    }
+}
+
+#[test]
+fn an_entry_that_was_ended_while_the_command_ran_is_left_alone_and_that_is_said() {
+    let book = Book::new();
+    let id = book.create(&[]);
+    let (child, mut lines) = held(&book, &[], "pass");
+    assert_eq!(lines.line(), "up\n");
+    book.ok(&["resolve", "falsified", "--result", "by hand"]);
+    book.env.write("gate", "");
+    let ran = book.env.ran(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(2), "{}", ran.terminal());
+    assert!(ran.stderr.contains("no entry is active"), "{}", ran.stderr);
+    assert_eq!(book.entry(&id)["outcome"]["result"], "by hand");
+}
+
 struct Lines(BufReader<std::process::ChildStdout>);
 
 impl Lines {
