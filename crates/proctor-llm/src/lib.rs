@@ -46,7 +46,7 @@ pub use layer::{
     RetryPolicy, UnknownPrice,
 };
 pub use mapping::{MappedAgent, Mapping, ToolCallPaths};
-pub use model::{Asking, Identity, Model};
+pub use model::{Asking, Billing, Identity, Model};
 pub use price::{Cost, Price, PriceTable};
 pub use request::{
     Lane, Message, Purpose, Request, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,

@@ -17,10 +17,11 @@ use tokio::time::Instant;
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
 use crate::error::{ErrorKind, ModelError};
-use crate::http::{Call, Peer, Transport, WallClock};
-use crate::model::{Asking, Identity, Model};
+use crate::http::{Body, Call, Peer, Transport, WallClock};
+use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::{Request, Role, ToolCall};
 use crate::secret::{Redactor, Secret};
+use crate::sse::{SseDecoder, SseEvent};
 use crate::template::{Variables, fill, fill_text};
 use crate::wire::{chat_messages, chat_tools};
 
@@ -64,6 +65,9 @@ pub struct Mapping {
     pub body: Option<Value>,
     /// Where the words are; `None` takes the whole body as text.
     pub text: Option<String>,
+    /// Where each event of a streamed answer has its piece of the words. The other paths then
+    /// apply to the last event in which they are found.
+    pub delta: Option<String>,
     /// Where tool calls are.
     pub tool_calls: Option<ToolCallPaths>,
     /// Where the counts of input and output tokens are.
@@ -94,6 +98,7 @@ impl Mapping {
             headers: vec![("content-type".into(), "application/json".into())],
             body: Some(json!({"message": "${message}", "conversation": "${lane}"})),
             text: Some("/text".into()),
+            delta: None,
             tool_calls: None,
             usage: None,
             error: None,
@@ -130,7 +135,8 @@ impl MappedAgent {
             key_hint: String::new(),
             clock: mapping.clock.clone(),
         };
-        let identity = Identity { backend: "agent", model: mapping.name.clone(), billed: false };
+        let identity =
+            Identity { backend: "agent", model: mapping.name.clone(), billing: Billing::Elsewhere };
         Ok(Self { mapping, identity, transport, peer, remembered: Mutex::default() })
     }
 
@@ -192,29 +198,31 @@ impl MappedAgent {
         let began = Instant::now();
         let exchange = async {
             let mut body = self.transport.send(call, &self.peer).await?;
-            Ok((body.text(&self.peer).await?, body.content_type))
+            match &self.mapping.delta {
+                Some(delta) if body.is_event_stream() => {
+                    self.streamed(delta, request, &mut body, began).await
+                }
+                _ => {
+                    let raw = body.text(&self.peer).await?;
+                    let answer = self.understand(request, &raw, &body.content_type)?;
+                    Ok((answer, raw, None))
+                }
+            }
         };
         let limit = self.mapping.timeout;
         let exchanged = tokio::time::timeout(limit, exchange).await;
-        let (raw, content_type) = exchanged.map_err(|_| self.peer.too_slow(limit))??;
-        let mut answer = self.understand(request, &raw, &content_type)?;
-        answer.timings = Timings { total: began.elapsed(), first_token: None };
+        let (mut answer, raw, first_token) = exchanged.map_err(|_| self.peer.too_slow(limit))??;
+        answer.timings = Timings { total: began.elapsed(), first_token };
         answer.raw = self.peer.redactor.text(&raw);
         Ok(answer)
     }
 
     fn understand(&self, request: &Request, raw: &str, kind: &str) -> Result<Answer, ModelError> {
-        let model = self.mapping.name.clone();
         let Some(text_path) = &self.mapping.text else {
-            return Ok(Answer { model, ..Answer::text(raw) });
+            return Ok(self.complete(request, raw.to_owned(), Vec::new(), &Value::Null));
         };
         let body = self.peer.json(raw, kind)?;
-        if let Some(words) = self.mapping.error.as_ref().and_then(|path| body.pointer(path))
-            && !words.is_null()
-        {
-            let words = words.as_str().map_or_else(|| words.to_string(), str::to_owned);
-            return Err(self.malformed(&format!("reported an error: {words}")));
-        }
+        self.reported(&body)?;
         let tool_calls = self.tool_calls(&body)?;
         let text = match body.pointer(text_path) {
             Some(Value::String(text)) => text.clone(),
@@ -222,14 +230,76 @@ impl MappedAgent {
             Some(other) if !other.is_null() => other.to_string(),
             _ => return Err(self.malformed(&format!("answered without anything at `{text_path}`"))),
         };
-        self.remember(&request.lane, &body);
+        Ok(self.complete(request, text, tool_calls, &body))
+    }
+
+    /// Follows a stream of events. It has no mark of its own for the end: the end of the body is.
+    async fn streamed(
+        &self,
+        delta: &str,
+        request: &Request,
+        body: &mut Body,
+        began: Instant,
+    ) -> Result<(Answer, String, Option<Duration>), ModelError> {
+        let mut decoder = SseDecoder::new(self.mapping.max_bytes);
+        let (mut raw, mut text, mut first_token) = (Vec::new(), String::new(), None);
+        let mut whole = json!({});
+        let mut take = |event: &SseEvent| {
+            // Events that are no JSON are marks of the agent's own, such as `[DONE]`.
+            let Ok(data) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
+            self.reported(&data)?;
+            if let Some(piece) = data.pointer(delta).and_then(Value::as_str) {
+                text += piece;
+                first_token.get_or_insert_with(|| began.elapsed());
+            }
+            if let (Value::Object(whole), Value::Object(data)) = (&mut whole, data) {
+                whole.extend(data);
+            }
+            Ok::<_, ModelError>(())
+        };
+        while let Some(piece) = body.piece(&self.peer).await? {
+            raw.extend_from_slice(&piece);
+            decoder.push(&piece).map_err(|problem| self.malformed(&problem.to_string()))?;
+            while let Some(event) = decoder.next_event() {
+                take(&event)?;
+            }
+        }
+        if let Some(event) = decoder.finish() {
+            take(&event)?;
+        }
+        let tool_calls = self.tool_calls(&whole)?;
+        if text.is_empty() && tool_calls.is_empty() {
+            return Err(
+                self.malformed(&format!("streamed an answer without anything at `{delta}`"))
+            );
+        }
+        let answer = self.complete(request, text, tool_calls, &whole);
+        Ok((answer, String::from_utf8_lossy(&raw).into_owned(), first_token))
+    }
+
+    fn reported(&self, body: &Value) -> Result<(), ModelError> {
+        let words = self.mapping.error.as_ref().and_then(|path| body.pointer(path));
+        let Some(words) = words.filter(|words| !words.is_null()) else { return Ok(()) };
+        let words = words.as_str().map_or_else(|| words.to_string(), str::to_owned);
+        Err(self.malformed(&format!("reported an error: {words}")))
+    }
+
+    fn complete(
+        &self,
+        request: &Request,
+        text: String,
+        tool_calls: Vec<ToolCall>,
+        body: &Value,
+    ) -> Answer {
+        self.remember(&request.lane, body);
         let count = |path: &str| body.pointer(path).and_then(Value::as_u64);
         let usage = self.mapping.usage.as_ref().and_then(|(input, output)| {
             let (input_tokens, output_tokens) = (count(input)?, count(output)?);
             Some(Usage { input_tokens, output_tokens, ..Usage::default() })
         });
         let stop = if tool_calls.is_empty() { StopReason::End } else { StopReason::ToolUse };
-        Ok(Answer { tool_calls, usage, model, stop, ..Answer::text(text) })
+        let model = self.mapping.name.clone();
+        Answer { tool_calls, usage, model, stop, ..Answer::text(text) }
     }
 
     fn tool_calls(&self, body: &Value) -> Result<Vec<ToolCall>, ModelError> {

@@ -18,8 +18,20 @@ pub struct Identity {
     pub backend: &'static str,
     /// The model, as it is asked for.
     pub model: String,
-    /// Whether answers may cost money. Scripts and cassettes are free.
-    pub billed: bool,
+    /// Who pays for answers.
+    pub billing: Billing,
+}
+
+/// Who pays for answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Billing {
+    /// Nobody: scripts and cassettes.
+    Free,
+    /// Whoever runs this, by the token. A budget refuses what it cannot price.
+    ByTokens,
+    /// Perhaps someone else: an agent under test. Its cost is known only where it names a model
+    /// with a price and counts its tokens; a budget counts that, and never refuses for want of it.
+    Elsewhere,
 }
 
 /// Anything that can be asked.

@@ -12,7 +12,7 @@ use regex::Regex;
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
 use crate::error::{ErrorKind, ModelError, excerpt};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::{Purpose, Request, ToolCall};
 
 /// What a rule does when its queue is empty.
@@ -136,7 +136,7 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// A model of these rules, under a name.
     pub fn new(name: impl Into<String>, rules: Vec<Rule>) -> Self {
-        let identity = Identity { backend: "scripted", model: name.into(), billed: false };
+        let identity = Identity { backend: "scripted", model: name.into(), billing: Billing::Free };
         Self { rules, identity, used: Mutex::default() }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use crate::{Answer, Asking, Identity, Model, ModelError, Request};
+use crate::{Answer, Asking, Billing, Identity, Model, ModelError, Request};
 
 /// The output of a future that does not have to wait.
 pub(crate) fn now_or_never<F: Future>(future: F) -> F::Output {
@@ -34,7 +34,7 @@ impl Fake {
         outcomes: impl IntoIterator<Item = Result<Answer, ModelError>>,
     ) -> Self {
         Self {
-            identity: Identity { backend: "fake", model: model.into(), billed: true },
+            identity: Identity { backend: "fake", model: model.into(), billing: Billing::ByTokens },
             outcomes: Mutex::new(outcomes.into_iter().collect()),
             asked: AtomicU32::new(0),
         }

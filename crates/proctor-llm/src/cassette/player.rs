@@ -11,7 +11,7 @@ use super::format::{Entry, Outcome, parse};
 use crate::answer::Answer;
 use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::{Lane, Purpose, Request};
 use crate::secret::Redactor;
 
@@ -196,7 +196,7 @@ pub struct Replay {
 impl Replay {
     /// Plays the calls of the model of this name.
     pub fn new(player: Arc<Player>, model: impl Into<String>) -> Self {
-        let identity = Identity { backend: "replay", model: model.into(), billed: false };
+        let identity = Identity { backend: "replay", model: model.into(), billing: Billing::Free };
         Self { player, identity }
     }
 

@@ -64,8 +64,10 @@ impl Peer {
     }
 
     /// A request that got no answer.
-    pub(crate) fn no_answer(&self, problem: &reqwest::Error) -> ModelError {
-        let cause = root_cause(problem);
+    pub(crate) fn no_answer(&self, problem: reqwest::Error) -> ModelError {
+        // Addresses may hold keys, so the error must not show its own.
+        let problem = problem.without_url();
+        let cause = root_cause(&problem);
         if problem.is_timeout() {
             return self.error(ErrorKind::Timeout, "did not answer in time");
         }
@@ -83,8 +85,8 @@ impl Peer {
     }
 
     /// An answer that broke off.
-    pub(crate) fn broken(&self, problem: &reqwest::Error) -> ModelError {
-        let cause = root_cause(problem);
+    pub(crate) fn broken(&self, problem: reqwest::Error) -> ModelError {
+        let cause = root_cause(&problem.without_url());
         self.error(ErrorKind::Truncated, format!("broke off in the middle of its answer: {cause}"))
     }
 

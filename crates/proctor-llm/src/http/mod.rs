@@ -3,133 +3,29 @@
 //! The transport is in [`transport`], the wording of failures in [`failure`]; what is sent and
 //! understood is decided by the [`Dialect`]. This file joins them.
 
+mod endpoint;
 mod failure;
 mod transport;
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+pub use endpoint::{Endpoint, WallClock};
 pub(crate) use failure::Peer;
 pub use failure::parse_retry_after;
 pub(crate) use transport::{Body, Call, Transport};
 
 use crate::answer::{Answer, Timings};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::Request;
 use crate::secret::{Redactor, Secret};
 use crate::sse::SseDecoder;
 use crate::wire::{Dialect, Parts, WireFault, Writing};
 
-/// Where the time of day comes from: only dates in `Retry-After` need it.
-#[derive(Clone)]
-pub struct WallClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
-
-impl WallClock {
-    /// A clock of one's own.
-    pub fn new(clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        Self(Arc::new(clock))
-    }
-
-    pub(crate) fn now(&self) -> SystemTime {
-        (self.0)()
-    }
-}
-
-impl Default for WallClock {
-    fn default() -> Self {
-        Self::new(SystemTime::now)
-    }
-}
-
-impl fmt::Debug for WallClock {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("WallClock")
-    }
-}
-
-/// Where a model is and how to speak to it.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// The base address (`https://api.anthropic.com`, `http://localhost:11434/v1`) or the full one.
-    pub url: String,
-    /// The model.
-    pub model: String,
-    /// The key, where one is needed.
-    pub key: Option<Secret>,
-    /// How a person gives the key; named when it is missing or refused.
-    pub key_hint: String,
-    /// Further headers.
-    pub headers: Vec<(String, Secret)>,
-    /// Further members of the body.
-    pub extra: Map<String, Value>,
-    /// Whether to stream, which measures the time to the first token.
-    pub stream: bool,
-    /// Longest whole answer.
-    pub timeout: Duration,
-    /// Longest silence within an answer.
-    pub idle_timeout: Duration,
-    /// Largest answer, in bytes.
-    pub max_bytes: usize,
-    /// An HTTP proxy; the environment is not looked at.
-    pub proxy: Option<String>,
-    /// The time of day.
-    pub clock: WallClock,
-}
-
-impl Endpoint {
-    /// An endpoint with the usual limits: two minutes, one minute of silence, 16 MiB.
-    pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            model: model.into(),
-            key: None,
-            key_hint: String::new(),
-            headers: Vec::new(),
-            extra: Map::new(),
-            stream: false,
-            timeout: Duration::from_mins(2),
-            idle_timeout: Duration::from_mins(1),
-            max_bytes: 16 << 20,
-            proxy: None,
-            clock: WallClock::default(),
-        }
-    }
-
-    /// Anthropic's own service.
-    pub fn anthropic(model: impl Into<String>, key: Option<Secret>) -> Self {
-        let key_hint = "set ANTHROPIC_API_KEY".into();
-        Self { key, key_hint, ..Self::new("https://api.anthropic.com", model) }
-    }
-
-    /// `OpenAI`'s own service.
-    pub fn openai(model: impl Into<String>, key: Option<Secret>) -> Self {
-        let key_hint = "set OPENAI_API_KEY".into();
-        Self { key, key_hint, ..Self::new("https://api.openai.com/v1", model) }
-    }
-
-    fn address(&self, dialect: Dialect) -> String {
-        let base = self.url.trim_end_matches('/');
-        let tail = match dialect {
-            Dialect::Anthropic if base.ends_with("/v1") => "/messages",
-            Dialect::Anthropic => "/v1/messages",
-            Dialect::OpenAi => "/chat/completions",
-        };
-        if base.ends_with(tail) { base.to_owned() } else { format!("{base}{tail}") }
-    }
-
-    /// The providers' own services take nobody without a key; others may.
-    fn needs_key(&self) -> bool {
-        ["api.anthropic.com", "api.openai.com"].iter().any(|host| self.url.contains(host))
-    }
-}
-
 /// A model behind an HTTP endpoint.
-#[derive(Debug)]
 pub struct HttpModel {
     dialect: Dialect,
     endpoint: Endpoint,
@@ -140,11 +36,17 @@ pub struct HttpModel {
     address: String,
 }
 
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "HttpModel({} at {})", self.identity.model, self.peer.name)
+    }
+}
+
 impl HttpModel {
     /// A model behind an endpoint that speaks this dialect.
     pub fn new(dialect: Dialect, endpoint: Endpoint) -> Result<Self, ModelError> {
         let address = endpoint.address(dialect);
-        let transport = Transport::new(&address, endpoint.proxy.as_deref())?;
+        let transport = Transport::new(&address, endpoint.proxy.as_ref())?;
         let secrets = endpoint.key.iter().chain(endpoint.headers.iter().map(|(_, value)| value));
         let peer = Peer {
             name: transport.shown().to_owned(),
@@ -154,9 +56,19 @@ impl HttpModel {
             clock: endpoint.clock.clone(),
         };
         let backend = if dialect == Dialect::Anthropic { "anthropic" } else { "openai" };
-        let identity = Identity { backend, model: endpoint.model.clone(), billed: true };
+        let identity =
+            Identity { backend, model: endpoint.model.clone(), billing: Billing::ByTokens };
         let headers = headers(dialect, &endpoint);
         Ok(Self { dialect, endpoint, identity, transport, peer, headers, address })
+    }
+
+    /// An agent under test that speaks this dialect.
+    pub fn agent(dialect: Dialect, endpoint: Endpoint) -> Result<Self, ModelError> {
+        let mut agent = Self::new(dialect, endpoint)?;
+        agent.identity.backend = "agent";
+        agent.identity.billing = Billing::Elsewhere;
+        agent.peer.name = format!("agent at {}", agent.peer.name);
+        Ok(agent)
     }
 
     async fn answer(&self, request: &Request) -> Result<Answer, ModelError> {

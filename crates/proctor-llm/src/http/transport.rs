@@ -48,7 +48,7 @@ fn config(message: String) -> ModelError {
 }
 
 impl Transport {
-    pub(crate) fn new(address: &str, proxy: Option<&str>) -> Result<Self, ModelError> {
+    pub(crate) fn new(address: &str, proxy: Option<&Secret>) -> Result<Self, ModelError> {
         let url = reqwest::Url::parse(address).map_err(|problem| {
             config(format!("`{}` is no address: {problem}", without_user(address)))
         })?;
@@ -72,7 +72,7 @@ impl Transport {
             builder = builder.tls_certs_only([]);
         }
         if let Some(proxy) = proxy {
-            let proxy = reqwest::Proxy::all(proxy)
+            let proxy = reqwest::Proxy::all(proxy.reveal())
                 .map_err(|_| config("the proxy's address cannot be understood".into()))?;
             builder = builder.proxy(proxy);
         }
@@ -98,7 +98,7 @@ impl Transport {
         let sent = tokio::time::timeout(call.idle_timeout, request.send()).await;
         let response = sent
             .map_err(|_| peer.silent(call.idle_timeout))?
-            .map_err(|problem| peer.no_answer(&problem))?;
+            .map_err(|problem| peer.no_answer(problem))?;
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or("a body without a type").to_owned();
@@ -123,7 +123,7 @@ impl Body {
         let read = tokio::time::timeout(self.idle_timeout, self.response.chunk()).await;
         let piece = read
             .map_err(|_| peer.silent(self.idle_timeout))?
-            .map_err(|problem| peer.broken(&problem))?;
+            .map_err(|problem| peer.broken(problem))?;
         let Some(piece) = piece else { return Ok(None) };
         let Some(left) = self.left.checked_sub(piece.len()) else {
             return Err(peer.too_large(self.max_bytes));
@@ -175,7 +175,7 @@ fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap, ModelError> {
 }
 
 /// An address without user, password and query, which may hold keys.
-fn without_user(address: &str) -> String {
+pub(super) fn without_user(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else { return "the given text".into() };
     // Both fail only for addresses that have no user anyway.
     let _ = url.set_username("");

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::gate::USUAL_OUTPUT;
 use crate::answer::{Answer, Usage};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Asking, Billing, Identity, Model};
 use crate::price::{Cost, PriceTable};
 use crate::request::Request;
 
@@ -112,7 +112,7 @@ impl<M: Model> Metered<M> {
     /// The most a request can be expected to cost.
     fn worst(&self, request: &Request) -> Option<Cost> {
         let identity = self.inner.identity();
-        if !identity.billed {
+        if identity.billing != Billing::ByTokens {
             return Some(Cost::ZERO);
         }
         let output_tokens = u64::from(request.max_tokens.unwrap_or(USUAL_OUTPUT));
@@ -124,7 +124,7 @@ impl<M: Model> Metered<M> {
     /// What an answer cost, by the price of the model that answered, else of the one asked for.
     fn cost(&self, answer: &Answer) -> Option<Cost> {
         let identity = self.inner.identity();
-        if !identity.billed {
+        if identity.billing == Billing::Free {
             return Some(Cost::ZERO);
         }
         let price = self.prices.price(&answer.model).or_else(|| self.prices.price(&identity.model));

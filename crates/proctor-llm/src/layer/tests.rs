@@ -140,8 +140,11 @@ impl Model for Slow {
     }
 
     fn identity(&self) -> &crate::Identity {
-        static WHO: crate::Identity =
-            crate::Identity { backend: "slow", model: String::new(), billed: false };
+        static WHO: crate::Identity = crate::Identity {
+            backend: "slow",
+            model: String::new(),
+            billing: crate::Billing::Free,
+        };
         &WHO
     }
 }

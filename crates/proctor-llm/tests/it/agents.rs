@@ -141,3 +141,33 @@ async fn a_hole_in_a_template_is_not_sent() {
     );
     assert!(server.seen().is_empty());
 }
+
+#[tokio::test]
+async fn a_streamed_answer_is_put_together_and_its_first_piece_timed() {
+    let events = Reaction::events(&[
+        ("start", json!({"session": 7})),
+        ("word", json!({"say": "Which "})),
+        ("word", json!({"say": "day?", "tool_calls": [{"name": "find"}]})),
+        ("end", json!("[DONE]")),
+    ]);
+    let server = Server::fixed(events.dripping(Duration::from_millis(30))).await;
+    let mapping = Mapping {
+        delta: Some("/say".into()),
+        tool_calls: Some(ToolCallPaths::default()),
+        ..Mapping::new("venue", &server.url)
+    };
+    let answer = MappedAgent::new(mapping.clone()).unwrap().ask(&turn("Hi")).await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.tool_calls.len()), ("Which day?", 1));
+    let first = answer.timings.first_token.unwrap();
+    assert!(
+        first >= Duration::from_millis(55) && first < answer.timings.total,
+        "{:?}",
+        answer.timings
+    );
+    let error =
+        fails(Mapping { delta: Some("/nothing".into()), tool_calls: None, ..mapping }).await;
+    assert!(
+        error.message.ends_with("streamed an answer without anything at `/nothing`"),
+        "{error}"
+    );
+}

@@ -256,3 +256,24 @@ async fn requests_and_addresses_that_cannot_work_are_refused_here() {
     let error = fails(Dialect::OpenAi, bad).await;
     assert!(error.kind == ErrorKind::Config && !error.message.contains("break"), "{error}");
 }
+
+#[tokio::test]
+async fn a_peer_without_tls_is_unreachable_over_https() {
+    let server = Server::raw(b"HTTP/1.1 200 OK\r\n\r\n").await;
+    let url = server.url.replace("http://", "https://user:word-of-honour@");
+    let endpoint = Endpoint::new(format!("{url}/v1?key=word-of-honour"), "m");
+    assert!(!format!("{endpoint:?}").contains("honour"), "{endpoint:?}");
+    let error = fails(Dialect::OpenAi, endpoint).await;
+    assert_eq!(error.kind, ErrorKind::Unreachable, "{error}");
+    assert!(!format!("{error:?}").contains("honour"), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_is_called_one() {
+    let server = Server::fixed(Reaction::json(500, &json!({}))).await;
+    let agent = HttpModel::agent(Dialect::OpenAi, endpoint(&server.url)).unwrap();
+    let error = agent.ask(&Request::ask(Purpose::Agent, "Hi")).await.unwrap_err();
+    let words =
+        format!("agent at {}/chat/completions failed on its side (HTTP 500): {{}}", server.url);
+    assert_eq!(error.message, words);
+}

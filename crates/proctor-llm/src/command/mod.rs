@@ -4,6 +4,8 @@
 //! there, the time is over or nobody waits any more. What it says on standard error is only shown
 //! when it fails.
 
+mod prompt;
+
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -17,9 +19,9 @@ use tokio::time::Instant;
 use crate::answer::{Answer, Timings, Usage};
 use crate::canonical::canonical_request;
 use crate::error::{ErrorKind, ModelError, excerpt};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Asking, Billing, Identity, Model};
 use crate::price::Cost;
-use crate::request::{Message, Request, Role};
+use crate::request::Request;
 use crate::secret::{Redactor, Secret};
 
 /// How much of the end of standard error is kept.
@@ -98,13 +100,26 @@ struct Group {
     leader: Option<Pid>,
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Gone already is as good. The child is not yet reaped or was just now, so the number
-        // cannot have been given to a stranger's group meanwhile: members keep it taken.
-        if let Some(leader) = self.leader {
+impl Group {
+    /// Waits for the child, then ends whoever it left behind: they would hold its output open.
+    async fn ended(&mut self) -> std::io::Result<ExitStatus> {
+        let status = self.child.wait().await;
+        self.end();
+        status
+    }
+
+    /// Ends the group, once. Later its number might be someone else's.
+    fn end(&mut self) {
+        if let Some(leader) = self.leader.take() {
+            // Gone already is as good.
             let _ = kill_process_group(leader, Signal::KILL);
         }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -120,7 +135,11 @@ impl CommandModel {
         if config.argv.first().is_none_or(String::is_empty) {
             return Err(ModelError::new(ErrorKind::Config, "the command of a model is empty"));
         }
-        let identity = Identity { backend: "command", model: config.model.clone(), billed: true };
+        let identity = Identity {
+            backend: "command",
+            model: config.model.clone(),
+            billing: Billing::ByTokens,
+        };
         let redactor = Redactor::new(config.env.iter().map(|(_, value)| value.clone()));
         Ok(Self { config, identity, redactor })
     }
@@ -152,7 +171,7 @@ impl CommandModel {
 
     fn input(&self, request: &Request) -> String {
         match self.config.input {
-            CommandInput::Prompt => prompt(request),
+            CommandInput::Prompt => prompt::write(request),
             CommandInput::Json => {
                 let mut value = canonical_request(request, &self.config.model);
                 value["purpose"] = request.purpose.as_str().into();
@@ -176,7 +195,7 @@ impl CommandModel {
             }
             Ok(())
         };
-        let ended = async { child.wait().await.map_err(|problem| self.mute(&problem)) };
+        let ended = async { group.ended().await.map_err(|problem| self.mute(&problem)) };
         // The first failure ends the others: a flood must not wait for a child that waits for us.
         let ((), stdout, stderr, status) =
             tokio::try_join!(write, self.head(stdout), async { Ok(tail(stderr).await) }, ended)?;
@@ -277,39 +296,6 @@ fn last_lines(text: &str) -> &str {
     let text = text.trim_end();
     let start = text.rmatch_indices('\n').nth(2).map_or(0, |(at, _)| at + 1);
     &text[start..]
-}
-
-/// The conversation as one text. A single message goes as it is.
-fn prompt(request: &Request) -> String {
-    let system = request.system.as_deref().unwrap_or_default();
-    if let ([only], true) = (request.messages.as_slice(), request.tools.is_empty()) {
-        let gap = if system.is_empty() { "" } else { "\n\n" };
-        return format!("{system}{gap}{}\n", only.text);
-    }
-    let mut text = String::new();
-    if !system.is_empty() {
-        text += &format!("{system}\n\n");
-    }
-    for tool in &request.tools {
-        text += &format!("[tool] {}: {} {}\n", tool.name, tool.description, tool.input_schema);
-    }
-    text + &request.messages.iter().map(spoken).collect::<String>()
-}
-
-fn spoken(message: &Message) -> String {
-    let results = message.tool_results.iter();
-    let calls = message.tool_calls.iter();
-    let mut text: String = results
-        .map(|result| format!("[result of {}] {}\n", result.call_id, result.content))
-        .collect();
-    let role = if message.role == Role::User { "user" } else { "assistant" };
-    if !message.text.is_empty() {
-        text += &format!("[{role}] {}\n", message.text);
-    }
-    text.extend(
-        calls.map(|call| format!("[calls {}] {} {}\n", call.id, call.name, call.arguments)),
-    );
-    text
 }
 
 impl Model for CommandModel {
