@@ -601,8 +601,8 @@ Examples:
   proctor journal run --expect 'match:0 warnings' --timeout 5m -- make lint
 
 The command's output passes through as it comes. Its exit code becomes ours; 128 + N if signal N ended or interrupted \
-it, 124 if it took too long, 126 or 127 if it could not be started. 2 can also mean that the journal refused (no entry is active): \
-then nothing was run. Compile errors, no tests, signals and timeouts decide nothing: the entry stays active, with the \
+it, 124 if it took too long, 126 or 127 if it could not be started. 2 can also mean that the journal refused: \
+before the run (no entry is active), or after a success that could not be written down. Compile errors, no tests, signals and timeouts decide nothing: the entry stays active, with the \
 evidence attached. Without --expect the expectation stated by `create` or `update` counts.")]
 pub(crate) struct CaptureArguments {
     /// What the command will do: pass, fail, exit:N or match:RE [default: as the entry says]
