@@ -82,10 +82,9 @@ fn satisfy(
     criteria: &Ordered<Criterion>,
 ) -> Planned {
     let known = criteria.get(&name.value);
-    let criterion = known.cloned().unwrap_or_else(|| Criterion {
-        description: name.value.clone(),
-        ..Criterion::default()
-    });
+    let criterion = known
+        .cloned()
+        .unwrap_or_else(|| Criterion { description: name.value.clone(), ..Criterion::default() });
     Planned {
         assertion: Assertion::Satisfy(crate::format::OneOrMany(vec![name.clone()])),
         negated,

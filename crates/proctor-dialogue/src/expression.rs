@@ -25,9 +25,7 @@ pub fn evaluate(
     }
     match expression.program().execute(&context) {
         Ok(Cel::Bool(value)) => Ok(value),
-        Ok(other) => {
-            Err(format!("`{}` gave {other:?}, not true or false", expression.source()))
-        }
+        Ok(other) => Err(format!("`{}` gave {other:?}, not true or false", expression.source())),
         Err(error) => Err(format!("`{}` cannot be evaluated: {error}", expression.source())),
     }
 }
@@ -86,7 +84,10 @@ mod tests {
     #[test]
     fn expressions_see_turns_tools_and_rows() {
         assert_eq!(holds("turn_count == 1 && turn.agent.contains('Booked')"), Ok(true));
-        assert_eq!(holds("tool_calls.exists(c, c.name == 'book' && c.arguments.guests > 40)"), Ok(true));
+        assert_eq!(
+            holds("tool_calls.exists(c, c.name == 'book' && c.arguments.guests > 40)"),
+            Ok(true)
+        );
         assert_eq!(holds("tool_calls[0].arguments.guests == row.guests"), Ok(true));
         assert_eq!(holds("turn.agent.matches('[0]{2}')"), Ok(false));
         assert_eq!(holds("turn.latency_ms < 200.0"), Ok(true));

@@ -4,8 +4,8 @@ mod node;
 mod problem;
 mod read;
 
-pub use self::node::{Key, Kind, Node, Place};
 pub(crate) use self::node::read_yaml;
+pub use self::node::{Key, Kind, Node, Place};
 pub use self::problem::FileProblem;
 pub(crate) use self::problem::Finding;
 pub use self::read::At;

@@ -85,7 +85,10 @@ pub(crate) fn nonce(seed: u64, counter: u64, turns: &[Turn]) -> String {
             turn.user.contains(&nonce)
                 || turn.agent.contains(&nonce)
                 || turn.tool_calls.iter().any(|call| {
-                    let texts = [&call.call.arguments, call.result.as_ref().unwrap_or(&serde_json::Value::Null)];
+                    let texts = [
+                        &call.call.arguments,
+                        call.result.as_ref().unwrap_or(&serde_json::Value::Null),
+                    ];
                     texts.iter().any(|value| value.to_string().contains(&nonce))
                 })
         });

@@ -1,18 +1,37 @@
-//! The conversation engine of Proctor.
+//! The conversation engine of Proctor and its scenario files.
+//!
+//! * [`parse`] reads a `*.scenario.yaml` file or says what is wrong with it, with place and hint;
+//!   [`ScenarioFile::examples`] inherits, expands sets and gives stable ids.
+//! * [`Engine`] takes one [`Example`] through its conversation: [`Input`]s in, [`Effect`]s out.
+//! * [`judge_prompt`] and [`parse_judge_answer`] are the two halves of a judge, [`simulator_prompt`] and
+//!   [`clean_simulator_answer`] those of a simulated user.
+//!
+//! This crate is pure: no I/O, no async, no clock, no randomness, no environment. A driver asks models and
+//! agents, runs commands, reads files, measures time, and publishes the events it is handed.
+
+mod check;
+mod engine;
+mod expression;
 mod file;
 mod format;
-pub use file::*;
-pub use format::*;
-mod transcript;
-mod expression;
-pub use transcript::*;
-pub use expression::*;
+mod judge;
 mod rows;
 mod scenario;
-pub use rows::*;
-pub use scenario::*;
-mod judge;
 mod simulated_user;
-pub use judge::*;
-pub use simulated_user::*;
-mod check;
+mod transcript;
+
+pub use engine::{
+    AgentAnswer, DEFAULT_JUDGE_RETRIES, DEFAULT_MAX_TURNS, Effect, Engine, Input, MAX_TOOL_ROUNDS,
+    Message, RequestId, Role, SIMULATOR_RETRIES, ToolOutcome, Verdict, VerdictFailure,
+};
+pub use expression::evaluate;
+pub use file::{At, FileProblem, Key, Kind, Node, Place};
+pub use format::*;
+pub use judge::{
+    ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, Prompt, TopicChoice, Unusable,
+    judge_prompt, parse_judge_answer,
+};
+pub use rows::{Row, RowFormat, parse_rows, row_name};
+pub use scenario::{Example, ScenarioFile, parse, scenario_schema};
+pub use simulated_user::{clean_simulator_answer, simulator_prompt};
+pub use transcript::{DoneCall, Scope, ToolCall, Transcript, Turn, Visit};

@@ -34,7 +34,9 @@ impl RowFormat {
 /// Reads rows. The message of an error names the row.
 pub fn parse_rows(text: &str, format: RowFormat) -> Result<Vec<Row>, String> {
     let value = match format {
-        RowFormat::Json => serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?,
+        RowFormat::Json => {
+            serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?
+        }
         RowFormat::Yaml => read_yaml(text)
             .map(|node| node.to_value())
             .map_err(|error| format!("line {}: {}", error.place.line, error.message))?,

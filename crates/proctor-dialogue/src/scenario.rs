@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use crate::file::{At, FileProblem, Finding, read_node, read_yaml};
 use crate::format::{
-    Assertion, Criterion, Group, JudgeSettings, OneOrMany, Ordered, Simulator, Step, ToolStub, Topic,
+    Assertion, Criterion, Group, JudgeSettings, OneOrMany, Ordered, Simulator, Step, ToolStub,
+    Topic,
 };
 use crate::rows::Row;
 use crate::transcript::ToolCall;

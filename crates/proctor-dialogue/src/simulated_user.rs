@@ -13,12 +13,11 @@ pub fn simulator_prompt(user: &Simulator, goal: &str, transcript: &Transcript) -
 
 fn system(user: &Simulator, goal: &str, topic: Option<&str>) -> String {
     let manner = topic.and_then(|topic| user.during_topic.get(topic));
-    let personality = inside(
-        manner.and_then(|manner| manner.personality.as_ref()),
-        user.personality.as_ref(),
-    );
+    let personality =
+        inside(manner.and_then(|manner| manner.personality.as_ref()), user.personality.as_ref());
     let context = inside(manner.and_then(|manner| manner.context.as_ref()), user.context.as_ref());
-    let rules = manner.map_or_else(|| user.rules.clone(), |manner| manner.rules.inside(&user.rules));
+    let rules =
+        manner.map_or_else(|| user.rules.clone(), |manner| manner.rules.inside(&user.rules));
     let role = user.role.as_deref().unwrap_or("a person who uses an AI agent");
     let mut text = format!(
         "You play a user who talks to an AI agent. You are never the agent and never offer its help.\n\

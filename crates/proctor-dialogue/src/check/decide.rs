@@ -67,7 +67,9 @@ pub(crate) fn decide(
             let holds = evaluate(expression, transcript, scope.turn_number())?;
             decision(holds, format!("it gave {holds}"))
         }
-        Assertion::GoalAchieved(_) => Err("no goal is stated; write one after `goal_achieved`".into()),
+        Assertion::GoalAchieved(_) => {
+            Err("no goal is stated; write one after `goal_achieved`".into())
+        }
         _ => Err("this check is not decided here".into()),
     }
 }
@@ -211,13 +213,25 @@ mod tests {
                 json!({"call_tool": {"name": "book", "times": {"at_least": 2}}}),
             ),
             (&first, json!({"called_tool": "book"}), json!({"called_tool": "pay"})),
-            (&all, json!({"tool_order": ["search", "book"]}), json!({"tool_order": ["book", "search"]})),
+            (
+                &all,
+                json!({"tool_order": ["search", "book"]}),
+                json!({"tool_order": ["book", "search"]}),
+            ),
             (&first, json!({"topic": "greet"}), json!({"topic": "book"})),
             (&all, json!({"topic": "book"}), json!({"topic": "greet"})),
             (&all, json!({"reached_topic": "greet"}), json!({"reached_topic": "pay"})),
-            (&all, json!({"topic_history": ["greet", "book"]}), json!({"topic_history": ["greet"]})),
+            (
+                &all,
+                json!({"topic_history": ["greet", "book"]}),
+                json!({"topic_history": ["greet"]}),
+            ),
             (&all, json!({"turn_count": 2}), json!({"turn_count": {"above": 2}})),
-            (&first, json!({"latency_ms": {"at_most": 100}}), json!({"latency_ms": {"below": 100}})),
+            (
+                &first,
+                json!({"latency_ms": {"at_most": 100}}),
+                json!({"latency_ms": {"below": 100}}),
+            ),
             (&all, json!({"cost_usd": {"at_most": 0.5}}), json!({"cost_usd": {"at_most": 0.25}})),
             (
                 &first,
@@ -253,7 +267,9 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_decided() {
         let unknown = Transcript { turns: vec![Turn::default()], ..Transcript::default() };
-        for assertion in [json!({"latency_ms": 1}), json!({"cost_usd": 1}), json!({"goal_achieved": "stated"})] {
+        for assertion in
+            [json!({"latency_ms": 1}), json!({"cost_usd": 1}), json!({"goal_achieved": "stated"})]
+        {
             let node = Node::from_value(&assertion, Place::default());
             let assertion: Assertion = read_node(&node, &mut Vec::new()).unwrap();
             assert!(decide(&assertion, &Scope::Conversation, &unknown).is_err());

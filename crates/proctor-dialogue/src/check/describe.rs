@@ -44,7 +44,10 @@ fn positive(assertion: &Assertion) -> String {
         Assertion::Topic(topic) => format!("be in topic {}", topic.value),
         Assertion::ReachedTopic(topic) => format!("have reached topic {}", topic.value),
         Assertion::TopicHistory(topics) => {
-            format!("go through topics {}", names(topics.iter().map(|topic| topic.as_str()).collect()))
+            format!(
+                "go through topics {}",
+                names(topics.iter().map(|topic| topic.as_str()).collect())
+            )
         }
         Assertion::GoalAchieved(goal) => match goal.text() {
             Some(goal) => format!("achieve the goal {goal:?}"),

@@ -68,14 +68,16 @@ pub(crate) struct NotYaml {
 pub(crate) fn read_yaml(text: &str) -> Result<Node, NotYaml> {
     // Without this, `user: yes` would say `true`.
     let options = serde_saphyr::options! { strict_booleans: true };
-    serde_saphyr::from_str_with_options::<YamlNode>(text, options).map(|read| read.0).map_err(|error| {
-        let place = error.location().map_or_else(Place::default, |at| place_of(&at));
-        let message = error.to_string();
-        let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        // The place is said apart.
-        let said = format!("line {} column {}: ", place.line, place.column);
-        NotYaml { message: format!("not YAML: {}", first.trim_start_matches(&said)), place }
-    })
+    serde_saphyr::from_str_with_options::<YamlNode>(text, options).map(|read| read.0).map_err(
+        |error| {
+            let place = error.location().map_or_else(Place::default, |at| place_of(&at));
+            let message = error.to_string();
+            let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            // The place is said apart.
+            let said = format!("line {} column {}: ", place.line, place.column);
+            NotYaml { message: format!("not YAML: {}", first.trim_start_matches(&said)), place }
+        },
+    )
 }
 
 impl Node {
@@ -317,7 +319,10 @@ mod tests {
 
     #[test]
     fn people_say_yes_and_no() {
-        assert_eq!(read("[yes, no, y, on, true]").to_value(), json!(["yes", "no", "y", "on", true]));
+        assert_eq!(
+            read("[yes, no, y, on, true]").to_value(),
+            json!(["yes", "no", "y", "on", true])
+        );
     }
 
     #[test]

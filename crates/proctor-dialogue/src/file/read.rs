@@ -72,7 +72,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
             }
 
             /// Another format than ours, which knows no places.
-            fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<At<T>, D::Error> {
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                inner: D,
+            ) -> Result<At<T>, D::Error> {
                 T::deserialize(inner).map(|value| At { value, place: Place::default() })
             }
 
@@ -265,10 +268,12 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
             Kind::Map(entries) => {
                 let place = entries.get(1).map_or(place, |(key, _)| key.place);
                 let message = format!("expected one key, found {}", entries.len());
-                Err(Mistake(Finding::new(place, message).hint(format!(
-                    "write each as its own list item; known: {}",
-                    words.join(", ")
-                ))))
+                Err(Mistake(
+                    Finding::new(place, message).hint(format!(
+                        "write each as its own list item; known: {}",
+                        words.join(", ")
+                    )),
+                ))
             }
             other => Err(de::Error::invalid_type(unexpected(other), &"a word or one key")),
         }
@@ -515,10 +520,7 @@ mod tests {
         let sample = sample.unwrap();
         assert_eq!(sample.name.place, Place { line: 2, column: 7 });
         assert_eq!(sample.count, Some(3));
-        assert_eq!(
-            sample.choices,
-            [Choose::Word, Choose::Number(4), Choose::Shape { side: 2.0 }]
-        );
+        assert_eq!(sample.choices, [Choose::Word, Choose::Number(4), Choose::Shape { side: 2.0 }]);
     }
 
     #[test]
@@ -547,7 +549,9 @@ mod tests {
         assert_eq!(read("count: 1\n").1, ["1:1 `name` is missing ()"]);
         assert_eq!(
             read("name: x\nchoices:\n  - number: 1\n    word: 2\n").1,
-            ["4:5 expected one key, found 2 (write each as its own list item; known: word, number, shape)"]
+            [
+                "4:5 expected one key, found 2 (write each as its own list item; known: word, number, shape)"
+            ]
         );
     }
 }

@@ -121,9 +121,12 @@ impl From<ToolExpectationFields> for ToolExpectation {
     }
 }
 
-text_or_mapping!(ToolExpectation, ToolExpectationFields, "a tool or a mapping with `name`", |text| {
-    ToolExpectation { name: text.to_owned(), ..ToolExpectation::default() }
-});
+text_or_mapping!(
+    ToolExpectation,
+    ToolExpectationFields,
+    "a tool or a mapping with `name`",
+    |text| { ToolExpectation { name: text.to_owned(), ..ToolExpectation::default() } }
+);
 
 /// What must be backed by tool results.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]

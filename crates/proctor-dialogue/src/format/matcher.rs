@@ -67,9 +67,9 @@ impl Matcher {
         match self {
             Self::Equals(expected) => actual.is_some_and(|actual| same(expected, actual)),
             Self::All(conditions) => conditions.iter().all(|condition| condition.holds(actual)),
-            Self::Nested(members) => members.iter().all(|(name, matcher)| {
-                matcher.accepts(actual.and_then(|actual| actual.get(name)))
-            }),
+            Self::Nested(members) => members
+                .iter()
+                .all(|(name, matcher)| matcher.accepts(actual.and_then(|actual| actual.get(name)))),
         }
     }
 }
@@ -79,17 +79,14 @@ impl Condition {
         let number = || {
             operand.as_f64().ok_or_else(|| format!("`{operator}` needs a number, not {operand}"))
         };
-        let flag =
-            || operand.as_bool().ok_or_else(|| format!("`{operator}` needs true or false"));
+        let flag = || operand.as_bool().ok_or_else(|| format!("`{operator}` needs true or false"));
         Ok(match operator {
             "matches" => {
                 let source = operand.as_str().ok_or("`matches` needs a regular expression")?;
                 Self::Matches(Pattern::new(source)?)
             }
             "contains" => Self::Contains(operand.clone()),
-            "any_of" => {
-                Self::AnyOf(operand.as_array().ok_or("`any_of` needs a list")?.clone())
-            }
+            "any_of" => Self::AnyOf(operand.as_array().ok_or("`any_of` needs a list")?.clone()),
             "at_least" => Self::AtLeast(number()?),
             "at_most" => Self::AtMost(number()?),
             "above" => Self::Above(number()?),
@@ -223,7 +220,10 @@ impl<'de> Deserialize<'de> for NumberMatcher {
         let numeric = match &matcher {
             Matcher::Equals(value) => value.is_number(),
             Matcher::All(conditions) => conditions.iter().all(|condition| {
-                !matches!(condition, Condition::Matches(_) | Condition::Contains(_) | Condition::Present(_))
+                !matches!(
+                    condition,
+                    Condition::Matches(_) | Condition::Contains(_) | Condition::Present(_)
+                )
             }),
             Matcher::Nested(_) => false,
         };

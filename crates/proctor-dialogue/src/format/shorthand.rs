@@ -293,8 +293,9 @@ impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Self::parse(&text)
-            .ok_or_else(|| de::Error::custom(format!("`{text}` is no time; write 500ms, 30s or 2m")))
+        Self::parse(&text).ok_or_else(|| {
+            de::Error::custom(format!("`{text}` is no time; write 500ms, 30s or 2m"))
+        })
     }
 }
 

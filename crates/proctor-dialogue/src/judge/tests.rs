@@ -51,7 +51,10 @@ fn the_prompt_shows_criteria_calibration_transcript_and_tool_results() {
         polite(),
         JudgeQuestion::Grounded(Grounding { claims: vec!["prices".into()], from_tools: vec![] }),
         JudgeQuestion::ForbiddenClaims(vec!["free of charge".into()]),
-        JudgeQuestion::Intent(Intent { name: "confirm".into(), described_as: Some("says yes".into()) }),
+        JudgeQuestion::Intent(Intent {
+            name: "confirm".into(),
+            described_as: Some("says yes".into()),
+        }),
         JudgeQuestion::Goal("a venue for 50".into()),
     ];
     let prompt = judge_prompt(&request("It costs 90.", questions));
@@ -103,11 +106,17 @@ fn everything_else_is_unusable() {
         (r#"{"satisfied": true}"#, "no JSON object"),
         (r#"{"answers": []}"#, "`q1` is not answered"),
         (r#"{"answers": {"id": "q1"}}"#, "not a list"),
-        (r#"{"answers": [{"id": "q1", "reasoning": "x", "satisfied": "true"}]}"#, "not true or false"),
+        (
+            r#"{"answers": [{"id": "q1", "reasoning": "x", "satisfied": "true"}]}"#,
+            "not true or false",
+        ),
         (r#"{"answers": [{"id": "q1", "satisfied": true}]}"#, "no `reasoning`"),
         (r#"{"answers": [{"id": "q1", "reasoning": " ", "satisfied": true}]}"#, "no `reasoning`"),
         (r#"{"answers": [{"id": "q2", "reasoning": "x", "satisfied": true}]}"#, "nobody asked"),
-        (r#"{"answers": [{"id": "q1", "reasoning": "x", "satisfied": true, "score": 7}]}"#, "score"),
+        (
+            r#"{"answers": [{"id": "q1", "reasoning": "x", "satisfied": true, "score": 7}]}"#,
+            "score",
+        ),
         (r#"{"answers": [{"id": "q1", "reasoning": "x", "satisfied": tru"#, "no JSON object"),
         (quoted.as_str(), "more than one"),
     ] {

@@ -63,7 +63,9 @@ pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: 
     rate(spec.pass_rate.as_ref(), check.findings);
     if spec.steps.is_empty() && spec.skip.is_none() && spec.pending.is_none() {
         let finding = Finding::new(place, format!("`{}` has no `steps`", spec.it.value));
-        check.findings.push(finding.hint("add `- user: …` or `- simulate: …`, or `pending: reason`"));
+        check
+            .findings
+            .push(finding.hint("add `- user: …` or `- simulate: …`, or `pending: reason`"));
     }
     check.chosen_topics(spec.topics.as_deref().unwrap_or_default());
     check.graph(&used_topics(spec.topics.as_deref(), &said.topics));
@@ -196,7 +198,8 @@ impl Check<'_> {
         for (name, _) in &topics.0 {
             if !reached.contains(&name.value.as_str()) {
                 let message = format!("topic `{}` cannot be reached", name.value);
-                let hint = format!("the conversation begins in `{}`; add it to some `next`", first.value);
+                let hint =
+                    format!("the conversation begins in `{}`; add it to some `next`", first.value);
                 self.findings.push(Finding::new(name.place, message).hint(hint));
             }
         }

@@ -98,7 +98,11 @@ impl Expansion<'_> {
             file: self.file.name.clone(),
             line: place.line,
             tags: joined(&said.tags, &spec.tags),
-            pending: spec.skip.clone().or_else(|| spec.pending.clone()).or_else(|| said.skip.clone()),
+            pending: spec
+                .skip
+                .clone()
+                .or_else(|| spec.pending.clone())
+                .or_else(|| said.skip.clone()),
             repeat: spec.repeat.or(said.repeat),
             pass_rate: spec.pass_rate.as_ref().or(said.pass_rate.as_ref()).map(|rate| rate.value),
             agent: said.agent.clone(),

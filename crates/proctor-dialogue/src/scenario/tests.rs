@@ -84,7 +84,8 @@ fn groups_hand_down_and_inner_ones_win() {
 
 #[test]
 fn ids_follow_the_published_rule_and_tell_duplicates_apart() {
-    let examples = read("describe: A\nexamples: [{it: x, steps: [{user: a}]}, {it: x, skip: later}]");
+    let examples =
+        read("describe: A\nexamples: [{it: x, steps: [{user: a}]}, {it: x, skip: later}]");
     let expected = StableId::new("./a.scenario.yaml", &["A", "x"], 1);
     assert_eq!(examples[0].id, expected);
     assert_eq!(examples[1].id.text, "./a.scenario.yaml::A > x #2");
@@ -107,7 +108,8 @@ fn rows_of_a_file_are_asked_of_the_caller() {
 
 #[test]
 fn mistakes_are_shown_with_place_and_way_out() {
-    insta::assert_snapshot!(mistakes(r"
+    insta::assert_snapshot!(mistakes(
+        r"
 describe: A
 topcis: {}
 topics:
@@ -124,7 +126,8 @@ examples:
         expect: [{satisfy: polit}, {topic: four}]
       - expect: []
   - it: y
-"));
+"
+    ));
 }
 
 #[test]
@@ -140,8 +143,11 @@ fn values_of_the_wrong_kind_are_shown() {
 
 #[test]
 fn a_group_without_description_and_a_set_without_rows() {
-    let text = mistakes("examples: []\nsets: [{name: s}]\ncontexts: [{tags: [x]}]\npass_rate: 80\n");
-    for part in ["`describe` is missing", "a context needs", "needs `rows` or `file`", "`pass_rate` is 80"] {
+    let text =
+        mistakes("examples: []\nsets: [{name: s}]\ncontexts: [{tags: [x]}]\npass_rate: 80\n");
+    for part in
+        ["`describe` is missing", "a context needs", "needs `rows` or `file`", "`pass_rate` is 80"]
+    {
         assert!(text.contains(part), "{part} in {text}");
     }
 }

@@ -1,0 +1,337 @@
+//! The conversation engine: one state machine that turns inputs into effects.
+//!
+//! It owns the transcript and everything that decides the verdict. It knows no clock, no model and no
+//! agent: the driver carries out the effects and hands back inputs. Every question carries an id, and
+//! only the answer with the id that is being waited for counts, so late and doubled answers are harmless.
+//!
+//! | waiting for | input | what follows |
+//! |---|---|---|
+//! | begin | `Begin` | first topic, first step; a pending example is finished at once |
+//! | simulator | `SimulatorSaid` | the message becomes a turn; an empty one is asked for again |
+//! | simulator | `SimulatorFailed` | inconclusive, fault simulator |
+//! | agent | `AgentAnswered` | tools the host must call, else the turn is complete |
+//! | agent | `AgentFailed`, a ninth round of tools | errored, fault agent |
+//! | tools | `ToolResult` (all of them) | the agent is called again |
+//! | tools | `ToolFailed` | errored, fault tool |
+//! | judge | `JudgeAnswered` | topic, stop rule, turn limit or checks go on; more votes where they failed |
+//! | judge | unusable too often, `JudgeFailed` | `JudgeError`; inconclusive, fault judge, if it decides |
+//! | check | `CheckResult` | the next check |
+//! | check | `CheckFailed` | errored, fault harness |
+//! | any | `DeadlineReached` | the simulation times out; the fault is that of who kept us waiting |
+//! | any | `Cancel` | cancelled |
+//! | nothing | any | nothing: the verdict has been given |
+//!
+//! Between two inputs a queue of work is worked off until somebody must be waited for. A complete turn is
+//! classified (current topic, successors, judge), checked, and in a simulation put to the stop rules in
+//! their written order. A hard check that fails ends the conversation once all checks beside it are known.
+
+mod batch;
+mod judging;
+mod protocol;
+mod simulate;
+#[cfg(test)]
+mod tests;
+mod topics;
+mod turns;
+mod verdict;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use proctor_events::{Body, Fault, MessageSource, SimulationEnded, Status, TerminationReason};
+
+use self::batch::{Batch, Origin};
+use self::judging::Asking;
+pub use self::protocol::{
+    AgentAnswer, Effect, Input, Message, RequestId, Role, ToolOutcome, Verdict, VerdictFailure,
+};
+use self::simulate::Simulation;
+use crate::check::{Planned, plan};
+use crate::file::At;
+use crate::format::Assertion;
+use crate::scenario::Example;
+use crate::transcript::{DoneCall, Scope, ToolCall, Transcript};
+
+/// How many rounds of tools a turn may have.
+pub const MAX_TOOL_ROUNDS: u32 = 8;
+/// How many turns a simulation may have when nothing says otherwise.
+pub const DEFAULT_MAX_TURNS: u32 = 15;
+/// How often an unusable judge answer is asked for again when nothing says otherwise.
+pub const DEFAULT_JUDGE_RETRIES: u32 = 2;
+/// How often an empty message of the simulator is asked for again.
+pub const SIMULATOR_RETRIES: u32 = 2;
+
+/// The state machine of one attempt at one example.
+#[derive(Debug)]
+pub struct Engine {
+    example: Arc<Example>,
+    waiting: Waiting,
+    work: VecDeque<Work>,
+    transcript: Transcript,
+    messages: Vec<Message>,
+    simulation: Option<Simulation>,
+    batch: Option<Batch>,
+    failures: Vec<VerdictFailure>,
+    trouble: Option<Trouble>,
+    effects: Vec<Effect>,
+    last_id: u64,
+    seed: u64,
+    /// Rounds of tools in the current turn.
+    tool_rounds: u32,
+}
+
+/// Who must answer before anything goes on.
+#[derive(Debug)]
+enum Waiting {
+    Begin,
+    Simulator { id: RequestId, tries: u32 },
+    Agent { id: RequestId },
+    Tools { open: Vec<(RequestId, ToolCall)>, done: Vec<DoneCall>, order: Vec<String> },
+    Judge(Box<Asking>),
+    Check { id: RequestId, index: usize },
+    Nothing,
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+enum Work {
+    Step(usize),
+    NextSimulated,
+    User {
+        text: String,
+        source: MessageSource,
+        metadata: Option<serde_json::Value>,
+    },
+    CallAgent,
+    Classify,
+    /// Turn checks of step `usize`.
+    CheckStep(usize),
+    CheckEveryTurn,
+    CheckTopic(String),
+    CheckExample,
+    StopRules(usize),
+    ContinueBatch,
+    Conclude,
+}
+
+/// Why the attempt cannot come to a verdict about the agent.
+#[derive(Debug)]
+struct Trouble {
+    status: Status,
+    fault: Option<Fault>,
+    message: String,
+}
+
+impl Engine {
+    /// An engine for one attempt at an example.
+    pub fn new(example: Arc<Example>) -> Self {
+        let transcript = Transcript {
+            row: example.row.clone().map(serde_json::Value::Object),
+            ..Transcript::default()
+        };
+        Self {
+            example,
+            waiting: Waiting::Begin,
+            work: VecDeque::new(),
+            transcript,
+            messages: Vec::new(),
+            simulation: None,
+            batch: None,
+            failures: Vec::new(),
+            trouble: None,
+            effects: Vec::new(),
+            last_id: 0,
+            seed: 0,
+            tool_rounds: 0,
+        }
+    }
+
+    /// The conversation so far.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// Whether the verdict has been given.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.waiting, Waiting::Nothing)
+    }
+
+    /// Takes one input and says what is to be done. An input nobody waits for does nothing.
+    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+        if !self.is_finished() {
+            self.take(input);
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Begin { seed } => self.begin(seed),
+            Input::SimulatorSaid { id, text } => self.simulator_said(id, &text),
+            Input::SimulatorFailed { id, message } => self.simulator_failed(id, message),
+            Input::AgentAnswered { id, answer } => self.agent_answered(id, answer),
+            Input::AgentFailed { id, class, message } => self.agent_failed(id, class, message),
+            Input::ToolResult { id, outcome } => self.tool_result(id, outcome),
+            Input::ToolFailed { id, message } => self.tool_failed(id, &message),
+            Input::JudgeAnswered { id, text } => self.judge_answered(id, &text),
+            Input::JudgeFailed { id, message } => self.judge_failed(id, &message),
+            Input::CheckResult { id, passed, message } => self.check_result(id, passed, message),
+            Input::CheckFailed { id, message } => self.check_failed(id, &message),
+            Input::DeadlineReached { id } => self.deadline_reached(id),
+            Input::Cancel => self.break_down(
+                Status::Cancelled,
+                None,
+                "cancelled".into(),
+                TerminationReason::Error,
+            ),
+        }
+    }
+
+    fn begin(&mut self, seed: u64) {
+        if !matches!(self.waiting, Waiting::Begin) {
+            return;
+        }
+        self.seed = seed;
+        if let Some(reason) = self.example.pending.clone() {
+            self.finish(Verdict::pending(reason));
+            return;
+        }
+        self.enter_first_topic();
+        self.work.push_back(Work::Step(0));
+        self.go_on();
+    }
+
+    /// Works until somebody must be waited for. The state says whom.
+    fn go_on(&mut self) {
+        self.waiting = Waiting::Begin;
+        while matches!(self.waiting, Waiting::Begin) {
+            match self.work.pop_front() {
+                Some(work) => self.work_on(work),
+                None => self.conclude(),
+            }
+        }
+    }
+
+    fn work_on(&mut self, work: Work) {
+        match work {
+            Work::Step(index) => self.start_step(index),
+            Work::NextSimulated => self.next_simulated(),
+            Work::User { text, source, metadata } => self.user_says(text, source, metadata),
+            Work::CallAgent => self.call_agent(),
+            Work::Classify => self.classify(),
+            Work::CheckStep(index) => self.check_step(index),
+            Work::CheckEveryTurn => self.check_every_turn(),
+            Work::CheckTopic(topic) => self.check_topic(topic),
+            Work::CheckExample => self.check_example(),
+            Work::StopRules(index) => self.stop_rules(index),
+            Work::ContinueBatch => self.continue_batch(),
+            Work::Conclude => self.conclude(),
+        }
+    }
+
+    /// Puts work before everything that is already planned, in the given order.
+    fn do_first<const N: usize>(&mut self, work: [Work; N]) {
+        for item in work.into_iter().rev() {
+            self.work.push_front(item);
+        }
+    }
+
+    fn start_step(&mut self, index: usize) {
+        let example = Arc::clone(&self.example);
+        let Some(step) = example.steps.get(index).filter(|_| self.failures.is_empty()) else {
+            self.finale();
+            return;
+        };
+        match (&step.user, &step.simulate) {
+            (Some(text), _) => {
+                let (text, metadata) = (text.clone(), step.metadata.clone());
+                let source = MessageSource::Script;
+                self.do_first([
+                    Work::User { text, source, metadata },
+                    Work::CheckStep(index),
+                    Work::Step(index + 1),
+                ]);
+            }
+            (None, Some(simulate)) => self.start_simulation(simulate, index),
+            (None, None) => self.do_first([Work::Step(index + 1)]),
+        }
+    }
+
+    /// The last topic is left, then the whole conversation is looked at.
+    fn finale(&mut self) {
+        self.work.clear();
+        if let Some(topic) = self.transcript.topic().map(str::to_owned) {
+            self.work.push_back(Work::CheckTopic(topic));
+        }
+        self.work.push_back(Work::CheckExample);
+        self.work.push_back(Work::Conclude);
+    }
+
+    fn planned(&self, expect: &[At<Assertion>], evaluate: &[At<Assertion>]) -> Vec<Planned> {
+        plan(expect, evaluate, &self.example.criteria, self.transcript.goal.as_deref())
+    }
+
+    fn check_step(&mut self, index: usize) {
+        let example = Arc::clone(&self.example);
+        let Some(step) = example.steps.get(index) else { return };
+        let scope = match (&step.user, self.transcript.turns.last()) {
+            (Some(_), Some(turn)) => Scope::Turn(turn.number),
+            _ => Scope::Conversation,
+        };
+        let checks = self.planned(&step.expect, &step.evaluate);
+        self.start_batch(checks, scope, Origin::Example);
+    }
+
+    fn check_example(&mut self) {
+        let example = Arc::clone(&self.example);
+        let checks = self.planned(&example.expect, &example.evaluate);
+        self.start_batch(checks, Scope::Conversation, Origin::Example);
+    }
+
+    fn check_topic(&mut self, topic: String) {
+        let example = Arc::clone(&self.example);
+        let Some(declared) = example.topics.get(&topic) else { return };
+        if self.transcript.turns_in(&topic).is_empty() {
+            return;
+        }
+        let checks = self.planned(&declared.expect, &declared.evaluate);
+        self.start_batch(checks, Scope::Topic(topic.clone()), Origin::Topic(topic));
+    }
+
+    fn next_id(&mut self) -> RequestId {
+        self.last_id += 1;
+        RequestId(self.last_id)
+    }
+
+    fn emit(&mut self, body: impl Into<Body>) {
+        self.effects.push(Effect::Emit(body.into()));
+    }
+
+    fn turn_number(&self) -> u32 {
+        self.transcript.turns.last().map_or(0, |turn| turn.number)
+    }
+
+    fn end_simulation(&mut self, reason: TerminationReason) {
+        if let Some(simulation) = self.simulation.take() {
+            let turn_count = simulation.turns_taken;
+            self.emit(SimulationEnded {
+                turn_count,
+                termination_reason: reason,
+                ..Default::default()
+            });
+        }
+    }
+
+    /// Gives up on the attempt.
+    fn break_down(
+        &mut self,
+        status: Status,
+        fault: Option<Fault>,
+        message: String,
+        reason: TerminationReason,
+    ) {
+        self.end_simulation(reason);
+        self.trouble.get_or_insert(Trouble { status, fault, message });
+        self.conclude();
+    }
+}

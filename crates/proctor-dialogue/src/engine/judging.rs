@@ -1,0 +1,147 @@
+//! Asking the judge: once, again when the answer is unusable, and never taking silence for a pass.
+
+use proctor_events::{Fault, JudgeError, Status, TerminationReason, TopicTrigger};
+
+use super::{DEFAULT_JUDGE_RETRIES, Effect, Engine, RequestId, Waiting, Work};
+use crate::judge::{
+    ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, nonce, parse_judge_answer,
+};
+
+/// A question to the judge that is open.
+#[derive(Debug)]
+pub(super) struct Asking {
+    id: RequestId,
+    request: JudgeRequest,
+    purpose: Purpose,
+    tries: u32,
+}
+
+/// What the answer is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The topic of the last turn.
+    Topic,
+    /// The goal, by the stop rule with this index.
+    Stop(usize),
+    /// The goal, at the turn limit.
+    Limit,
+    /// The checks with these indices.
+    Checks(Vec<usize>),
+}
+
+impl Purpose {
+    fn operation(&self) -> &'static str {
+        match self {
+            Self::Topic => "topic classification",
+            Self::Stop(_) | Self::Limit => "goal check",
+            Self::Checks(_) => "evaluation",
+        }
+    }
+}
+
+impl Engine {
+    pub(super) fn ask_judge(
+        &mut self,
+        questions: Vec<JudgeQuestion>,
+        focus: Vec<u32>,
+        purpose: Purpose,
+    ) {
+        let items = questions
+            .into_iter()
+            .enumerate()
+            .map(|(index, question)| JudgeItem { id: format!("q{}", index + 1), question })
+            .collect();
+        let turns = self.transcript.turns.clone();
+        let nonce = nonce(self.seed, self.last_id + 1, &turns);
+        self.send(JudgeRequest { nonce, items, turns, focus }, purpose, 0);
+    }
+
+    fn send(&mut self, request: JudgeRequest, purpose: Purpose, tries: u32) {
+        let id = self.next_id();
+        self.effects.push(Effect::AskJudge { id, request: Box::new(request.clone()) });
+        self.waiting = Waiting::Judge(Box::new(Asking { id, request, purpose, tries }));
+    }
+
+    fn take_asking(&mut self, id: RequestId) -> Option<Asking> {
+        match std::mem::replace(&mut self.waiting, Waiting::Begin) {
+            Waiting::Judge(asking) if asking.id == id => Some(*asking),
+            other => {
+                self.waiting = other;
+                None
+            }
+        }
+    }
+
+    pub(super) fn judge_answered(&mut self, id: RequestId, text: &str) {
+        let Some(asking) = self.take_asking(id) else { return };
+        match parse_judge_answer(text, &asking.request) {
+            Ok(answer) => {
+                self.use_answer(&asking, answer);
+                // Breaking down on the way has already given the verdict.
+                if !self.is_finished() && matches!(self.waiting, Waiting::Begin) {
+                    self.go_on();
+                }
+            }
+            Err(_) if asking.tries < self.judge_retries() => {
+                self.send(asking.request, asking.purpose, asking.tries + 1);
+            }
+            Err(unusable) => {
+                let message = format!("{unusable} (asked {} times)", asking.tries + 1);
+                self.judge_broke(&asking.purpose, "UnusableAnswer", &message);
+            }
+        }
+    }
+
+    fn judge_retries(&self) -> u32 {
+        self.example.judge.retries.unwrap_or(DEFAULT_JUDGE_RETRIES)
+    }
+
+    pub(super) fn judge_failed(&mut self, id: RequestId, message: &str) {
+        if let Some(asking) = self.take_asking(id) {
+            self.judge_broke(&asking.purpose, "JudgeUnavailable", message);
+        }
+    }
+
+    fn use_answer(&mut self, asking: &Asking, mut answer: JudgeAnswer) {
+        if let Purpose::Checks(indices) = &asking.purpose {
+            let answers =
+                asking.request.items.iter().filter_map(|item| answer.answers.remove(&item.id));
+            let answers: Vec<ItemAnswer> = answers.collect();
+            self.count_votes(indices, answers);
+            return;
+        }
+        let Some((_, item)) = answer.answers.pop_first() else { return };
+        match &asking.purpose {
+            Purpose::Topic => {
+                let topic = item.topic.unwrap_or_default();
+                self.belongs_to(&topic, TopicTrigger::JudgeClassification);
+            }
+            Purpose::Stop(index) => self.goal_at_rule(item, *index),
+            Purpose::Limit => self.goal_at_limit(&item),
+            Purpose::Checks(_) => {}
+        }
+    }
+
+    /// Soft checks stay without a verdict; everything else makes the attempt inconclusive.
+    fn judge_broke(&mut self, purpose: &Purpose, class: &str, message: &str) {
+        self.emit(JudgeError {
+            operation: Some(purpose.operation().into()),
+            error_class: Some(class.into()),
+            message: message.to_owned(),
+            ..Default::default()
+        });
+        if let Purpose::Checks(indices) = purpose {
+            self.no_verdict_for(indices, message);
+            self.do_first([Work::ContinueBatch]);
+            self.go_on();
+            return;
+        }
+        let text = format!(
+            "turn {}: the judge failed ({}): {message}",
+            self.turn_number(),
+            purpose.operation()
+        );
+        let fault = Some(Fault::Judge);
+        self.break_down(Status::Inconclusive, fault, text, TerminationReason::Error);
+    }
+}

@@ -1,0 +1,249 @@
+//! What goes in and out of the engine.
+
+use std::time::Duration;
+
+use proctor_events::{Body, Fault, Status};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::judge::{JudgeRequest, Prompt};
+use crate::transcript::{DoneCall, ToolCall};
+
+/// Names a question, so that its answer is known as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// What the driver tells the engine.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// The attempt begins. The seed makes the marks around evidence; the agent must not know it.
+    Begin {
+        /// Any number.
+        seed: u64,
+    },
+    /// The simulator gave a message.
+    SimulatorSaid {
+        /// The question.
+        id: RequestId,
+        /// The message, as the model wrote it.
+        text: String,
+    },
+    /// The simulator could not be asked.
+    SimulatorFailed {
+        /// The question.
+        id: RequestId,
+        /// Why.
+        message: String,
+    },
+    /// The agent answered.
+    AgentAnswered {
+        /// The question.
+        id: RequestId,
+        /// The answer.
+        answer: AgentAnswer,
+    },
+    /// The agent broke, refused or took too long.
+    AgentFailed {
+        /// The question.
+        id: RequestId,
+        /// The error's class.
+        class: Option<String>,
+        /// What happened, for people.
+        message: String,
+    },
+    /// A tool answered, be it with an error that the agent may see.
+    ToolResult {
+        /// The question.
+        id: RequestId,
+        /// What came of it.
+        outcome: ToolOutcome,
+    },
+    /// A tool could not be asked at all.
+    ToolFailed {
+        /// The question.
+        id: RequestId,
+        /// Why.
+        message: String,
+    },
+    /// The judge answered.
+    JudgeAnswered {
+        /// The question.
+        id: RequestId,
+        /// The raw answer.
+        text: String,
+    },
+    /// The judge could not be asked.
+    JudgeFailed {
+        /// The question.
+        id: RequestId,
+        /// Why.
+        message: String,
+    },
+    /// A command has looked at the conversation.
+    CheckResult {
+        /// The question.
+        id: RequestId,
+        /// Whether it found what it wanted.
+        passed: bool,
+        /// What it said.
+        message: Option<String>,
+    },
+    /// A command could not be run.
+    CheckFailed {
+        /// The question.
+        id: RequestId,
+        /// Why.
+        message: String,
+    },
+    /// Time is up.
+    DeadlineReached {
+        /// The deadline.
+        id: RequestId,
+    },
+    /// Somebody wants no verdict any more.
+    Cancel,
+}
+
+/// What the engine wants done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Publish an event.
+    Emit(Body),
+    /// Ask the simulator for the user's next message.
+    AskSimulator {
+        /// The question.
+        id: RequestId,
+        /// The prompt.
+        prompt: Prompt,
+    },
+    /// Ask the agent.
+    CallAgent {
+        /// The question.
+        id: RequestId,
+        /// The turn.
+        turn: u32,
+        /// The conversation so far.
+        messages: Vec<Message>,
+    },
+    /// Call a tool for the agent.
+    ExecuteTool {
+        /// The question.
+        id: RequestId,
+        /// The call.
+        call: ToolCall,
+    },
+    /// Ask the judge; [`judge_prompt`](crate::judge_prompt) writes the prompt.
+    AskJudge {
+        /// The question.
+        id: RequestId,
+        /// The request.
+        request: Box<JudgeRequest>,
+    },
+    /// Run a command that looks at the conversation.
+    RunCheck {
+        /// The question.
+        id: RequestId,
+        /// Program and arguments; a single word with blanks is for a shell.
+        command: Vec<String>,
+        /// The conversation as JSON, for its standard input.
+        conversation: Value,
+    },
+    /// Send [`Input::DeadlineReached`] after this time, unless the attempt has ended.
+    SetDeadline {
+        /// The deadline.
+        id: RequestId,
+        /// From now.
+        after: Duration,
+    },
+    /// The attempt is over. Sent once, last.
+    Finish(Verdict),
+}
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The user.
+    User,
+    /// The agent.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+/// A message as chat models know it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: String,
+    /// Tools the agent asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// The call a tool answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+}
+
+impl Message {
+    pub(crate) fn new(role: Role, content: String) -> Self {
+        Self { role, content, tool_calls: Vec::new(), tool_call_id: None }
+    }
+}
+
+/// What the agent answered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AgentAnswer {
+    /// What it said.
+    pub text: String,
+    /// Tools it called itself.
+    pub tool_calls: Vec<DoneCall>,
+    /// Tools it asks the host to call.
+    pub pending_tool_calls: Vec<ToolCall>,
+    /// Whatever else it said about itself.
+    pub metadata: Option<Value>,
+    /// How long it took.
+    pub duration_ms: Option<f64>,
+    /// How long until its first token.
+    pub first_token_ms: Option<f64>,
+    /// What it cost.
+    pub cost_usd: Option<f64>,
+}
+
+/// What a tool answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutcome {
+    /// Its result, or an error that the agent is told.
+    pub result: Result<Value, String>,
+    /// How long it took.
+    pub duration_ms: Option<f64>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The status.
+    pub status: Status,
+    /// Whose failure it was.
+    pub fault: Option<Fault>,
+    /// Why, for people; nothing for a pass.
+    pub message: Option<String>,
+    /// Every hard assertion that failed.
+    pub failures: Vec<VerdictFailure>,
+}
+
+/// A hard assertion that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerdictFailure {
+    /// The turn it looked at.
+    pub turn: Option<u32>,
+    /// Expected and actual.
+    pub message: String,
+}
+
+impl Verdict {
+    pub(crate) fn pending(reason: String) -> Self {
+        Self { status: Status::Pending, fault: None, message: Some(reason), failures: Vec::new() }
+    }
+}

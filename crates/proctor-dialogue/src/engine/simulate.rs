@@ -1,0 +1,224 @@
+//! Simulations: a model plays the user until a stop rule, the turn limit or the clock ends it.
+
+use proctor_events::{
+    EvaluationMode, EvaluationRecorded, Fault, MessageSource, SimulationStarted, Status,
+    TerminationReason,
+};
+
+use super::batch::Origin;
+use super::judging::Purpose;
+use super::{
+    DEFAULT_MAX_TURNS, Effect, Engine, RequestId, SIMULATOR_RETRIES, VerdictFailure, Waiting, Work,
+};
+use crate::check::calls_tool;
+use crate::expression::evaluate;
+use crate::format::{EveryTurn, OnMaxTurns, Simulate, Simulator, StopWhen};
+use crate::judge::{ItemAnswer, JudgeQuestion};
+use crate::simulated_user::{clean_simulator_answer, simulator_prompt};
+use crate::transcript::Scope;
+
+/// A simulation that is under way.
+#[derive(Debug)]
+pub(super) struct Simulation {
+    pub(super) user: Simulator,
+    pub(super) goal: String,
+    pub(super) turns_taken: u32,
+    pub(super) deadline: Option<RequestId>,
+    pub(super) timeout_text: String,
+    max_turns: u32,
+    min_turns: u32,
+    on_max_turns: OnMaxTurns,
+    every_turn: EveryTurn,
+    stop_when: Vec<StopWhen>,
+    /// What the judge said about the goal in this turn, if it was asked.
+    goal_answer: Option<ItemAnswer>,
+}
+
+impl Engine {
+    pub(super) fn start_simulation(&mut self, simulate: &Simulate, step: usize) {
+        let user = simulate.user_within(&self.example.simulator);
+        let max_turns = user.max_turns.unwrap_or(DEFAULT_MAX_TURNS);
+        self.emit(SimulationStarted {
+            goal: Some(simulate.goal.clone()),
+            max_turns: Some(max_turns),
+            ..Default::default()
+        });
+        let deadline = simulate.timeout.map(|timeout| {
+            let id = self.next_id();
+            self.effects.push(Effect::SetDeadline { id, after: timeout.0 });
+            id
+        });
+        self.transcript.goal = Some(simulate.goal.clone());
+        self.simulation = Some(Simulation {
+            goal: simulate.goal.clone(),
+            turns_taken: 0,
+            deadline,
+            timeout_text: simulate.timeout.map(|span| format!("{:?}", span.0)).unwrap_or_default(),
+            max_turns,
+            min_turns: simulate.min_turns,
+            on_max_turns: simulate.on_max_turns,
+            every_turn: simulate.every_turn.clone(),
+            stop_when: user.stop_when.clone().unwrap_or_else(|| vec![StopWhen::GoalReached]),
+            goal_answer: None,
+            user,
+        });
+        self.do_first([Work::NextSimulated, Work::CheckStep(step), Work::Step(step + 1)]);
+    }
+
+    pub(super) fn next_simulated(&mut self) {
+        let Some(simulation) = &mut self.simulation else { return };
+        if simulation.turns_taken >= simulation.max_turns {
+            return self.limit_reached();
+        }
+        simulation.goal_answer = None;
+        self.ask_simulator(0);
+    }
+
+    fn ask_simulator(&mut self, tries: u32) {
+        let Some(simulation) = &self.simulation else { return };
+        let prompt = simulator_prompt(&simulation.user, &simulation.goal, &self.transcript);
+        let id = self.next_id();
+        self.effects.push(Effect::AskSimulator { id, prompt });
+        self.waiting = Waiting::Simulator { id, tries };
+    }
+
+    pub(super) fn simulator_said(&mut self, id: RequestId, text: &str) {
+        let tries = match &self.waiting {
+            Waiting::Simulator { id: wanted, tries } if *wanted == id => *tries,
+            _ => return,
+        };
+        match clean_simulator_answer(text) {
+            Some(text) => {
+                let source = MessageSource::Simulator;
+                self.do_first([
+                    Work::User { text, source, metadata: None },
+                    Work::CheckEveryTurn,
+                    Work::StopRules(0),
+                ]);
+                self.go_on();
+            }
+            None if tries < SIMULATOR_RETRIES => self.ask_simulator(tries + 1),
+            None => self.simulator_broke("it gave no message"),
+        }
+    }
+
+    pub(super) fn simulator_failed(&mut self, id: RequestId, message: String) {
+        if matches!(&self.waiting, Waiting::Simulator { id: wanted, .. } if *wanted == id) {
+            self.simulator_broke(&message);
+        }
+    }
+
+    fn simulator_broke(&mut self, message: &str) {
+        let text = format!("turn {}: the simulator failed: {message}", self.turn_number() + 1);
+        let fault = Some(Fault::Simulator);
+        self.break_down(Status::Inconclusive, fault, text, TerminationReason::Error);
+    }
+
+    pub(super) fn check_every_turn(&mut self) {
+        let Some(simulation) = &self.simulation else { return };
+        let every = simulation.every_turn.clone();
+        let checks = self.planned(&every.expect, &every.evaluate);
+        let scope = Scope::Turn(self.turn_number());
+        self.start_batch(checks, scope, Origin::Example);
+    }
+
+    /// The stop rules from this one on, in their written order.
+    pub(super) fn stop_rules(&mut self, from: usize) {
+        let Some(simulation) = &self.simulation else { return };
+        if simulation.turns_taken >= simulation.min_turns {
+            for (index, rule) in simulation.stop_when.iter().enumerate().skip(from) {
+                if *rule == StopWhen::GoalReached {
+                    return self.ask_for_goal(Purpose::Stop(index));
+                }
+                match self.stops(rule) {
+                    Ok(true) => return self.end_simulation(TerminationReason::StopCondition),
+                    Ok(false) => {}
+                    Err(message) => return self.broken_expression(&message),
+                }
+            }
+        }
+        self.do_first([Work::NextSimulated]);
+    }
+
+    fn stops(&self, rule: &StopWhen) -> Result<bool, String> {
+        let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
+        Ok(match rule {
+            StopWhen::GoalReached => false,
+            StopWhen::Response(pattern) => pattern.occurs_in(&turn.agent),
+            StopWhen::User(pattern) => pattern.occurs_in(&turn.user),
+            StopWhen::CallTool(tool) => calls_tool(tool, turn),
+            StopWhen::Topic(topic) => self.transcript.topic() == Some(topic.value.as_str()),
+            StopWhen::Condition(expression) => evaluate(expression, &self.transcript, None)?,
+        })
+    }
+
+    fn ask_for_goal(&mut self, purpose: Purpose) {
+        let Some(simulation) = &self.simulation else { return };
+        let question = JudgeQuestion::Goal(simulation.goal.clone());
+        let focus = self.transcript.turns.iter().map(|turn| turn.number).collect();
+        self.ask_judge(vec![question], focus, purpose);
+    }
+
+    /// The judge was asked for the goal by the stop rule with this index.
+    pub(super) fn goal_at_rule(&mut self, answer: ItemAnswer, index: usize) {
+        if answer.satisfied {
+            self.record_goal(&answer);
+            self.end_simulation(TerminationReason::GoalReached);
+            return;
+        }
+        if let Some(simulation) = &mut self.simulation {
+            simulation.goal_answer = Some(answer);
+        }
+        self.do_first([Work::StopRules(index + 1)]);
+    }
+
+    /// No turns are left. Nobody calls that a failure before the judge has looked at the goal.
+    fn limit_reached(&mut self) {
+        let Some(simulation) = &mut self.simulation else { return };
+        if simulation.on_max_turns == OnMaxTurns::Fine {
+            return self.end_simulation(TerminationReason::MaxTurns);
+        }
+        match simulation.goal_answer.take() {
+            Some(answer) => self.goal_at_limit(&answer),
+            None => self.ask_for_goal(Purpose::Limit),
+        }
+    }
+
+    pub(super) fn goal_at_limit(&mut self, answer: &ItemAnswer) {
+        self.record_goal(answer);
+        if answer.satisfied {
+            return self.end_simulation(TerminationReason::GoalReached);
+        }
+        if let Some(simulation) = &self.simulation {
+            let message = not_reached(&simulation.goal, simulation.max_turns, answer);
+            let turn = Some(self.turn_number());
+            self.failures.push(VerdictFailure { turn, message });
+        }
+        self.end_simulation(TerminationReason::MaxTurns);
+    }
+
+    fn record_goal(&mut self, answer: &ItemAnswer) {
+        let Some(simulation) = &self.simulation else { return };
+        let failure_message = (!answer.satisfied)
+            .then(|| not_reached(&simulation.goal, simulation.max_turns, answer));
+        let description = Some(format!("reach the goal {:?}", simulation.goal));
+        self.emit(EvaluationRecorded {
+            turn_number: None,
+            mode: EvaluationMode::Hard,
+            evaluation_type: Some("goal_achievement".into()),
+            description,
+            passed: Some(answer.satisfied),
+            score: answer.score,
+            reasoning: Some(answer.reasoning.clone()),
+            failure_message,
+            ..Default::default()
+        });
+    }
+}
+
+fn not_reached(goal: &str, max_turns: u32, answer: &ItemAnswer) -> String {
+    format!(
+        "the simulation: expected the goal {goal:?} to be reached within {max_turns} turns, but the judge says: {}",
+        answer.reasoning
+    )
+}

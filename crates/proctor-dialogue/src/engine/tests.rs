@@ -1,0 +1,9 @@
+//! The engine, driven by hand: no runtime, no model, no agent.
+
+mod assertions;
+mod driver;
+mod faults;
+mod golden;
+mod properties;
+mod simulations;
+mod topics;

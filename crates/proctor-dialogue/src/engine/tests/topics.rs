@@ -1,0 +1,125 @@
+//! Topics: classification order, invariants on leaving, visits that add up.
+
+use serde_json::json;
+
+use super::driver::{Driver, example, judge_says};
+
+const GRAPH: &str = r"
+topics:
+  greeting:
+    characteristic: says hello
+    next: [search, booking]
+    triggers: [{user: '^Hi'}]
+    expect: [{match: Hello}, {not: {match: price}}]
+  search: {characteristic: looks for venues, next: [greeting], triggers: [{call_tool: find}]}
+  booking: {characteristic: books, triggers: [{response: '^Booked'}]}
+";
+
+fn run(steps: &str, answers: &[&str], driver: impl FnOnce(Driver) -> Driver) -> super::driver::Ran {
+    let yaml = format!("{GRAPH}examples: [{{it: x, steps: {steps}}}]\n");
+    driver(Driver::answering(answers)).run(example(&yaml))
+}
+
+fn moves(ran: &super::driver::Ran) -> Vec<String> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
+    ran.of_type("TopicChanged")
+        .iter()
+        .map(|event| {
+            format!(
+                "{}: {} → {} ({})",
+                event["turn_number"],
+                text(&event["from_topic"]),
+                text(&event["to_topic"]),
+                text(&event["trigger"])
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_current_topic_then_successors_then_the_judge() {
+    let ran = run(
+        "[{user: Hi}, {user: Go on}, {user: Hm}]",
+        &["Hello, Booked", "Booked", "Well"],
+        |driver| driver,
+    );
+    assert_eq!(
+        moves(&ran),
+        ["0: - → greeting (initial)", "2: greeting → booking (trigger_match)"],
+        "the first turn stays by the current topic's own trigger"
+    );
+    assert!(ran.judge_requests.is_empty(), "booking leads nowhere");
+    let judged = run("[{user: Hm}]", &["Hello?"], |driver| driver);
+    assert_eq!(moves(&judged)[1], "1: greeting → booking (judge_classification)");
+    let prompt = &judged.judge_prompts[0];
+    assert!(
+        prompt.contains("- `greeting`: says hello") && prompt.contains("- `search`"),
+        "{prompt}"
+    );
+}
+
+#[test]
+fn invariants_are_checked_on_leaving_and_at_the_end() {
+    let ran = run("[{user: Hi}, {user: Go}]", &["Hello", "Booked"], |driver| driver);
+    assert_eq!(ran.status(), "passed");
+    assert_eq!(ran.of_type("InvariantEvaluated").len(), 2);
+    let ran =
+        run("[{user: Hi}, {user: Go}, {user: never}]", &["The price", "Booked"], |driver| driver);
+    assert_eq!(ran.status(), "failed (agent)");
+    assert_eq!(ran.of_type("UserMessage").len(), 2, "leaving the topic ended it");
+    let stays = run("[{user: Hi}]", &["Good day"], |driver| driver);
+    insta::assert_snapshot!(stays.message(), @r#"topic `greeting` (turns 1): expected to match /Hello/, but the agent said "Good day""#);
+}
+
+/// The judge moves to search and back; the second visit's turn counts with the first's.
+#[test]
+fn all_visits_of_a_topic_count() {
+    let mut topics = ["search", "greeting", "booking"].iter();
+    let judge = move |request: &crate::JudgeRequest| {
+        let topic = topics.next().unwrap();
+        Ok(json!({"answers": [{"id": request.items[0].id, "reasoning": "r", "topic": topic}]})
+            .to_string())
+    };
+    let ran = run(
+        "[{user: Hi}, {user: a}, {user: b}, {user: c}]",
+        &["Hello", "Venues", "The price is 5", "Done"],
+        |driver| driver.judged(Box::new(judge)),
+    );
+    assert_eq!(ran.status(), "failed (agent)");
+    assert!(ran.message().starts_with("topic `greeting` (turns 1, 3)"), "{}", ran.message());
+}
+
+#[test]
+fn topics_can_be_asserted_now_reached_and_in_order() {
+    let steps = "[{user: Hi, expect: [{topic: greeting}, {not: {reached_topic: booking}}]}, \
+        {user: Go, expect: [{topic: booking}, {reached_topic: greeting}, {topic_history: [greeting, booking]}]}]";
+    assert_eq!(run(steps, &["Hello", "Booked"], |driver| driver).status(), "passed");
+}
+
+#[test]
+fn an_answer_that_names_no_topic_is_unusable() {
+    let ran = run("[{user: Hm}]", &["Hello"], |driver| {
+        driver.judged(Box::new(|request| {
+            Ok(json!({"answers": [{"id": request.items[0].id, "reasoning": "r", "topic": "x"}]}).to_string())
+        }))
+    });
+    assert_eq!(ran.status(), "inconclusive (judge)");
+    assert_eq!(ran.of_type("JudgeError")[0]["operation"], "topic classification");
+}
+
+#[test]
+fn turns_and_conditions_trigger() {
+    let yaml = r"
+topics:
+  a: {next: [b]}
+  b: {next: [c], triggers: [{turns_in: {topic: a, count: 2}}]}
+  c: {triggers: [{condition: turn_count == 4}]}
+examples: [{it: x, steps: [{user: '1'}, {user: '2'}, {user: '3'}, {user: '4'}]}]
+";
+    let ran = Driver::default().judged(judge_says(&[])).run(example(yaml));
+    assert_eq!(
+        moves(&ran),
+        ["0: - → a (initial)", "3: a → b (trigger_match)"],
+        "b's own trigger still holds in turn 4, so it stays"
+    );
+}

@@ -1,0 +1,228 @@
+//! Turns: what the user says, what the agent answers, what tools do.
+
+use proctor_events::{
+    AgentError, AgentResponse, Fault, Json, MessageSource, Millis, Status, TerminationReason,
+    ToolCallCompleted, ToolCallStarted, UserMessage,
+};
+use serde_json::Value;
+
+use super::{
+    AgentAnswer, Effect, Engine, MAX_TOOL_ROUNDS, Message, RequestId, Role, ToolOutcome, Waiting,
+    Work,
+};
+use crate::transcript::{DoneCall, ToolCall, Turn};
+
+impl Engine {
+    pub(super) fn user_says(
+        &mut self,
+        text: String,
+        source: MessageSource,
+        metadata: Option<Value>,
+    ) {
+        let number = self.turn_number() + 1;
+        self.emit(UserMessage {
+            turn_number: number,
+            text: text.clone(),
+            source: Some(source),
+            metadata: metadata.map(Json::from),
+            ..Default::default()
+        });
+        self.messages.push(Message::new(Role::User, text.clone()));
+        self.transcript.turns.push(Turn { number, user: text, ..Turn::default() });
+        if let Some(simulation) = &mut self.simulation {
+            simulation.turns_taken += 1;
+        }
+        self.tool_rounds = 0;
+        self.do_first([Work::CallAgent, Work::Classify]);
+    }
+
+    pub(super) fn call_agent(&mut self) {
+        let id = self.next_id();
+        let turn = self.turn_number();
+        self.effects.push(Effect::CallAgent { id, turn, messages: self.messages.clone() });
+        self.waiting = Waiting::Agent { id };
+    }
+
+    pub(super) fn agent_answered(&mut self, id: RequestId, answer: AgentAnswer) {
+        if !matches!(&self.waiting, Waiting::Agent { id: wanted } if *wanted == id) {
+            return;
+        }
+        let turn_number = self.turn_number();
+        let done: Vec<DoneCall> =
+            answer.tool_calls.into_iter().map(|call| self.named(call)).collect();
+        let pending: Vec<ToolCall> =
+            answer.pending_tool_calls.into_iter().map(|call| self.named_call(call)).collect();
+        for call in &done {
+            self.emit_started(turn_number, &call.call);
+            self.emit_completed(turn_number, call);
+        }
+        self.emit(AgentResponse {
+            turn_number,
+            text: answer.text.clone(),
+            tool_calls: done.iter().filter_map(|call| Json::new(call).ok()).collect(),
+            pending_tool_calls: pending.iter().filter_map(|call| Json::new(call).ok()).collect(),
+            metadata: answer.metadata.map(Json::from),
+            duration_ms: answer.duration_ms.map(Millis::new),
+            first_token_ms: answer.first_token_ms.map(Millis::new),
+            ..Default::default()
+        });
+        self.messages.push(Message {
+            tool_calls: pending.clone(),
+            ..Message::new(Role::Assistant, answer.text.clone())
+        });
+        if let Some(turn) = self.transcript.turns.last_mut() {
+            add_text(&mut turn.agent, &answer.text);
+            turn.tool_calls.extend(done);
+            add_number(&mut turn.latency_ms, answer.duration_ms);
+            add_number(&mut turn.cost_usd, answer.cost_usd);
+        }
+        if pending.is_empty() {
+            self.go_on();
+        } else {
+            self.call_tools(pending);
+        }
+    }
+
+    /// A call without an id gets one, so that its events can be paired.
+    fn named_call(&mut self, mut call: ToolCall) -> ToolCall {
+        if call.id.is_empty() {
+            call.id = format!("call_{}", self.next_id().0);
+        }
+        call
+    }
+
+    fn named(&mut self, mut done: DoneCall) -> DoneCall {
+        done.call = self.named_call(done.call);
+        done
+    }
+
+    fn call_tools(&mut self, pending: Vec<ToolCall>) {
+        self.tool_rounds += 1;
+        if self.tool_rounds > MAX_TOOL_ROUNDS {
+            let message = format!(
+                "the agent asked for tools {} times in one turn; at most {MAX_TOOL_ROUNDS} rounds are allowed",
+                self.tool_rounds
+            );
+            self.agent_broke(Some("TooManyToolRounds".into()), message);
+            return;
+        }
+        let order = pending.iter().map(|call| call.id.clone()).collect();
+        let mut open = Vec::new();
+        for call in pending {
+            let id = self.next_id();
+            self.emit_started(self.turn_number(), &call);
+            self.effects.push(Effect::ExecuteTool { id, call: call.clone() });
+            open.push((id, call));
+        }
+        self.waiting = Waiting::Tools { open, done: Vec::new(), order };
+    }
+
+    pub(super) fn tool_result(&mut self, id: RequestId, outcome: ToolOutcome) {
+        let Some(call) = self.take_open(id) else { return };
+        let (result, error) = match outcome.result {
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        let finished = DoneCall { call, result, error, duration_ms: outcome.duration_ms };
+        self.emit_completed(self.turn_number(), &finished);
+        let Waiting::Tools { open, done, .. } = &mut self.waiting else { return };
+        done.push(finished);
+        if open.is_empty() {
+            self.tools_done();
+        }
+    }
+
+    fn take_open(&mut self, id: RequestId) -> Option<ToolCall> {
+        let Waiting::Tools { open, .. } = &mut self.waiting else { return None };
+        let index = open.iter().position(|(wanted, _)| *wanted == id)?;
+        Some(open.remove(index).1)
+    }
+
+    /// Results go back in the order of the calls, whoever was first.
+    fn tools_done(&mut self) {
+        let Waiting::Tools { mut done, order, .. } =
+            std::mem::replace(&mut self.waiting, Waiting::Begin)
+        else {
+            return;
+        };
+        done.sort_by_key(|call| order.iter().position(|id| *id == call.call.id));
+        for call in &done {
+            let content = match (&call.result, &call.error) {
+                (_, Some(error)) => format!("error: {error}"),
+                (Some(Value::String(text)), None) => text.clone(),
+                (Some(result), None) => result.to_string(),
+                (None, None) => String::new(),
+            };
+            let tool_call_id = Some(call.call.id.clone());
+            self.messages.push(Message { tool_call_id, ..Message::new(Role::Tool, content) });
+        }
+        if let Some(turn) = self.transcript.turns.last_mut() {
+            turn.tool_calls.extend(done);
+        }
+        self.do_first([Work::CallAgent]);
+        self.go_on();
+    }
+
+    pub(super) fn tool_failed(&mut self, id: RequestId, message: &str) {
+        let Some(call) = self.take_open(id) else { return };
+        let turn = self.turn_number();
+        let error = Some(message.to_owned());
+        let text = format!("turn {turn}: tool `{}` could not be called: {message}", call.name);
+        self.emit_completed(turn, &DoneCall { call, error, ..DoneCall::default() });
+        self.break_down(Status::Errored, Some(Fault::Tool), text, TerminationReason::Error);
+    }
+
+    pub(super) fn agent_failed(&mut self, id: RequestId, class: Option<String>, message: String) {
+        if matches!(&self.waiting, Waiting::Agent { id: wanted } if *wanted == id) {
+            self.agent_broke(class, message);
+        }
+    }
+
+    fn agent_broke(&mut self, error_class: Option<String>, message: String) {
+        let turn = self.turn_number();
+        let text = format!("turn {turn}: {message}");
+        self.emit(AgentError {
+            turn_number: Some(turn),
+            error_class,
+            message,
+            ..Default::default()
+        });
+        self.break_down(Status::Errored, Some(Fault::Agent), text, TerminationReason::Error);
+    }
+
+    fn emit_started(&mut self, turn_number: u32, call: &ToolCall) {
+        self.emit(ToolCallStarted {
+            turn_number,
+            tool_call_id: Some(call.id.clone()),
+            tool_name: call.name.clone(),
+            arguments: Json::new(&call.arguments).ok(),
+            ..Default::default()
+        });
+    }
+
+    fn emit_completed(&mut self, turn_number: u32, done: &DoneCall) {
+        self.emit(ToolCallCompleted {
+            turn_number,
+            tool_call_id: Some(done.call.id.clone()),
+            tool_name: done.call.name.clone(),
+            arguments: Json::new(&done.call.arguments).ok(),
+            result: done.result.as_ref().and_then(|result| Json::new(result).ok()),
+            error: done.error.clone(),
+            duration_ms: done.duration_ms.map(Millis::new),
+            ..Default::default()
+        });
+    }
+}
+
+fn add_text(all: &mut String, more: &str) {
+    if !all.is_empty() && !more.is_empty() {
+        all.push('\n');
+    }
+    all.push_str(more);
+}
+
+fn add_number(sum: &mut Option<f64>, more: Option<f64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or_default() + more);
+    }
+}

@@ -1,0 +1,4 @@
+//! The crate from outside: the schema that is checked in, and a whole conversation by the public names.
+
+mod conversation;
+mod schema;
