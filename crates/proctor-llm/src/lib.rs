@@ -11,6 +11,23 @@
 //! the event-stream decoder ([`sse`]), rate accounting ([`rate`]), back-off ([`RetryPolicy`]),
 //! prices ([`price`]), and how a request differs from a recorded one ([`cassette`]).
 //!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), proctor_llm::ModelError> {
+//! use std::sync::Arc;
+//! use proctor_llm::{Gate, Jitter, Layers, Limits, Model, Purpose, Request, RetryPolicy, Rule, ScriptedModel};
+//!
+//! let judge = ScriptedModel::new("judge", vec![Rule::queue(["yes"]).only(Purpose::Judge)]);
+//! let judge = Layers {
+//!     gate: Some(Arc::new(Gate::new(Limits { concurrency: Some(8), ..Limits::default() }))),
+//!     retry: Some((RetryPolicy::default(), Jitter::seeded(7))),
+//!     ..Layers::default()
+//! }
+//! .over(judge);
+//! let answer = judge.ask(&Request::ask(Purpose::Judge, "Was it polite?").in_lane("ex1")).await?;
+//! assert_eq!(answer.text, "yes");
+//! # Ok(()) }
+//! ```
+//!
 //! This crate does not print and does not read the environment: keys come in as [`Secret`]s,
 //! which no `Debug` output, error message, cache or cassette ever shows. It knows nothing of
 //! conversations, criteria or events.

@@ -40,6 +40,11 @@ impl Fake {
         }
     }
 
+    pub(crate) fn named(mut self, model: &str, billing: Billing) -> Self {
+        self.identity = Identity { model: model.into(), billing, ..self.identity };
+        self
+    }
+
     pub(crate) fn count(&self) -> u32 {
         self.asked.load(Ordering::Relaxed)
     }

@@ -32,7 +32,7 @@ pub enum ReplayMode {
 
 #[derive(Debug, Default)]
 struct State {
-    asked: HashMap<(Purpose, Lane), usize>,
+    asked: HashMap<(Purpose, Lane), u64>,
     by_key: HashMap<(Purpose, String, Lane), usize>,
     played: Vec<bool>,
     drift: Vec<Drift>,
@@ -45,7 +45,7 @@ pub struct Player {
     mode: ReplayMode,
     redactor: Redactor,
     entries: Vec<Entry>,
-    sequences: HashMap<(Purpose, Lane), Vec<usize>>,
+    sequences: HashMap<(Purpose, Lane), BTreeMap<u64, usize>>,
     keys: HashMap<(Purpose, String), Vec<usize>>,
     state: Mutex<State>,
 }
@@ -63,13 +63,13 @@ impl Player {
     }
 
     fn new(name: String, mode: ReplayMode, redactor: Redactor, entries: Vec<Entry>) -> Self {
-        let mut sequences: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut sequences: HashMap<_, BTreeMap<u64, usize>> = HashMap::new();
         let mut keys: HashMap<_, Vec<usize>> = HashMap::new();
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by_key(|&index| (entries[index].n, entries[index].seq));
         for index in order {
             let entry = &entries[index];
-            sequences.entry((entry.kind, entry.lane.clone())).or_default().push(index);
+            sequences.entry((entry.kind, entry.lane.clone())).or_default().insert(entry.n, index);
             keys.entry((entry.kind, entry.hash.clone())).or_default().push(index);
         }
         let state = State { played: vec![false; entries.len()], ..State::default() };
@@ -95,7 +95,7 @@ impl Player {
         let entry = &self.entries[index];
         if entry.hash != hash {
             let differences = differences(&entry.request, &request);
-            state.drift.push(Drift { kind, lane, n: n as u64, differences });
+            state.drift.push(Drift { kind, lane, n, differences });
         }
         Ok(entry.outcome.clone())
     }
@@ -115,8 +115,10 @@ impl Player {
         left
     }
 
-    fn nth(&self, kind: Purpose, lane: &str, n: usize) -> Option<usize> {
-        self.sequences.get(&(kind, lane.to_owned()))?.get(n).copied()
+    /// A call that was given up while it was recorded has no entry, and its number stays a gap: to
+    /// move the others up would give every later call the wrong answer.
+    fn nth(&self, kind: Purpose, lane: &str, n: u64) -> Option<usize> {
+        self.sequences.get(&(kind, lane.to_owned()))?.get(&n).copied()
     }
 
     /// The answer to the same request: of the same conversation if it asked it, else of another;
@@ -132,8 +134,9 @@ impl Player {
         index
     }
 
-    fn miss(&self, kind: Purpose, lane: &str, n: usize, request: &Value) -> ModelError {
-        let count = |lane: &str| self.sequences.get(&(kind, lane.to_owned())).map_or(0, Vec::len);
+    fn miss(&self, kind: Purpose, lane: &str, n: u64, request: &Value) -> ModelError {
+        let count =
+            |lane: &str| self.sequences.get(&(kind, lane.to_owned())).map_or(0, BTreeMap::len);
         let why = match self.mode {
             ReplayMode::Sequence => {
                 format!(

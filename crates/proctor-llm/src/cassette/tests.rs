@@ -175,6 +175,20 @@ async fn calls_at_the_same_time_are_played_in_the_order_of_asking() {
 }
 
 #[test]
+fn a_call_that_was_given_up_leaves_a_gap() {
+    let tape = Tape::new();
+    let recorder = tape.recorder();
+    drop(recorder.begin(Purpose::Agent, "l"));
+    let second = recorder.begin(Purpose::Agent, "l");
+    recorder.note(second, &json!(2), Outcome::Answer(json!("second"))).unwrap();
+    let player = tape.player(ReplayMode::Sequence);
+    let missing = player.take(Purpose::Agent, "l", &json!(1)).unwrap_err();
+    assert_eq!(missing.kind, ErrorKind::CassetteMiss);
+    let second = player.take(Purpose::Agent, "l", &json!(2)).unwrap();
+    assert_eq!(second, Outcome::Answer(json!("second")));
+}
+
+#[test]
 fn secrets_are_not_written_and_do_not_change_what_is_found() {
     let secret = "correct-horse-battery";
     let tape = Tape::new();

@@ -357,3 +357,19 @@ async fn all_layers_together() {
     assert_eq!(Some(budget.spent()), live.cost);
     assert_eq!(again.cost, live.cost);
 }
+
+#[tokio::test]
+async fn an_agent_is_priced_by_what_it_says_of_itself_and_never_refused_for_want_of_a_price() {
+    let agent = |model: &str| {
+        let answer = Answer { model: model.into(), ..answered(0, 50).unwrap() };
+        Fake::new([Ok(answer)]).named("venue", crate::Billing::Elsewhere)
+    };
+    let budget = Arc::new(Budget::new(Cost::from_dollars(1.0), UnknownPrice::Refuse));
+    let metered =
+        |model: &str| Metered::new(agent(model), Arc::default(), Some(Arc::clone(&budget)));
+    assert_eq!(metered("venue").ask(&question()).await.unwrap().cost, None);
+    assert_eq!(budget.spent(), Cost::ZERO);
+    let cost = metered("gpt-4o-2024-08-06").ask(&question()).await.unwrap().cost;
+    assert_eq!(cost, Some(Cost::from_dollars(0.0005)));
+    assert_eq!(Some(budget.spent()), cost);
+}
