@@ -50,8 +50,10 @@ impl Key {
 /// The first line of a run.
 fn header(suite: &SuiteStarted, style: Style) -> String {
     let mut parts = Vec::new();
-    parts.extend(suite.example_count.map(|count| counted(count, "example")));
     let repeats = suite.repeats.filter(|repeats| *repeats > 1);
+    // The count has every repetition in it.
+    let each = u64::from(repeats.unwrap_or(1));
+    parts.extend(suite.example_count.map(|count| counted(count / each, "example")));
     parts.extend(repeats.map(|repeats| format!("{repeats} times each")));
     parts.extend(suite.workers.map(|workers| counted(workers.into(), "worker")));
     parts.extend(suite.seed.map(|seed| format!("seed {seed}")));

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, Status};
+use jiff::SignedDuration;
+use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, Status, Timestamp};
 use proctor_record::RunData;
 
 use super::{Key, Reporter, header};
@@ -23,9 +24,24 @@ pub struct Grouped {
     style: Style,
     options: SummaryOptions,
     running: BTreeMap<Key, Block>,
+    /// Finished blocks, for a moment: what an example printed may come after its result.
+    held: VecDeque<Held>,
     /// The context under whose heading the last block stands.
     context: Option<String>,
 }
+
+/// A finished example that waits for the rest of its output.
+#[derive(Debug)]
+struct Held {
+    key: Option<Key>,
+    block: Block,
+    title: String,
+    body: Vec<String>,
+    since: Option<Timestamp>,
+}
+
+/// How long a finished block is held.
+const HOLD: SignedDuration = SignedDuration::from_millis(50);
 
 /// What has been heard of a running example.
 #[derive(Debug, Default)]
@@ -72,13 +88,14 @@ impl Block {
 impl Grouped {
     /// A view that has seen nothing.
     pub fn new(style: Style, options: SummaryOptions) -> Self {
-        Self { style, options, running: BTreeMap::new(), context: None }
+        Self { style, options, running: BTreeMap::new(), held: VecDeque::new(), context: None }
     }
 
-    fn finished(&mut self, event: &Event, finished: &ExampleFinished) -> String {
-        let known = Key::of(event).and_then(|key| self.running.remove(&key));
+    fn finished(&mut self, event: &Event, finished: &ExampleFinished) {
+        let key = Key::of(event);
+        let known = key.as_ref().and_then(|key| self.running.remove(key));
         if finished.status == Status::NotRun && known.is_none() {
-            return String::new();
+            return;
         }
         let block = known.unwrap_or_else(|| Block {
             name: lines::title_at_end(event, finished),
@@ -86,7 +103,23 @@ impl Grouped {
         });
         let title = lines::finished_title(event, finished, &block.name, self.style);
         let body = lines::finished_body(finished, self.style);
-        self.block(&block, &title, &body)
+        self.held.push_back(Held { key, block, title, body, since: event.time });
+    }
+
+    /// The blocks that have been held long enough; all of them where nobody tells the time.
+    fn release(&mut self, now: Option<Timestamp>) -> String {
+        let mut text = String::new();
+        while let Some(first) = self.held.front() {
+            let young =
+                first.since.zip(now).is_some_and(|(since, now)| now.duration_since(since) < HOLD);
+            if young {
+                break;
+            }
+            if let Some(held) = self.held.pop_front() {
+                text += &self.block(&held.block, &held.title, &held.body);
+            }
+        }
+        text
     }
 
     fn block(&mut self, block: &Block, title: &str, body: &[String]) -> String {
@@ -115,7 +148,12 @@ impl Grouped {
     fn other(&mut self, event: &Event) -> String {
         let shown = lines::inside(&event.body, self.style);
         let key = Key::of(event);
-        if let Some(block) = key.and_then(|key| self.running.get_mut(&key)) {
+        let held = self.held.iter_mut().find(|held| key.is_some() && held.key == key);
+        let block = match held {
+            Some(held) => Some(&mut held.block),
+            None => key.and_then(|key| self.running.get_mut(&key)),
+        };
+        if let Some(block) = block {
             for line in &shown {
                 block.push(clipped(line, LINE_LIMIT).into_owned());
             }
@@ -137,7 +175,11 @@ impl Grouped {
 impl Reporter for Grouped {
     fn event(&mut self, event: &Event) -> String {
         self.options.note(event);
-        match &event.body {
+        let now = match &event.body {
+            Body::SuiteFinished(_) => None,
+            _ => event.time,
+        };
+        let shown = match &event.body {
             Body::SuiteStarted(suite) => header(suite, self.style),
             Body::ExampleStarted(started) => {
                 if let Some(key) = Key::of(event) {
@@ -145,7 +187,10 @@ impl Reporter for Grouped {
                 }
                 String::new()
             }
-            Body::ExampleFinished(finished) => self.finished(event, finished),
+            Body::ExampleFinished(finished) => {
+                self.finished(event, finished);
+                String::new()
+            }
             Body::ErrorOutsideExample(error) => {
                 self.at_once(event, vec![lines::outside_error(error, self.style)])
             }
@@ -154,11 +199,17 @@ impl Reporter for Grouped {
                 self.at_once(event, line.into_iter().collect())
             }
             _ => self.other(event),
-        }
+        };
+        let released = self.release(now);
+        released + &shown
+    }
+
+    fn tick(&mut self, now: Timestamp) -> String {
+        self.release(Some(now))
     }
 
     fn finish(&mut self, run: &RunData) -> String {
-        let mut text = String::new();
+        let mut text = self.release(None);
         for block in std::mem::take(&mut self.running).into_values() {
             let note = self.style.paint(Paint::Bad, "never finished");
             let title = format!("{} {}  {note}", self.style.mark(None), block.name);

@@ -20,7 +20,7 @@ use crate::terminal::Terminal;
 const QUEUE: usize = 1 << 17;
 
 const GLANCE: Duration = Duration::from_millis(10);
-const TICK: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(100);
 
 /// Runs to the end, showing it; returns the result and the whole run.
 pub(super) fn show(
