@@ -168,7 +168,7 @@ impl Engine {
         match input {
             Input::Begin { seed } => self.begin(seed),
             Input::SimulatorSaid { id, text } => self.simulator_said(id, &text),
-            Input::SimulatorFailed { id, message } => self.simulator_failed(id, message),
+            Input::SimulatorFailed { id, message } => self.simulator_failed(id, &message),
             Input::AgentAnswered { id, answer } => self.agent_answered(id, answer),
             Input::AgentFailed { id, class, message } => self.agent_failed(id, class, message),
             Input::ToolResult { id, outcome } => self.tool_result(id, outcome),
@@ -314,11 +314,7 @@ impl Engine {
     fn end_simulation(&mut self, reason: TerminationReason) {
         if let Some(simulation) = self.simulation.take() {
             let turn_count = simulation.turns_taken;
-            self.emit(SimulationEnded {
-                turn_count,
-                termination_reason: reason,
-                ..Default::default()
-            });
+            self.emit(SimulationEnded { turn_count, termination_reason: reason });
         }
     }
 

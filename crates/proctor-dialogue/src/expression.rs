@@ -1,14 +1,17 @@
 //! Evaluating CEL expressions over a conversation. Expressions read; they cannot change anything.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use cel::objects::{Key, Map};
-use cel::{Context, Value as Cel};
+use cel::{Context, Env, Value as Cel};
 use serde_json::Value;
 
 use crate::format::Expression;
 use crate::transcript::Transcript;
+
+/// Building the functions of CEL takes longer than most expressions.
+static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// Whether an expression is true. Its variables are `turn`, `turns`, `turn_count`, `tool_calls`, `topic`,
 /// `topics`, `goal` and `row`.
@@ -17,7 +20,7 @@ pub fn evaluate(
     transcript: &Transcript,
     turn: Option<u32>,
 ) -> Result<bool, String> {
-    let mut context = Context::default();
+    let mut context = Context::with_env(Arc::clone(&STDLIB));
     if let Value::Object(variables) = transcript.to_value(turn) {
         for (name, value) in &variables {
             context.add_variable_from_value(name.as_str(), to_cel(value));

@@ -124,7 +124,8 @@ impl Cell {
 /// A number, unless writing it back would change it: `007` and `+49` are texts.
 fn number(text: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(text).ok().filter(Value::is_number)?;
-    (value.to_string() == text).then_some(value)
+    let written = value.to_string();
+    (written == text).then_some(value)
 }
 
 fn csv_records(text: &str) -> Result<Vec<Vec<Cell>>, String> {

@@ -180,6 +180,7 @@ mod tests {
     }
 
     /// The message of a failed assertion, or nothing when it holds.
+    #[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]
     fn check(assertion: serde_json::Value, scope: &Scope) -> Option<String> {
         let node = Node::from_value(&json!([assertion]), Place::default());
         let mut findings = Vec::new();

@@ -1,6 +1,6 @@
 //! Assertions in words.
 
-use crate::format::{Assertion, ToolExpectation};
+use crate::format::{Assertion, Pattern, ToolExpectation};
 
 use super::Planned;
 
@@ -23,10 +23,10 @@ fn positive(assertion: &Assertion) -> String {
             format!("satisfy {}", names.join(", "))
         }
         Assertion::Match(patterns) => {
-            format!("match {}", quoted(patterns.0.iter().map(|pattern| pattern.source()).collect()))
+            format!("match {}", quoted(patterns.0.iter().map(Pattern::source).collect()))
         }
         Assertion::MatchAny(patterns) => {
-            let patterns = patterns.iter().map(|pattern| pattern.source()).collect();
+            let patterns = patterns.iter().map(Pattern::source).collect();
             format!("match any of {}", quoted(patterns))
         }
         Assertion::CallTool(tool) | Assertion::CalledTool(tool) => tool_call(tool),

@@ -246,7 +246,6 @@ impl Engine {
                 passed: outcome.passed == Some(true),
                 message: failure_message.or_else(|| outcome.reasoning.clone()),
                 mode: Some(check.mode.clone()),
-                ..Default::default()
             });
             return;
         }
@@ -268,7 +267,6 @@ impl Engine {
             reasoning: outcome.reasoning.clone(),
             failure_message,
             metadata,
-            ..Default::default()
         });
     }
 }

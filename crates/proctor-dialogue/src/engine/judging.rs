@@ -128,7 +128,6 @@ impl Engine {
             operation: Some(purpose.operation().into()),
             error_class: Some(class.into()),
             message: message.to_owned(),
-            ..Default::default()
         });
         if let Purpose::Checks(indices) = purpose {
             self.no_verdict_for(indices, message);

@@ -106,6 +106,10 @@ pub enum Input {
 
 /// What the engine wants done.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most effects are events; boxing them would cost more"
+)]
 pub enum Effect {
     /// Publish an event.
     Emit(Body),

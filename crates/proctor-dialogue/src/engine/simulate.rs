@@ -41,7 +41,6 @@ impl Engine {
         self.emit(SimulationStarted {
             goal: Some(simulate.goal.clone()),
             max_turns: Some(max_turns),
-            ..Default::default()
         });
         let deadline = simulate.timeout.map(|timeout| {
             let id = self.next_id();
@@ -102,9 +101,9 @@ impl Engine {
         }
     }
 
-    pub(super) fn simulator_failed(&mut self, id: RequestId, message: String) {
+    pub(super) fn simulator_failed(&mut self, id: RequestId, message: &str) {
         if matches!(&self.waiting, Waiting::Simulator { id: wanted, .. } if *wanted == id) {
-            self.simulator_broke(&message);
+            self.simulator_broke(message);
         }
     }
 

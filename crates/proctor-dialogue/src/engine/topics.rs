@@ -105,7 +105,6 @@ impl Engine {
             from_topic,
             to_topic: topic.to_owned(),
             trigger: Some(trigger),
-            ..Default::default()
         });
         self.transcript.visits.push(Visit { topic: topic.to_owned(), turns: Vec::new() });
     }

@@ -25,7 +25,6 @@ impl Engine {
             text: text.clone(),
             source: Some(source),
             metadata: metadata.map(Json::from),
-            ..Default::default()
         });
         self.messages.push(Message::new(Role::User, text.clone()));
         self.transcript.turns.push(Turn { number, user: text, ..Turn::default() });
@@ -64,7 +63,6 @@ impl Engine {
             metadata: answer.metadata.map(Json::from),
             duration_ms: answer.duration_ms.map(Millis::new),
             first_token_ms: answer.first_token_ms.map(Millis::new),
-            ..Default::default()
         });
         self.messages.push(Message {
             tool_calls: pending.clone(),
@@ -196,7 +194,6 @@ impl Engine {
             tool_call_id: Some(call.id.clone()),
             tool_name: call.name.clone(),
             arguments: Json::new(&call.arguments).ok(),
-            ..Default::default()
         });
     }
 

@@ -112,6 +112,18 @@ impl Node {
         Self { kind, place: self.place }
     }
 
+    /// Every `{{name}}` that is still there, with its place.
+    pub(crate) fn placeholders(&self) -> Vec<(Place, &str)> {
+        match &self.kind {
+            Kind::Text(text) => open_placeholders(text).map(|name| (self.place, name)).collect(),
+            Kind::List(items) => items.iter().flat_map(Self::placeholders).collect(),
+            Kind::Map(entries) => {
+                entries.iter().flat_map(|(_, node)| node.placeholders()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// A tree without places.
     pub(crate) fn from_value(value: &Value, place: Place) -> Self {
         let kind = match value {
@@ -155,6 +167,18 @@ fn fill_text(text: &str, row: &Map<String, Value>) -> Kind {
     }
     filled.push_str(rest);
     Kind::Text(filled)
+}
+
+fn open_placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter))
+    };
+    let parts = text.split("{{").skip(1);
+    parts
+        .filter_map(|part| part.split_once("}}"))
+        .map(|(name, _)| name.trim())
+        .filter(move |name| is_name(name))
 }
 
 fn whole_placeholder(text: &str) -> Option<&str> {
@@ -203,7 +227,7 @@ trait Source<'de>: Deserialize<'de> {
     fn key(key: Self::Key) -> Key;
 }
 
-impl<'de> Source<'de> for YamlNode {
+impl Source<'_> for YamlNode {
     type Key = Spanned<String>;
 
     fn node(self) -> Node {
@@ -215,7 +239,7 @@ impl<'de> Source<'de> for YamlNode {
     }
 }
 
-impl<'de> Source<'de> for Node {
+impl Source<'_> for Node {
     type Key = At<String>;
 
     fn node(self) -> Node {

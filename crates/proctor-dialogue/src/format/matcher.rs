@@ -261,6 +261,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]
     fn accepts(matcher: Value, actual: Value) -> bool {
         Matcher::from_value(&matcher).unwrap().accepts(Some(&actual))
     }

@@ -66,6 +66,11 @@ impl Expansion<'_> {
         for node in &set.examples {
             for (index, row) in rows.iter().enumerate() {
                 let filled = node.filled(row);
+                for (place, name) in filled.placeholders() {
+                    let message = format!("row {} has no `{name}`", index + 1);
+                    let keys = row.keys().map(String::as_str);
+                    self.findings.push(Finding::new(place, message).nearest(name, keys));
+                }
                 if let Some(spec) = read_node::<ExampleSpec>(&filled, self.findings) {
                     self.example(&spec, node.place, around, Some((row, index)));
                 }

@@ -153,6 +153,17 @@ fn a_group_without_description_and_a_set_without_rows() {
 }
 
 #[test]
+fn a_placeholder_without_value_is_a_mistake() {
+    let text = mistakes(
+        "describe: A\nsets:\n  - name: s\n    rows: [{city: Rome}]\n    examples: [{it: x, steps: [{user: 'in {{ctiy}}'}]}]\n",
+    );
+    assert!(
+        text.contains("row 1 has no `ctiy`") && text.contains("did you mean `city`?"),
+        "{text}"
+    );
+}
+
+#[test]
 fn tools_answer_by_their_arguments() {
     let text = "describe: A\ntools:\n  book:\n    - {with: {guests: {above: 99}}, error: too many}\n    - {result: {ok: true}}\nexamples: [{it: x, steps: [{user: a}]}]";
     let example = &read(text)[0];

@@ -47,8 +47,8 @@ fn an_unreachable_judge_is_inconclusive_but_a_seen_failure_stays_one() {
 
 #[test]
 fn an_agent_that_breaks_is_errored() {
-    let mut driver = Driver::default();
-    driver.agent = [Err("HTTP 503 from http://localhost".to_owned())].into();
+    let agent = [Err("HTTP 503 from http://localhost".to_owned())].into();
+    let driver = Driver { agent, ..Driver::default() };
     let ran = driver.run(steps(&json!([{"user": "Hi"}, {"user": "there"}])));
     assert_eq!(ran.status(), "errored (agent)");
     assert_eq!(ran.message(), "turn 1: HTTP 503 from http://localhost");

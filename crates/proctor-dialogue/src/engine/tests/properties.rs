@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::driver::{answer, call, done, example, verdicts};
 use crate::engine::{AgentAnswer, Effect, Engine, Input, RequestId, ToolOutcome, Verdict};
-use crate::judge::JudgeRequest;
+use crate::judge::{JudgeQuestion, JudgeRequest};
 use crate::scenario::Example;
 
 const MAX_TURNS: u32 = 4;
@@ -55,8 +55,6 @@ struct Model {
     open: Vec<(RequestId, Open)>,
     events: Vec<Body>,
     verdicts: Vec<Verdict>,
-    /// A hard question that the judge never answered usably, as long as nobody asks it again.
-    judge_gave_up: bool,
     cancelled: bool,
 }
 
@@ -93,32 +91,55 @@ impl Model {
         }
         let index = waiting[usize::from(choice % 8) % waiting.len()];
         let (id, open) = self.open.remove(index);
-        self.input(id, &open, how)
+        input(id, &open, how)
     }
+}
 
-    fn input(&mut self, id: RequestId, open: &Open, how: u8) -> Input {
-        let message = "broken".to_owned();
-        match open {
-            Open::Simulator if how == 0 => Input::SimulatorFailed { id, message },
-            Open::Simulator if how < 4 => Input::SimulatorSaid { id, text: " ".into() },
-            Open::Simulator => Input::SimulatorSaid { id, text: "Go on".into() },
-            Open::Agent if how == 0 => Input::AgentFailed { id, class: None, message },
-            Open::Agent => Input::AgentAnswered { id, answer: agent(how) },
-            Open::Tool if how == 0 => Input::ToolFailed { id, message },
-            Open::Tool => {
-                let result = if how < 4 { Err("no".into()) } else { Ok(json!(1)) };
-                Input::ToolResult { id, outcome: ToolOutcome { result, duration_ms: None } }
-            }
-            Open::Judge(_) if how == 0 => Input::JudgeFailed { id, message },
-            Open::Judge(_) if how < 4 => Input::JudgeAnswered { id, text: "pass: true".into() },
-            Open::Judge(request) => {
-                Input::JudgeAnswered { id, text: verdicts(request, |_| how % 4 != 0) }
-            }
-            Open::Check if how == 0 => Input::CheckFailed { id, message },
-            Open::Check => Input::CheckResult { id, passed: how % 4 != 0, message: None },
-            Open::Deadline => Input::DeadlineReached { id },
+fn input(id: RequestId, open: &Open, how: u8) -> Input {
+    let message = "broken".to_owned();
+    match open {
+        Open::Simulator if how == 0 => Input::SimulatorFailed { id, message },
+        Open::Simulator if how < 4 => Input::SimulatorSaid { id, text: " ".into() },
+        Open::Simulator => Input::SimulatorSaid { id, text: "Go on".into() },
+        Open::Agent if how == 0 => Input::AgentFailed { id, class: None, message },
+        Open::Agent => Input::AgentAnswered { id, answer: agent(how) },
+        Open::Tool if how == 0 => Input::ToolFailed { id, message },
+        Open::Tool => {
+            let result = if how < 4 { Err("no".into()) } else { Ok(json!(1)) };
+            Input::ToolResult { id, outcome: ToolOutcome { result, duration_ms: None } }
         }
+        Open::Judge(_) if how == 0 => Input::JudgeFailed { id, message },
+        Open::Judge(_) if how < 4 => Input::JudgeAnswered { id, text: "pass: true".into() },
+        Open::Judge(request) => Input::JudgeAnswered {
+            id,
+            text: verdicts(request, |question| well(how) != about_rudeness(question)),
+        },
+        Open::Check if how == 0 => Input::CheckFailed { id, message },
+        Open::Check => Input::CheckResult { id, passed: well(how), message: None },
+        Open::Deadline => Input::DeadlineReached { id },
     }
+}
+
+/// Whether a judge or a check is content.
+fn well(how: u8) -> bool {
+    !how.is_multiple_of(4)
+}
+
+fn about_rudeness(question: &JudgeQuestion) -> bool {
+    matches!(question, JudgeQuestion::Criterion(criterion) if criterion.description.contains("rude"))
+}
+
+/// The model is worth something only if it can pass.
+#[test]
+fn it_passes_when_everybody_does_well() {
+    let mut engine = Engine::new(sample());
+    let mut model = Model::default();
+    model.take(engine.step(Input::Begin { seed: 3 }));
+    while !engine.is_finished() {
+        let input = model.answer(9 * 8);
+        model.take(engine.step(input));
+    }
+    assert_eq!(model.verdicts[0].status, Status::Passed, "{:?}", model.verdicts);
 }
 
 fn agent(how: u8) -> AgentAnswer {
@@ -226,6 +247,11 @@ proptest! {
         } else {
             prop_assert!(verdict.message.is_some());
         }
+        // Without the judge neither topics nor goals are known.
+        let lost = model.events.iter().any(|event| {
+            matches!(event, Body::JudgeError(error) if error.operation.as_deref() != Some("evaluation"))
+        });
+        prop_assert!(!lost || verdict.status == Status::Inconclusive);
         let broke = model.events.iter().any(|event| matches!(event, Body::AgentError(_)));
         prop_assert!(!broke || verdict.status == Status::Errored);
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::driver::{Driver, Ran, answer, done, judge, judge_says, steps};
 use crate::engine::AgentAnswer;
 
+#[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]
 fn simulate(settings: Value, driver: Driver) -> Ran {
     driver.run(steps(&json!([{"simulate": settings}])))
 }
@@ -95,9 +96,7 @@ fn running_out_of_turns_can_be_what_was_wanted() {
 
 #[test]
 fn time_runs_out() {
-    let mut driver = Driver::default();
-    driver.judge = judge(false);
-    driver.late_at_call = Some(2);
+    let driver = Driver { judge: judge(false), late_at_call: Some(2), ..Driver::default() };
     let ran = simulate(json!({"goal": "g", "timeout": "30s"}), driver);
     assert_eq!((ran.status().as_str(), ran.reason()), ("errored (agent)", "timeout"));
     assert_eq!(ran.message(), "turn 2: the simulation took longer than 30s, waiting for the agent");
@@ -105,8 +104,8 @@ fn time_runs_out() {
 
 #[test]
 fn something_breaks() {
-    let mut driver = Driver::default();
-    driver.simulator = [Err("model overloaded".to_owned())].into();
+    let simulator = [Err("model overloaded".to_owned())].into();
+    let driver = Driver { simulator, ..Driver::default() };
     let ran = simulate(json!({"goal": "g"}), driver);
     assert_eq!((ran.status().as_str(), ran.reason()), ("inconclusive (simulator)", "error"));
     let ran = simulate(json!({"goal": "g"}), Driver::default().saying(&["", " \"\" ", "user:"]));
