@@ -1,8 +1,10 @@
 //! Accounts of requests and tokens per minute. Pure: time comes in, waits come out.
 //!
-//! Each account is a bucket that refills evenly and may go into debt: a reservation is always
-//! taken down at once, and whoever takes it waits until the debt is paid. So nobody is overtaken,
-//! and one request that is larger than the bucket waits longer instead of for ever.
+//! Each account is a bucket that refills evenly. A request is let through when every bucket holds
+//! enough for it, and not taken down before: a request that waits for tokens must not use up its
+//! place among the requests meanwhile, nor one that gives up leave a hole. Who asks in which order
+//! is the caller's business. A request larger than a bucket waits for a full one and leaves a debt,
+//! instead of waiting for ever.
 //!
 //! A 429 says that our idea of the limits is too high, or that others use the same key: everyone
 //! pauses, the buckets refill more slowly, and each success brings the pace back a little.
@@ -40,18 +42,11 @@ impl Bucket {
         self.level = (self.level + gained).min(self.capacity);
     }
 
-    fn take(&mut self, amount: u64, pace: u32) -> Duration {
-        self.level -= units(amount);
-        self.debt(pace)
-    }
-
-    fn give(&mut self, amount: u64) {
-        self.level = (self.level + units(amount)).min(self.capacity);
-    }
-
-    fn debt(&self, pace: u32) -> Duration {
+    /// How long until the bucket holds enough.
+    fn wait(&self, amount: u64, pace: u32) -> Duration {
         let rate = self.rate(pace);
-        let nanoseconds = (-self.level).max(0).saturating_add(rate - 1) / rate;
+        let missing = (units(amount).min(self.capacity) - self.level).max(0);
+        let nanoseconds = missing.saturating_add(rate - 1) / rate;
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
@@ -90,40 +85,34 @@ impl Accounts {
         }
     }
 
-    /// Takes down a request of about this many tokens, and says how long to wait with it.
-    pub fn reserve(&mut self, now: Duration, tokens: u64) -> Duration {
+    /// Lets a request of about this many tokens through, or says when to ask again.
+    pub fn take(&mut self, now: Duration, tokens: u64) -> Result<(), Duration> {
         self.refill(now);
         let pace = self.pace;
-        let requests = self.requests.as_mut().map(|bucket| bucket.take(1, pace));
-        let tokens = self.tokens.as_mut().map(|bucket| bucket.take(tokens, pace));
-        let wait = requests.unwrap_or_default().max(tokens.unwrap_or_default());
-        wait.max(self.pause(now))
-    }
-
-    /// How long everyone still has to pause.
-    pub fn pause(&self, now: Duration) -> Duration {
-        self.paused_until.saturating_sub(now)
+        let requests = self.requests.as_ref().map(|bucket| bucket.wait(1, pace));
+        let others = self.tokens.as_ref().map(|bucket| bucket.wait(tokens, pace));
+        let pause = self.paused_until.saturating_sub(now);
+        let wait = pause.max(requests.unwrap_or_default()).max(others.unwrap_or_default());
+        if !wait.is_zero() {
+            return Err(wait);
+        }
+        if let Some(bucket) = &mut self.requests {
+            bucket.level -= units(1);
+        }
+        if let Some(bucket) = &mut self.tokens {
+            bucket.level -= units(tokens);
+        }
+        Ok(())
     }
 
     /// Puts right what a finished call was thought to use.
     pub fn settle(&mut self, now: Duration, reserved: u64, used: u64) {
         self.refill(now);
         if let Some(bucket) = &mut self.tokens {
-            bucket.give(reserved.saturating_sub(used));
-            bucket.level -= units(used.saturating_sub(reserved));
+            let owed = units(used) - units(reserved);
+            bucket.level = (bucket.level - owed).min(bucket.capacity);
         }
         self.pace = (self.pace + REGAIN).min(1000);
-    }
-
-    /// Takes back a reservation that was never used.
-    pub fn give_back(&mut self, now: Duration, tokens: u64) {
-        self.refill(now);
-        if let Some(bucket) = &mut self.requests {
-            bucket.give(1);
-        }
-        if let Some(bucket) = &mut self.tokens {
-            bucket.give(tokens);
-        }
     }
 
     /// The peer said that we are too fast.
@@ -160,32 +149,46 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    #[test]
-    fn requests_are_spread_after_the_first_burst() {
-        let mut accounts = Accounts::new(Some(60), None, s(100));
-        let waits: Vec<_> = (0..8).map(|_| accounts.reserve(s(100), 0)).collect();
-        assert_eq!(waits, [s(0), s(0), s(0), s(0), s(0), s(0), s(1), s(2)]);
-        assert_eq!(accounts.reserve(s(103), 0), s(0));
+    /// Lets a request through as soon as it may, and says when that was.
+    fn pass(accounts: &mut Accounts, now: Duration, tokens: u64) -> Duration {
+        match accounts.take(now, tokens) {
+            Ok(()) => now,
+            Err(wait) => {
+                assert_eq!(accounts.take(now + wait, tokens), Ok(()), "the wait was too short");
+                now + wait
+            }
+        }
     }
 
     #[test]
-    fn a_request_larger_than_the_bucket_waits_longer_not_for_ever() {
+    fn requests_are_spread_after_the_first_burst() {
+        let mut accounts = Accounts::new(Some(60), None, s(100));
+        let mut now = s(100);
+        let passed: Vec<_> = (0..8)
+            .map(|_| {
+                now = pass(&mut accounts, now, 0);
+                now.as_secs() - 100
+            })
+            .collect();
+        assert_eq!(passed, [0, 0, 0, 0, 0, 0, 1, 2]);
+    }
+
+    #[test]
+    fn a_request_larger_than_the_bucket_leaves_a_debt_instead_of_waiting_for_ever() {
         let mut accounts = Accounts::new(None, Some(600), s(0));
-        assert_eq!(accounts.reserve(s(0), 600), s(30));
+        assert_eq!(accounts.take(s(0), 600), Ok(()));
+        assert_eq!(accounts.take(s(0), 1), Err(Duration::from_millis(30_100)));
+        assert_eq!(accounts.take(s(10), 600), Err(s(50)));
     }
 
     #[test]
     fn what_was_not_used_comes_back_and_what_was_used_on_top_is_owed() {
         let mut accounts = Accounts::new(None, Some(600), s(0));
-        assert_eq!(accounts.reserve(s(0), 300), s(0));
+        assert_eq!(accounts.take(s(0), 300), Ok(()));
         accounts.settle(s(0), 300, 100);
-        assert_eq!(accounts.reserve(s(0), 200), s(0));
+        assert_eq!(accounts.take(s(0), 200), Ok(()));
         accounts.settle(s(0), 200, 260);
-        assert_eq!(accounts.reserve(s(0), 0), s(6));
-        let mut accounts = Accounts::new(Some(10), Some(600), s(0));
-        accounts.reserve(s(0), 300);
-        accounts.give_back(s(0), 300);
-        assert_eq!(accounts.reserve(s(0), 300), s(0));
+        assert_eq!(accounts.take(s(0), 0), Err(s(6)));
     }
 
     #[test]
@@ -194,7 +197,7 @@ mod tests {
         accounts.slow_down(s(10), s(5));
         accounts.slow_down(s(11), s(9));
         assert_eq!(accounts.pace(), 700);
-        assert_eq!(accounts.reserve(s(12), 0), s(8));
+        assert_eq!(accounts.take(s(12), 0), Err(s(8)));
         for _ in 0..15 {
             accounts.settle(s(30), 0, 0);
         }
@@ -207,29 +210,29 @@ mod tests {
 
     proptest! {
         /// Whatever comes when: in no span of time is more let through than the bucket holds and
-        /// the span refills, and nobody is overtaken.
+        /// the span refills, but for what one request is larger than the bucket; and a wait is
+        /// always long enough.
         #[test]
         fn no_span_exceeds_the_limits(rpm in 1_u64..5000, tpm in 1_u64..100_000,
             calls in proptest::collection::vec((0_u64..3_000, 0_u64..5_000), 1..60)) {
             let mut accounts = Accounts::new(Some(rpm), Some(tpm), s(0));
             let mut now = s(0);
-            let mut let_through: Vec<(Duration, u64)> = Vec::new();
+            let mut passed: Vec<(Duration, u128)> = Vec::new();
             for (pause, tokens) in calls {
-                now += Duration::from_millis(pause);
-                let at = now + accounts.reserve(now, tokens);
-                if let Some((before, _)) = let_through.last() { prop_assert!(at >= *before); }
-                let_through.push((at, tokens));
+                now = pass(&mut accounts, now + Duration::from_millis(pause), tokens);
+                passed.push((now, tokens.into()));
             }
-            for (first, (from, _)) in let_through.iter().enumerate() {
-                let mut sum = 0;
-                for (count, (to, tokens)) in let_through[first..].iter().enumerate() {
-                    sum += u128::from(*tokens);
+            let minute = MINUTE.as_nanos();
+            for (first, (from, _)) in passed.iter().enumerate() {
+                let (mut count, mut sum) = (0, 0);
+                for (to, tokens) in &passed[first..] {
+                    count += 1;
+                    sum += tokens;
                     let span = to.saturating_sub(*from).as_nanos();
-                    let allowed = |limit: u64, burst: u64| u128::from(burst.max(1)) * MINUTE.as_nanos() + u128::from(limit) * span;
-                    prop_assert!((count as u128 + 1) * MINUTE.as_nanos() <= allowed(rpm, rpm / 10) + u128::from(rpm) + MINUTE.as_nanos());
-                    // The first of a span may be larger than what the bucket held when it came.
-                    let largest = u128::from(let_through[first].1) * MINUTE.as_nanos();
-                    prop_assert!(sum * MINUTE.as_nanos() <= allowed(tpm, tpm / 2) + u128::from(tpm) + largest);
+                    let (requests_held, tokens_held) = (u128::from((rpm / 10).max(1)), u128::from((tpm / 2).max(1)));
+                    prop_assert!(count * minute <= requests_held * minute + u128::from(rpm) * span);
+                    let debt = tokens.saturating_sub(tokens_held) * minute;
+                    prop_assert!(sum * minute <= tokens_held * minute + u128::from(tpm) * span + debt);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use crate::answer::{Answer, Usage};
@@ -34,6 +34,8 @@ pub struct Limits {
 pub struct Gate {
     accounts: Mutex<Accounts>,
     places: Option<Semaphore>,
+    queue: tokio::sync::Mutex<()>,
+    changed: Notify,
     born: Instant,
 }
 
@@ -46,6 +48,8 @@ impl Gate {
             accounts: Mutex::new(accounts),
             places: concurrency
                 .map(|places| Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS))),
+            queue: tokio::sync::Mutex::default(),
+            changed: Notify::new(),
             born: Instant::now(),
         }
     }
@@ -63,53 +67,31 @@ impl Gate {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the turn of a request of about this many tokens.
-    async fn pass(&self, tokens: u64) -> Reservation<'_> {
-        let reservation = Reservation { gate: self, tokens, open: true };
-        let mut wait = self.accounts().reserve(self.now(), tokens);
-        while !wait.is_zero() {
-            tokio::time::sleep(wait).await;
-            // Someone may have been told to slow down while we waited.
-            wait = self.accounts().pause(self.now());
+    /// Waits for the turn of a request of about this many tokens. First come, first served: only
+    /// the head of the queue looks at the accounts, and whoever gives up just leaves it.
+    async fn pass(&self, tokens: u64) {
+        let _head = self.queue.lock().await;
+        loop {
+            let taken = self.accounts().take(self.now(), tokens);
+            let Err(wait) = taken else { return };
+            // A call that ends may give tokens back, or bring a pause.
+            let _ = tokio::time::timeout(wait, self.changed.notified()).await;
         }
-        reservation
-    }
-}
-
-/// A request that was let through or waits for it; given back if it is dropped before it is sent.
-struct Reservation<'a> {
-    gate: &'a Gate,
-    tokens: u64,
-    open: bool,
-}
-
-impl Reservation<'_> {
-    /// From here on the peer counts it, whatever becomes of it.
-    fn sent(&mut self) {
-        self.open = false;
     }
 
-    fn settle(self, outcome: &Result<Answer, ModelError>) {
-        let now = self.gate.now();
-        let mut accounts = self.gate.accounts();
+    fn settle(&self, reserved: u64, outcome: &Result<Answer, ModelError>) {
+        let now = self.now();
         match outcome {
             Ok(answer) => {
-                let used = answer.usage.as_ref().map_or(self.tokens, Usage::total);
-                accounts.settle(now, self.tokens, used);
+                let used = answer.usage.as_ref().map_or(reserved, Usage::total);
+                self.accounts().settle(now, reserved, used);
             }
             Err(error) if error.kind == ErrorKind::RateLimited => {
-                accounts.slow_down(now, error.retry_after.unwrap_or(UNASKED_PAUSE));
+                self.accounts().slow_down(now, error.retry_after.unwrap_or(UNASKED_PAUSE));
             }
-            Err(_) => {}
+            Err(_) => return,
         }
-    }
-}
-
-impl Drop for Reservation<'_> {
-    fn drop(&mut self) {
-        if self.open {
-            self.gate.accounts().give_back(self.gate.now(), self.tokens);
-        }
+        self.changed.notify_one();
     }
 }
 
@@ -138,10 +120,9 @@ impl<M: Model> Model for Limited<M> {
                 Some(places) => places.acquire().await.ok(),
                 None => None,
             };
-            let mut reservation = self.gate.pass(tokens).await;
-            reservation.sent();
+            self.gate.pass(tokens).await;
             let outcome = self.inner.ask(request).await;
-            reservation.settle(&outcome);
+            self.gate.settle(tokens, &outcome);
             outcome
         })
     }

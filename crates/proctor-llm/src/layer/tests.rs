@@ -203,7 +203,7 @@ async fn a_429_makes_the_others_wait_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_gives_up_waiting_gives_back_the_turn() {
+async fn whoever_gives_up_waiting_leaves_no_hole() {
     let gate = Arc::new(Gate::new(Limits { requests_per_minute: Some(6), ..Limits::default() }));
     let model = Limited::new(Fake::new([answered(1, 1)]), gate);
     model.ask(&question()).await.unwrap();
@@ -245,10 +245,8 @@ async fn the_budget_refuses_the_call_that_would_exceed_it() {
 #[tokio::test(start_paused = true)]
 async fn calls_under_way_are_part_of_the_budget() {
     let budget = Arc::new(Budget::new(Cost::from_dollars(0.0015), UnknownPrice::Refuse));
-    let slow = Limited::new(
-        Fake::new([answered(10, 50)]),
-        Arc::new(Gate::new(Limits { tokens_per_minute: Some(60), ..Limits::default() })),
-    );
+    let fake = Fake::new([asked_to_wait(30), answered(10, 50)]);
+    let slow = Retry::new(fake, patient(), Jitter::seeded(1));
     let prices =
         Arc::new(PriceTable::with_overrides([("gpt-4o".to_owned(), Price::new(0.0, 10.0))].into()));
     let model = Arc::new(Metered::new(slow, prices, Some(Arc::clone(&budget))));
