@@ -1,12 +1,14 @@
 //! Reading scenario files: YAML tree, typed values, checks, and problems with their places.
 
+mod at;
 mod node;
 mod problem;
 mod read;
 
+pub use self::at::At;
+pub(crate) use self::at::LIST_MARK;
 pub(crate) use self::node::read_yaml;
 pub use self::node::{Key, Kind, Node, Place};
 pub use self::problem::FileProblem;
 pub(crate) use self::problem::Finding;
-pub use self::read::At;
-pub(crate) use self::read::{LIST_MARK, read_node};
+pub(crate) use self::read::read_node;

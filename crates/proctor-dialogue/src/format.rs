@@ -7,6 +7,7 @@ mod assertion;
 mod matcher;
 mod shorthand;
 mod simulator;
+mod values;
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,11 @@ use serde_json::{Map, Value};
 
 pub use self::assertion::{Assertion, Goal, Grounding, Intent, ToolExpectation};
 pub use self::matcher::{Condition, Matcher, NumberMatcher};
-pub use self::shorthand::{Expression, Notes, OneOrMany, Ordered, Pattern, TimeSpan};
+pub use self::shorthand::{Expression, OneOrMany, Ordered, Pattern};
 pub use self::simulator::{
     EveryTurn, OnMaxTurns, Rules, Simulate, Simulator, StopWhen, TopicManner,
 };
+pub use self::values::{Notes, TimeSpan};
 use crate::file::{At, Node};
 pub(crate) use shorthand::text_or_mapping;
 pub(crate) use simulator::inside;

@@ -6,90 +6,17 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::StrDeserializer;
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, EnumAccess, Expected, IntoDeserializer, MapAccess,
     SeqAccess, Unexpected, VariantAccess, Visitor,
 };
-use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+use serde::{Deserializer, forward_to_deserialize_any};
 
 use super::node::{Key, Kind, Node, Place};
 use super::problem::Finding;
 
-/// The name by which [`At`] asks this reader for the place of a value.
-const PLACE_MARK: &str = "$proctor::At";
-
-/// The name by which a type asks for a list even where a single value stands.
-pub(crate) const LIST_MARK: &str = "$proctor::OneOrMany";
-
-/// A value that remembers where it stands.
-#[derive(Debug, Clone, Default)]
-pub struct At<T> {
-    /// The value.
-    pub value: T,
-    /// Its place.
-    pub place: Place,
-}
-
-/// Two values are the same wherever they stand.
-impl<T: PartialEq> PartialEq for At<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.value == other.value
-    }
-}
-
-impl<T> std::ops::Deref for At<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.value
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for At<T> {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
-            type Value = At<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value with its place")
-            }
-
-            /// Another format than ours, which knows no places.
-            fn visit_newtype_struct<D: Deserializer<'de>>(
-                self,
-                inner: D,
-            ) -> Result<At<T>, D::Error> {
-                T::deserialize(inner).map(|value| At { value, place: Place::default() })
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<At<T>, A::Error> {
-                let missing = || de::Error::custom("a value without its place");
-                let line = parts.next_element()?.ok_or_else(missing)?;
-                let column = parts.next_element()?.ok_or_else(missing)?;
-                let value = parts.next_element()?.ok_or_else(missing)?;
-                Ok(At { value, place: Place { line, column } })
-            }
-        }
-        deserializer.deserialize_newtype_struct(PLACE_MARK, Visit(std::marker::PhantomData))
-    }
-}
+use super::at::{LIST_MARK, PLACE_MARK};
 
 /// Reads a value; every mistake is added to `findings`.
 pub(crate) fn read_node<T: DeserializeOwned>(
@@ -477,6 +404,9 @@ impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a> {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
+    use super::super::at::At;
     use super::super::node::read_yaml;
     use super::*;
 

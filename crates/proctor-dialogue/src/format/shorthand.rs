@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cel::Program;
 use regex::Regex;
@@ -82,6 +81,9 @@ impl Pattern {
     }
 }
 
+/// How deeply an expression may be nested; signs count, closed brackets do not.
+const MAX_NESTING: i32 = 60;
+
 /// A CEL expression, checked when the file is read.
 #[derive(Clone)]
 pub struct Expression {
@@ -92,6 +94,18 @@ pub struct Expression {
 impl Expression {
     /// Compiles an expression.
     pub fn new(source: &str) -> Result<Self, String> {
+        let depth = source.chars().scan(0_i32, |depth, letter| {
+            *depth += match letter {
+                '(' | '[' | '{' | '!' | '-' => 1,
+                ')' | ']' | '}' => -1,
+                _ => 0,
+            };
+            Some(*depth)
+        });
+        // The parser recurses; a file must not be able to exhaust its stack.
+        if depth.max().unwrap_or_default() > MAX_NESTING {
+            return Err("the expression is nested too deeply".into());
+        }
         let program = Program::compile(source).map_err(|error| {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("ERROR: ");
@@ -197,121 +211,6 @@ impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
     }
 }
 
-/// Text that replaces what an outer group says, or notes that are added to it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notes {
-    /// One text: it replaces.
-    Text(String),
-    /// A list: it is added to an outer list, and replaces an outer text.
-    List(Vec<String>),
-}
-
-impl Notes {
-    /// What holds when these notes stand inside the outer ones.
-    #[must_use]
-    pub fn inside(&self, outer: Option<&Self>) -> Self {
-        match (outer, self) {
-            (Some(Self::List(outer)), Self::List(inner)) => {
-                Self::List(outer.iter().chain(inner).cloned().collect())
-            }
-            _ => self.clone(),
-        }
-    }
-
-    /// One line a note.
-    pub fn lines(&self) -> Vec<&str> {
-        match self {
-            Self::Text(text) => vec![text],
-            Self::List(notes) => notes.iter().map(String::as_str).collect(),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Notes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Notes;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of texts")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Notes, E> {
-                Ok(Notes::Text(text.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Notes, A::Error> {
-                let mut notes = Vec::new();
-                while let Some(note) = items.next_element()? {
-                    notes.push(note);
-                }
-                Ok(Notes::List(notes))
-            }
-        }
-        deserializer.deserialize_any(Visit)
-    }
-}
-
-impl JsonSchema for Notes {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Notes".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [
-            {"type": "string", "description": "replaces what an outer group says"},
-            {"type": "array", "items": {"type": "string"}, "description": "added to an outer list"},
-        ]})
-    }
-}
-
-/// A length of time: `500ms`, `30s`, `2m`, or a number of seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TimeSpan(pub Duration);
-
-impl TimeSpan {
-    fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let (number, unit) = match text.find(|letter: char| letter.is_ascii_alphabetic()) {
-            Some(index) => text.split_at(index),
-            None => (text, "s"),
-        };
-        let number: f64 = number.trim().parse().ok()?;
-        let seconds = match unit {
-            "ms" => number / 1000.0,
-            "s" => number,
-            "m" | "min" => number * 60.0,
-            "h" => number * 3600.0,
-            _ => return None,
-        };
-        Duration::try_from_secs_f64(seconds).ok().map(Self)
-    }
-}
-
-impl<'de> Deserialize<'de> for TimeSpan {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Self::parse(&text).ok_or_else(|| {
-            de::Error::custom(format!("`{text}` is no time; write 500ms, 30s or 2m"))
-        })
-    }
-}
-
-impl JsonSchema for TimeSpan {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "TimeSpan".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["string", "number"],
-            "description": "500ms, 30s, 2m, or a number of seconds",
-        })
-    }
-}
-
 /// A mapping in written order, each key with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ordered<T>(pub Vec<(At<String>, T)>);
@@ -381,32 +280,27 @@ impl<T: JsonSchema> JsonSchema for Ordered<T> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-
-    #[test]
-    fn time_spans_have_units() {
-        let millis = |text| TimeSpan::parse(text).map(|span| span.0.as_millis());
-        assert_eq!(millis("500ms"), Some(500));
-        assert_eq!(millis("2 m"), Some(120_000));
-        assert_eq!(millis("1.5"), Some(1500));
-        assert_eq!(millis("soon"), None);
-        assert_eq!(millis("-1s"), None);
-    }
-
-    #[test]
-    fn a_list_adds_to_a_list_and_a_text_replaces() {
-        let list = |notes: &[&str]| Notes::List(notes.iter().map(|&note| note.into()).collect());
-        let text = Notes::Text("new".into());
-        assert_eq!(list(&["b"]).inside(Some(&list(&["a"]))), list(&["a", "b"]));
-        assert_eq!(list(&["b"]).inside(Some(&text)), list(&["b"]));
-        assert_eq!(text.inside(Some(&list(&["a"]))), text);
-        assert_eq!(text.inside(None).lines(), ["new"]);
-    }
 
     #[test]
     fn broken_patterns_and_expressions_say_what_is_wrong() {
         assert!(Pattern::new("a(b").unwrap_err().contains("`a(b` is not a regular expression"));
         assert!(Expression::new("1 +").unwrap_err().contains("is not a CEL expression"));
         assert!(Expression::new("turn.number > 3").is_ok());
+    }
+
+    #[test]
+    fn expressions_have_a_depth() {
+        let nested = format!("{}1{} == 1", "(".repeat(2000), ")".repeat(2000));
+        assert!(Expression::new(&nested).unwrap_err().contains("nested too deeply"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_compilers_panic(text in "[-a-z0-9_.()\\[\\]{}'\"+*/<>=!&|?: ,\\\\]{0,40}") {
+            let _ = (Pattern::new(&text), Expression::new(&text));
+        }
     }
 }

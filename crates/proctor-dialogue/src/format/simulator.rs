@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::assertion::{Assertion, ToolExpectation};
-use super::shorthand::{Expression, Notes, Pattern, TimeSpan};
+use super::shorthand::{Expression, Pattern};
+use super::values::{Notes, TimeSpan};
 use crate::file::At;
 
 /// How a simulated user behaves.

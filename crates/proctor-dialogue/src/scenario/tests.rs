@@ -1,5 +1,6 @@
 //! Scenario files as a user writes them, and what is said about their mistakes.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -174,4 +175,18 @@ fn tools_answer_by_their_arguments() {
     };
     assert_eq!(example.stub(&call(100)).unwrap().error.as_deref(), Some("too many"));
     assert_eq!(example.stub(&call(5)).unwrap().result, Some(json!({"ok": true})));
+}
+
+proptest! {
+    /// A file that is being edited is broken most of the time; the reader must bear it.
+    #[test]
+    fn no_damage_makes_the_reader_panic(start in 0..BOOKING.len(), length in 0..40usize, put in "\\PC{0,6}") {
+        let end = (start + length).min(BOOKING.len());
+        if let (Some(before), Some(after)) = (BOOKING.get(..start), BOOKING.get(end..))
+            && let Err(problems) = parse(&format!("{before}{put}{after}"), "a.yaml")
+        {
+            prop_assert!(problems.iter().all(|problem| !problem.message.is_empty()));
+            prop_assert!(!problems.is_empty());
+        }
+    }
 }
