@@ -208,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// A simulation that has already run out of turns still has its conversation looked at.
+    /// No further turn is taken. Checks of the whole conversation are made only if it was over anyway.
     fn stop_after_checks(&mut self) {
         let only_checks_left = self
             .work
@@ -238,12 +238,15 @@ impl Engine {
     fn record(&mut self, check: &Planned, outcome: &Outcome, batch: &Batch, message: &str) {
         let failure_message = (outcome.passed != Some(true)).then(|| message.to_owned());
         let description = Some(describe(check));
-        if let Origin::Topic(topic) = &batch.origin {
+        // An invariant's event can only say yes or no; where nobody knows, the other event says so.
+        if let Origin::Topic(topic) = &batch.origin
+            && let Some(passed) = outcome.passed
+        {
             self.emit(InvariantEvaluated {
                 topic: Some(topic.clone()),
                 invariant_type: Some(invariant_type(&check.assertion)),
                 description,
-                passed: outcome.passed == Some(true),
+                passed,
                 message: failure_message.or_else(|| outcome.reasoning.clone()),
                 mode: Some(check.mode.clone()),
             });

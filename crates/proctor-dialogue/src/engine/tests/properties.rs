@@ -20,7 +20,7 @@ fn sample() -> Arc<Example> {
         r"
 judge: {{votes: 3, retries: 1}}
 topics:
-  one: {{characteristic: first, next: [two], expect: [{{not: {{match: forbidden}}}}]}}
+  one: {{characteristic: first, next: [two], expect: [{{not: {{match: forbidden}}}}, {{satisfy: The agent is kind}}]}}
   two: {{characteristic: second, next: [one], evaluate: [{{satisfy: It is good enough}}]}}
 examples:
   - it: x

@@ -108,6 +108,18 @@ fn an_answer_that_names_no_topic_is_unusable() {
 }
 
 #[test]
+fn an_invariant_nobody_could_judge_is_neither_kept_nor_broken() {
+    let yaml = r"
+topics: {only: {expect: [{satisfy: The agent is kind}]}}
+examples: [{it: x, steps: [{user: Hi}]}]
+";
+    let ran = Driver::default().judged(Box::new(|_| Err("down".into()))).run(example(yaml));
+    assert_eq!(ran.status(), "inconclusive (judge)");
+    assert!(ran.of_type("InvariantEvaluated").is_empty());
+    assert_eq!(ran.of_type("EvaluationRecorded")[0].get("passed"), None);
+}
+
+#[test]
 fn turns_and_conditions_trigger() {
     let yaml = r"
 topics:
