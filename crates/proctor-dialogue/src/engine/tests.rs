@@ -4,6 +4,7 @@ mod assertions;
 mod driver;
 mod faults;
 mod golden;
+mod order;
 mod properties;
 mod simulations;
 mod topics;

@@ -1,4 +1,5 @@
 //! The crate from outside: the schema that is checked in, and a whole conversation by the public names.
 
 mod conversation;
+mod mistakes;
 mod schema;
