@@ -175,10 +175,12 @@ impl Dispatcher {
         let prefetch = self.policy.prefetch;
         let mut work: Option<f64> = slot.units.iter().map(|unit| self.guess(pool, unit)).sum();
         let mut count = waiting_jobs(slot);
-        // Nothing waits behind an example of which nobody knows how long it takes.
+        // Nothing waits behind a long example, or behind one of which nobody knows how long it takes: by
+        // the time it ends, another worker may be free.
         let running =
             slot.running.map(|running| Unit { jobs: [running.job].into(), ..Unit::default() });
-        if running.is_some_and(|unit| self.guess(pool, &unit).is_none()) {
+        let busy = running.map(|unit| self.guess(pool, &unit));
+        if busy.is_some_and(|guess| guess.is_none_or(|millis| millis >= prefetch)) {
             return Vec::new();
         }
         // Refilling at half saves messages: one for many examples instead of one for each.

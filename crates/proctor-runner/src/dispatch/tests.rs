@@ -479,6 +479,22 @@ fn longest_first_unknown_before_all() {
 }
 
 #[test]
+fn nothing_waits_behind_a_long_example() {
+    let specs = vec![job(None, Some(400.0)), job(None, Some(200.0)), job(None, Some(1.0))];
+    let mut dispatcher = Dispatcher::new(slots(2), specs);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let effects = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Assign { .. })), "{effects:?}");
+    let effects = dispatcher.step(3, Input::Ready { slot: 1, generation: 1 });
+    let given = effects.iter().find_map(|effect| match effect {
+        Effect::Assign { slot: 1, units } => Some(units[0][0].job),
+        _ => None,
+    });
+    assert_eq!(given, Some(JobId(1)));
+}
+
+#[test]
 fn round_robin_is_the_partition_of_the_seed() {
     let policy = Policy { schedule: Schedule::RoundRobin, ..slots(2) };
     let mut world = world(policy, &[Fate::Pass; 5]);
