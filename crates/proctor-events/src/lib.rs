@@ -1,6 +1,6 @@
 //! The vocabulary of a run: what can happen, how it is named, and how it reaches those who watch.
 //!
-//! * [`Event`] is one immutable fact. Its payloads are defined once, in [`catalogue`]; names, JSON,
+//! * [`Event`] is one immutable fact. Its payloads are defined once, in `catalogue.rs`; names, JSON,
 //!   JSON Schema and the hooks of [`Observer`] all derive from that one definition.
 //! * [`StableIds`] gives examples names that survive edits.
 //! * [`Bus`] numbers events and hands them to subscribers without letting any of them slow or break
