@@ -27,8 +27,8 @@ const FORK_WITHIN: Duration = Duration::from_secs(30);
 /// How long the parent may take to run the project's own endings.
 const END_WITHIN: Duration = Duration::from_secs(10);
 
-/// Every example marks both streams; reading them now and then instead of at every mark saves a third of
-/// our time.
+/// Every example marks both streams; they are read now and then instead of at every mark, to be woken less
+/// often.
 const SETTLE: Duration = Duration::from_millis(20);
 /// The same for messages; a worker has at least so much work waiting when it talks that fast.
 const TALK_SETTLE: Duration = Duration::from_millis(1);
