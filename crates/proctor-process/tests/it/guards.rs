@@ -101,10 +101,9 @@ async fn signals_from_the_terminal_do_not_reach_guard_or_child() {
         send(guard, signal);
     }
     // The child and the guard are in a session of their own, so a terminal's signal finds neither.
-    let own = rustix::process::getsid(None).unwrap();
+    let own = session_of(std::process::id());
     for pid in [guard, process.pid().unwrap()] {
-        let pid = Pid::from_raw(i32::try_from(pid).unwrap());
-        assert_ne!(rustix::process::getsid(pid).unwrap(), own);
+        assert_ne!(session_of(pid), own);
     }
     process.signal(libc::SIGUSR2).await.unwrap();
     assert_eq!(soon(process.wait()).await.status, ExitStatus::Signal(libc::SIGUSR2));

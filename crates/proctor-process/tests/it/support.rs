@@ -88,6 +88,14 @@ pub(crate) fn state_of(pid: u32) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
+/// The session a process is in, as `/proc` tells it: 0 for one led from outside this pid namespace,
+/// which `getsid` of rustix takes for a mistake of the kernel.
+pub(crate) fn session_of(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1;
+    fields.split_whitespace().nth(3).unwrap().parse().unwrap()
+}
+
 /// Children of this process, zombies included.
 pub(crate) fn own_children() -> Vec<u32> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
