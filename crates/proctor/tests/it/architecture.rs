@@ -17,6 +17,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-record", &["proctor-events"]),
     ("proctor-report", &["proctor-events", "proctor-record"]),
     ("proctor-runner", &["proctor-events", "proctor-process", "proctor-record"]),
+    ("proctor-stats", &[]),
     ("proctor-testkit", &["proctor-events", "proctor-process", "proctor-record"]),
     ("proctor-tui", &["proctor-events", "proctor-record", "proctor-report"]),
     ("proctor", ALL),
@@ -30,6 +31,7 @@ const ALL: &[&str] = &[
     "proctor-record",
     "proctor-report",
     "proctor-runner",
+    "proctor-stats",
     "proctor-tui",
 ];
 
