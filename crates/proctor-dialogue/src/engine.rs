@@ -18,6 +18,7 @@
 //! | check | `CheckResult` | the next check |
 //! | check | `CheckFailed` | errored, fault harness |
 //! | any | `DeadlineReached` | the simulation times out; the fault is that of who kept us waiting |
+//! | any | `Break` | the status that is given, fault harness |
 //! | any | `Cancel` | cancelled |
 //! | nothing | any | nothing: the verdict has been given |
 //!
@@ -178,6 +179,10 @@ impl Engine {
             Input::CheckResult { id, passed, message } => self.check_result(id, passed, message),
             Input::CheckFailed { id, message } => self.check_failed(id, &message),
             Input::DeadlineReached { id } => self.deadline_reached(id),
+            Input::Break { status, message } => {
+                let fault = Some(Fault::Harness);
+                self.break_down(status, fault, message, TerminationReason::Error);
+            }
             Input::Cancel => self.break_down(
                 Status::Cancelled,
                 None,

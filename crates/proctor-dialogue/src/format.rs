@@ -3,8 +3,12 @@
 //! Nothing here is inherited or expanded yet; [`ScenarioFile::examples`](crate::ScenarioFile::examples)
 //! does that. The JSON Schema in `schema/scenario.schema.json` is made from these types.
 
+mod agent;
 mod assertion;
 mod matcher;
+mod model;
+mod program;
+mod script;
 mod shorthand;
 mod simulator;
 mod values;
@@ -15,8 +19,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+pub use self::agent::{AgentFields, AgentSpec, ChatSpec, HttpSpec, Readiness, ToolCallPlaces};
 pub use self::assertion::{Assertion, Goal, Grounding, Intent, ToolExpectation};
 pub use self::matcher::{Condition, Matcher, NumberMatcher};
+pub use self::model::{ModelFields, ModelSpec, PriceSpec};
+pub use self::program::{ServerSpec, Words};
+pub use self::script::{QuestionKind, Say, ScriptRule, ScriptedCall, Then, VerdictRule};
 pub use self::shorthand::{Expression, OneOrMany, Ordered, Pattern};
 pub use self::simulator::{
     EveryTurn, OnMaxTurns, Rules, Simulate, Simulator, StopWhen, TopicManner,
@@ -40,12 +48,16 @@ pub struct Group {
     pub repeat: Option<u32>,
     /// The share of repeats that must pass.
     pub pass_rate: Option<At<f64>>,
-    /// The agent under test; its form is the driver's business.
-    pub agent: Option<Value>,
+    /// The agent under test.
+    pub agent: Option<At<AgentSpec>>,
+    /// Models that `judge` and `simulator` can name; those called `judge` and `simulator` are used by default.
+    pub models: BTreeMap<String, At<ModelSpec>>,
     /// How the judge is asked.
     pub judge: Option<JudgeSettings>,
-    /// Answers for tools that the agent asks the host to call.
+    /// Tools that the agent can ask the host to call, and what they answer.
     pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
+    /// Servers of further tools.
+    pub mcp: BTreeMap<String, ServerSpec>,
     /// The simulated user.
     pub simulator: Simulator,
     /// Criteria that assertions can name.
@@ -110,20 +122,28 @@ pub struct JudgeSettings {
     pub votes: Option<At<u32>>,
     /// How often an unusable answer is asked for again; 2 when absent.
     pub retries: Option<u32>,
-    /// The model and its backend; their form is the driver's business.
-    pub model: Option<Value>,
+    /// The model.
+    pub model: Option<At<ModelSpec>>,
 }
 
-/// What a tool answers.
+/// What a tool is and what it answers.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolStub {
+    /// What the tool does, told to agents that are given a list of tools.
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments, told likewise.
+    pub parameters: Option<Value>,
     /// The arguments for which this answer holds; all when empty.
     pub with: BTreeMap<String, Matcher>,
     /// The result.
     pub result: Option<Value>,
     /// The error, in place of a result.
     pub error: Option<String>,
+    /// A command that is given `{"tool", "arguments"}` as JSON and prints the result, in place of both.
+    pub command: Option<Words>,
+    /// How long to take.
+    pub delay: Option<TimeSpan>,
 }
 
 impl ToolStub {

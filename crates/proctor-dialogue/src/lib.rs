@@ -32,6 +32,6 @@ pub use judge::{
     judge_prompt, parse_judge_answer,
 };
 pub use rows::{Row, RowFormat, parse_rows, row_name};
-pub use scenario::{Example, ScenarioFile, parse, scenario_schema};
+pub use scenario::{Cast, Example, ScenarioFile, parse, scenario_schema};
 pub use simulated_user::{clean_simulator_answer, simulator_prompt};
 pub use transcript::{DoneCall, Scope, ToolCall, Transcript, Turn, Visit};

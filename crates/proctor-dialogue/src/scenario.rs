@@ -9,14 +9,15 @@ mod expand;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proctor_events::{StableId, StableIds};
 use serde_json::Value;
 
 use crate::file::{At, FileProblem, Finding, read_node, read_yaml};
 use crate::format::{
-    Assertion, Criterion, Group, JudgeSettings, OneOrMany, Ordered, Simulator, Step, ToolStub,
-    Topic,
+    AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,
+    ServerSpec, Simulator, Step, ToolStub, Topic,
 };
 use crate::rows::Row;
 use crate::transcript::ToolCall;
@@ -29,6 +30,23 @@ pub struct ScenarioFile {
     /// What it says.
     pub root: Group,
     text: String,
+}
+
+/// Who takes part in the conversations of a group.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Cast {
+    /// The agent under test; the configuration's when absent.
+    pub agent: Option<At<AgentSpec>>,
+    /// Models by name.
+    pub models: BTreeMap<String, At<ModelSpec>>,
+    /// How the judge is asked.
+    pub judge: JudgeSettings,
+    /// The model that plays the user.
+    pub simulator: Option<At<ModelSpec>>,
+    /// Tools by name.
+    pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
+    /// Servers of further tools.
+    pub mcp: BTreeMap<String, ServerSpec>,
 }
 
 /// One example, ready to be run.
@@ -50,18 +68,14 @@ pub struct Example {
     pub repeat: Option<u32>,
     /// The share of repeats that must pass, where the file says so.
     pub pass_rate: Option<f64>,
-    /// The agent under test.
-    pub agent: Option<Value>,
-    /// How the judge is asked.
-    pub judge: JudgeSettings,
-    /// Answers for tools.
-    pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
+    /// Who takes part; examples of one group share it.
+    pub cast: Arc<Cast>,
     /// The simulated user, before what a simulation itself says.
-    pub simulator: Simulator,
+    pub simulator: Arc<Simulator>,
     /// Criteria by name.
-    pub criteria: Ordered<Criterion>,
+    pub criteria: Arc<Ordered<Criterion>>,
     /// Topics by name; the first is where the conversation begins.
-    pub topics: Ordered<Topic>,
+    pub topics: Arc<Ordered<Topic>>,
     /// The conversation.
     pub steps: Vec<Step>,
     /// Assertions about the whole conversation that decide.
@@ -75,7 +89,7 @@ pub struct Example {
 impl Example {
     /// What the scenario says a tool answers: the first stub whose arguments match.
     pub fn stub(&self, call: &ToolCall) -> Option<&ToolStub> {
-        self.tools.get(&call.name)?.0.iter().find(|stub| stub.applies(&call.arguments))
+        self.cast.tools.get(&call.name)?.0.iter().find(|stub| stub.applies(&call.arguments))
     }
 
     /// `file:line`.

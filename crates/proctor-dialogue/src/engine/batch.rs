@@ -107,7 +107,7 @@ impl Engine {
     /// Judged checks first, all in one request; then commands, one by one; then the record.
     pub(super) fn continue_batch(&mut self) {
         let Some(batch) = &self.batch else { return };
-        let votes = self.example.judge.votes.as_ref().map_or(1, |votes| votes.value.max(1));
+        let votes = self.example.cast.judge.votes.as_ref().map_or(1, |votes| votes.value.max(1));
         let mut indices = Vec::new();
         let mut questions = Vec::new();
         let mut command = None;

@@ -93,7 +93,7 @@ impl Engine {
     }
 
     fn judge_retries(&self) -> u32 {
-        self.example.judge.retries.unwrap_or(DEFAULT_JUDGE_RETRIES)
+        self.example.cast.judge.retries.unwrap_or(DEFAULT_JUDGE_RETRIES)
     }
 
     pub(super) fn judge_failed(&mut self, id: RequestId, message: &str) {

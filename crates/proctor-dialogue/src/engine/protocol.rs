@@ -100,6 +100,14 @@ pub enum Input {
         /// The deadline.
         id: RequestId,
     },
+    /// The driver cannot go on: a cassette without an answer, a budget that is spent. Nobody in the
+    /// conversation is to blame.
+    Break {
+        /// What becomes of the attempt.
+        status: Status,
+        /// Why.
+        message: String,
+    },
     /// Somebody wants no verdict any more.
     Cancel,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::assertion::{Assertion, ToolExpectation};
+use super::model::ModelSpec;
 use super::shorthand::{Expression, Pattern};
 use super::values::{Notes, TimeSpan};
 use crate::file::At;
@@ -14,6 +15,8 @@ use crate::file::At;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Simulator {
+    /// The model that plays the user.
+    pub model: Option<At<ModelSpec>>,
     /// Who the user is.
     pub role: Option<String>,
     /// How the user talks.
@@ -140,6 +143,7 @@ impl Simulator {
             during_topic.insert(topic.clone(), merged);
         }
         Self {
+            model: self.model.clone().or_else(|| outer.model.clone()),
             role: self.role.clone().or_else(|| outer.role.clone()),
             personality: inside(self.personality.as_ref(), outer.personality.as_ref()),
             context: inside(self.context.as_ref(), outer.context.as_ref()),
@@ -184,6 +188,7 @@ impl Simulate {
     /// The user of this simulation, within what the groups around it say.
     pub fn user_within(&self, outer: &Simulator) -> Simulator {
         let own = Simulator {
+            model: None,
             role: self.role.clone(),
             personality: self.personality.clone(),
             context: self.context.clone(),

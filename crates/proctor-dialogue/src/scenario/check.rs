@@ -2,7 +2,8 @@
 
 use crate::file::{At, Finding, Place};
 use crate::format::{
-    Assertion, ExampleSpec, Group, Ordered, ScenarioSet, Simulate, Step, StopWhen, Topic, Trigger,
+    AgentSpec, Assertion, ExampleSpec, Group, ModelSpec, Ordered, ScenarioSet, Simulate, Step,
+    StopWhen, Topic, Trigger,
 };
 
 use super::expand::used_topics;
@@ -21,11 +22,31 @@ pub(super) fn group(group: &Group, is_root: bool, findings: &mut Vec<Finding>) {
         findings.push(finding.hint("an odd number always has a majority"));
     }
     rate(group.pass_rate.as_ref(), findings);
+    participants(group, findings);
     for set in &group.sets {
         scenario_set(set, findings);
     }
     for context in &group.contexts {
         self::group(context, false, findings);
+    }
+}
+
+/// An agent or a model says in exactly one way how it is reached.
+fn participants(group: &Group, findings: &mut Vec<Finding>) {
+    if let Some(agent) = &group.agent
+        && let AgentSpec::Given(fields) = &agent.value
+        && let Some(problem) = fields.problem()
+    {
+        findings.push(Finding::new(agent.place, problem));
+    }
+    let judge = group.judge.as_ref().and_then(|judge| judge.model.as_ref());
+    let models = group.models.values().chain(judge).chain(group.simulator.model.as_ref());
+    for model in models {
+        if let ModelSpec::Given(fields) = &model.value
+            && let Some(problem) = fields.problem()
+        {
+            findings.push(Finding::new(model.place, problem));
+        }
     }
 }
 

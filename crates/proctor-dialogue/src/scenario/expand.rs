@@ -1,10 +1,14 @@
 //! From groups to examples: inheritance, scenario sets, ids.
 
+use std::sync::Arc;
+
 use proctor_events::StableIds;
 
-use super::{Example, ScenarioFile, check};
+use super::{Cast, Example, ScenarioFile, check};
 use crate::file::{At, Finding, Place, read_node};
-use crate::format::{ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Topic};
+use crate::format::{
+    Criterion, ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Simulator, Topic,
+};
 use crate::rows::{Row, row_name, rows_finding};
 
 /// Gives the rows of a file; nothing when they cannot be known yet.
@@ -23,6 +27,11 @@ struct Expansion<'a> {
 struct Around {
     path: Vec<String>,
     said: Group,
+    // The same once more, in the form that all examples of the group share.
+    cast: Arc<Cast>,
+    simulator: Arc<Simulator>,
+    criteria: Arc<Ordered<Criterion>>,
+    topics: Arc<Ordered<Topic>>,
 }
 
 pub(super) fn examples<'a>(
@@ -110,12 +119,13 @@ impl Expansion<'_> {
                 .or_else(|| said.skip.clone()),
             repeat: spec.repeat.or(said.repeat),
             pass_rate: spec.pass_rate.as_ref().or(said.pass_rate.as_ref()).map(|rate| rate.value),
-            agent: said.agent.clone(),
-            judge: said.judge.clone().unwrap_or_default(),
-            tools: said.tools.clone(),
-            simulator: said.simulator.clone(),
-            criteria: said.criteria.clone(),
-            topics: used_topics(spec.topics.as_deref(), &said.topics),
+            cast: Arc::clone(&around.cast),
+            simulator: Arc::clone(&around.simulator),
+            criteria: Arc::clone(&around.criteria),
+            topics: match &spec.topics {
+                None => Arc::clone(&around.topics),
+                chosen => Arc::new(used_topics(chosen.as_deref(), &said.topics)),
+            },
             steps: spec.steps.iter().map(|step| step.value.clone()).collect(),
             expect: spec.expect.clone(),
             evaluate: spec.evaluate.clone(),
@@ -137,7 +147,9 @@ impl Around {
         said.pass_rate = group.pass_rate.clone().or_else(|| outer.pass_rate.clone());
         said.agent = group.agent.clone().or_else(|| outer.agent.clone());
         said.judge = merged_judge(outer.judge.as_ref(), group.judge.as_ref());
+        said.models.extend(group.models.clone());
         said.tools.extend(group.tools.clone());
+        said.mcp.extend(group.mcp.clone());
         said.simulator = group.simulator.inside(&outer.simulator);
         for (name, criterion) in &group.criteria.0 {
             said.criteria.put(name.clone(), criterion.clone());
@@ -145,7 +157,22 @@ impl Around {
         for (name, topic) in &group.topics.0 {
             said.topics.put(name.clone(), topic.clone());
         }
-        Self { path, said }
+        let cast = Cast {
+            agent: said.agent.clone(),
+            models: said.models.clone(),
+            judge: said.judge.clone().unwrap_or_default(),
+            simulator: said.simulator.model.clone(),
+            tools: said.tools.clone(),
+            mcp: said.mcp.clone(),
+        };
+        Self {
+            path,
+            cast: Arc::new(cast),
+            simulator: Arc::new(said.simulator.clone()),
+            criteria: Arc::new(said.criteria.clone()),
+            topics: Arc::new(said.topics.clone()),
+            said,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::*;
 const BOOKING: &str = r#"
 describe: Booking agent
 tags: [booking]
-agent: {scripted: {}}
+agent: {script: [Hello]}
 judge: {votes: 3}
 simulator:
   role: A guest
@@ -71,13 +71,18 @@ fn groups_hand_down_and_inner_ones_win() {
             "Booking agent > large groups > books in Bern > Bern",
         ]
     );
-    assert_eq!(examples[0].agent, Some(json!({"scripted": {}})));
-    assert_eq!(examples[1].agent, Some(json!({"command": "./agent"})));
+    let agent = |index: usize| match &examples[index].cast.agent.as_ref().unwrap().value {
+        AgentSpec::Given(fields) => fields.clone(),
+        AgentSpec::Named(name) => panic!("{name}"),
+    };
+    assert_eq!(agent(0).script.unwrap()[0].say[0].text, "Hello");
+    assert_eq!(agent(1).command.unwrap().argv(), ["./agent"]);
+    assert!(Arc::ptr_eq(&examples[1].cast, &examples[2].cast), "examples of a group share it");
     assert_eq!(examples[1].tags, ["booking", "large"]);
     assert_eq!(examples[1].simulator.role.as_deref(), Some("A guest"));
     let personality = examples[1].simulator.personality.as_ref().unwrap();
     assert_eq!(personality.lines(), ["calm", "in a hurry"]);
-    assert_eq!(examples[1].judge.votes.as_ref().unwrap().value, 3);
+    assert_eq!(examples[1].cast.judge.votes.as_ref().unwrap().value, 3);
     assert_eq!(examples[2].steps[0].user.as_deref(), Some("for 5"));
     assert_eq!(examples[0].location(), "./a.scenario.yaml:21");
     assert_eq!(examples[0].steps[0].user.as_deref(), Some("yes"));
@@ -189,4 +194,12 @@ proptest! {
             prop_assert!(!problems.is_empty());
         }
     }
+}
+
+#[test]
+fn agents_and_models_say_in_one_way_how_they_are_reached() {
+    insta::assert_snapshot!(mistakes(
+        "describe: A\nagent:\n  timeout: 3s\nmodels:\n  judge: {openai: a, script: [b]}\nsimulator:\n  model: {}\n"
+    ));
+    insta::assert_snapshot!(mistakes("describe: A\nagent:\n  chatt: {url: x}\n  command: []\n"));
 }

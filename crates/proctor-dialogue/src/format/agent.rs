@@ -1,0 +1,161 @@
+//! The agent under test as a scenario or `proctor.toml` describes it.
+//!
+//! Pure data. Texts may hold `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`; whoever reaches the
+//! agent fills them in.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::program::Words;
+use super::script::ScriptRule;
+use super::shorthand::text_or_mapping;
+use super::values::TimeSpan;
+
+/// The agent under test.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentSpec {
+    /// One that `proctor.toml` names.
+    Named(String),
+    /// One that is described where it is used.
+    Given(Box<AgentFields>),
+}
+
+impl From<AgentFields> for AgentSpec {
+    fn from(fields: AgentFields) -> Self {
+        Self::Given(Box::new(fields))
+    }
+}
+
+text_or_mapping!(
+    AgentSpec,
+    AgentFields,
+    "the name of an agent or a mapping with `command`, `chat`, `http` or `script`",
+    |text| AgentSpec::Named(text.to_owned())
+);
+
+/// How to reach an agent: exactly one of `command`, `chat`, `http` and `script`, or a `command` that is started
+/// and then spoken to by `chat` or `http`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentFields {
+    /// What reports call it.
+    pub name: Option<String>,
+    /// A program. Alone it speaks the worker protocol; with `chat` or `http` it is the server to wait for.
+    pub command: Option<Words>,
+    /// How many processes share the conversations; 1 when absent.
+    pub processes: Option<u32>,
+    /// Whether each conversation gets a process of its own.
+    pub process_per_conversation: bool,
+    /// Variables added to the program's environment.
+    pub env: BTreeMap<String, String>,
+    /// When a started server is ready.
+    pub ready: Option<Readiness>,
+    /// An endpoint in the shape of chat completions.
+    pub chat: Option<ChatSpec>,
+    /// An HTTP interface of its own.
+    pub http: Option<HttpSpec>,
+    /// An agent that follows a script.
+    pub script: Option<Vec<ScriptRule>>,
+    /// How long one answer may take; two minutes when absent.
+    pub timeout: Option<TimeSpan>,
+}
+
+/// When a server that was started can be spoken to.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Readiness {
+    /// An address that answers with a status below 400; without it, the agent's port takes connections.
+    pub url: Option<String>,
+    /// How long it may take; 10 seconds when absent.
+    pub within: Option<TimeSpan>,
+}
+
+/// An endpoint in the shape of chat completions.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChatSpec {
+    /// Its address: `http://127.0.0.1:${port}/v1`.
+    pub url: String,
+    /// Whether it speaks Anthropic's messages instead of chat completions.
+    pub anthropic: bool,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// The variable of the environment that holds the key.
+    pub key_env: Option<String>,
+    /// Further headers; `${env:NAME}` takes a variable of the environment.
+    pub headers: BTreeMap<String, String>,
+    /// Standing instructions sent with each request.
+    pub instructions: Option<String>,
+    /// Whether the answer is streamed, which measures the time to the first token.
+    pub stream: bool,
+    /// Longest answer, in tokens.
+    pub max_tokens: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Further members of each request.
+    pub extra: Map<String, Value>,
+}
+
+/// An agent with an HTTP interface of its own: how a turn becomes a request, and where the answer stands.
+///
+/// Texts may use `${message}`, `${messages}`, `${tools}`, `${lane}`, `${turn}`, `${repeat}`, `${env:NAME}` and
+/// the names of `remember`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HttpSpec {
+    /// The address.
+    pub url: String,
+    /// The method; POST when absent.
+    pub method: Option<String>,
+    /// Headers.
+    pub headers: BTreeMap<String, String>,
+    /// The body; `{"message": "${message}", "conversation": "${lane}"}` when absent.
+    pub body: Option<Value>,
+    /// Where the words stand, as a JSON pointer; `/text` when absent, `""` for the whole body.
+    pub text: Option<String>,
+    /// Where each event of a streamed answer has its piece of the words.
+    pub delta: Option<String>,
+    /// Where tool calls stand that the host is asked to make.
+    pub tool_calls: Option<ToolCallPlaces>,
+    /// Where the count of input tokens stands.
+    pub input_tokens: Option<String>,
+    /// Where the count of output tokens stands.
+    pub output_tokens: Option<String>,
+    /// Where a message stands if the agent reports failure with status 200.
+    pub error: Option<String>,
+    /// Names to take from each answer for later turns: name → pointer.
+    pub remember: BTreeMap<String, String>,
+    /// What those names stand for in the first turn.
+    pub initially: BTreeMap<String, Value>,
+}
+
+/// Where tool calls stand in an answer; `id`, `name` and `arguments` are relative to one of the list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolCallPlaces {
+    /// The list; `/tool_calls` when absent.
+    pub list: Option<String>,
+    /// The call's id; `/id` when absent.
+    pub id: Option<String>,
+    /// The tool's name; `/name` when absent.
+    pub name: Option<String>,
+    /// The arguments; `/arguments` when absent.
+    pub arguments: Option<String>,
+}
+
+impl AgentFields {
+    /// What is wrong with the combination, if anything is.
+    pub fn problem(&self) -> Option<&'static str> {
+        let kinds = [self.chat.is_some(), self.http.is_some(), self.script.is_some()];
+        match (self.command.is_some(), kinds.iter().filter(|kind| **kind).count()) {
+            (false, 0) => Some("an agent needs one of `command`, `chat`, `http` and `script`"),
+            (true, 1) if self.script.is_some() => Some("`command` and `script` exclude each other"),
+            (_, 2..) => Some("`chat`, `http` and `script` exclude each other"),
+            (true, _) if self.processes == Some(0) => Some("`processes` must be at least 1"),
+            _ => None,
+        }
+    }
+}

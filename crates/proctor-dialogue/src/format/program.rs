@@ -1,0 +1,110 @@
+//! Programs that a scenario starts: their words, their surroundings, and tool servers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize as DeserializeDerive, Serialize};
+
+use super::values::TimeSpan;
+
+/// A program and its arguments; a single text with blanks in it is for a shell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Words(pub Vec<String>);
+
+impl Words {
+    /// What is to be executed.
+    pub fn argv(&self) -> Vec<String> {
+        match self.0.as_slice() {
+            [line] if line.contains(char::is_whitespace) => {
+                vec!["sh".into(), "-c".into(), line.clone()]
+            }
+            words => words.to_vec(),
+        }
+    }
+
+    /// The same words, each changed.
+    pub fn map<E>(&self, change: impl Fn(&str) -> Result<String, E>) -> Result<Self, E> {
+        self.0.iter().map(|word| change(word)).collect::<Result<_, E>>().map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command line or a list of words")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Words, E> {
+                if text.trim().is_empty() {
+                    return Err(E::custom("the command is empty"));
+                }
+                Ok(Words(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Words, A::Error> {
+                let mut words: Vec<String> = Vec::new();
+                while let Some(word) = items.next_element()? {
+                    words.push(word);
+                }
+                if words.first().is_none_or(|program| program.trim().is_empty()) {
+                    return Err(de::Error::custom("the command is empty"));
+                }
+                Ok(Words(words))
+            }
+        }
+        deserializer.deserialize_any(Visit)
+    }
+}
+
+impl JsonSchema for Words {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Words".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [
+            {"type": "string", "description": "a program, or a line for the shell if it has blanks"},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "a program and its arguments"},
+        ]})
+    }
+}
+
+/// A server of tools that speaks the Model Context Protocol on its standard input and output.
+///
+/// `${root}`, `${here}`, `${bin}` and `${env:NAME}` stand for the project's root, the scenario's folder, the
+/// folder of the `proctor` program, and a variable of the environment.
+#[derive(Debug, Clone, Default, PartialEq, DeserializeDerive, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// The program and its arguments.
+    pub command: Words,
+    /// Variables added to its environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// How long one call may take; 30 seconds when absent.
+    #[serde(default)]
+    pub timeout: Option<TimeSpan>,
+    /// Only these of its tools are offered to the agent; all when absent.
+    #[serde(default)]
+    pub only: Option<Vec<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_for_the_shell_and_words_are_not() {
+        let words = |json: &str| serde_json::from_str::<Words>(json).map(|words| words.argv());
+        assert_eq!(words(r#""./agent""#).unwrap(), ["./agent"]);
+        assert_eq!(words(r#""./agent --fast""#).unwrap(), ["sh", "-c", "./agent --fast"]);
+        assert_eq!(words(r#"["a b", "c"]"#).unwrap(), ["a b", "c"]);
+        assert!(words("[]").is_err() && words(r#""  ""#).is_err());
+    }
+}
