@@ -19,6 +19,7 @@
 //! | check | `CheckFailed` | errored, fault harness |
 //! | any | `DeadlineReached` | the simulation times out; the fault is that of who kept us waiting |
 //! | any | `Break` | the status that is given, fault harness |
+//! | any | `TimedOut` | timed out |
 //! | any | `Cancel` | cancelled |
 //! | nothing | any | nothing: the verdict has been given |
 //!
@@ -183,6 +184,12 @@ impl Engine {
                 let fault = Some(Fault::Harness);
                 self.break_down(status, fault, message, TerminationReason::Error);
             }
+            Input::TimedOut => self.break_down(
+                Status::TimedOut,
+                None,
+                "it took too long".into(),
+                TerminationReason::Timeout,
+            ),
             Input::Cancel => self.break_down(
                 Status::Cancelled,
                 None,

@@ -55,7 +55,9 @@ pub mod wire;
 pub use answer::{Answer, StopReason, Timings, Usage};
 pub use canonical::{canonical_request, request_hash};
 pub use cassette::{Player, Recorded, Recorder, Replay, ReplayMode};
-pub use command::{CommandConfig, CommandInput, CommandModel, CommandOutput};
+pub use command::{
+    CommandConfig, CommandInput, CommandModel, CommandOutput, Program, ProgramOutput,
+};
 pub use error::{ErrorKind, ModelError};
 pub use http::{Endpoint, HttpModel, WallClock, parse_retry_after};
 pub use layer::{

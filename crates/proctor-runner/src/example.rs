@@ -31,6 +31,15 @@ pub struct Example {
     /// Examples with the same unit are run together, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<u32>,
+    /// The row of a scenario set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<Value>,
+    /// How often it is run, where the suite says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u32>,
+    /// The share of repetitions that must pass, where the suite says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass_rate: Option<f64>,
 }
 
 /// An error outside any example.
@@ -128,6 +137,9 @@ fn example(suite: &str, listed: Listed, id: ExampleId) -> Example {
         full_description,
         tags: tags(&listed.tags),
         unit: listed.unit,
+        scenario: None,
+        repeats: None,
+        pass_rate: None,
     }
 }
 

@@ -21,4 +21,7 @@ pub use plan::Selection;
 pub use run::{
     AlreadyStarted, Controller, Problem, Progress, RunOptions, RunResult, RunSetup, RunStatus,
 };
-pub use suite::{CommandSuite, RspecSuite, Suite, SuiteError, Surroundings};
+pub use suite::{
+    CommandSuite, DialogueFilter, DialogueSuite, RspecSuite, ScenarioFile, Suite, SuiteError,
+    Surroundings,
+};

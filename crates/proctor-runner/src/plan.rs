@@ -157,6 +157,9 @@ mod tests {
             full_description: String::new(),
             tags: Vec::new(),
             unit,
+            scenario: None,
+            repeats: None,
+            pass_rate: None,
         }
     }
 

@@ -108,6 +108,8 @@ pub enum Input {
         /// Why.
         message: String,
     },
+    /// The attempt as a whole took longer than it may.
+    TimedOut,
     /// Somebody wants no verdict any more.
     Cancel,
 }

@@ -21,9 +21,25 @@ pub struct FileProblem {
     pub snippet: String,
 }
 
-impl fmt::Display for FileProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+impl FileProblem {
+    /// `file:line:column`.
+    pub fn place(&self) -> String {
+        format!("{}:{}:{}", self.file, self.line, self.column)
+    }
+
+    /// What is wrong, the line itself and the way out, without the place.
+    pub fn details(&self) -> String {
+        struct Details<'a>(&'a FileProblem);
+        impl fmt::Display for Details<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.tell(f)
+            }
+        }
+        Details(self).to_string()
+    }
+
+    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
         if !self.snippet.is_empty() {
             let number = self.line.to_string();
             let margin = " ".repeat(number.len());
@@ -34,6 +50,13 @@ impl fmt::Display for FileProblem {
             write!(f, "\n   hint: {hint}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place())?;
+        self.tell(f)
     }
 }
 

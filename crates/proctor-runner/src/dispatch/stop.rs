@@ -12,6 +12,8 @@ pub(crate) enum StopReason {
     FailFast,
     /// Somebody asked for it.
     Cancelled,
+    /// The run has spent what it may.
+    Spent,
 }
 
 impl StopReason {
@@ -19,6 +21,7 @@ impl StopReason {
         match self {
             Self::FailFast => "the run stopped at an earlier failure",
             Self::Cancelled => "the run was stopped",
+            Self::Spent => "the budget of the run is used up",
         }
     }
 }

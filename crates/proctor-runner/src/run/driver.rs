@@ -50,7 +50,11 @@ pub(super) async fn execute(
     publisher.publish(SuiteStarted {
         seed: gathered.seed,
         example_count: Some(examples.len() as u64 * u64::from(setup.options.repeats.max(1))),
-        workers: Some(setup.options.workers),
+        // Conversations need none: they are conducted in this process.
+        workers: suites
+            .iter()
+            .any(|suite| suite.launcher.has_processes())
+            .then_some(setup.options.workers),
         repeats: (setup.options.repeats > 1).then_some(setup.options.repeats),
         load_time_ms: Some(Millis::new(gathered.load_ms)),
     });
@@ -100,6 +104,8 @@ struct Gathered {
     load_ms: f64,
     fail_fast: Option<u32>,
     pools: HashMap<String, usize>,
+    /// How many slots each suite wants, where it does not leave that to the run.
+    slots: Vec<Option<u32>>,
 }
 
 impl Gathered {
@@ -112,6 +118,7 @@ impl Gathered {
             load_ms: 0.0,
             fail_fast: None,
             pools: HashMap::new(),
+            slots: suites.iter().map(|suite| suite.slots).collect(),
         };
         for (pool, suite) in suites.iter().enumerate() {
             let found = &suite.discovery;
@@ -156,6 +163,7 @@ struct Run<'a> {
     told: Option<Instant>,
     durations: HashMap<ExampleId, f64>,
     failed: Vec<ExampleId>,
+    notes: Vec<String>,
     /// The attempt that each job is on, for events that name only the example.
     attempts: Vec<u32>,
     /// Which jobs have been started at least once.
@@ -176,7 +184,8 @@ impl<'a> Run<'a> {
         shared: &'a Arc<Shared>,
     ) -> Self {
         let options = &setup.options;
-        let slots: Vec<u32> = launchers.iter().map(|_| options.workers).collect();
+        let slots = gathered.slots.iter().map(|own| own.unwrap_or(options.workers)).collect();
+        let slots: Vec<u32> = slots;
         let pool = |example: &Example| gathered.pools.get(&example.suite).copied().unwrap_or(0);
         let how = PlanOptions {
             repeats: options.repeats,
@@ -217,6 +226,7 @@ impl<'a> Run<'a> {
             told: None,
             durations: HashMap::new(),
             failed: Vec::new(),
+            notes: Vec::new(),
             cancelled: false,
             killed: false,
             ended: false,
@@ -304,12 +314,13 @@ impl<'a> Run<'a> {
             Effect::Announce { slot, assigned } => {
                 self.attempts[assigned.job.0 as usize] = assigned.attempt;
                 self.announced[assigned.job.0 as usize] = true;
-                self.publisher.started(self.attempt(assigned, Some(slot)));
+                self.publisher.started(self.attempt(assigned, self.worker_number(slot)));
             }
             Effect::Report { slot, assigned, outcome } => self.report(slot, assigned, *outcome),
             Effect::Slow { slot, assigned, running } => {
                 let line = format!("still running after {} s", running / 1_000_000);
-                self.publisher.printed(Some(self.attempt(assigned, Some(slot))), None, true, &line);
+                let attempt = self.attempt(assigned, self.worker_number(slot));
+                self.publisher.printed(Some(attempt), None, true, &line);
             }
             Effect::Lost { slot, message, exit } => self.lost(slot, message, *exit),
             Effect::Odd { slot, what } => self.complain(slot, &format!("the worker {what}")),
@@ -337,7 +348,7 @@ impl<'a> Run<'a> {
             example: &self.examples[job.example],
             repeat: job.repeat,
             attempt: assigned.attempt,
-            worker: slot,
+            worker: slot.and_then(|slot| self.worker_number(slot)),
             announced: self.announced[assigned.job.0 as usize],
         };
         self.publisher.finished(attempt, outcome);
@@ -345,10 +356,19 @@ impl<'a> Run<'a> {
 
     fn start(&mut self, slot: u32, generation: u32) {
         let (orders, received) = mpsc::unbounded_channel();
-        let launching = self.launchers[self.pool_of_slot[slot as usize]].launch(slot, generation);
         let inbox = Inbox::new(slot, generation, self.inbox.clone());
-        tokio::spawn(worker::serve(launching, received, inbox, Arc::clone(&self.marks)));
+        let place = worker::Place { inbox, marks: Arc::clone(&self.marks) };
+        tokio::spawn(Arc::clone(self.launcher(slot)).serve(place, received));
         self.workers.insert(slot, Handle { generation, orders, pid: None, killed: false });
+    }
+
+    fn launcher(&self, slot: u32) -> &Arc<dyn Launcher> {
+        &self.launchers[self.pool_of_slot[slot as usize]]
+    }
+
+    /// The number of the worker process behind a slot, if there is one.
+    fn worker_number(&self, slot: u32) -> Option<u32> {
+        self.launcher(slot).has_processes().then_some(slot)
     }
 
     fn order(&self, slot: u32, order: Order) {
@@ -394,7 +414,9 @@ impl<'a> Run<'a> {
                 if let Some(worker) = self.workers.get_mut(&slot) {
                     worker.pid = pid;
                 }
-                self.publisher.worker_started(slot, generation, pid);
+                if self.launcher(slot).has_processes() {
+                    self.publisher.worker_started(slot, generation, pid);
+                }
                 self.step(Input::Ready { slot, generation });
             }
             Report::StartFailed(message) => {
@@ -404,6 +426,12 @@ impl<'a> Run<'a> {
                 let said = understand(&notification.kind, notification.body.as_str());
                 self.hear(slot, generation, said);
             }
+            Report::Heard(all) => {
+                for said in all {
+                    self.hear(slot, generation, said);
+                }
+            }
+            Report::StopRun => self.step(Input::Stop(StopReason::Spent)),
             Report::Returned(items) => {
                 let jobs =
                     items.iter().filter_map(|(key, repeat)| self.job(slot, key, *repeat)).collect();
@@ -421,7 +449,9 @@ impl<'a> Run<'a> {
         let worker = self.workers.get(&slot).filter(|worker| worker.generation == generation);
         let pid = worker.and_then(|worker| worker.pid);
         let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
-        self.publisher.worker_exited(slot, generation, pid, &exit, expected);
+        if self.launcher(slot).has_processes() {
+            self.publisher.worker_exited(slot, generation, pid, &exit, expected);
+        }
         self.step(Input::Exited { slot, generation, exit });
     }
 
@@ -469,7 +499,7 @@ impl<'a> Run<'a> {
         event.example_id = job.map(|job| self.example(job).id.clone());
         event.repeat = job.map(|_| repeat);
         event.attempt = job.map(|job| self.attempts[job.0 as usize]);
-        event.worker = Some(slot);
+        event.worker = self.worker_number(slot);
         if matches!(event.body, proctor_events::Body::ErrorOutsideExample(_)) {
             self.publisher.errors += 1;
         }
@@ -504,6 +534,7 @@ impl<'a> Run<'a> {
         for error in finished.errors {
             self.publisher.error(error);
         }
+        self.notes.extend(finished.notes);
     }
 
     fn result(mut self, gathered: Gathered, unusable: bool, setup: &RunSetup) -> RunResult {
@@ -544,7 +575,7 @@ impl<'a> Run<'a> {
             total,
             errors: facts.errors,
             problem,
-            notes: gathered.notes,
+            notes: [gathered.notes, self.notes].concat(),
             durations: self.durations,
             failed: self.failed,
         }

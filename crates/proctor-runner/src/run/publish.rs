@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use proctor_events::{
-    Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, OutputStream, Status,
+    Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, OutputStream, Status,
     StatusCounts, WorkerExited, WorkerLog, WorkerStarted,
 };
 
@@ -74,7 +74,7 @@ impl Publisher {
             full_description: Some(example.full_description.clone()),
             tags: example.tags.clone(),
             suite: Some(example.suite.clone()),
-            scenario: None,
+            scenario: example.scenario.clone().map(Json::from),
         };
         self.publish(attempt.event(started));
     }

@@ -50,7 +50,12 @@ pub(crate) async fn open(
     let ready = Ready { process: first, notifications };
     *lock(&launcher.spare) = Some(ready);
     let unused = Arc::clone(&launcher);
-    Ok(Opened { discovery, launcher, finish: Box::new(move |_| Box::pin(finish(unused))) })
+    Ok(Opened {
+        discovery,
+        launcher,
+        slots: None,
+        finish: Box::new(move |_| Box::pin(finish(unused))),
+    })
 }
 
 async fn finish(launcher: Arc<Processes>) -> Finished {

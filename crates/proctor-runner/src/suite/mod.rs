@@ -1,6 +1,7 @@
 //! Suites: sources of examples, and of workers that can run them.
 
 pub(crate) mod command;
+pub(crate) mod dialogue;
 pub(crate) mod library;
 pub(crate) mod listing;
 pub(crate) mod rspec;
@@ -14,6 +15,7 @@ use crate::example::{Discovery, OutsideError};
 use crate::worker::{BoxFuture, Launcher};
 
 pub use command::CommandSuite;
+pub use dialogue::{DialogueFilter, DialogueSuite, ScenarioFile};
 pub use rspec::RspecSuite;
 
 /// Why a suite cannot be used at all.
@@ -48,12 +50,16 @@ pub enum Suite {
     Rspec(RspecSuite),
     /// Any program that speaks the worker protocol.
     Command(CommandSuite),
+    /// Conversations, conducted in this process.
+    Dialogue(Box<DialogueSuite>),
 }
 
 /// A suite that has been listed and can launch workers.
 pub(crate) struct Opened {
     pub(crate) discovery: Discovery,
     pub(crate) launcher: Arc<dyn Launcher>,
+    /// How many slots it has; as many as the run has workers when absent.
+    pub(crate) slots: Option<u32>,
     /// Ends what the suite itself has started; at once if told so.
     pub(crate) finish: Box<dyn FnOnce(bool) -> BoxFuture<Finished> + Send>,
 }
@@ -64,6 +70,8 @@ pub(crate) struct Finished {
     pub(crate) leaked: Vec<Leaked>,
     pub(crate) errors: Vec<OutsideError>,
     pub(crate) output: Vec<String>,
+    /// What a person should know.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Suite {
@@ -71,6 +79,7 @@ impl Suite {
         match self {
             Self::Rspec(_) => "rspec",
             Self::Command(suite) => &suite.name,
+            Self::Dialogue(_) => dialogue::NAME,
         }
     }
 
@@ -79,6 +88,7 @@ impl Suite {
         match self {
             Self::Rspec(suite) => rspec::open(suite, surroundings).await,
             Self::Command(suite) => command::open(suite, surroundings).await,
+            Self::Dialogue(suite) => dialogue::open(suite, surroundings),
         }
     }
 }

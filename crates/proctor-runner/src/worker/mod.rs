@@ -41,6 +41,27 @@ pub(crate) struct Launched {
 pub(crate) trait Launcher: Send + Sync {
     /// Starts the process for a slot.
     fn launch(&self, slot: u32, generation: u32) -> BoxFuture<Result<Launched, String>>;
+
+    /// Serves a slot from launch to exit: by a process, unless a suite runs its examples right here.
+    fn serve(
+        self: Arc<Self>,
+        place: Place,
+        orders: mpsc::UnboundedReceiver<Order>,
+    ) -> BoxFuture<()> {
+        let launching = self.launch(place.inbox.slot, place.inbox.generation);
+        Box::pin(serve(launching, orders, place.inbox, place.marks))
+    }
+
+    /// Whether its slots are worker processes, with a number and a life of their own to report.
+    fn has_processes(&self) -> bool {
+        true
+    }
+}
+
+/// Where a worker belongs: whom it reports to, and how it marks output.
+pub(crate) struct Place {
+    pub(crate) inbox: Inbox,
+    pub(crate) marks: Arc<str>,
 }
 
 /// An order of the dispatcher, with jobs already named as the worker knows them.
@@ -67,11 +88,21 @@ pub(crate) struct Item {
 /// What a worker reports.
 #[derive(Debug)]
 pub(crate) enum Report {
-    Ready { pid: Option<u32> },
+    Ready {
+        pid: Option<u32>,
+    },
     StartFailed(String),
     Said(proctor_process::protocol::Notification),
+    /// What examples that run in this process have to say, several things at once.
+    Heard(Vec<said::Said>),
+    /// The run has spent what it may: nothing more shall be started.
+    StopRun,
     Returned(Vec<(String, u32)>),
-    Printed { stderr: bool, owner: Option<Arc<Owner>>, line: Arc<str> },
+    Printed {
+        stderr: bool,
+        owner: Option<Arc<Owner>>,
+        line: Arc<str>,
+    },
     Problem(String),
     Exited(Exit),
 }

@@ -7,6 +7,7 @@ pub(crate) mod guard;
 pub(crate) mod journal;
 pub(crate) mod list;
 pub(crate) mod run;
+mod scenarios;
 pub(crate) mod schema;
 pub(crate) mod show;
 mod suites;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use proctor_process::GuardCommand;
 use proctor_record::{RunStore, failed_examples};
-use proctor_runner::{CommandSuite, RspecSuite, Selection, Suite, Surroundings};
+use proctor_runner::{CommandSuite, RspecSuite, ScenarioFile, Selection, Suite, Surroundings};
 
+use super::scenarios::{self, Sorted};
 use crate::cli::SelectionArguments;
 use crate::config::Config;
 use crate::env_vars;
@@ -24,38 +25,50 @@ pub(super) fn choose(
     root: &Path,
     workers: u32,
 ) -> Result<Chosen, CommandError> {
-    let suites = suites(arguments, config, root)?;
+    let surroundings = surroundings(root, workers)?;
+    let suites = suites(arguments, config, root, &surroundings)?;
     if suites.is_empty() {
         return Err(CommandError::unusable(format_args!(
-            "there is nothing to run in {}: no `spec` folder, no suite in proctor.toml",
+            "there is nothing to run in {}: no `spec` folder, no `*.scenario.yaml` file, no suite in proctor.toml",
             root.display()
         ))
         .hint("name files or folders, or see `proctor doctor`"));
     }
-    Ok(Chosen {
-        suites,
-        surroundings: surroundings(root, workers)?,
-        selection: selection(arguments, root)?,
-    })
+    Ok(Chosen { suites, surroundings, selection: selection(arguments, root)? })
 }
 
 fn suites(
     arguments: &SelectionArguments,
     config: &Config,
     root: &Path,
+    surroundings: &Surroundings,
 ) -> Result<Vec<Suite>, CommandError> {
     let wanted =
         |name: &str| arguments.suite.is_empty() || arguments.suite.iter().any(|s| s == name);
     let mut suites = Vec::new();
     let configured = config.run.paths.clone().unwrap_or_default();
     let paths = if arguments.paths.is_empty() { configured } else { arguments.paths.clone() };
-    let has_specs = !paths.is_empty() || root.join("spec").is_dir();
+    let current = std::env::current_dir().unwrap_or_else(|_| root.to_owned());
+    // Paths of the file are written as seen from the root, where the file stands.
+    let from = if arguments.paths.is_empty() { root } else { &current };
+    let all_specs = paths.is_empty();
+    let Sorted { mut files, rest: paths } = scenarios::sort(&paths, from);
+    if all_specs {
+        let everything = scenarios::below(root).into_iter();
+        files.extend(everything.map(|path| ScenarioFile { path, lines: Vec::new() }));
+    }
+    let has_specs = !paths.is_empty() || (all_specs && root.join("spec").is_dir());
     if wanted("rspec") && has_specs {
         suites.push(Suite::Rspec(RspecSuite {
             ruby: config.ruby.value.clone(),
             args: rspec_arguments(arguments, &paths, root),
             preload: !arguments.no_preload && config.run.preload != Some(false),
         }));
+    }
+    if wanted("scenario") && !files.is_empty() {
+        let guard = surroundings.guard.clone();
+        let suite = scenarios::suite(files, arguments, config, root, guard)?;
+        suites.push(Suite::Dialogue(Box::new(suite)));
     }
     // Paths name specs; a suite of its own takes part when it is named, or when nothing is.
     for suite in &config.suites {
@@ -69,8 +82,10 @@ fn suites(
             }));
         }
     }
-    let known: Vec<&str> =
-        std::iter::once("rspec").chain(config.suites.iter().map(|s| s.name.as_str())).collect();
+    let known: Vec<&str> = ["rspec", "scenario"]
+        .into_iter()
+        .chain(config.suites.iter().map(|s| s.name.as_str()))
+        .collect();
     if let Some(unknown) = arguments.suite.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(CommandError::unusable(format_args!(
             "there is no suite `{unknown}`; there are: {}",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use proctor_dialogue::{AgentFields, ModelFields};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::error::CommandError;
 
 /// The configuration of a project.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct Contents {
     /// Where events go besides the recording: paths for JSON lines, or `ws://localhost:PORT`.
@@ -22,6 +23,26 @@ pub(crate) struct Contents {
     pub(crate) journal: Journal,
     /// Suites besides RSpec: programs that speak the worker protocol.
     pub(crate) suite: Vec<Suite>,
+    /// The agent of scenarios that name none: one of `agents`.
+    pub(crate) agent: Option<String>,
+    /// Agents under test, by name.
+    pub(crate) agents: BTreeMap<String, AgentFields>,
+    /// Models for judge and simulated user, by name; `judge` and `simulator` are used where nothing else is said.
+    pub(crate) models: BTreeMap<String, ModelFields>,
+    /// How conversations are conducted.
+    pub(crate) conversations: Conversations,
+}
+
+/// How conversations are conducted.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Conversations {
+    /// How many are conducted at once, in one process; 64 if not given.
+    pub(crate) concurrency: Option<u32>,
+    /// What judge and simulator may cost in one run, in US dollars.
+    pub(crate) budget_usd: Option<f64>,
+    /// Whether answers of judge and simulator are kept between runs.
+    pub(crate) cache: Option<bool>,
 }
 
 /// How `proctor run` behaves when its flags do not say.

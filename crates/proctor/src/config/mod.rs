@@ -5,8 +5,11 @@
 
 mod file;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+use proctor_dialogue::{AgentFields, ModelFields};
 
 use crate::env_vars::{self, Variable};
 use crate::error::CommandError;
@@ -42,7 +45,7 @@ pub(crate) struct Setting<T> {
 }
 
 /// The configuration in force, flags not yet considered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
     /// The file, if there is one.
     pub(crate) path: Option<PathBuf>,
@@ -60,6 +63,21 @@ pub(crate) struct Config {
     pub(crate) run: file::Run,
     /// Suites besides RSpec.
     pub(crate) suites: Vec<file::Suite>,
+    /// Agents, models and how conversations are conducted.
+    pub(crate) talk: Talk,
+}
+
+/// What the file says about conversations.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Talk {
+    /// The agent of scenarios that name none.
+    pub(crate) agent: Option<String>,
+    /// Agents by name.
+    pub(crate) agents: BTreeMap<String, AgentFields>,
+    /// Models by name.
+    pub(crate) models: BTreeMap<String, ModelFields>,
+    /// The rest.
+    pub(crate) how: file::Conversations,
 }
 
 /// Reads the project's file and the environment. Warnings are for people.
@@ -118,6 +136,12 @@ fn layer(
         journal_dir: some(&[env_vars::PROCTOR_JOURNAL_DIR], contents.journal.dir),
         run: contents.run,
         suites: contents.suite,
+        talk: Talk {
+            agent: contents.agent,
+            agents: contents.agents,
+            models: contents.models,
+            how: contents.conversations,
+        },
     }
 }
 

@@ -9,22 +9,43 @@ use crate::env::repository;
 
 /// Who may know whom: a crate may depend on the crates named beside it, directly or not.
 const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats"]),
+    ("proctor-converse", &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process"]),
     ("proctor-dialogue", &["proctor-events"]),
     ("proctor-events", &[]),
+    ("proctor-history", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
     ("proctor-journal", &[]),
     ("proctor-llm", &[]),
     ("proctor-process", &[]),
     ("proctor-record", &["proctor-events"]),
-    ("proctor-report", &["proctor-events", "proctor-record"]),
-    ("proctor-runner", &["proctor-events", "proctor-process", "proctor-record"]),
+    ("proctor-report", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
+    (
+        "proctor-runner",
+        &[
+            "proctor-converse",
+            "proctor-dialogue",
+            "proctor-events",
+            "proctor-llm",
+            "proctor-process",
+            "proctor-record",
+        ],
+    ),
     ("proctor-stats", &[]),
     ("proctor-testkit", &["proctor-events", "proctor-process", "proctor-record"]),
-    ("proctor-tui", &["proctor-events", "proctor-record", "proctor-report"]),
+    (
+        "proctor-tui",
+        &["proctor-compare", "proctor-events", "proctor-record", "proctor-report", "proctor-stats"],
+    ),
     ("proctor", ALL),
 ];
 
 /// The binary wires everything together.
 const ALL: &[&str] = &[
+    "proctor-converse",
+    "proctor-dialogue",
+    "proctor-llm",
+    "proctor-compare",
+    "proctor-history",
     "proctor-events",
     "proctor-journal",
     "proctor-process",

@@ -206,8 +206,8 @@ impl Forks {
         lines.extend(output(parent.process.stderr()));
         Finished {
             leaked: stopped.map(|report| report.leaked).unwrap_or_default(),
-            errors: Vec::new(),
             output: lines,
+            ..Finished::default()
         }
     }
 }
@@ -217,6 +217,7 @@ pub(super) async fn open(forks: Arc<Forks>) -> Result<Opened, SuiteError> {
     *forks.parent.lock().await = Some(parent);
     let ending = Arc::clone(&forks);
     Ok(Opened {
+        slots: None,
         discovery,
         launcher: Arc::new(Handle(forks)),
         finish: Box::new(move |now| Box::pin(ending.finish(now))),

@@ -1,0 +1,218 @@
+//! An agent that is a program speaking the worker protocol: `agent.chat`, kept alive.
+//!
+//! A number of processes share the conversations, or each conversation has one of its own. A process that has
+//! ended costs the conversations it had; the next one gets a new process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use proctor_dialogue::{AgentAnswer, Message};
+use proctor_llm::ToolSpec;
+use proctor_process::protocol::{HostInfo, code};
+use proctor_process::{Channel, ManagedProcess, RequestError, RpcMode};
+use serde::Serialize;
+use tokio::sync::Mutex;
+
+use super::program::Launch;
+use super::{Agent, AgentTurn, Session};
+use crate::BoxFuture;
+use crate::failure::{Asked, Failure};
+use crate::lane::Lane;
+use crate::wire::WireAnswer;
+
+/// How long a program may take to say hello.
+const HELLO_WITHIN: Duration = Duration::from_secs(20);
+/// How long it may take to end.
+const END_WITHIN: Duration = Duration::from_secs(2);
+/// How long it may take to forget a conversation.
+const RESET_WITHIN: Duration = Duration::from_secs(2);
+
+/// Who gets which process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Processes {
+    /// So many share all conversations.
+    Shared(usize),
+    /// Each conversation has its own.
+    Each,
+}
+
+/// An agent that is a program.
+pub struct CommandAgent {
+    launch: Arc<Launch>,
+    timeout: Duration,
+    /// The shared ones; none where each conversation has its own.
+    places: Vec<Mutex<Option<Alive>>>,
+    next: AtomicUsize,
+}
+
+#[derive(Clone)]
+struct Alive {
+    process: ManagedProcess,
+    channel: Channel,
+}
+
+#[derive(Serialize)]
+struct ChatRequest<'a> {
+    conversation_id: &'a str,
+    turn: u32,
+    messages: &'a [Message],
+    #[serde(skip_serializing_if = "<[ToolSpec]>::is_empty")]
+    tools: &'a [ToolSpec],
+}
+
+#[derive(Serialize)]
+struct ResetRequest<'a> {
+    conversation_id: &'a str,
+}
+
+impl CommandAgent {
+    pub(crate) fn new(launch: Launch, processes: Processes, timeout: Duration) -> Self {
+        let count = match processes {
+            Processes::Shared(count) => count.max(1),
+            Processes::Each => 0,
+        };
+        let places = (0..count).map(|_| Mutex::new(None)).collect();
+        Self { launch: Arc::new(launch), timeout, places, next: AtomicUsize::new(0) }
+    }
+
+    async fn process(&self, number: usize) -> Result<Alive, Failure> {
+        let Some(place) = self.places.get(number % self.places.len().max(1)) else {
+            return self.start(number).await;
+        };
+        // Whoever comes first starts it; the others wait for that.
+        let mut place = place.lock().await;
+        if let Some(alive) =
+            place.as_ref().filter(|alive| alive.process.is_alive() && !alive.channel.is_closed())
+        {
+            return Ok(alive.clone());
+        }
+        let alive = self.start(number % self.places.len()).await?;
+        *place = Some(alive.clone());
+        Ok(alive)
+    }
+
+    async fn start(&self, number: usize) -> Result<Alive, Failure> {
+        let name = &self.launch.name;
+        let process = self.launch.start(RpcMode::Socket, number).await?;
+        let Some(channel) = process.rpc() else {
+            return Err(Failure::harness(format!("the agent `{name}` has no channel")));
+        };
+        let host = HostInfo { name: "proctor".into(), version: env!("CARGO_PKG_VERSION").into() };
+        if let Err(error) = channel.hello(host, HELLO_WITHIN).await {
+            let ended = self.launch.obituary(&process).await;
+            let why = ended.unwrap_or_else(|| error.to_string());
+            let message = format!("the agent `{name}` does not speak the worker protocol: {why}");
+            return Err(Failure::party("NotStarted", message));
+        }
+        Ok(Alive { process, channel })
+    }
+}
+
+impl Agent for CommandAgent {
+    fn open<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+        Box::pin(async move {
+            let alive = self.process(self.next.fetch_add(1, Ordering::Relaxed)).await?;
+            let session: Box<dyn Session> = Box::new(Talk {
+                alive,
+                launch: Arc::clone(&self.launch),
+                timeout: self.timeout,
+                lane: lane.name(),
+                own: self.places.is_empty(),
+            });
+            Ok(session)
+        })
+    }
+
+    fn end(&self, at_once: bool) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            for place in &self.places {
+                if let Some(alive) = place.lock().await.take() {
+                    finish(&alive.process, at_once).await;
+                }
+            }
+        })
+    }
+}
+
+async fn finish(process: &ManagedProcess, at_once: bool) {
+    // A process that cannot be ended is reported by whoever waits for its tree.
+    let _ = if at_once { process.kill().await } else { process.stop(END_WITHIN).await };
+}
+
+struct Talk {
+    alive: Alive,
+    launch: Arc<Launch>,
+    timeout: Duration,
+    lane: String,
+    own: bool,
+}
+
+impl Talk {
+    async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
+        let tools = turn.tools.specs().await?;
+        let request = ChatRequest {
+            conversation_id: &self.lane,
+            turn: turn.turn,
+            messages: turn.messages,
+            tools: &tools,
+        };
+        let reply = self.alive.channel.request("agent.chat", &request, Some(self.timeout)).await;
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(error) => return Err(self.explain(error).await),
+        };
+        let answer: WireAnswer = reply.body.parse().map_err(|problem| {
+            let message = format!(
+                "the agent `{}` answered `agent.chat` with something that is no answer: {problem}",
+                self.launch.name
+            );
+            Failure::party("Malformed", message)
+        })?;
+        Ok(answer.into())
+    }
+
+    async fn explain(&self, error: RequestError) -> Failure {
+        let name = &self.launch.name;
+        match error {
+            RequestError::Timeout { after, .. } => Failure::party(
+                "Timeout",
+                format!("the agent `{name}` did not answer within {after:?}"),
+            ),
+            RequestError::Failed { error, .. } if error.code == code::UNKNOWN_ACTION => {
+                let message = format!("the agent `{name}` does not know the action `agent.chat`");
+                Failure::party("Refused", message)
+            }
+            RequestError::Failed { error, .. } => Failure::party(
+                "Refused",
+                format!("the agent `{name}` answered with an error: {}", error.message),
+            ),
+            RequestError::Closed { closed, .. } => {
+                let ended = self.launch.obituary(&self.alive.process).await;
+                let why = ended.unwrap_or_else(|| closed.to_string());
+                Failure::party("Crashed", format!("the agent `{name}` broke off: {why}"))
+            }
+            error @ RequestError::Encode { .. } => Failure::harness(error.to_string()),
+        }
+    }
+}
+
+impl Session for Talk {
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
+        Box::pin(async move { Asked::plain(self.ask(turn).await) })
+    }
+
+    fn close(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if self.own {
+                return finish(&self.alive.process, false).await;
+            }
+            // Nobody waits for it, and agents that keep nothing need not know it.
+            tokio::spawn(async move {
+                let request = ResetRequest { conversation_id: &self.lane };
+                let _ =
+                    self.alive.channel.request("agent.reset", &request, Some(RESET_WITHIN)).await;
+            });
+        })
+    }
+}

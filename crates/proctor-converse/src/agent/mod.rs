@@ -1,0 +1,68 @@
+//! Agents under test.
+//!
+//! An [`Agent`] is shared by a run; a [`Session`] is one conversation with it and holds what belongs to that
+//! conversation alone.
+
+mod command;
+mod model;
+mod program;
+mod scripted;
+mod served;
+
+use proctor_dialogue::{AgentAnswer, Message};
+
+pub use self::command::CommandAgent;
+pub(crate) use self::command::Processes;
+pub use self::model::ModelAgent;
+pub(crate) use self::program::Launch;
+pub use self::scripted::ScriptedAgent;
+pub use self::served::ServedAgent;
+pub(crate) use self::served::{MakeClient, Ready};
+use crate::BoxFuture;
+use crate::failure::{Asked, Failure};
+use crate::lane::Lane;
+use crate::tools::Tools;
+
+/// An agent under test.
+pub trait Agent: Send + Sync {
+    /// Begins a conversation.
+    fn open<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>>;
+
+    /// Ends what was started for it; at once if told so.
+    fn end(&self, _at_once: bool) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// One conversation with an agent.
+pub trait Session: Send {
+    /// The agent's answer to the conversation so far.
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>>;
+
+    /// The conversation is over.
+    fn close(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What an agent is asked.
+#[derive(Clone, Copy)]
+pub struct AgentTurn<'a> {
+    /// The conversation.
+    pub lane: &'a Lane,
+    /// The turn, from 1.
+    pub turn: u32,
+    /// Everything said so far.
+    pub messages: &'a [Message],
+    /// The tools it may ask the host to call.
+    pub tools: &'a dyn Tools,
+}
+
+/// An agent that cannot be used; every conversation fails with the same words.
+pub(crate) struct NoAgent(pub(crate) Failure);
+
+impl Agent for NoAgent {
+    fn open<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+        Box::pin(std::future::ready(Err(self.0.clone())))
+    }
+}

@@ -1,0 +1,64 @@
+//! Starting an agent's program, under a guard, and saying why it ended.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proctor_process::{Guard, ManagedProcess, ProcessSpec, RpcMode};
+
+use crate::failure::Failure;
+
+/// How long to wait for the exit of a program that has closed its channel.
+const EXIT_WITHIN: Duration = Duration::from_millis(500);
+/// How many of its last lines are shown.
+const LAST_LINES: usize = 5;
+
+/// How a program is started.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    /// What messages call it.
+    pub(crate) name: String,
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) folder: PathBuf,
+    pub(crate) guard: Guard,
+}
+
+impl Launch {
+    pub(crate) async fn start(
+        &self,
+        mode: RpcMode,
+        index: usize,
+    ) -> Result<ManagedProcess, Failure> {
+        let spec = ProcessSpec::new(self.argv.iter().map(String::as_str), self.guard.clone())
+            .cwd(&self.folder)
+            .rpc(mode)
+            .env("WORKER_INDEX", index.to_string())
+            .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        ManagedProcess::spawn(spec).await.map_err(|error| {
+            Failure::party(
+                "NotStarted",
+                format!("the agent `{}` is missing or broken: {error}", self.name),
+            )
+        })
+    }
+
+    /// How the process ended, with its last words; nothing if it lives.
+    pub(crate) async fn obituary(&self, process: &ManagedProcess) -> Option<String> {
+        let report = process.wait_timeout(EXIT_WITHIN).await.ok()?;
+        let mut lines: Vec<String> = Vec::new();
+        for stream in [process.stderr(), process.stdout()] {
+            let tail = stream.tail(LAST_LINES);
+            lines.extend(tail.iter().map(|line| line.text.to_string()));
+            if !lines.is_empty() {
+                break;
+            }
+        }
+        let said = if lines.is_empty() {
+            " without a word".to_owned()
+        } else {
+            format!("; its last words: {}", lines.join(" | "))
+        };
+        Some(format!("it ended with {}{said}", report.status))
+    }
+}

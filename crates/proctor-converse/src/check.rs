@@ -1,0 +1,77 @@
+//! Custom checks: commands that are given a conversation and say whether they like it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proctor_dialogue::Words;
+use proctor_llm::Program;
+use serde_json::Value;
+
+use crate::BoxFuture;
+use crate::failure::Failure;
+
+/// How long a check may take.
+const WITHIN: Duration = Duration::from_secs(60);
+const MAX_BYTES: usize = 1 << 20;
+/// Exit codes by which a shell says that it could not run a program.
+const NOT_RUN: [i32; 2] = [126, 127];
+
+/// What a check found: whether it holds, and what was said about it.
+pub(crate) type Found = (bool, Option<String>);
+
+/// Commands that look at conversations.
+pub trait Checks: Send + Sync {
+    /// Gives the conversation to a command; its exit code is the answer.
+    fn run<'a>(
+        &'a self,
+        command: &'a [String],
+        conversation: &'a Value,
+    ) -> BoxFuture<'a, Result<Found, Failure>>;
+}
+
+/// Checks as programs in a folder.
+#[derive(Debug, Clone)]
+pub struct CommandChecks {
+    folder: PathBuf,
+}
+
+impl CommandChecks {
+    /// Checks are run in this folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    async fn look(&self, command: &[String], conversation: &Value) -> Result<Found, Failure> {
+        let argv = Words(command.to_vec()).argv();
+        let program = Program {
+            argv: &argv,
+            folder: Some(&self.folder),
+            env: &[],
+            timeout: WITHIN,
+            max_bytes: MAX_BYTES,
+        };
+        let output = program.run(&conversation.to_string()).await?;
+        let said = output.last_words();
+        match output.status.code() {
+            Some(0) => Ok((true, said)),
+            Some(code) if !NOT_RUN.contains(&code) => {
+                Ok((false, said.or_else(|| Some(format!("exit code {code}")))))
+            }
+            _ => Err(Failure::harness(format!(
+                "the check `{}` {}",
+                command.join(" "),
+                output.failure().unwrap_or_default()
+            ))),
+        }
+    }
+}
+
+impl Checks for CommandChecks {
+    fn run<'a>(
+        &'a self,
+        command: &'a [String],
+        conversation: &'a Value,
+    ) -> BoxFuture<'a, Result<Found, Failure>> {
+        Box::pin(self.look(command, conversation))
+    }
+}

@@ -1,0 +1,306 @@
+//! Conducting one conversation: effects of the engine out to the parties, their answers back in.
+//!
+//! The engine decides; this file only carries. Events go to the sink at once and are flushed whenever somebody
+//! has to be waited for, so a conversation whose parties answer at once is handed over in one piece. At most
+//! one party is waited for at a time, but for tools, which run side by side. A run of this future may
+//! be dropped at any point: open questions are given up with it, and [`Conversation::cancel`] says the last words.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use proctor_dialogue::{
+    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Prompt, RequestId,
+    ToolCall, Verdict,
+};
+use proctor_events::{Body, Status};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::BoxFuture;
+use crate::agent::{Agent, AgentTurn, Session};
+use crate::check::Checks;
+use crate::failure::{Asked, Blame, Failure};
+use crate::judge::Judge;
+use crate::lane::Lane;
+use crate::simulator::Simulator;
+use crate::tape::Tape;
+use crate::tools::Tools;
+
+/// Where the events of a conversation go.
+pub trait Sink: Send {
+    /// Takes an event.
+    fn emit(&mut self, body: Body);
+
+    /// Somebody has to be waited for: what was taken should be passed on. Called before every wait.
+    fn flush(&mut self) -> BoxFuture<'_, ()>;
+}
+
+/// The parties of a conversation. One room serves any number of conversations.
+#[derive(Clone)]
+pub struct Room {
+    /// The agent under test.
+    pub agent: Arc<dyn Agent>,
+    /// Who plays the user.
+    pub simulator: Arc<dyn Simulator>,
+    /// Who judges.
+    pub judge: Arc<dyn Judge>,
+    /// The tools of the host.
+    pub tools: Arc<dyn Tools>,
+    /// Commands that look at conversations.
+    pub checks: Arc<dyn Checks>,
+    /// The cassette that records or replays them all.
+    pub tape: Tape,
+}
+
+/// One attempt at one example.
+pub struct Conversation {
+    room: Arc<Room>,
+    lane: Lane,
+    engine: Engine,
+    session: Option<Box<dyn Session>>,
+    deadline: Option<(RequestId, Instant)>,
+    seed: u64,
+}
+
+/// A question of the engine to one party.
+enum Ask {
+    Simulator(RequestId, Prompt),
+    Agent(RequestId, u32, Vec<Message>),
+    Judge(RequestId, Box<JudgeRequest>),
+    Check(RequestId, Vec<String>, Value),
+}
+
+/// What carrying out some effects came to.
+#[derive(Default)]
+struct Wishes {
+    ask: Option<Ask>,
+    tools: Vec<(RequestId, ToolCall)>,
+    verdict: Option<Verdict>,
+}
+
+impl Conversation {
+    /// A conversation that has not begun. The seed should be hard to guess for the agent.
+    pub fn new(example: Arc<Example>, room: Arc<Room>, lane: Lane, seed: u64) -> Self {
+        let engine = Engine::new(example);
+        Self { room, lane, engine, session: None, deadline: None, seed }
+    }
+
+    /// Conducts it to its verdict.
+    pub async fn run(&mut self, sink: &mut impl Sink) -> Verdict {
+        let room = Arc::clone(&self.room);
+        let lane = self.lane.clone();
+        let mut tools: FuturesUnordered<BoxFuture<'_, Input>> = FuturesUnordered::new();
+        let mut input = Input::Begin { seed: self.seed };
+        loop {
+            let wishes = self.step(input, sink);
+            if let Some(verdict) = wishes.verdict {
+                return verdict;
+            }
+            for (id, call) in wishes.tools {
+                tools.push(Box::pin(call_tool(&room, &lane, id, call)));
+            }
+            input = match wishes.ask {
+                Some(ask) => {
+                    let deadline = self.deadline;
+                    let answer = answer(&room, &lane, &mut self.session, ask);
+                    let (input, call) = until(deadline, answer, sink).await;
+                    if let Some(call) = call {
+                        sink.emit(Body::ModelCall(*call));
+                    }
+                    input
+                }
+                None if tools.is_empty() => Input::Break {
+                    status: Status::Errored,
+                    message: "the conversation waits for nobody; this is a bug in proctor".into(),
+                },
+                None => {
+                    let next = async { (tools.next().await.unwrap_or(Input::Cancel), None) };
+                    until(self.deadline, next, sink).await.0
+                }
+            };
+        }
+    }
+
+    /// Gives it up, because it took too long or because nobody wants it any more. The verdict is there unless
+    /// it had been given before.
+    pub fn cancel(&mut self, sink: &mut impl Sink, timed_out: bool) -> Option<Verdict> {
+        self.step(if timed_out { Input::TimedOut } else { Input::Cancel }, sink).verdict
+    }
+
+    /// Tells the agent that it is over.
+    pub async fn close(mut self) {
+        if let Some(session) = self.session.take() {
+            session.close().await;
+        }
+    }
+
+    /// Whether closing it takes anything at all.
+    pub fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Whether it has come to its verdict.
+    pub fn is_finished(&self) -> bool {
+        self.engine.is_finished()
+    }
+
+    fn step(&mut self, input: Input, sink: &mut impl Sink) -> Wishes {
+        let mut wishes = Wishes::default();
+        for effect in self.engine.step(input) {
+            match effect {
+                Effect::Emit(body) => sink.emit(body),
+                Effect::AskSimulator { id, prompt } => {
+                    wishes.ask = Some(Ask::Simulator(id, prompt));
+                }
+                Effect::CallAgent { id, turn, messages } => {
+                    wishes.ask = Some(Ask::Agent(id, turn, messages));
+                }
+                Effect::ExecuteTool { id, call } => wishes.tools.push((id, call)),
+                Effect::AskJudge { id, request } => wishes.ask = Some(Ask::Judge(id, request)),
+                Effect::RunCheck { id, command, conversation } => {
+                    wishes.ask = Some(Ask::Check(id, command, conversation));
+                }
+                Effect::SetDeadline { id, after } => {
+                    self.deadline = Instant::now().checked_add(after).map(|at| (id, at));
+                }
+                Effect::Finish(verdict) => wishes.verdict = Some(verdict),
+            }
+        }
+        wishes
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.room.simulator.forget(&self.lane);
+    }
+}
+
+/// An input, and the call to a model that brought it.
+type Answered = (Input, Option<Box<proctor_events::ModelCall>>);
+
+/// Waits for an answer, but not beyond the deadline. An answer that is there at once costs no wait.
+async fn until(
+    deadline: Option<(RequestId, Instant)>,
+    answer: impl Future<Output = Answered>,
+    sink: &mut impl Sink,
+) -> Answered {
+    if let Some((id, at)) = deadline
+        && Instant::now() >= at
+    {
+        return (Input::DeadlineReached { id }, None);
+    }
+    let mut answer = pin!(answer);
+    let first = poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await;
+    if let Poll::Ready(answered) = first {
+        return answered;
+    }
+    sink.flush().await;
+    let Some((id, at)) = deadline else { return answer.await };
+    tokio::select! {
+        biased;
+        answered = answer => answered,
+        () = tokio::time::sleep_until(at) => (Input::DeadlineReached { id }, None),
+    }
+}
+
+async fn answer(
+    room: &Room,
+    lane: &Lane,
+    session: &mut Option<Box<dyn Session>>,
+    ask: Ask,
+) -> Answered {
+    match ask {
+        Ask::Agent(id, turn, messages) => {
+            let asked = chat(room, lane, session, turn, &messages).await;
+            let input = match asked.outcome {
+                Ok(answer) => Input::AgentAnswered { id, answer },
+                Err(failure) => blamed(failure, |failure| Input::AgentFailed {
+                    id,
+                    class: Some(failure.class.into()),
+                    message: failure.message,
+                }),
+            };
+            (input, asked.call)
+        }
+        Ask::Simulator(id, prompt) => {
+            let asked = room.tape.simulator(&*room.simulator, &prompt, lane).await;
+            let input = match asked.outcome {
+                Ok(text) => Input::SimulatorSaid { id, text },
+                Err(failure) => blamed(failure, |failure| Input::SimulatorFailed {
+                    id,
+                    message: failure.message,
+                }),
+            };
+            (input, asked.call)
+        }
+        Ask::Judge(id, request) => {
+            let asked = room.tape.judge(&*room.judge, &request, lane).await;
+            let input = match asked.outcome {
+                Ok(text) => Input::JudgeAnswered { id, text },
+                Err(failure) => {
+                    blamed(failure, |failure| Input::JudgeFailed { id, message: failure.message })
+                }
+            };
+            (input, asked.call)
+        }
+        Ask::Check(id, command, conversation) => {
+            let input = match room.checks.run(&command, &conversation).await {
+                Ok((passed, message)) => Input::CheckResult { id, passed, message },
+                Err(failure) => Input::CheckFailed { id, message: failure.message },
+            };
+            (input, None)
+        }
+    }
+}
+
+/// What goes on the party's account, or on ours.
+fn blamed(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
+    match failure.blame {
+        Blame::Party => party(failure),
+        Blame::Harness => Input::Break { status: Status::Errored, message: failure.message },
+        // Nobody knows how it would have gone on.
+        Blame::Budget => Input::Break { status: Status::Inconclusive, message: failure.message },
+    }
+}
+
+async fn chat(
+    room: &Room,
+    lane: &Lane,
+    session: &mut Option<Box<dyn Session>>,
+    turn: u32,
+    messages: &[Message],
+) -> Asked<AgentAnswer> {
+    let ask = AgentTurn { lane, turn, messages, tools: &*room.tools };
+    let asking = async {
+        if session.is_none() {
+            match room.agent.open(lane).await {
+                Ok(opened) => *session = Some(opened),
+                Err(failure) => return Asked::plain(Err(failure)),
+            }
+        }
+        let began = Instant::now();
+        let Some(session) = session else {
+            return Asked::plain(Err(Failure::harness("no session with the agent")));
+        };
+        let mut asked = session.chat(ask).await;
+        if let Ok(answer) = &mut asked.outcome {
+            answer.duration_ms.get_or_insert_with(|| began.elapsed().as_secs_f64() * 1000.0);
+        }
+        asked
+    };
+    room.tape.agent(asking, ask).await
+}
+
+async fn call_tool(room: &Room, lane: &Lane, id: RequestId, call: ToolCall) -> Input {
+    match room.tape.tool(&*room.tools, &call, lane).await {
+        Ok(outcome) => Input::ToolResult { id, outcome },
+        Err(failure) => {
+            blamed(failure, |failure| Input::ToolFailed { id, message: failure.message })
+        }
+    }
+}

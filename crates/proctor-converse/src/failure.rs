@@ -1,0 +1,84 @@
+//! What went wrong when a party was asked, and on whose account it goes.
+
+use proctor_events::ModelCall;
+use proctor_llm::{ErrorKind, ModelError};
+
+/// On whose account a failure goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// The party that was asked: the agent, the judge, the simulator, the tool.
+    Party,
+    /// Proctor, its configuration or a cassette.
+    Harness,
+    /// The run has spent what it may.
+    Budget,
+}
+
+/// A party could not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// On whose account it goes.
+    pub blame: Blame,
+    /// A word for programs.
+    pub class: &'static str,
+    /// What happened, for people.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of the party that was asked.
+    pub fn party(class: &'static str, message: impl Into<String>) -> Self {
+        Self { blame: Blame::Party, class, message: message.into() }
+    }
+
+    /// A failure of the configuration or of Proctor itself.
+    pub fn harness(message: impl Into<String>) -> Self {
+        Self { blame: Blame::Harness, class: "Harness", message: message.into() }
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        let blame = match error.kind {
+            ErrorKind::CassetteMiss | ErrorKind::Storage | ErrorKind::Config => Blame::Harness,
+            ErrorKind::BudgetExhausted => Blame::Budget,
+            _ => Blame::Party,
+        };
+        let class = match error.kind {
+            ErrorKind::Unreachable => "Unreachable",
+            ErrorKind::Timeout => "Timeout",
+            ErrorKind::Refused => "Refused",
+            ErrorKind::RateLimited => "RateLimited",
+            ErrorKind::QuotaExhausted => "QuotaExhausted",
+            ErrorKind::Overloaded => "Overloaded",
+            ErrorKind::BadRequest => "BadRequest",
+            ErrorKind::NotFound => "NotFound",
+            ErrorKind::Malformed => "Malformed",
+            ErrorKind::Truncated => "Truncated",
+            ErrorKind::BudgetExhausted => "BudgetExhausted",
+            ErrorKind::NoKey => "NoKey",
+            ErrorKind::CassetteMiss => "CassetteMiss",
+            ErrorKind::ScriptExhausted => "ScriptExhausted",
+            ErrorKind::CommandFailed => "CommandFailed",
+            ErrorKind::Storage => "Storage",
+            ErrorKind::Config => "Config",
+        };
+        Self { blame, class, message: error.message }
+    }
+}
+
+/// The answer of a party, with what is to be recorded about the model behind it.
+#[derive(Debug)]
+pub struct Asked<T> {
+    /// The answer.
+    pub outcome: Result<T, Failure>,
+    /// The call to a model, where there was one.
+    pub call: Option<Box<ModelCall>>,
+}
+
+impl<T> Asked<T> {
+    /// An answer without a model behind it.
+    pub fn plain(outcome: Result<T, Failure>) -> Self {
+        Self { outcome, call: None }
+    }
+}

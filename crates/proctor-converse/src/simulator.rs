@@ -1,0 +1,129 @@
+//! Who plays the user.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use proctor_dialogue::{Prompt, Say, ScriptRule};
+use proctor_events::ModelCall;
+use proctor_llm::{Model, Purpose, Request};
+
+use crate::BoxFuture;
+use crate::failure::{Asked, Failure};
+use crate::judge::ask_model;
+use crate::lane::Lane;
+
+/// Plays the user.
+pub trait Simulator: Send + Sync {
+    /// The user's next message, as the model wrote it.
+    fn say<'a>(&'a self, prompt: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>>;
+
+    /// A conversation is over.
+    fn forget(&self, _lane: &Lane) {}
+}
+
+/// A model that plays the user.
+pub struct ModelSimulator {
+    model: Arc<dyn Model>,
+    max_tokens: Option<u32>,
+    temperature: Option<f64>,
+}
+
+impl ModelSimulator {
+    /// Lets a model play the user.
+    pub fn new(model: Arc<dyn Model>, max_tokens: Option<u32>, temperature: Option<f64>) -> Self {
+        Self { model, max_tokens, temperature }
+    }
+}
+
+impl Simulator for ModelSimulator {
+    fn say<'a>(&'a self, prompt: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+        Box::pin(async move {
+            let request = Request {
+                max_tokens: self.max_tokens,
+                temperature: self.temperature,
+                label: "user".into(),
+                repeat: lane.repeat,
+                ..Request::ask(Purpose::Simulator, prompt.user.clone())
+                    .with_system(prompt.system.clone())
+                    .in_lane(lane.name())
+            };
+            ask_model(&*self.model, &request).await
+        })
+    }
+}
+
+/// Nobody: every question fails with the same words.
+pub(crate) struct NoSimulator(pub(crate) Failure);
+
+impl Simulator for NoSimulator {
+    fn say<'a>(&'a self, _: &'a Prompt, _: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+        Box::pin(async { Asked::plain(Err(self.0.clone())) })
+    }
+}
+
+/// A user that follows a script. Each conversation sees it from its beginning.
+pub struct ScriptedSimulator {
+    rules: Arc<[ScriptRule]>,
+    /// How often each rule has spoken, by conversation.
+    used: Mutex<HashMap<Lane, Vec<usize>>>,
+}
+
+impl ScriptedSimulator {
+    /// A user of these rules.
+    pub fn new(rules: Arc<[ScriptRule]>) -> Self {
+        Self { rules, used: Mutex::default() }
+    }
+
+    fn next(&self, prompt: &Prompt, lane: &Lane) -> Result<Say, Failure> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = used.entry(lane.clone()).or_insert_with(|| vec![0; self.rules.len()]);
+        let last = last_answer(&prompt.user);
+        for (rule, count) in self.rules.iter().zip(counts) {
+            let applies = rule.when.as_ref().is_none_or(|pattern| pattern.occurs_in(last));
+            if applies && let Some(say) = rule.reply(*count) {
+                *count += 1;
+                return Ok(say.clone());
+            }
+        }
+        let heard: String = last.chars().take(80).collect();
+        let message = format!(
+            "the simulated user's script has nothing to say to {heard:?}; add a line or a rule that repeats"
+        );
+        Err(Failure::party("ScriptExhausted", message))
+    }
+}
+
+/// The agent's last answer, as the prompt shows it.
+fn last_answer(heard: &str) -> &str {
+    let heard = heard.strip_suffix("\nSay your next message.").unwrap_or(heard);
+    heard.rsplit_once("\nAgent: ").map_or("", |(_, answer)| answer)
+}
+
+impl Simulator for ScriptedSimulator {
+    fn say<'a>(&'a self, prompt: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+        let said = self.next(prompt, lane);
+        let call = ModelCall {
+            backend: Some("scripted".into()),
+            purpose: Some(Purpose::Simulator.as_str().into()),
+            error: said.as_ref().err().map(|failure| failure.message.clone()),
+            ..ModelCall::default()
+        };
+        Box::pin(async move {
+            let outcome = match said {
+                Ok(Say { fail: Some(message), .. }) => Err(Failure::party("Scripted", message)),
+                Ok(say) => {
+                    if let Some(delay) = say.delay {
+                        tokio::time::sleep(delay.0).await;
+                    }
+                    Ok(say.text)
+                }
+                Err(failure) => Err(failure),
+            };
+            Asked { outcome, call: Some(Box::new(call)) }
+        })
+    }
+
+    fn forget(&self, lane: &Lane) {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(lane);
+    }
+}

@@ -1,0 +1,237 @@
+//! From the description of an agent to the agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor_dialogue::{AgentFields, ChatSpec, HttpSpec, Readiness, ToolCallPlaces};
+use proctor_llm::wire::Dialect;
+use proctor_llm::{
+    Endpoint, HttpModel, Layers, MappedAgent, Mapping, Request, Secret, ToolCallPaths,
+};
+use proctor_process::Guard;
+use serde_json::Value;
+
+use super::fill::Places;
+use crate::agent::{
+    Agent, CommandAgent, Launch, MakeClient, ModelAgent, Processes, Ready, ScriptedAgent,
+    ServedAgent,
+};
+use crate::failure::Failure;
+
+const ANSWER_WITHIN: Duration = Duration::from_mins(2);
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// What agents are made with.
+pub(super) struct Workshop {
+    pub(super) places: Places,
+    pub(super) guard: Guard,
+    pub(super) layers: Layers,
+}
+
+pub(super) fn agent(
+    fields: &AgentFields,
+    name: &str,
+    workshop: &Arc<Workshop>,
+) -> Result<Arc<dyn Agent>, Failure> {
+    if let Some(problem) = fields.problem() {
+        return Err(Failure::harness(format!("the agent `{name}`: {problem}")));
+    }
+    if let Some(rules) = &fields.script {
+        return Ok(Arc::new(ScriptedAgent::new(rules.clone())));
+    }
+    let is_http = fields.chat.is_some() || fields.http.is_some();
+    if fields.command.is_some() && is_http {
+        let (fields, name, workshop) = (fields.clone(), name.to_owned(), Arc::clone(workshop));
+        let each = fields.process_per_conversation;
+        let make: MakeClient = Arc::new(move |port| {
+            let places = Places { port: Some(port), ..workshop.places.clone() };
+            let mut launch = launch(&fields, &name, &places, &workshop.guard)?;
+            launch.env.entry("PORT".into()).or_insert_with(|| port.to_string());
+            let client = client(&fields, &name, &places, &workshop.layers)?;
+            Ok((launch, client, ready(fields.ready.as_ref(), port, &places)?))
+        });
+        return Ok(Arc::new(ServedAgent::new(make, each)));
+    }
+    if is_http {
+        return Ok(Arc::new(client(fields, name, &workshop.places, &workshop.layers)?));
+    }
+    let processes = if fields.process_per_conversation {
+        Processes::Each
+    } else {
+        Processes::Shared(fields.processes.unwrap_or(1) as usize)
+    };
+    let launch = launch(fields, name, &workshop.places, &workshop.guard)?;
+    Ok(Arc::new(CommandAgent::new(launch, processes, timeout(fields))))
+}
+
+fn timeout(fields: &AgentFields) -> Duration {
+    fields.timeout.map_or(ANSWER_WITHIN, |span| span.0)
+}
+
+fn launch(
+    fields: &AgentFields,
+    name: &str,
+    places: &Places,
+    guard: &Guard,
+) -> Result<Launch, Failure> {
+    let words = places.words(&fields.command.clone().unwrap_or_default())?;
+    Ok(Launch {
+        name: name.to_owned(),
+        argv: words.argv(),
+        env: places.map(&fields.env)?,
+        folder: places.root.clone(),
+        guard: guard.clone(),
+    })
+}
+
+fn ready(spec: Option<&Readiness>, port: u16, places: &Places) -> Result<Ready, Failure> {
+    let within = spec.and_then(|spec| spec.within).map_or(READY_WITHIN, |span| span.0);
+    let Some(url) = spec.and_then(|spec| spec.url.as_ref()) else {
+        return Ok(Ready { port, path: None, within });
+    };
+    let url = places.text(url)?;
+    let path =
+        url.strip_prefix("http://").and_then(|rest| rest.find('/').map(|at| rest[at..].to_owned()));
+    let path = path.or_else(|| url.starts_with('/').then(|| url.clone()));
+    Ok(Ready { port, path: Some(path.unwrap_or_else(|| "/".into())), within })
+}
+
+fn client(
+    fields: &AgentFields,
+    name: &str,
+    places: &Places,
+    layers: &Layers,
+) -> Result<ModelAgent, Failure> {
+    match (&fields.chat, &fields.http) {
+        (Some(chat), _) => chat_client(chat, name, timeout(fields), places, layers),
+        (None, Some(http)) => mapped_client(http, name, timeout(fields), places, layers),
+        (None, None) => Err(Failure::harness(format!("the agent `{name}` has no address"))),
+    }
+}
+
+fn chat_client(
+    chat: &ChatSpec,
+    name: &str,
+    timeout: Duration,
+    places: &Places,
+    layers: &Layers,
+) -> Result<ModelAgent, Failure> {
+    let model = chat.model.clone().unwrap_or_else(|| name.to_owned());
+    let mut endpoint = Endpoint::new(places.text(&chat.url)?, model);
+    if let Some(variable) = &chat.key_env {
+        endpoint.key = Some(places.keep(&places.variable(variable)?));
+        endpoint.key_hint = format!("set {variable}");
+    }
+    for (header, value) in &chat.headers {
+        endpoint.headers.push((header.clone(), Secret::new(places.text(value)?)));
+    }
+    (endpoint.stream, endpoint.extra) = (chat.stream, chat.extra.clone());
+    (endpoint.timeout, endpoint.idle_timeout) = (timeout, timeout);
+    let dialect = if chat.anthropic { Dialect::Anthropic } else { Dialect::OpenAi };
+    let template = Request {
+        system: chat.instructions.clone(),
+        max_tokens: chat.max_tokens,
+        temperature: chat.temperature,
+        ..Request::default()
+    };
+    let model = layers.clone().over(HttpModel::agent(dialect, endpoint)?);
+    Ok(ModelAgent::new(model, template))
+}
+
+fn mapped_client(
+    http: &HttpSpec,
+    name: &str,
+    timeout: Duration,
+    places: &Places,
+    layers: &Layers,
+) -> Result<ModelAgent, Failure> {
+    let mut mapping = Mapping::new(name, String::new());
+    let mut secrets = Vec::new();
+    let mut fill = |text: &str| named_secrets(&places_but_env(places, text)?, places, &mut secrets);
+    mapping.url = fill(&http.url)?;
+    let own = http.headers.iter().map(|(name, value)| Ok((name.to_lowercase(), fill(value)?)));
+    let own = own.collect::<Result<Vec<_>, Failure>>()?;
+    mapping.headers.retain(|(name, _)| !own.iter().any(|(mine, _)| mine == name));
+    mapping.headers.extend(own);
+    if let Some(body) = &http.body {
+        mapping.body = Some(fill_value(body, &mut fill)?);
+    }
+    mapping.secrets.extend(secrets);
+    if let Some(method) = &http.method {
+        mapping.method = method.to_uppercase();
+        if mapping.method == "GET" && http.body.is_none() {
+            mapping.body = None;
+        }
+    }
+    match http.text.as_deref() {
+        Some("") => mapping.text = None,
+        Some(path) => mapping.text = Some(path.to_owned()),
+        None => {}
+    }
+    mapping.delta.clone_from(&http.delta);
+    mapping.tool_calls = http.tool_calls.as_ref().map(tool_call_paths);
+    mapping.usage = http.input_tokens.clone().zip(http.output_tokens.clone());
+    mapping.error.clone_from(&http.error);
+    mapping.remember.clone_from(&http.remember);
+    mapping.initially.clone_from(&http.initially);
+    mapping.timeout = timeout;
+    let agent = Arc::new(MappedAgent::new(mapping)?);
+    let forgetful = Arc::clone(&agent);
+    let model = layers.clone().over(agent);
+    Ok(ModelAgent::new(model, Request::default()).forgetting(move |lane| forgetful.forget(lane)))
+}
+
+fn tool_call_paths(places: &ToolCallPlaces) -> ToolCallPaths {
+    let usual = ToolCallPaths::default();
+    let or = |place: &Option<String>, usual: String| place.clone().unwrap_or(usual);
+    ToolCallPaths {
+        list: or(&places.list, usual.list),
+        id: or(&places.id, usual.id),
+        name: or(&places.name, usual.name),
+        arguments: or(&places.arguments, usual.arguments),
+    }
+}
+
+/// `${env:NAME}` stays a name here: the mapping fills secrets in itself, and hides them in its messages.
+fn named_secrets(
+    text: &str,
+    places: &Places,
+    secrets: &mut Vec<(String, Secret)>,
+) -> Result<String, Failure> {
+    let mut renamed = text.to_owned();
+    while let Some(at) = renamed.find("${env:") {
+        let Some(end) = renamed[at..].find('}') else { break };
+        let variable = renamed[at + 6..at + end].to_owned();
+        let value = places.variable(&variable)?;
+        let name = format!("env_{variable}");
+        renamed.replace_range(at..=at + end, &format!("${{{name}}}"));
+        secrets.push((name, Secret::new(value)));
+    }
+    Ok(renamed)
+}
+
+/// Fills in everything but variables of the environment.
+fn places_but_env(places: &Places, text: &str) -> Result<String, Failure> {
+    let kept = text.replace("${env:", "${\u{1}env:");
+    Ok(places.text(&kept)?.replace("${\u{1}env:", "${env:"))
+}
+
+fn fill_value(
+    value: &Value,
+    fill: &mut impl FnMut(&str) -> Result<String, Failure>,
+) -> Result<Value, Failure> {
+    Ok(match value {
+        Value::String(text) => fill(text)?.into(),
+        Value::Array(items) => {
+            items.iter().map(|item| fill_value(item, fill)).collect::<Result<_, Failure>>()?
+        }
+        Value::Object(members) => {
+            let mut filled = serde_json::Map::new();
+            for (name, inner) in members {
+                filled.insert(name.clone(), fill_value(inner, fill)?);
+            }
+            Value::Object(filled)
+        }
+        other => other.clone(),
+    })
+}

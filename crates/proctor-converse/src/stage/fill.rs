@@ -1,0 +1,118 @@
+//! Filling in `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`. Other names are left for those who know them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use proctor_dialogue::Words;
+use proctor_llm::Secret;
+
+use crate::failure::Failure;
+
+/// Looks a variable of the environment up.
+pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What the names stand for in one scenario file.
+#[derive(Clone)]
+pub(crate) struct Places {
+    pub(crate) root: PathBuf,
+    pub(crate) here: PathBuf,
+    pub(crate) bin: PathBuf,
+    pub(crate) port: Option<u16>,
+    pub(crate) environment: Environment,
+    /// Every value that was taken from the environment: nobody may write it down.
+    pub(crate) secrets: Arc<Mutex<Vec<Secret>>>,
+}
+
+impl Places {
+    pub(crate) fn text(&self, text: &str) -> Result<String, Failure> {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            let (before, inside) = (&rest[..at], &rest[at + 2..]);
+            filled.push_str(before);
+            let Some(end) = inside.find('}').filter(|_| !before.ends_with('$')) else {
+                filled.push_str("${");
+                rest = inside;
+                continue;
+            };
+            match self.lookup(&inside[..end])? {
+                Some(value) => filled.push_str(&value),
+                None => filled.push_str(&rest[at..at + end + 3]),
+            }
+            rest = &inside[end + 1..];
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    fn lookup(&self, name: &str) -> Result<Option<String>, Failure> {
+        let path = |path: &PathBuf| Some(path.to_string_lossy().into_owned());
+        Ok(match name {
+            "root" => path(&self.root),
+            "here" => path(&self.here),
+            "bin" => path(&self.bin),
+            "port" => self.port.map(|port| port.to_string()),
+            _ => match name.strip_prefix("env:") {
+                Some(variable) => Some(self.variable(variable)?),
+                None => None,
+            },
+        })
+    }
+
+    /// A variable of the environment; from now on a secret.
+    pub(crate) fn variable(&self, name: &str) -> Result<String, Failure> {
+        let value = (self.environment)(name).ok_or_else(|| {
+            Failure::harness(format!(
+                "the environment variable {name} is not set, and the scenario needs it"
+            ))
+        })?;
+        self.keep(&value);
+        Ok(value)
+    }
+
+    pub(crate) fn keep(&self, value: &str) -> Secret {
+        let secret = Secret::new(value);
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).push(secret.clone());
+        secret
+    }
+
+    pub(crate) fn words(&self, words: &Words) -> Result<Words, Failure> {
+        words.map(|word| self.text(word))
+    }
+
+    pub(crate) fn map(
+        &self,
+        map: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        map.iter().map(|(name, value)| Ok((name.clone(), self.text(value)?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        Places {
+            root: "/p".into(),
+            here: "/p/examples".into(),
+            bin: "/b".into(),
+            port: Some(8080),
+            environment: Arc::new(|name| (name == "TOKEN").then(|| "hush-hush".to_owned())),
+            secrets: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn known_names_are_filled_and_others_are_left() {
+        let places = places();
+        let filled =
+            places.text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}").unwrap();
+        assert_eq!(filled, "/b/a --at 8080 ${message} $${env:TOKEN} hush-hush");
+        assert_eq!(places.secrets.lock().unwrap().len(), 1);
+        assert_eq!(places.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
+        let missing = places.text("${env:NOPE}").unwrap_err();
+        assert!(missing.message.contains("NOPE is not set"), "{missing:?}");
+    }
+}

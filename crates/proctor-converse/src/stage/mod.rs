@@ -1,0 +1,505 @@
+//! The stage of a run: makes the parties of its examples, shares them, and ends what they have started.
+//!
+//! Owns every process, server, model, limit and cassette of the conversations. Parties that are described alike
+//! are made once. A party that cannot be made does not stop the others: its conversations fail with the
+//! reason.
+
+mod agents;
+mod fill;
+mod models;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use proctor_dialogue::{AgentFields, AgentSpec, At, Cast, Example, ModelFields, ModelSpec};
+use proctor_llm::{
+    Budget, Cache, Cost, Jitter, Layers, Player, Price, PriceTable, Recorder, Redactor, ReplayMode,
+    Secret, UnknownPrice,
+};
+use proctor_process::Guard;
+use serde_json::Map;
+
+use self::agents::Workshop;
+use self::fill::{Environment, Places};
+use self::models::{Common, Made};
+use crate::agent::{Agent, NoAgent};
+use crate::check::CommandChecks;
+use crate::conversation::Room;
+use crate::failure::Failure;
+use crate::judge::{Judge, NoJudge};
+use crate::simulator::{NoSimulator, Simulator};
+use crate::tape::Tape;
+use crate::tools::{McpServer, ScenarioTools};
+
+/// How long a call to a tool server may take unless it says otherwise.
+const TOOL_WITHIN: Duration = Duration::from_secs(30);
+/// How many drifted requests are told in full.
+const TOLD: usize = 10;
+
+/// What the project says about conversations.
+#[derive(Clone)]
+pub struct Settings {
+    /// The project's root: where programs run.
+    pub root: PathBuf,
+    /// The folder of the `proctor` program, for `${bin}`.
+    pub bin: PathBuf,
+    /// Who guards the programs of agents.
+    pub guard: Guard,
+    /// Looks variables of the environment up.
+    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    /// Agents by name.
+    pub agents: BTreeMap<String, AgentFields>,
+    /// Models by name.
+    pub models: BTreeMap<String, ModelFields>,
+    /// The agent of scenarios that name none.
+    pub agent: Option<String>,
+    /// The agent of all scenarios, whatever they name.
+    pub agent_for_all: Option<String>,
+    /// The cassette.
+    pub cassette: Cassette,
+    /// Where answers of models are kept between runs.
+    pub cache: Option<PathBuf>,
+    /// What judge and simulator may cost, in US dollars.
+    pub budget_usd: Option<f64>,
+    /// The seed of back-off and of the marks around evidence.
+    pub seed: u64,
+}
+
+impl std::fmt::Debug for Settings {
+    /// Without the environment, which is not ours to show.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("root", &self.root)
+            .field("agents", &self.agents.keys())
+            .field("models", &self.models.keys())
+            .field("cassette", &self.cassette)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What becomes of the answers of all parties.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Cassette {
+    /// Nothing.
+    #[default]
+    Off,
+    /// They are recorded here.
+    Record(PathBuf),
+    /// They are taken from here.
+    Replay(PathBuf, ReplayMode),
+}
+
+/// Why a stage cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StageError {
+    /// Where, as `file:line:column`, if a scenario is to blame.
+    pub place: Option<String>,
+    /// What is wrong, and the way out.
+    pub message: String,
+}
+
+/// What is to be told after a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Remarks for people: drift, what a cassette had left, what was spent.
+    pub notes: Vec<String>,
+}
+
+/// The stage of a run.
+pub struct Stage {
+    settings: Settings,
+    rooms: HashMap<usize, Arc<Room>>,
+    agents: Vec<Arc<dyn Agent>>,
+    servers: Vec<Arc<McpServer>>,
+    tape: Tape,
+    budget: Option<Arc<Budget>>,
+}
+
+impl Stage {
+    /// Makes the parties of these examples.
+    pub fn open(settings: Settings, examples: &[Arc<Example>]) -> Result<Self, Vec<StageError>> {
+        let mut maker = Maker::new(&settings).map_err(|error| vec![error])?;
+        let mut made = Vec::new();
+        for example in examples {
+            let key = cast_key(example);
+            if maker.seen.insert(key) {
+                made.push((key, maker.cast(example)));
+            }
+        }
+        if !maker.errors.is_empty() {
+            return Err(maker.errors);
+        }
+        // Only now are all secrets known that a cassette must not hold.
+        let tape = maker.tape().map_err(|error| vec![error])?;
+        let rooms = made
+            .into_iter()
+            .map(|(key, room)| (key, Arc::new(Room { tape: tape.clone(), ..room })));
+        Ok(Self {
+            rooms: rooms.collect(),
+            agents: maker.agents.into_values().filter_map(Result::ok).collect(),
+            servers: maker.servers.into_values().collect(),
+            tape,
+            budget: maker.common.budget,
+            settings,
+        })
+    }
+
+    /// The parties of an example that was there when the stage was opened.
+    pub fn room(&self, example: &Example) -> Option<&Arc<Room>> {
+        self.rooms.get(&cast_key(example))
+    }
+
+    /// A number that is hard to guess for agents, for one conversation.
+    pub fn seed(&self, number: u64) -> u64 {
+        self.settings.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Whether the budget has refused a call: nothing more should be begun.
+    pub fn is_spent(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.is_exhausted())
+    }
+
+    /// Ends all processes; at once if told so.
+    pub async fn end(&self, at_once: bool) -> Ended {
+        let agents = self.agents.iter().map(|agent| agent.end(at_once));
+        futures_util::future::join_all(agents).await;
+        futures_util::future::join_all(self.servers.iter().map(|server| server.end())).await;
+        Ended { notes: self.notes() }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(budget) = &self.budget {
+            let spent = budget.spent();
+            if budget.is_exhausted() {
+                notes.push(format!(
+                    "the budget is used up: {spent} were spent, and the next call did not fit"
+                ));
+            }
+        }
+        if let Tape::Replay(player) = &self.tape {
+            let drift = player.drift();
+            for one in drift.iter().take(TOLD) {
+                notes.push(format!("drift: {one}"));
+            }
+            if drift.len() > TOLD {
+                notes.push(format!(
+                    "drift: {} more requests differ from the recorded ones",
+                    drift.len() - TOLD
+                ));
+            }
+            let left = player.leftover();
+            let count: usize = left.values().sum();
+            if count > 0 {
+                notes.push(format!(
+                    "{count} recorded calls were not asked for, in {} lanes",
+                    left.len()
+                ));
+            }
+        }
+        notes
+    }
+}
+
+/// Examples of one group share their cast, and so its address.
+fn cast_key(example: &Example) -> usize {
+    Arc::as_ptr(&example.cast).addr()
+}
+
+/// Makes each party once.
+struct Maker<'a> {
+    settings: &'a Settings,
+    seen: std::collections::HashSet<usize>,
+    agents: HashMap<String, Result<Arc<dyn Agent>, Failure>>,
+    models: HashMap<String, Result<Made, Failure>>,
+    servers: HashMap<String, Arc<McpServer>>,
+    common: Common,
+    secrets: Arc<Mutex<Vec<Secret>>>,
+    errors: Vec<StageError>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(settings: &'a Settings) -> Result<Self, StageError> {
+        let cannot = |message: String| StageError { place: None, message };
+        let prices = settings.models.values().filter_map(price).collect();
+        let budget = settings
+            .budget_usd
+            .map(|limit| Arc::new(Budget::new(Cost::from_dollars(limit), UnknownPrice::Refuse)));
+        let cache = settings
+            .cache
+            .as_ref()
+            .map(|folder| Cache::open(folder, Redactor::default()).map(Arc::new))
+            .transpose()
+            .map_err(|error| cannot(error.message))?;
+        let prices = Arc::new(PriceTable::with_overrides(prices));
+        let jitter = Jitter::seeded(settings.seed);
+        Ok(Self {
+            settings,
+            seen: std::collections::HashSet::new(),
+            agents: HashMap::new(),
+            models: HashMap::new(),
+            servers: HashMap::new(),
+            common: Common { prices, budget, cache, jitter },
+            secrets: Arc::default(),
+            errors: Vec::new(),
+        })
+    }
+
+    fn tape(&self) -> Result<Tape, StageError> {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let redactor = Redactor::new(secrets);
+        let cannot =
+            |error: proctor_llm::ModelError| StageError { place: None, message: error.message };
+        Ok(match &self.settings.cassette {
+            Cassette::Off => Tape::Off,
+            Cassette::Record(path) => Tape::Record(Arc::new(
+                Recorder::create(path, &Map::new(), redactor).map_err(cannot)?,
+            )),
+            Cassette::Replay(path, mode) => {
+                Tape::Replay(Arc::new(Player::load(path, *mode, redactor).map_err(cannot)?))
+            }
+        })
+    }
+
+    /// The parties of a group, which a first example of it stands for.
+    fn cast(&mut self, example: &Example) -> Room {
+        let cast = &example.cast;
+        let places = self.places(&example.file);
+        let judge = self.judge(cast, example, &places);
+        let simulator = self.simulator(cast, example, &places);
+        let servers = self.servers(cast, &places);
+        let agent = self.agent(cast, example, &places);
+        let folder = self.settings.root.clone();
+        let fill = Arc::new(move |words: &proctor_dialogue::Words| places.words(words));
+        let tools = ScenarioTools::new(Arc::clone(cast), servers, folder.clone(), fill);
+        Room {
+            agent,
+            simulator,
+            judge,
+            tools: Arc::new(tools),
+            checks: Arc::new(CommandChecks::new(folder)),
+            tape: Tape::Off,
+        }
+    }
+
+    fn places(&self, file: &str) -> Places {
+        let root = self.settings.root.clone();
+        let here = root.join(file).parent().map_or_else(|| root.clone(), Path::to_path_buf);
+        let environment: Environment = Arc::clone(&self.settings.environment);
+        Places {
+            here,
+            root,
+            bin: self.settings.bin.clone(),
+            port: None,
+            environment,
+            secrets: Arc::clone(&self.secrets),
+        }
+    }
+
+    fn agent(&mut self, cast: &Cast, example: &Example, places: &Places) -> Arc<dyn Agent> {
+        match self.find_agent(cast, example, places) {
+            Ok(agent) => agent,
+            Err(failure) => Arc::new(NoAgent(failure)),
+        }
+    }
+
+    fn find_agent(
+        &mut self,
+        cast: &Cast,
+        example: &Example,
+        places: &Places,
+    ) -> Result<Arc<dyn Agent>, Failure> {
+        let settings = self.settings;
+        let (fields, name) = match (&settings.agent_for_all, &cast.agent) {
+            (Some(name), _) => (self.named_agent(name, None)?, name.clone()),
+            (None, Some(At { value: AgentSpec::Given(fields), .. })) => {
+                let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
+                (&**fields, name)
+            }
+            (None, Some(At { value: AgentSpec::Named(name), place })) => {
+                let place = format!("{}:{}:{}", example.file, place.line, place.column);
+                (self.named_agent(name, Some(place))?, name.clone())
+            }
+            (None, None) => match &settings.agent {
+                Some(name) => (self.named_agent(name, None)?, name.clone()),
+                None => {
+                    return Err(Failure::harness(
+                        "no agent is under test here: say `agent:` in the scenario, or `agent` in proctor.toml",
+                    ));
+                }
+            },
+        };
+        let key = format!("{name} {} {fields:?}", places.here.display());
+        if let Some(made) = self.agents.get(&key) {
+            return made.clone();
+        }
+        let layers = Layers { prices: Some(Arc::clone(&self.common.prices)), ..Layers::default() };
+        let workshop = Workshop { places: places.clone(), guard: settings.guard.clone(), layers };
+        let made = agents::agent(fields, &name, &Arc::new(workshop));
+        self.agents.insert(key, made.clone());
+        made
+    }
+
+    fn named_agent(
+        &mut self,
+        name: &str,
+        place: Option<String>,
+    ) -> Result<&'a AgentFields, Failure> {
+        let settings = self.settings;
+        settings.agents.get(name).ok_or_else(|| {
+            let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
+            let message = format!("there is no agent `{name}` in proctor.toml; {}", listed(&known));
+            self.errors.push(StageError { place, message: message.clone() });
+            Failure::harness(message)
+        })
+    }
+
+    fn judge(&mut self, cast: &Cast, example: &Example, places: &Places) -> Arc<dyn Judge> {
+        let spec = cast.judge.model.as_ref();
+        let made = self.model(spec, "judge", cast, example, places).and_then(Made::judge);
+        made.unwrap_or_else(|failure| Arc::new(NoJudge(failure)))
+    }
+
+    fn simulator(&mut self, cast: &Cast, example: &Example, places: &Places) -> Arc<dyn Simulator> {
+        let spec = cast.simulator.as_ref();
+        let made = self.model(spec, "simulator", cast, example, places).and_then(Made::simulator);
+        made.unwrap_or_else(|failure| Arc::new(NoSimulator(failure)))
+    }
+
+    /// The model that is given, or that is named, or that has the name of its role.
+    fn model(
+        &mut self,
+        spec: Option<&At<ModelSpec>>,
+        role: &str,
+        cast: &Cast,
+        example: &Example,
+        places: &Places,
+    ) -> Result<Made, Failure> {
+        let settings = self.settings;
+        let mut name = role.to_owned();
+        let mut spec = spec;
+        // A name may stand for a name, but not for ever.
+        for _ in 0..8 {
+            match spec {
+                Some(At { value: ModelSpec::Given(fields), .. }) => {
+                    return self.make_model(fields, &name, places);
+                }
+                Some(At { value: ModelSpec::Named(wanted), place }) => {
+                    name.clone_from(wanted);
+                    if let Some(fields) = settings.models.get(wanted)
+                        && !cast.models.contains_key(wanted)
+                    {
+                        return self.make_model(fields, wanted, places);
+                    }
+                    spec = cast.models.get(wanted);
+                    if spec.is_none() {
+                        let known: Vec<&str> = cast
+                            .models
+                            .keys()
+                            .chain(settings.models.keys())
+                            .map(String::as_str)
+                            .collect();
+                        let message = format!("there is no model `{wanted}`; {}", listed(&known));
+                        let place = format!("{}:{}:{}", example.file, place.line, place.column);
+                        self.errors
+                            .push(StageError { place: Some(place), message: message.clone() });
+                        return Err(Failure::harness(message));
+                    }
+                }
+                None => {
+                    spec = cast.models.get(&name);
+                    if spec.is_none() {
+                        let fields = settings.models.get(&name);
+                        return match fields {
+                            Some(fields) => self.make_model(fields, &name, places),
+                            None => Err(no_model(role)),
+                        };
+                    }
+                }
+            }
+        }
+        Err(Failure::harness(format!("the model `{name}` stands for itself")))
+    }
+
+    fn make_model(
+        &mut self,
+        fields: &ModelFields,
+        name: &str,
+        places: &Places,
+    ) -> Result<Made, Failure> {
+        let key = format!("{name} {} {fields:?}", places.here.display());
+        if let Some(made) = self.models.get(&key) {
+            return made.clone();
+        }
+        let mut common = self.common.clone();
+        if let Some((model, own)) = price(fields) {
+            let all = self.settings.models.values().filter_map(price).chain([(model, own)]);
+            common.prices = Arc::new(PriceTable::with_overrides(all.collect()));
+        }
+        let made = models::model(fields, name, places, &common);
+        self.models.insert(key, made.clone());
+        made
+    }
+
+    fn servers(&mut self, cast: &Cast, places: &Places) -> Vec<Arc<McpServer>> {
+        let mut servers = Vec::new();
+        for (name, spec) in &cast.mcp {
+            let key = format!("{name} {} {spec:?}", places.here.display());
+            if let Some(server) = self.servers.get(&key) {
+                servers.push(Arc::clone(server));
+                continue;
+            }
+            let filled =
+                places.words(&spec.command).and_then(|words| Ok((words, places.map(&spec.env)?)));
+            match filled {
+                Ok((words, env)) => {
+                    let timeout = spec.timeout.map_or(TOOL_WITHIN, |span| span.0);
+                    let (folder, only) = (places.root.clone(), spec.only.clone());
+                    let server =
+                        McpServer::new(name.clone(), words.argv(), env, folder, timeout, only);
+                    let server = Arc::new(server);
+                    self.servers.insert(key, Arc::clone(&server));
+                    servers.push(server);
+                }
+                Err(failure) => {
+                    let message = format!("the tool server `{name}`: {}", failure.message);
+                    self.errors.push(StageError { place: None, message });
+                }
+            }
+        }
+        servers
+    }
+}
+
+fn no_model(role: &str) -> Failure {
+    let message = format!(
+        "there is no model for the {role}: describe one as `models: {{{role}: …}}` in the scenario or as [models.{role}] in proctor.toml"
+    );
+    Failure::party("NotConfigured", message)
+}
+
+fn listed(known: &[&str]) -> String {
+    if known.is_empty() {
+        "none is described".into()
+    } else {
+        format!("there are: {}", known.join(", "))
+    }
+}
+
+fn price(fields: &ModelFields) -> Option<(String, Price)> {
+    let model = fields.anthropic.as_ref().or(fields.openai.as_ref())?;
+    let price = fields.price?;
+    Some((model.clone(), Price::new(price.input, price.output)))
+}
+
+fn usual_name(fields: &AgentFields) -> String {
+    if let Some(command) = &fields.command {
+        let program = command.0.first().map_or("", String::as_str);
+        let program = program.split_whitespace().next().unwrap_or_default();
+        return program.rsplit('/').next().unwrap_or(program).to_owned();
+    }
+    "agent".into()
+}

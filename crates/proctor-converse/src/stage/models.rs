@@ -1,0 +1,152 @@
+//! From the description of a model to the model with its layers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor_dialogue::{ModelFields, ScriptRule};
+use proctor_llm::wire::Dialect;
+use proctor_llm::{
+    Budget, Cache, CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, Gate,
+    HttpModel, Jitter, Layers, Limits, Model, PriceTable, RetryPolicy, Secret,
+};
+
+use super::fill::Places;
+use crate::failure::Failure;
+use crate::judge::{Judge, ModelJudge, ScriptedJudge};
+use crate::simulator::{ModelSimulator, ScriptedSimulator, Simulator};
+
+const ANSWER_WITHIN: Duration = Duration::from_mins(2);
+const MAX_TOKENS: u32 = 1024;
+
+/// What all models of a run share.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) prices: Arc<PriceTable>,
+    pub(super) budget: Option<Arc<Budget>>,
+    pub(super) cache: Option<Arc<Cache>>,
+    pub(super) jitter: Jitter,
+}
+
+/// A model that was made once and is used by many.
+#[derive(Clone)]
+pub(super) enum Made {
+    /// A model to be prompted.
+    Model(Arc<dyn Model>, Option<u32>, Option<f64>),
+    /// A script of verdicts.
+    Verdicts(Arc<ScriptedJudge>),
+    /// A script of messages.
+    Script(Arc<[ScriptRule]>),
+}
+
+impl Made {
+    pub(super) fn judge(self) -> Result<Arc<dyn Judge>, Failure> {
+        match self {
+            Self::Model(model, max_tokens, temperature) => {
+                Ok(Arc::new(ModelJudge::new(model, max_tokens, temperature)))
+            }
+            Self::Verdicts(judge) => Ok(judge),
+            Self::Script(_) => Err(Failure::harness(
+                "the judge's model has a `script`; a scripted judge needs `verdicts`",
+            )),
+        }
+    }
+
+    pub(super) fn simulator(self) -> Result<Arc<dyn Simulator>, Failure> {
+        match self {
+            Self::Model(model, max_tokens, temperature) => {
+                Ok(Arc::new(ModelSimulator::new(model, max_tokens, temperature)))
+            }
+            Self::Script(rules) => Ok(Arc::new(ScriptedSimulator::new(rules))),
+            Self::Verdicts(_) => Err(Failure::harness(
+                "the simulator's model has `verdicts`; a scripted user needs `script`",
+            )),
+        }
+    }
+}
+
+pub(super) fn model(
+    fields: &ModelFields,
+    name: &str,
+    places: &Places,
+    common: &Common,
+) -> Result<Made, Failure> {
+    if let Some(problem) = fields.problem() {
+        return Err(Failure::harness(format!("the model `{name}`: {problem}")));
+    }
+    if let Some(rules) = &fields.verdicts {
+        return Ok(Made::Verdicts(Arc::new(ScriptedJudge::new(name, rules.clone()))));
+    }
+    if let Some(rules) = &fields.script {
+        return Ok(Made::Script(rules.clone().into()));
+    }
+    let layers = layers(fields, common);
+    let model = match &fields.command {
+        Some(_) => layers.over(command(fields, places)?),
+        None => layers.over(http(fields, places)?),
+    };
+    let max_tokens = Some(fields.max_tokens.unwrap_or(MAX_TOKENS));
+    Ok(Made::Model(model, max_tokens, fields.temperature))
+}
+
+fn layers(fields: &ModelFields, common: &Common) -> Layers {
+    let limits = Limits {
+        requests_per_minute: fields.requests_per_minute,
+        tokens_per_minute: fields.tokens_per_minute,
+        concurrency: fields.concurrency.map(|count| count as usize),
+    };
+    let mut policy = RetryPolicy::default();
+    if let Some(tries) = fields.tries {
+        policy.max_tries = tries.max(1);
+    }
+    Layers {
+        gate: (limits != Limits::default()).then(|| Arc::new(Gate::new(limits))),
+        retry: Some((policy, common.jitter.clone())),
+        prices: Some(Arc::clone(&common.prices)),
+        budget: common.budget.clone(),
+        cache: common.cache.clone(),
+        recorder: None,
+    }
+}
+
+fn http(fields: &ModelFields, places: &Places) -> Result<HttpModel, Failure> {
+    let (dialect, model, usual) = match (&fields.anthropic, &fields.openai) {
+        (Some(model), _) => (Dialect::Anthropic, model, "ANTHROPIC_API_KEY"),
+        (None, Some(model)) => (Dialect::OpenAi, model, "OPENAI_API_KEY"),
+        (None, None) => return Err(Failure::harness("a model without a backend")),
+    };
+    let variable = fields.key_env.as_deref().unwrap_or(usual);
+    // The provider's usual variable is none of the business of other endpoints.
+    let wanted = fields.key_env.is_some() || fields.url.is_none();
+    let key = wanted.then(|| (places.environment)(variable)).flatten();
+    let key = key.map(|value| places.keep(&value));
+    let mut endpoint = match dialect {
+        Dialect::Anthropic => Endpoint::anthropic(model, key),
+        Dialect::OpenAi => Endpoint::openai(model, key),
+    };
+    endpoint.key_hint = format!("set {variable}");
+    if let Some(url) = &fields.url {
+        endpoint.url = places.text(url)?;
+    }
+    for (header, value) in &fields.headers {
+        endpoint.headers.push((header.clone(), Secret::new(places.text(value)?)));
+    }
+    (endpoint.stream, endpoint.extra) = (fields.stream, fields.extra.clone());
+    endpoint.timeout = fields.timeout.map_or(ANSWER_WITHIN, |span| span.0);
+    endpoint.idle_timeout = endpoint.idle_timeout.min(endpoint.timeout);
+    Ok(HttpModel::new(dialect, endpoint)?)
+}
+
+fn command(fields: &ModelFields, places: &Places) -> Result<CommandModel, Failure> {
+    let words = places.words(&fields.command.clone().unwrap_or_default())?;
+    let mut config = CommandConfig::new(words.argv());
+    config.model = words.0.first().cloned().unwrap_or_default();
+    config.folder = Some(places.root.clone());
+    config.timeout = fields.timeout.map_or(ANSWER_WITHIN, |span| span.0);
+    if fields.json_input {
+        config.input = CommandInput::Json;
+    }
+    if let Some(pointer) = &fields.answer {
+        config.output = CommandOutput::Json(pointer.clone());
+    }
+    Ok(CommandModel::new(config)?)
+}

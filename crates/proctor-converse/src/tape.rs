@@ -1,0 +1,161 @@
+//! The cassette around all parties: records what each answered, or answers in their place.
+//!
+//! One kind of entry per party, in lanes by conversation. What is compared is what the party was asked, without
+//! what changes by nature: the marks around evidence in a judge's prompt are written as `MARK`.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use proctor_dialogue::{AgentAnswer, JudgeRequest, Prompt, ToolCall, ToolOutcome, judge_prompt};
+use proctor_events::ModelCall;
+use proctor_llm::cassette::Outcome;
+use proctor_llm::{ErrorKind, ModelError, Player, Purpose, Recorder};
+use serde_json::{Value, json};
+
+use crate::agent::AgentTurn;
+use crate::failure::{Asked, Blame, Failure};
+use crate::judge::Judge;
+use crate::lane::Lane;
+use crate::simulator::Simulator;
+use crate::tools::Tools;
+use crate::wire::WireAnswer;
+
+/// Whether a run is recorded, replayed, or neither.
+#[derive(Debug, Clone, Default)]
+pub enum Tape {
+    /// Neither.
+    #[default]
+    Off,
+    /// Everything is taken down.
+    Record(Arc<Recorder>),
+    /// Nobody is asked; the cassette answers.
+    Replay(Arc<Player>),
+}
+
+impl Tape {
+    pub(crate) async fn agent(
+        &self,
+        asking: impl Future<Output = Asked<AgentAnswer>>,
+        turn: AgentTurn<'_>,
+    ) -> Asked<AgentAnswer> {
+        let request = || json!({"turn": turn.turn, "messages": turn.messages});
+        let keep = |answer: &AgentAnswer| json!(WireAnswer::from(answer));
+        let read = |value: Value| serde_json::from_value::<WireAnswer>(value).map(Into::into);
+        self.around(Purpose::Agent, turn.lane, request, asking, keep, read).await
+    }
+
+    pub(crate) async fn simulator(
+        &self,
+        simulator: &dyn Simulator,
+        prompt: &Prompt,
+        lane: &Lane,
+    ) -> Asked<String> {
+        let request = || json!({"system": prompt.system, "user": prompt.user});
+        let asking = simulator.say(prompt, lane);
+        self.around(Purpose::Simulator, lane, request, asking, |text| json!(text), text).await
+    }
+
+    pub(crate) async fn judge(
+        &self,
+        judge: &dyn Judge,
+        request: &JudgeRequest,
+        lane: &Lane,
+    ) -> Asked<String> {
+        let asked = || {
+            let prompt = judge_prompt(request);
+            let plain = |text: &str| text.replace(&request.nonce, "MARK");
+            json!({"system": plain(&prompt.system), "user": plain(&prompt.user)})
+        };
+        let asking = judge.judge(request, lane);
+        self.around(Purpose::Judge, lane, asked, asking, |text| json!(text), text).await
+    }
+
+    pub(crate) async fn tool(
+        &self,
+        tools: &dyn Tools,
+        call: &ToolCall,
+        lane: &Lane,
+    ) -> Result<ToolOutcome, Failure> {
+        let request = || json!({"tool": call.name, "arguments": call.arguments});
+        let asking = async { Asked::plain(tools.call(call, lane).await) };
+        let keep = |outcome: &ToolOutcome| match &outcome.result {
+            Ok(result) => json!({"result": result, "duration_ms": outcome.duration_ms}),
+            Err(error) => json!({"error": error, "duration_ms": outcome.duration_ms}),
+        };
+        let read = |value: Value| {
+            let duration_ms = value["duration_ms"].as_f64();
+            let result = match value.get("error").and_then(Value::as_str) {
+                Some(error) => Err(error.to_owned()),
+                None => Ok(value.get("result").cloned().unwrap_or_default()),
+            };
+            Ok(ToolOutcome { result, duration_ms })
+        };
+        self.around(Purpose::Tool, lane, request, asking, keep, read).await.outcome
+    }
+
+    async fn around<T>(
+        &self,
+        purpose: Purpose,
+        lane: &Lane,
+        request: impl FnOnce() -> Value,
+        asking: impl Future<Output = Asked<T>>,
+        keep: impl FnOnce(&T) -> Value,
+        read: impl FnOnce(Value) -> Result<T, serde_json::Error>,
+    ) -> Asked<T> {
+        match self {
+            Self::Off => asking.await,
+            Self::Replay(player) => Asked {
+                outcome: replayed(player, purpose, lane, &request(), read),
+                call: Some(Box::new(replay_call(purpose))),
+            },
+            Self::Record(recorder) => {
+                let ticket = recorder.begin(purpose, &lane.name());
+                let asked = asking.await;
+                let outcome = match &asked.outcome {
+                    Ok(answer) => Outcome::Answer(keep(answer)),
+                    Err(failure) if failure.blame == Blame::Party => {
+                        // The kind is kept as a word only; a replayed failure stays the party's.
+                        let message = format!("{}: {}", failure.class, failure.message);
+                        Outcome::Error(ModelError::new(ErrorKind::Unreachable, message))
+                    }
+                    // What we refused ourselves is no fact about a party.
+                    Err(_) => return asked,
+                };
+                match recorder.note(ticket, &request(), outcome) {
+                    Ok(()) => asked,
+                    Err(error) => Asked { outcome: Err(error.into()), call: asked.call },
+                }
+            }
+        }
+    }
+}
+
+fn replayed<T>(
+    player: &Player,
+    purpose: Purpose,
+    lane: &Lane,
+    request: &Value,
+    read: impl FnOnce(Value) -> Result<T, serde_json::Error>,
+) -> Result<T, Failure> {
+    match player.take(purpose, &lane.name(), request)? {
+        Outcome::Answer(value) => read(value).map_err(|problem| {
+            Failure::harness(format!(
+                "the cassette holds no answer of the {purpose} here: {problem}"
+            ))
+        }),
+        Outcome::Error(error) => Err(Failure::party("Recorded", error.message)),
+    }
+}
+
+fn replay_call(purpose: Purpose) -> ModelCall {
+    ModelCall {
+        backend: Some("replay".into()),
+        purpose: Some(purpose.as_str().into()),
+        cached: Some(true),
+        ..ModelCall::default()
+    }
+}
+
+fn text(value: Value) -> Result<String, serde_json::Error> {
+    serde_json::from_value(value)
+}

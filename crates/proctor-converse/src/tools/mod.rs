@@ -1,0 +1,161 @@
+//! Tools that the host calls for the agent: what the scenario says, a command, or a tool server.
+
+mod mcp;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor_dialogue::{Cast, ToolCall, ToolOutcome, ToolStub, Words};
+use proctor_llm::{Program, ToolSpec};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+pub use self::mcp::McpServer;
+use crate::BoxFuture;
+use crate::failure::Failure;
+use crate::lane::Lane;
+
+/// How long a tool that is a command may take.
+const WITHIN: Duration = Duration::from_secs(30);
+const MAX_BYTES: usize = 4 << 20;
+
+/// The tools of the host.
+pub trait Tools: Send + Sync {
+    /// What agents are told about them.
+    fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>>;
+
+    /// Calls one.
+    fn call<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        lane: &'a Lane,
+    ) -> BoxFuture<'a, Result<ToolOutcome, Failure>>;
+}
+
+/// The tools of a scenario: its own first, then those of its servers in the order of their names.
+pub struct ScenarioTools {
+    cast: Arc<Cast>,
+    servers: Vec<Arc<McpServer>>,
+    folder: PathBuf,
+    fill: Fill,
+    specs: OnceCell<Arc<[ToolSpec]>>,
+}
+
+/// Fills in the placeholders of a command.
+pub(crate) type Fill = Arc<dyn Fn(&Words) -> Result<Words, Failure> + Send + Sync>;
+
+impl ScenarioTools {
+    pub(crate) fn new(
+        cast: Arc<Cast>,
+        servers: Vec<Arc<McpServer>>,
+        folder: PathBuf,
+        fill: Fill,
+    ) -> Self {
+        Self { cast, servers, folder, fill, specs: OnceCell::new() }
+    }
+
+    async fn gather(&self) -> Result<Arc<[ToolSpec]>, Failure> {
+        let mut specs: Vec<ToolSpec> =
+            self.cast.tools.iter().map(|(name, stubs)| spec(name, &stubs.0)).collect();
+        for server in &self.servers {
+            for tool in server.tools().await?.iter() {
+                if !specs.iter().any(|known| known.name == tool.name) {
+                    specs.push(tool.clone());
+                }
+            }
+        }
+        Ok(specs.into())
+    }
+
+    async fn execute(&self, call: &ToolCall) -> Result<ToolOutcome, Failure> {
+        let began = Instant::now();
+        let taken = |result: Result<Value, String>| ToolOutcome {
+            result,
+            duration_ms: Some(began.elapsed().as_secs_f64() * 1000.0),
+        };
+        if let Some(stubs) = self.cast.tools.get(&call.name) {
+            let stub = stubs.0.iter().find(|stub| stub.applies(&call.arguments));
+            let Some(stub) = stub else {
+                let message = format!(
+                    "the scenario has no answer of `{}` for the arguments {}; add one, or one without `with`",
+                    call.name, call.arguments
+                );
+                return Err(Failure::party("NoAnswer", message));
+            };
+            return self.stubbed(stub, call).await.map(taken);
+        }
+        for server in &self.servers {
+            if server.tools().await?.iter().any(|tool| tool.name == call.name) {
+                return server.call(&call.name, &call.arguments).await.map(taken);
+            }
+        }
+        // The agent made it up, and gets to hear so; it may recover.
+        Ok(taken(Err(format!("there is no tool `{}`", call.name))))
+    }
+
+    async fn stubbed(
+        &self,
+        stub: &ToolStub,
+        call: &ToolCall,
+    ) -> Result<Result<Value, String>, Failure> {
+        if let Some(delay) = stub.delay {
+            tokio::time::sleep(delay.0).await;
+        }
+        if let Some(command) = &stub.command {
+            return self.run(&(self.fill)(command)?, call).await;
+        }
+        Ok(match &stub.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(stub.result.clone().unwrap_or_default()),
+        })
+    }
+
+    /// Exit code 0 is a result, anything else an error that the agent sees; not starting is ours.
+    async fn run(
+        &self,
+        command: &Words,
+        call: &ToolCall,
+    ) -> Result<Result<Value, String>, Failure> {
+        let argv = command.argv();
+        let program = Program {
+            argv: &argv,
+            folder: Some(&self.folder),
+            env: &[],
+            timeout: WITHIN,
+            max_bytes: MAX_BYTES,
+        };
+        let input = json!({"tool": call.name, "arguments": call.arguments});
+        let output = program.run(&input.to_string()).await?;
+        if let Some(failure) = output.failure() {
+            return Ok(Err(output.last_words().unwrap_or(failure)));
+        }
+        let text = output.stdout.trim_end();
+        Ok(Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into())))
+    }
+}
+
+fn spec(name: &str, stubs: &[ToolStub]) -> ToolSpec {
+    let described = stubs.iter().find_map(|stub| stub.description.clone());
+    let parameters = stubs.iter().find_map(|stub| stub.parameters.clone());
+    ToolSpec {
+        name: name.to_owned(),
+        description: described.unwrap_or_default(),
+        input_schema: parameters.unwrap_or_else(|| json!({"type": "object"})),
+    }
+}
+
+impl Tools for ScenarioTools {
+    fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>> {
+        Box::pin(async { self.specs.get_or_try_init(|| self.gather()).await.cloned() })
+    }
+
+    fn call<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        _: &'a Lane,
+    ) -> BoxFuture<'a, Result<ToolOutcome, Failure>> {
+        Box::pin(self.execute(call))
+    }
+}

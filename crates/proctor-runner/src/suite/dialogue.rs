@@ -1,0 +1,225 @@
+//! Conversations as a suite: scenario files are read here, and their examples are conducted in this process.
+//!
+//! Discovery reads and checks every file and makes the parties; `pool` conducts. A file with a mistake is an error
+//! outside examples, with line, column and hint, and nothing is run.
+
+mod pool;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use proctor_converse::{Settings, Stage};
+use proctor_dialogue::{FileProblem, Row, RowFormat, parse, parse_rows};
+use proctor_events::StableIds;
+use regex::Regex;
+
+use self::pool::Pool;
+use super::{Finished, Opened, SuiteError, Surroundings};
+use crate::example::{Discovery, Example, OutsideError};
+
+/// The suite's name.
+pub(crate) const NAME: &str = "scenario";
+
+/// A suite of conversations.
+#[derive(Debug, Clone)]
+pub struct DialogueSuite {
+    /// The scenario files.
+    pub files: Vec<ScenarioFile>,
+    /// Which of their examples take part.
+    pub filter: DialogueFilter,
+    /// What the project says about agents and models.
+    pub settings: Settings,
+    /// How many conversations are conducted at once.
+    pub concurrency: u32,
+}
+
+/// A scenario file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioFile {
+    /// Its path, absolute or from the project's root.
+    pub path: PathBuf,
+    /// Only the examples at these lines; all when empty.
+    pub lines: Vec<u32>,
+}
+
+/// Which examples take part.
+#[derive(Debug, Clone, Default)]
+pub struct DialogueFilter {
+    /// Those whose description contains one of these.
+    pub texts: Vec<String>,
+    /// Those whose description matches one of these.
+    pub patterns: Vec<Regex>,
+    /// Those with one of these tags.
+    pub tags: Vec<String>,
+    /// Those with none of these tags.
+    pub without_tags: Vec<String>,
+}
+
+impl DialogueFilter {
+    fn accepts(&self, example: &Example) -> bool {
+        let described = self.texts.is_empty() && self.patterns.is_empty()
+            || self.texts.iter().any(|text| example.full_description.contains(text.as_str()))
+            || self.patterns.iter().any(|pattern| pattern.is_match(&example.full_description));
+        let has = |tag: &String| example.tags.contains(tag);
+        described
+            && (self.tags.is_empty() || self.tags.iter().any(has))
+            && !self.without_tags.iter().any(has)
+    }
+}
+
+pub(crate) fn open(
+    suite: &DialogueSuite,
+    surroundings: &Surroundings,
+) -> Result<Opened, SuiteError> {
+    let began = Instant::now();
+    let mut reading = Reading::new(&surroundings.root);
+    for file in &suite.files {
+        reading.file(file, &suite.filter);
+    }
+    let Reading { mut listed, scripts, mut errors, .. } = reading;
+    let stage = match Stage::open(suite.settings.clone(), &scripts) {
+        Ok(stage) => stage,
+        Err(problems) => {
+            errors.extend(problems.into_iter().map(|problem| OutsideError {
+                phase: "load".to_owned(),
+                place: problem.place,
+                message: Some(problem.message),
+                ..OutsideError::default()
+            }));
+            listed.clear();
+            // Nothing will be run; what is listed needs no parties.
+            Stage::open(suite.settings.clone(), &[]).map_err(|problems| SuiteError {
+                message: problems.into_iter().map(|problem| problem.message).collect(),
+                output: Vec::new(),
+            })?
+        }
+    };
+    let discovery = Discovery {
+        examples: listed,
+        errors,
+        load_ms: began.elapsed().as_secs_f64() * 1000.0,
+        ..Discovery::default()
+    };
+    let pool = Arc::new(Pool::new(stage, scripts));
+    let ending = Arc::clone(&pool);
+    Ok(Opened {
+        discovery,
+        launcher: pool,
+        slots: Some(suite.concurrency.max(1)),
+        finish: Box::new(move |at_once| {
+            Box::pin(async move {
+                let ended = ending.stage().end(at_once).await;
+                Finished { notes: ended.notes, ..Finished::default() }
+            })
+        }),
+    })
+}
+
+/// Reads files; owns the ids, so that duplicates are told apart over all of them.
+struct Reading<'a> {
+    root: &'a Path,
+    ids: StableIds,
+    listed: Vec<Example>,
+    scripts: Vec<Arc<proctor_dialogue::Example>>,
+    errors: Vec<OutsideError>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(root: &'a Path) -> Self {
+        let ids = StableIds::default();
+        Self { root, ids, listed: Vec::new(), scripts: Vec::new(), errors: Vec::new() }
+    }
+
+    fn file(&mut self, file: &ScenarioFile, filter: &DialogueFilter) {
+        let path = self.root.join(&file.path);
+        let name = name_in_root(&path, self.root);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) => return self.unreadable(name, &error.to_string()),
+        };
+        let folder = path.parent().unwrap_or(self.root);
+        let scenario = match parse(&text, &name) {
+            Ok(scenario) => scenario,
+            Err(problems) => return self.mistakes(&problems),
+        };
+        let mut rows = |rows: &str| read_rows(&folder.join(rows));
+        let examples = match scenario.examples(&mut self.ids, &mut rows) {
+            Ok(examples) => examples,
+            Err(problems) => return self.mistakes(&problems),
+        };
+        let wanted = wanted_lines(&file.lines, &examples);
+        for script in examples {
+            if !wanted.is_empty() && !wanted.contains(&script.line) {
+                continue;
+            }
+            let example = listed(&script);
+            if filter.accepts(&example) {
+                self.listed.push(example);
+                self.scripts.push(Arc::new(script));
+            }
+        }
+    }
+
+    fn unreadable(&mut self, place: String, problem: &str) {
+        self.errors.push(OutsideError {
+            phase: "load".to_owned(),
+            place: Some(place),
+            message: Some(format!("the scenario file cannot be read: {problem}")),
+            ..OutsideError::default()
+        });
+    }
+
+    fn mistakes(&mut self, problems: &[FileProblem]) {
+        self.errors.extend(problems.iter().map(|problem| OutsideError {
+            phase: "load".to_owned(),
+            place: Some(problem.place()),
+            message: Some(problem.details()),
+            ..OutsideError::default()
+        }));
+    }
+}
+
+/// The lines on which the examples stand that the given lines mean: the nearest one above each.
+fn wanted_lines(lines: &[u32], examples: &[proctor_dialogue::Example]) -> Vec<u32> {
+    let starts = || examples.iter().map(|example| example.line);
+    let nearest = |line: &u32| starts().filter(|start| start <= line).max();
+    lines.iter().filter_map(|line| nearest(line).or_else(|| starts().min())).collect()
+}
+
+/// `./examples/a.scenario.yaml`, as RSpec writes paths.
+fn name_in_root(path: &Path, root: &Path) -> String {
+    match path.strip_prefix(root) {
+        Ok(below) => {
+            let plain: PathBuf =
+                below.components().filter(|part| part.as_os_str() != ".").collect();
+            format!("./{}", plain.display())
+        }
+        Err(_) => path.display().to_string(),
+    }
+}
+
+fn read_rows(path: &Path) -> Result<Vec<Row>, String> {
+    let format = RowFormat::of_file(&path.to_string_lossy())
+        .ok_or("its name ends neither in .json nor .yaml nor .csv")?;
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    parse_rows(&text, format)
+}
+
+fn listed(script: &proctor_dialogue::Example) -> Example {
+    Example {
+        id: script.id.id.clone(),
+        key: script.id.id.to_string(),
+        suite: NAME.to_owned(),
+        file: script.file.clone(),
+        path: script.path.clone(),
+        location: Some(script.location()),
+        description: script.path.last().cloned().unwrap_or_default(),
+        full_description: script.path.join(" "),
+        tags: script.tags.clone(),
+        unit: None,
+        scenario: script.row.clone().map(serde_json::Value::Object),
+        repeats: script.repeat,
+        pass_rate: script.pass_rate,
+    }
+}
