@@ -1,0 +1,238 @@
+//! One side of a comparison: a run reduced to outcomes, durations, costs and checks.
+//!
+//! Which attempts count: of every repetition the first one that says something about the agent. Later attempts
+//! are made only after failures, so counting them would bend the rate. Attempts that broke through no fault of the
+//! agent (inconclusive; errors of judge, simulator or harness), and those that never ran, count for neither side.
+
+use proctor_events::{Fault, Status};
+use proctor_record::{Attempt, Example, RunData};
+use serde::{Deserialize, Serialize};
+
+/// The version of a stored side.
+pub const SIDE_VERSION: u32 = 1;
+
+/// A run reduced to what a comparison needs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// The version of this form.
+    pub v: u32,
+    /// What people call it: `last~1`, `baseline main`, a run id.
+    pub label: String,
+    /// The run it was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// When that run started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// The commit it ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Whether the run came to its end.
+    pub complete: bool,
+    /// How many errors it had outside examples.
+    #[serde(default)]
+    pub errors: u64,
+    /// Its examples.
+    pub examples: Vec<Sample>,
+}
+
+/// What one example did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its stable id.
+    pub id: String,
+    /// The file it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its description chain.
+    #[serde(default)]
+    pub path: Vec<String>,
+    /// Its description as one line.
+    pub title: String,
+    /// Attempts that count, one per repetition.
+    #[serde(default)]
+    pub trials: Vec<Trial>,
+    /// How many repetitions did not count.
+    #[serde(default)]
+    pub not_counted: u64,
+    /// How the last repetition ended.
+    pub status: String,
+    /// Whether both outcomes were seen in this run, retries included.
+    #[serde(default)]
+    pub mixed: bool,
+}
+
+/// One attempt that counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Whether it passed.
+    pub passed: bool,
+    /// Whether something took part that may answer differently next time: a model, or an agent of unknown kind.
+    #[serde(default)]
+    pub model: bool,
+    /// How long it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+    /// What its model calls cost, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// What was checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+}
+
+/// One check of a criterion.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// The criterion.
+    pub name: String,
+    /// Whether it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
+    /// Its score between 0 and 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+}
+
+/// Why a stored side cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadSide {
+    /// It is not the JSON of a side.
+    NotASide(String),
+    /// It was written by a newer version.
+    Newer(u32),
+}
+
+impl std::fmt::Display for BadSide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotASide(problem) => write!(f, "not a baseline: {problem}"),
+            Self::Newer(found) => write!(
+                f,
+                "a baseline of version {found}, newer than {SIDE_VERSION}; upgrade proctor to use it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BadSide {}
+
+impl Side {
+    /// Reduces a run.
+    pub fn of(run: &RunData, label: &str) -> Self {
+        Self {
+            v: SIDE_VERSION,
+            label: label.to_owned(),
+            run_id: run.run_id.as_ref().map(ToString::to_string),
+            started_at: run.started_at.map(|time| time.to_string()),
+            commit: None,
+            complete: run.finished_at.is_some(),
+            errors: run.errors.len() as u64,
+            examples: run.examples.iter().filter_map(Sample::of).collect(),
+        }
+    }
+
+    /// Reads a stored side.
+    pub fn from_json(text: &str) -> Result<Self, BadSide> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            v: u32,
+        }
+        let not_a_side = |error: serde_json::Error| BadSide::NotASide(error.to_string());
+        let found = serde_json::from_str::<Versioned>(text).map_err(not_a_side)?.v;
+        if found > SIDE_VERSION {
+            return Err(BadSide::Newer(found));
+        }
+        serde_json::from_str(text).map_err(not_a_side)
+    }
+}
+
+impl Sample {
+    /// Reduces an example; `None` for events that belong to none.
+    pub fn of(example: &Example) -> Option<Self> {
+        let id = example.id.as_ref()?.to_string();
+        let mut repeats: Vec<u32> = example.attempts.iter().map(|attempt| attempt.repeat).collect();
+        repeats.sort_unstable();
+        repeats.dedup();
+        let trials: Vec<Trial> =
+            repeats.iter().filter_map(|repeat| trial(example, *repeat)).collect();
+        let outcomes: Vec<bool> = example.attempts.iter().filter_map(outcome).collect();
+        let last = example.deciding_attempts().last().and_then(|attempt| attempt.status.as_ref());
+        Some(Self {
+            id,
+            file: example.file.clone(),
+            path: example.path.clone(),
+            title: example.title(),
+            not_counted: (repeats.len() - trials.len()) as u64,
+            trials,
+            status: last.map_or("unfinished", Status::as_str).to_owned(),
+            mixed: outcomes.contains(&true) && outcomes.contains(&false),
+        })
+    }
+
+    /// Passes and attempts.
+    pub fn tally(&self) -> (u64, u64) {
+        let passed = self.trials.iter().filter(|trial| trial.passed).count();
+        (passed as u64, self.trials.len() as u64)
+    }
+}
+
+/// The first attempt of a repetition that counts.
+fn trial(example: &Example, repeat: u32) -> Option<Trial> {
+    let mut attempts: Vec<&Attempt> =
+        example.attempts.iter().filter(|attempt| attempt.repeat == repeat).collect();
+    attempts.sort_by_key(|attempt| attempt.attempt);
+    let attempt = attempts.into_iter().find(|attempt| outcome(attempt).is_some())?;
+    let costs: Vec<f64> = attempt.model_calls.iter().filter_map(|call| call.cost_usd).collect();
+    Some(Trial {
+        passed: outcome(attempt) == Some(true),
+        model: involves_a_model(attempt),
+        duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),
+        cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
+        checks: checks(attempt),
+    })
+}
+
+/// Whether an attempt speaks for the agent, against it, or not at all.
+fn outcome(attempt: &Attempt) -> Option<bool> {
+    let others_fault = matches!(
+        attempt.fault,
+        Some(Fault::Simulator | Fault::Judge | Fault::Tool | Fault::Harness)
+    );
+    match attempt.status.as_ref()? {
+        Status::Passed => Some(true),
+        Status::Pending | Status::NotRun | Status::Cancelled | Status::Inconclusive => None,
+        Status::Errored if others_fault => None,
+        _ => Some(false),
+    }
+}
+
+/// Whether the attempt could go otherwise without any change to the code.
+///
+/// Scripted answers and answers from a cache or cassette come out the same every time. An agent that was
+/// talked to without our asking its model may be anything, so it counts as one.
+fn involves_a_model(attempt: &Attempt) -> bool {
+    let fixed = |call: &proctor_record::ModelUse| {
+        call.cached || matches!(call.backend.as_deref(), Some("scripted" | "replay" | "cassette"))
+    };
+    let agent_known =
+        attempt.model_calls.iter().any(|call| call.purpose.as_deref() == Some("agent"));
+    let talked = attempt
+        .conversation
+        .as_ref()
+        .is_some_and(|talk| talk.turns.iter().any(|turn| !turn.responses.is_empty()));
+    attempt.model_calls.iter().any(|call| !fixed(call)) || (talked && !agent_known)
+}
+
+fn checks(attempt: &Attempt) -> Vec<Check> {
+    let named = |evaluation: &proctor_record::Evaluation| {
+        let name = evaluation.name.as_ref().or(evaluation.description.as_ref());
+        let name = name.or(evaluation.kind.as_ref())?;
+        (evaluation.passed.is_some() || evaluation.score.is_some()).then(|| Check {
+            name: name.clone(),
+            passed: evaluation.passed,
+            score: evaluation.score,
+        })
+    };
+    attempt.evaluations.iter().filter_map(named).collect()
+}

@@ -1,0 +1,6 @@
+//! Comparisons of runs as they are recorded, and of simulated runs.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod false_alarms;
+mod recorded;
+mod simulate;

@@ -1,0 +1,360 @@
+//! What the index can be asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proctor_compare::Record;
+use rusqlite::{Row, params};
+use serde::{Deserialize, Serialize};
+
+use crate::History;
+use crate::database::Database;
+use crate::error::HistoryError;
+
+/// How many of the newest runs an answer looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window(pub u64);
+
+impl Default for Window {
+    fn default() -> Self {
+        Self(50)
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunRow {
+    /// Its id, which is also the name of its folder.
+    pub name: String,
+    /// When it started.
+    pub started_at: Option<String>,
+    /// When it finished; absent while it runs, or if it was cut off.
+    pub finished_at: Option<String>,
+    /// How long it took.
+    pub duration_ms: Option<f64>,
+    /// The exit code that followed.
+    pub exit_code: Option<i32>,
+    /// The commit it ran on.
+    pub commit: Option<String>,
+    /// Whether there were uncommitted changes.
+    pub dirty: Option<bool>,
+    /// The command that started it.
+    pub argv: Vec<String>,
+    /// Names given to it.
+    pub tags: Vec<String>,
+    /// Examples by final status.
+    pub counts: BTreeMap<String, u64>,
+    /// What its model calls cost, in US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// One run's part in a history: of an example, of all examples with a tag, or of all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Point {
+    /// The run.
+    pub run: String,
+    /// When it started.
+    pub started_at: Option<String>,
+    /// The commit it ran on.
+    pub commit: Option<String>,
+    /// Whether there were uncommitted changes.
+    pub dirty: Option<bool>,
+    /// How many examples this is about.
+    pub examples: u64,
+    /// Attempts that passed.
+    pub passed: u64,
+    /// Attempts that count.
+    pub attempts: u64,
+    /// How the example ended; absent where this is about several.
+    pub status: Option<String>,
+    /// The mean duration of an attempt, summed over the examples.
+    pub duration_ms: Option<f64>,
+    /// What model calls cost, in US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// An example that the index knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Known {
+    /// Its stable id.
+    pub id: String,
+    /// Its description in the newest run that has it.
+    pub title: String,
+    /// The file it stood in then.
+    pub file: Option<String>,
+}
+
+/// An example that gave both outcomes with nothing changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlakyExample {
+    /// The example.
+    #[serde(flatten)]
+    pub example: Known,
+    /// Runs that have it.
+    pub runs: u64,
+    /// Attempts that passed.
+    pub passed: u64,
+    /// Attempts that count.
+    pub attempts: u64,
+    /// Where the true pass rate is to be expected (Wilson, 95 %).
+    pub rate_low: f64,
+    /// The other end.
+    pub rate_high: f64,
+    /// Runs that gave both outcomes themselves.
+    pub mixed_runs: u64,
+    /// Clean commits on which some runs passed and others failed.
+    pub torn_commits: u64,
+    /// The newest run with a sign of it.
+    pub last_seen: String,
+}
+
+/// What one run says of one example.
+struct Sighting {
+    run: String,
+    commit: Option<String>,
+    passed: u64,
+    attempts: u64,
+    mixed: bool,
+}
+
+impl History {
+    /// The runs, newest first.
+    pub fn runs(&mut self) -> Result<Vec<RunRow>, HistoryError> {
+        self.attempt(|database| {
+            select(database, "SELECT * FROM runs WHERE problem IS NULL ORDER BY name DESC", run_row)
+        })
+    }
+
+    /// What earlier runs have shown of every example, without the run `except`.
+    pub fn records(
+        &mut self,
+        except: Option<&str>,
+    ) -> Result<BTreeMap<String, Record>, HistoryError> {
+        let sightings = self.sightings(Window::default(), except)?;
+        Ok(sightings.into_iter().map(|(id, seen)| (id, record(&seen))).collect())
+    }
+
+    /// Examples that gave both outcomes with nothing changed, the most often failing first.
+    pub fn flaky(&mut self, window: Window) -> Result<Vec<FlakyExample>, HistoryError> {
+        let sightings = self.sightings(window, None)?;
+        let known = self.known()?;
+        let mut flaky: Vec<FlakyExample> = sightings
+            .iter()
+            .filter_map(|(id, seen)| {
+                let example = known.get(id)?.clone();
+                flaky_example(example, seen)
+            })
+            .collect();
+        flaky.sort_by(|a, b| {
+            let failures = |row: &FlakyExample| row.attempts - row.passed;
+            failures(b).cmp(&failures(a)).then_with(|| a.example.title.cmp(&b.example.title))
+        });
+        Ok(flaky)
+    }
+
+    /// Examples whose id begins with this text, or whose description contains it.
+    pub fn find(&mut self, text: &str) -> Result<Vec<Known>, HistoryError> {
+        let known = self.known()?;
+        let lower = text.to_lowercase();
+        let by_id: Vec<Known> =
+            known.values().filter(|example| example.id.starts_with(text)).cloned().collect();
+        if !by_id.is_empty() {
+            return Ok(by_id);
+        }
+        let exact = known.values().filter(|example| example.title == text);
+        let exact: Vec<Known> = exact.cloned().collect();
+        if !exact.is_empty() {
+            return Ok(exact);
+        }
+        let in_title = |example: &&Known| example.title.to_lowercase().contains(&lower);
+        Ok(known.values().filter(in_title).cloned().collect())
+    }
+
+    /// One example over the runs, newest first.
+    pub fn example(&mut self, id: &str) -> Result<Vec<Point>, HistoryError> {
+        self.points("s.example_id = ?1", "max(s.status)", id)
+    }
+
+    /// All examples with a tag over the runs, newest first.
+    pub fn tag(&mut self, tag: &str) -> Result<Vec<Point>, HistoryError> {
+        self.points("EXISTS (SELECT 1 FROM json_each(s.tags) WHERE value = ?1)", "NULL", tag)
+    }
+
+    /// All examples over the runs, newest first.
+    pub fn suite(&mut self) -> Result<Vec<Point>, HistoryError> {
+        self.points("?1 = ''", "NULL", "")
+    }
+
+    fn points(
+        &mut self,
+        condition: &str,
+        status: &str,
+        parameter: &str,
+    ) -> Result<Vec<Point>, HistoryError> {
+        let text = format!(
+            "SELECT r.name, r.started_at, r.git_commit, r.dirty, count(*), sum(s.passed), sum(s.attempts),
+                    {status}, sum(s.duration_ms), sum(s.cost_usd)
+             FROM samples s JOIN runs r ON r.name = s.run
+             WHERE {condition} GROUP BY r.name ORDER BY r.name DESC"
+        );
+        self.attempt(|database| {
+            let read = || {
+                let mut query = database.connection().prepare(&text)?;
+                query.query_map([parameter], point)?.collect::<rusqlite::Result<Vec<_>>>()
+            };
+            read().map_err(database.failed())
+        })
+    }
+
+    /// Every example, as the newest run that has it describes it.
+    fn known(&mut self) -> Result<BTreeMap<String, Known>, HistoryError> {
+        let text = "SELECT example_id, title, file, max(run) FROM samples GROUP BY example_id";
+        let known = self.attempt(|database| {
+            select(database, text, |row| {
+                Ok(Known { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? })
+            })
+        })?;
+        Ok(known.into_iter().map(|example| (example.id.clone(), example)).collect())
+    }
+
+    /// What the newest runs say of each example, newest first.
+    fn sightings(
+        &mut self,
+        window: Window,
+        except: Option<&str>,
+    ) -> Result<BTreeMap<String, Vec<Sighting>>, HistoryError> {
+        // The same configuration on the same clean commit is the same thing.
+        let text = "
+            SELECT s.example_id, s.run,
+                   CASE WHEN r.dirty = 0 THEN r.git_commit || ' ' || coalesce(r.fingerprint, '') END,
+                   s.passed, s.attempts, s.mixed
+            FROM samples s JOIN runs r ON r.name = s.run
+            WHERE s.attempts > 0 AND r.name IN
+                (SELECT name FROM runs WHERE problem IS NULL AND name IS NOT ?1 AND run_id IS NOT ?1
+                 ORDER BY name DESC LIMIT ?2)
+            ORDER BY s.run DESC";
+        let rows = self.attempt(|database| {
+            let read = || {
+                let mut query = database.connection().prepare(text)?;
+                let limit = i64::try_from(window.0).unwrap_or(i64::MAX);
+                let rows = query.query_map(params![except, limit], sighting)?;
+                rows.collect::<rusqlite::Result<Vec<_>>>()
+            };
+            read().map_err(database.failed())
+        })?;
+        let mut sightings: BTreeMap<String, Vec<Sighting>> = BTreeMap::new();
+        for (id, sighting) in rows {
+            sightings.entry(id).or_default().push(sighting);
+        }
+        Ok(sightings)
+    }
+}
+
+fn select<T>(
+    database: &Database,
+    text: &str,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, HistoryError> {
+    let all = || {
+        let mut query = database.connection().prepare(text)?;
+        query.query_map([], &read)?.collect::<rusqlite::Result<Vec<_>>>()
+    };
+    all().map_err(database.failed())
+}
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        name: row.get("name")?,
+        started_at: row.get("started_at")?,
+        finished_at: row.get("finished_at")?,
+        duration_ms: row.get("duration_ms")?,
+        exit_code: row.get("exit_code")?,
+        commit: row.get("git_commit")?,
+        dirty: row.get("dirty")?,
+        argv: parsed(&row.get::<_, String>("argv")?),
+        tags: parsed(&row.get::<_, String>("tags")?),
+        counts: parsed(&row.get::<_, String>("counts")?),
+        cost_usd: row.get("cost_usd")?,
+    })
+}
+
+fn parsed<T: Default + for<'de> Deserialize<'de>>(text: &str) -> T {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn point(row: &Row<'_>) -> rusqlite::Result<Point> {
+    Ok(Point {
+        run: row.get(0)?,
+        started_at: row.get(1)?,
+        commit: row.get(2)?,
+        dirty: row.get(3)?,
+        examples: row.get(4)?,
+        passed: row.get(5)?,
+        attempts: row.get(6)?,
+        status: row.get(7)?,
+        duration_ms: row.get(8)?,
+        cost_usd: row.get(9)?,
+    })
+}
+
+fn sighting(row: &Row<'_>) -> rusqlite::Result<(String, Sighting)> {
+    let sighting = Sighting {
+        run: row.get(1)?,
+        commit: row.get(2)?,
+        passed: row.get(3)?,
+        attempts: row.get(4)?,
+        mixed: row.get(5)?,
+    };
+    Ok((row.get(0)?, sighting))
+}
+
+/// Clean commits on which some runs passed and others did not, with the newest run of each.
+fn torn_commits(seen: &[Sighting]) -> BTreeMap<&str, &str> {
+    let mut outcomes: BTreeMap<&str, (BTreeSet<bool>, &str)> = BTreeMap::new();
+    for sighting in seen.iter().filter(|sighting| !sighting.mixed) {
+        if let Some(commit) = &sighting.commit {
+            let entry = outcomes.entry(commit).or_insert_with(|| (BTreeSet::new(), &sighting.run));
+            entry.0.insert(sighting.passed == sighting.attempts);
+        }
+    }
+    let torn = outcomes.into_iter().filter(|(_, (outcomes, _))| outcomes.len() > 1);
+    torn.map(|(commit, (_, newest))| (commit, newest)).collect()
+}
+
+fn record(seen: &[Sighting]) -> Record {
+    let newest_passed = seen.first().is_some_and(|sighting| sighting.passed == sighting.attempts);
+    let same = |sighting: &&Sighting| {
+        let outcome =
+            if newest_passed { sighting.passed } else { sighting.attempts - sighting.passed };
+        !sighting.mixed && outcome == sighting.attempts
+    };
+    Record {
+        attempts: seen.iter().map(|sighting| sighting.attempts).sum(),
+        passed: seen.iter().map(|sighting| sighting.passed).sum(),
+        streak: seen.iter().take_while(same).map(|sighting| sighting.attempts).sum(),
+        newest_passed,
+        flaky: seen.iter().any(|sighting| sighting.mixed) || !torn_commits(seen).is_empty(),
+    }
+}
+
+fn flaky_example(example: Known, seen: &[Sighting]) -> Option<FlakyExample> {
+    let torn = torn_commits(seen);
+    let mixed: Vec<&str> = seen
+        .iter()
+        .filter(|sighting| sighting.mixed)
+        .map(|sighting| sighting.run.as_str())
+        .collect();
+    let last_seen = mixed.iter().copied().chain(torn.values().copied()).max()?.to_owned();
+    let record = record(seen);
+    let rate = proctor_stats::wilson(record.passed, record.attempts, proctor_stats::Z95);
+    Some(FlakyExample {
+        example,
+        runs: seen.len() as u64,
+        passed: record.passed,
+        attempts: record.attempts,
+        rate_low: rate.low,
+        rate_high: rate.high,
+        mixed_runs: mixed.len() as u64,
+        torn_commits: torn.len() as u64,
+        last_seen,
+    })
+}

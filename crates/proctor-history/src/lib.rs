@@ -1,0 +1,92 @@
+//! What runs have shown over time.
+//!
+//! [`History`] is an index of the recordings in `.proctor/runs`, kept in `.proctor/history.db` (SQLite). It owns nothing: every
+//! answer follows from the recordings, and [`History::rebuild`] gives the same ones. Any number of processes may
+//! use it at once. A database that is damaged is set aside and made anew; a recording that is damaged is named and left out.
+//!
+//! [`search_recording`] and [`search_runs`] look for words in transcripts; they read the recordings themselves.
+//!
+//! It does not decide what a change means (that is `proctor-compare`) and does not print.
+
+mod answers;
+mod database;
+mod digest;
+mod error;
+mod search;
+mod sync;
+
+use std::path::PathBuf;
+
+use proctor_record::RunStore;
+
+pub use answers::{FlakyExample, Known, Point, RunRow, Window};
+pub use error::HistoryError;
+pub use search::{Found, Hit, Searched, search_recording, search_runs};
+pub use sync::{Skipped, Synced};
+
+use database::Database;
+
+/// The index of a project's recordings.
+#[derive(Debug)]
+pub struct History {
+    store: RunStore,
+    database: Database,
+    synced: Synced,
+}
+
+impl History {
+    /// Opens the index and brings it up to date.
+    pub fn open(store: &RunStore) -> Result<Self, HistoryError> {
+        let path = Self::path(store);
+        let database = Database::open(&path)?;
+        let mut history = Self { store: store.clone(), database, synced: Synced::default() };
+        history.sync()?;
+        Ok(history)
+    }
+
+    /// Throws the index away and makes it anew from the recordings.
+    pub fn rebuild(store: &RunStore) -> Result<Self, HistoryError> {
+        let path = Self::path(store);
+        let database = Database::renew(&path)?;
+        let mut history = Self { store: store.clone(), database, synced: Synced::default() };
+        history.sync()?;
+        Ok(history)
+    }
+
+    /// Where the index of this project is kept.
+    pub fn path(store: &RunStore) -> PathBuf {
+        store.folder().join("history.db")
+    }
+
+    /// Takes in what was recorded since.
+    pub fn sync(&mut self) -> Result<&Synced, HistoryError> {
+        let store = self.store.clone();
+        self.synced = self.attempt(|database| sync::sync(database, &store))?;
+        Ok(&self.synced)
+    }
+
+    /// What the last [`sync`](Self::sync) did, and what it could not use.
+    pub fn synced(&self) -> &Synced {
+        &self.synced
+    }
+
+    /// What went wrong with the file itself, where something did: it was set aside, or cannot be written.
+    pub fn notes(&self) -> &[String] {
+        self.database.notes()
+    }
+
+    /// Does something with the database; if that shows it to be damaged, once more with a new one.
+    fn attempt<T>(
+        &mut self,
+        work: impl Fn(&mut Database) -> Result<T, HistoryError>,
+    ) -> Result<T, HistoryError> {
+        match work(&mut self.database) {
+            Err(error) if error.means_damage() => {
+                self.database.replace_damaged(&error.to_string())?;
+                sync::sync(&mut self.database, &self.store)?;
+                work(&mut self.database)
+            }
+            outcome => outcome,
+        }
+    }
+}

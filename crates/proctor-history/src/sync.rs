@@ -1,0 +1,176 @@
+//! Taking recordings in: what is new or has changed, what is gone, what cannot be used.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proctor_events::Millis;
+use proctor_record::{RunFolder, RunStore};
+use rusqlite::{Transaction, params};
+use serde::Serialize;
+
+use crate::database::Database;
+use crate::digest::{self, Digest, Tagged};
+use crate::error::HistoryError;
+
+/// What taking in recordings came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Synced {
+    /// Recordings that were read, new or changed.
+    pub read: u64,
+    /// Recordings that are gone and were forgotten.
+    pub removed: u64,
+    /// Recordings in the index.
+    pub runs: u64,
+    /// Recordings that are damaged, and left out.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A recording that is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// The run.
+    pub run: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+pub(crate) fn sync(database: &mut Database, store: &RunStore) -> Result<Synced, HistoryError> {
+    let folders = store.list()?;
+    let known = known(database)?;
+    let mut synced = Synced::default();
+    let mut present = BTreeSet::new();
+    for folder in &folders {
+        let name = folder.name();
+        // The stamp is taken first: what is written meanwhile is read again next time.
+        let stamp = digest::stamp(folder);
+        if known.get(&name) != Some(&stamp) {
+            take_in(database, folder, &stamp)?;
+            synced.read += 1;
+        }
+        present.insert(name);
+    }
+    let gone: Vec<&String> = known.keys().filter(|name| !present.contains(*name)).collect();
+    synced.removed = gone.len() as u64;
+    forget(database, &gone)?;
+    synced.skipped = skipped(database)?;
+    let count = "SELECT count(*) FROM runs WHERE problem IS NULL";
+    synced.runs =
+        database.connection().query_row(count, [], |row| row.get(0)).map_err(database.failed())?;
+    Ok(synced)
+}
+
+fn known(database: &Database) -> Result<BTreeMap<String, String>, HistoryError> {
+    let read = || {
+        let mut query = database.connection().prepare("SELECT name, stamp FROM runs")?;
+        query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()
+    };
+    read().map_err(database.failed())
+}
+
+fn skipped(database: &Database) -> Result<Vec<Skipped>, HistoryError> {
+    let read = || {
+        let damaged = "SELECT name, problem FROM runs WHERE problem IS NOT NULL ORDER BY name";
+        let mut query = database.connection().prepare(damaged)?;
+        query
+            .query_map([], |row| Ok(Skipped { run: row.get(0)?, problem: row.get(1)? }))?
+            .collect::<rusqlite::Result<_>>()
+    };
+    read().map_err(database.failed())
+}
+
+fn forget(database: &mut Database, names: &[&String]) -> Result<(), HistoryError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let failed = database.failed();
+    let transaction = database.writing()?;
+    for name in names {
+        transaction.execute("DELETE FROM runs WHERE name = ?1", [name]).map_err(&failed)?;
+    }
+    transaction.commit().map_err(&failed)
+}
+
+/// Reads a recording and replaces what was known of it, in one transaction.
+fn take_in(database: &mut Database, folder: &RunFolder, stamp: &str) -> Result<(), HistoryError> {
+    let name = folder.name();
+    let read = digest::read(folder);
+    let failed = database.failed();
+    let transaction = database.writing()?;
+    let write = || -> rusqlite::Result<()> {
+        transaction.execute("DELETE FROM runs WHERE name = ?1", [&name])?;
+        match &read {
+            Ok(None) => Ok(()),
+            Err(problem) => insert_damaged(&transaction, &name, stamp, problem),
+            Ok(Some(digest)) => insert(&transaction, &name, stamp, digest),
+        }
+    };
+    write().map_err(&failed)?;
+    transaction.commit().map_err(&failed)
+}
+
+fn insert_damaged(
+    transaction: &Transaction<'_>,
+    name: &str,
+    stamp: &str,
+    problem: &str,
+) -> rusqlite::Result<()> {
+    let text = "INSERT INTO runs (name, stamp, problem, argv, tags, counts)
+                VALUES (?1, ?2, ?3, '[]', '[]', '{}')";
+    transaction.execute(text, params![name, stamp, problem]).map(|_| ())
+}
+
+fn insert(
+    transaction: &Transaction<'_>,
+    name: &str,
+    stamp: &str,
+    digest: &Digest,
+) -> rusqlite::Result<()> {
+    let (run, info) = (&digest.run, digest.info.as_ref());
+    let started = info.map(|info| info.started_at).or(run.started_at);
+    let git = info.and_then(|info| info.git.as_ref());
+    transaction.execute(
+        "INSERT INTO runs VALUES (?1, ?2, NULL, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        params![
+            name,
+            stamp,
+            run.run_id.as_ref().map(ToString::to_string),
+            started.map(|time| time.to_string()),
+            run.finished_at.map(|time| time.to_string()),
+            run.duration_ms.map(Millis::get),
+            run.exit_code,
+            git.map(|git| &git.commit),
+            git.map(|git| git.dirty),
+            info.and_then(|info| info.config_fingerprint.as_ref()),
+            json(info.map(|info| &info.argv)),
+            json(info.map(|info| &info.tags)),
+            serde_json::to_string(&run.summary()).unwrap_or_default(),
+            digest.cost_usd(),
+        ],
+    )?;
+    let mut statement = transaction.prepare(
+        "INSERT OR REPLACE INTO samples VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    for Tagged { sample, tags, cost_usd } in &digest.samples {
+        let (passed, attempts) = sample.tally();
+        let durations: Vec<f64> =
+            sample.trials.iter().filter_map(|trial| trial.duration_ms).collect();
+        let duration = proctor_stats::mean_interval(&durations, 0.95).map(|mean| mean.mean);
+        statement.execute(params![
+            name,
+            sample.id,
+            sample.title,
+            sample.file,
+            sample.status,
+            passed,
+            attempts,
+            sample.mixed,
+            duration,
+            cost_usd,
+            json(Some(tags)),
+        ])?;
+    }
+    Ok(())
+}
+
+fn json(words: Option<&Vec<String>>) -> String {
+    words.map_or_else(|| "[]".to_owned(), |words| serde_json::to_string(words).unwrap_or_default())
+}

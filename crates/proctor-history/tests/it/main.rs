@@ -1,0 +1,7 @@
+//! The index over real recordings: what it says, and that it can always be made again.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod answers;
+mod damage;
+mod project;
+mod search;
