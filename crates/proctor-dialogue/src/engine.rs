@@ -127,10 +127,7 @@ struct Trouble {
 impl Engine {
     /// An engine for one attempt at an example.
     pub fn new(example: Arc<Example>) -> Self {
-        let transcript = Transcript {
-            row: example.row.clone().map(serde_json::Value::Object),
-            ..Transcript::default()
-        };
+        let transcript = Transcript { row: example.row.clone(), ..Transcript::default() };
         Self {
             example,
             waiting: Waiting::Begin,

@@ -75,7 +75,7 @@ mod tests {
                 latency_ms: Some(120.0),
                 ..Turn::default()
             }],
-            row: Some(json!({"guests": 50})),
+            row: Some(std::sync::Arc::new(json!({"guests": 50}))),
             ..Transcript::default()
         }
     }

@@ -82,8 +82,8 @@ pub struct Example {
     pub expect: Vec<At<Assertion>>,
     /// Assertions about the whole conversation that are recorded.
     pub evaluate: Vec<At<Assertion>>,
-    /// The row of a scenario set.
-    pub row: Option<Row>,
+    /// The row of a scenario set, an object.
+    pub row: Option<Arc<Value>>,
 }
 
 impl Example {
@@ -113,7 +113,8 @@ pub fn parse(text: &str, file_name: &str) -> Result<ScenarioFile, Vec<FileProble
     if let Some(file) = &file {
         check::group(&file.root, true, &mut findings);
         let mut ids = StableIds::default();
-        expand::examples(file, &mut ids, &mut |_| Ok(None), &mut findings);
+        // The other rows are looked at when the examples are asked for.
+        expand::examples(file, &mut ids, &mut |_| Ok(None), 1, &mut findings);
     }
     match file {
         Some(file) if findings.is_empty() => Ok(file),
@@ -132,7 +133,7 @@ impl ScenarioFile {
     ) -> Result<Vec<Example>, Vec<FileProblem>> {
         let mut findings = Vec::new();
         let mut some_rows = |name: &str| rows(name).map(Some);
-        let examples = expand::examples(self, ids, &mut some_rows, &mut findings);
+        let examples = expand::examples(self, ids, &mut some_rows, usize::MAX, &mut findings);
         if findings.is_empty() {
             Ok(examples)
         } else {

@@ -2,6 +2,8 @@
 //!
 //! Owned by the engine; checks, prompts and expressions only read it.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -68,7 +70,16 @@ pub struct Transcript {
     /// What the user wants, where that was said.
     pub goal: Option<String>,
     /// The row of a scenario set.
-    pub row: Option<Value>,
+    #[serde(serialize_with = "shared")]
+    pub row: Option<Arc<Value>>,
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for this signature")]
+fn shared<S: serde::Serializer>(
+    row: &Option<Arc<Value>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    row.as_deref().serialize(serializer)
 }
 
 impl Transcript {
@@ -104,7 +115,7 @@ impl Transcript {
             "topic": self.topic().unwrap_or_default(),
             "topics": topics,
             "goal": self.goal.as_deref().unwrap_or_default(),
-            "row": self.row,
+            "row": self.row.as_deref(),
         })
     }
 }

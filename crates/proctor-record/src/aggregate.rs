@@ -67,7 +67,7 @@ impl Aggregator {
     }
 
     fn evaluated(&mut self, event: &Event, evaluation: Evaluation) {
-        self.attempt(event).evaluations.push(evaluation);
+        push(&mut self.attempt(event).evaluations, evaluation);
     }
 
     fn trouble(&mut self, event: &Event, trouble: Trouble) {
@@ -212,12 +212,25 @@ fn describe(example: &mut Example, payload: &ExampleStarted) {
     example.scenario.clone_from(&payload.scenario);
 }
 
+/// Adds to a list that is usually short. The library makes room for four of these large items with the first; for
+/// thousands of examples that is most of the memory of a run.
+fn push<T>(list: &mut Vec<T>, item: T) {
+    make_room(list);
+    list.push(item);
+}
+
+fn make_room<T>(list: &mut Vec<T>) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(list.len().max(1));
+    }
+}
+
 fn attempt_of<'a>(example: &'a mut Example, event: &Event) -> &'a mut Attempt {
     let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
     let attempts = &mut example.attempts;
     let found = attempts.iter().rposition(|a| a.repeat == repeat && a.attempt == attempt);
     let place = found.unwrap_or_else(|| {
-        attempts.push(Attempt { repeat, attempt, ..Attempt::default() });
+        push(attempts, Attempt { repeat, attempt, ..Attempt::default() });
         attempts.len() - 1
     });
     &mut attempts[place]
@@ -239,6 +252,7 @@ fn turn(conversation: &mut Conversation, number: u32) -> &mut Turn {
     let turns = &mut conversation.turns;
     let place = turns.partition_point(|turn| turn.number < number);
     if turns.get(place).is_none_or(|turn| turn.number != number) {
+        make_room(turns);
         turns.insert(place, Turn { number, topic, ..Turn::default() });
     }
     &mut turns[place]
@@ -288,14 +302,15 @@ fn user_message(conversation: &mut Conversation, event: &Event, payload: &UserMe
 
 fn agent_response(conversation: &mut Conversation, event: &Event, payload: &AgentResponse) {
     let turn = turn(conversation, payload.turn_number);
-    turn.responses.push(AgentMessage {
+    let response = AgentMessage {
         text: payload.text.clone(),
         time: event.time,
         duration_ms: payload.duration_ms,
         first_token_ms: payload.first_token_ms,
         pending_tool_calls: payload.pending_tool_calls.clone(),
         metadata: payload.metadata.clone(),
-    });
+    };
+    push(&mut turn.responses, response);
     for call in payload.tool_calls.iter().filter_map(reported_call) {
         let known = turn.tool_calls.iter().any(|seen| match (&seen.id, &call.id) {
             (Some(seen), Some(id)) => seen == id,

@@ -1,6 +1,7 @@
 //! What discovery finds: examples, and what went wrong while looking.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proctor_events::{ExampleId, Exception, StableId, StableIds};
 use serde::{Deserialize, Serialize};
@@ -32,14 +33,22 @@ pub struct Example {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<u32>,
     /// The row of a scenario set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared")]
+    pub scenario: Option<Arc<Value>>,
     /// How often it is run, where the suite says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
     /// The share of repetitions that must pass, where the suite says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_rate: Option<f64>,
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for this signature")]
+fn shared<S: serde::Serializer>(
+    row: &Option<Arc<Value>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    row.as_deref().serialize(serializer)
 }
 
 /// An error outside any example.

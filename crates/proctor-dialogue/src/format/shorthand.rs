@@ -2,6 +2,8 @@
 //!
 //! `serde(untagged)` would do the same with worse messages, so each form is read by hand.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,17 +58,49 @@ macro_rules! text_or_mapping {
 }
 pub(crate) use text_or_mapping;
 
+/// How many compiled texts a thread remembers of each kind.
+const REMEMBERED: usize = 256;
+
+type Memory<T> = RefCell<HashMap<String, T>>;
+
+thread_local! {
+    static PATTERNS: Memory<Pattern> = RefCell::default();
+    static EXPRESSIONS: Memory<Expression> = RefCell::default();
+}
+
+/// Compiles a text once. The rows of a set repeat the same ones thousands of times, and each would be compiled
+/// and kept anew.
+fn remembered<T: Clone>(
+    memory: &'static std::thread::LocalKey<Memory<T>>,
+    source: &str,
+    compile: impl FnOnce() -> Result<T, String>,
+) -> Result<T, String> {
+    if let Some(known) = memory.with_borrow(|known| known.get(source).cloned()) {
+        return Ok(known);
+    }
+    let compiled = compile()?;
+    memory.with_borrow_mut(|known| {
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(source.to_owned(), compiled.clone());
+    });
+    Ok(compiled)
+}
+
 /// A regular expression, checked when the file is read.
 #[derive(Clone)]
-pub struct Pattern(Regex);
+pub struct Pattern(Arc<Regex>);
 
 impl Pattern {
     /// Compiles a regular expression.
     pub fn new(source: &str) -> Result<Self, String> {
-        Regex::new(source).map(Self).map_err(|error| {
-            let text = error.to_string();
-            let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            format!("`{source}` is not a regular expression: {reason}")
+        remembered(&PATTERNS, source, || {
+            Regex::new(source).map(|regex| Self(Arc::new(regex))).map_err(|error| {
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                format!("`{source}` is not a regular expression: {reason}")
+            })
         })
     }
 
@@ -94,6 +128,10 @@ pub struct Expression {
 impl Expression {
     /// Compiles an expression.
     pub fn new(source: &str) -> Result<Self, String> {
+        remembered(&EXPRESSIONS, source, || Self::compile(source))
+    }
+
+    fn compile(source: &str) -> Result<Self, String> {
         let depth = source.chars().scan(0_i32, |depth, letter| {
             *depth += match letter {
                 '(' | '[' | '{' | '!' | '-' => 1,

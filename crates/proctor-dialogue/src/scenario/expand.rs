@@ -1,8 +1,10 @@
 //! From groups to examples: inheritance, scenario sets, ids.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use proctor_events::StableIds;
+use serde_json::Value;
 
 use super::{Cast, Example, ScenarioFile, check};
 use crate::file::{At, Finding, Place, read_node};
@@ -18,8 +20,17 @@ struct Expansion<'a> {
     file: &'a ScenarioFile,
     ids: &'a mut StableIds,
     rows: Rows<'a>,
+    /// How many rows of a set are used.
+    most_rows: usize,
     findings: &'a mut Vec<Finding>,
     examples: Vec<Example>,
+}
+
+/// A row of a set, its place from 0, and the row as all its examples share it.
+struct ARow<'a> {
+    row: &'a Row,
+    index: usize,
+    shared: &'a Arc<Value>,
 }
 
 /// What the groups around an example say, already merged. `repeat`, `skip` and the like are the nearest's.
@@ -38,9 +49,10 @@ pub(super) fn examples<'a>(
     file: &'a ScenarioFile,
     ids: &'a mut StableIds,
     rows: Rows<'a>,
+    most_rows: usize,
     findings: &'a mut Vec<Finding>,
 ) -> Vec<Example> {
-    let mut expansion = Expansion { file, ids, rows, findings, examples: Vec::new() };
+    let mut expansion = Expansion { file, ids, rows, most_rows, findings, examples: Vec::new() };
     expansion.group(&file.root, &Around::default());
     expansion.examples
 }
@@ -61,9 +73,9 @@ impl Expansion<'_> {
 
     fn set(&mut self, set: &ScenarioSet, around: &Around) {
         let rows = match (&set.rows, &set.file) {
-            (Some(rows), _) => rows.clone(),
+            (Some(rows), _) => Cow::Borrowed(rows),
             (None, Some(file)) => match (self.rows)(&file.value) {
-                Ok(Some(rows)) => rows,
+                Ok(Some(rows)) => Cow::Owned(rows),
                 Ok(None) => return,
                 Err(reason) => {
                     self.findings.push(rows_finding(file.place, &file.value, &reason));
@@ -72,8 +84,14 @@ impl Expansion<'_> {
             },
             (None, None) => return,
         };
+        let rows: Vec<Arc<Value>> = rows
+            .iter()
+            .take(self.most_rows)
+            .map(|row| Arc::new(Value::Object(row.clone())))
+            .collect();
         for node in &set.examples {
-            for (index, row) in rows.iter().enumerate() {
+            for (index, shared) in rows.iter().enumerate() {
+                let Value::Object(row) = &**shared else { continue };
                 let filled = node.filled(row);
                 for (place, name) in filled.placeholders() {
                     let message = format!("row {} has no `{name}`", index + 1);
@@ -81,7 +99,8 @@ impl Expansion<'_> {
                     self.findings.push(Finding::new(place, message).nearest(name, keys));
                 }
                 if let Some(spec) = read_node::<ExampleSpec>(&filled, self.findings) {
-                    self.example(&spec, node.place, around, Some((row, index)));
+                    let row = ARow { row, index, shared };
+                    self.example(&spec, node.place, around, Some(row));
                 }
             }
         }
@@ -92,11 +111,11 @@ impl Expansion<'_> {
         spec: &ExampleSpec,
         place: Place,
         around: &Around,
-        row: Option<(&Row, usize)>,
+        row: Option<ARow<'_>>,
     ) {
         let mut path = around.path.clone();
         path.push(spec.it.value.clone());
-        path.extend(row.map(|(row, index)| row_name(row, index)));
+        path.extend(row.as_ref().map(|row| row_name(row.row, row.index)));
         let id = match self.ids.next(&self.file.name, &path) {
             Ok(id) => id,
             Err(collision) => {
@@ -129,7 +148,7 @@ impl Expansion<'_> {
             steps: spec.steps.iter().map(|step| step.value.clone()).collect(),
             expect: spec.expect.clone(),
             evaluate: spec.evaluate.clone(),
-            row: row.map(|(row, _)| row.clone()),
+            row: row.map(|row| Arc::clone(row.shared)),
         });
     }
 }

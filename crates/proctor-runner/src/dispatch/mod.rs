@@ -137,6 +137,20 @@ pub(crate) enum Input {
     KillNow,
 }
 
+impl Input {
+    fn slot(&self) -> Option<u32> {
+        match self {
+            Self::Ready { slot, .. }
+            | Self::StartFailed { slot, .. }
+            | Self::Started { slot, .. }
+            | Self::Finished { slot, .. }
+            | Self::Returned { slot, .. }
+            | Self::Exited { slot, .. } => Some(*slot),
+            Self::Begin | Self::Tick | Self::Stop(_) | Self::KillNow => None,
+        }
+    }
+}
+
 /// One job to be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Assigned {
@@ -221,6 +235,8 @@ pub(crate) struct Dispatcher {
     open: usize,
     ended: bool,
     now: Moment,
+    /// The slot that the input at hand speaks of.
+    touched: Option<u32>,
     effects: Vec<Effect>,
 }
 
@@ -243,6 +259,7 @@ impl Dispatcher {
             failures: 0,
             ended: false,
             now: 0,
+            touched: None,
             effects: Vec::new(),
         };
         dispatcher.fill_queues();
@@ -256,6 +273,7 @@ impl Dispatcher {
             return Vec::new();
         }
         self.now = self.now.max(now);
+        self.touched = input.slot();
         match input {
             Input::Begin => self.start_slots(),
             Input::Ready { slot, generation } => self.ready(slot, generation),

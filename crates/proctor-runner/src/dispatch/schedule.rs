@@ -124,7 +124,10 @@ impl Dispatcher {
             return;
         }
         for number in 0..self.slots.len() {
-            if self.slots[number].phase == Phase::Ready {
+            let slot = &self.slots[number];
+            // A slot that has something to do was filled when something last happened to it.
+            let concerned = slot.is_idle() || self.touched == Some(index(number));
+            if slot.phase == Phase::Ready && concerned {
                 self.top_up(number);
             }
         }
@@ -172,6 +175,9 @@ impl Dispatcher {
     fn gather(&mut self, number: usize, room: &mut usize) -> Vec<Unit> {
         let slot = &self.slots[number];
         let (pool, idle) = (slot.pool, slot.is_idle());
+        if self.waiting(number) == 0 || (!idle && waiting_jobs(slot) > MOST_WAITING / 2) {
+            return Vec::new();
+        }
         let prefetch = self.policy.prefetch;
         let mut work: Option<f64> = slot.units.iter().map(|unit| self.guess(pool, unit)).sum();
         let mut count = waiting_jobs(slot);

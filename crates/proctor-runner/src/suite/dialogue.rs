@@ -218,7 +218,7 @@ fn listed(script: &proctor_dialogue::Example) -> Example {
         full_description: script.path.join(" "),
         tags: script.tags.clone(),
         unit: None,
-        scenario: script.row.clone().map(serde_json::Value::Object),
+        scenario: script.row.clone(),
         repeats: script.repeat,
         pass_rate: script.pass_rate,
     }
