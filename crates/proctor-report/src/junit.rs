@@ -1,6 +1,7 @@
 //! A run as `JUnit` XML, for the many programs that read it.
 //!
-//! A suite per file; a case per example and repetition; earlier attempts of a case are its reruns. What
+//! A suite per file; a case per example, whatever the number of its attempts. With repetitions the case passes where all of them do;
+//! every other attempt that did not pass is a rerun of it, and how many passed is a property. What
 //! broke is an `error`, what did not hold is a `failure`. Errors outside examples are cases too: a
 //! reader that knows only cases must not take a run that failed to load for a good one.
 
@@ -17,6 +18,7 @@ use quick_junit::{
 
 use crate::backtrace::filtered;
 use crate::failure::{file_and_line, message_of, outside_message, presented, status_words};
+use crate::rates::Rate;
 use crate::style::shorten;
 
 /// The longest text in an attribute.
@@ -46,7 +48,7 @@ fn suites(run: &RunData, fallback: &str) -> Vec<TestSuite> {
             suites.push(TestSuite::new(attribute(file)));
             suites.len() - 1
         });
-        suites[place].add_test_cases(cases(example));
+        suites[place].add_test_cases(case(example));
     }
     suites.into_iter().map(timed).collect()
 }
@@ -59,14 +61,19 @@ fn timed(mut suite: TestSuite) -> TestSuite {
     suite
 }
 
-fn cases(example: &Example) -> Vec<TestCase> {
-    let repeated = example.attempts.iter().any(|attempt| attempt.repeat > 1);
-    example.deciding_attempts().map(|attempt| case(example, attempt, repeated)).collect()
+/// The attempt that decides: the first repetition that did not pass, else the first that did.
+fn deciding(example: &Example) -> Option<&Attempt> {
+    let bad = |attempt: &&Attempt| matches!(verdict(attempt.status.as_ref()), Verdict::Bad(_));
+    let passed = |attempt: &&Attempt| attempt.status == Some(Status::Passed);
+    let mut attempts: Vec<&Attempt> = example.deciding_attempts().collect();
+    attempts.sort_by_key(|attempt| attempt.repeat);
+    let first = |wanted: &dyn Fn(&&Attempt) -> bool| attempts.iter().copied().find(|it| wanted(it));
+    first(&bad).or_else(|| first(&passed)).or_else(|| attempts.first().copied())
 }
 
-fn case(example: &Example, attempt: &Attempt, repeated: bool) -> TestCase {
-    let repeat = if repeated { format!(" (repeat {})", attempt.repeat) } else { String::new() };
-    let name = format!("{}{repeat}", shorten(&example.title(), ATTRIBUTE_LIMIT));
+fn case(example: &Example) -> Option<TestCase> {
+    let attempt = deciding(example)?;
+    let name = shorten(&example.title(), ATTRIBUTE_LIMIT);
     let mut case = TestCase::new(attribute(&name), status(example, attempt));
     let (file, line) = file_and_line(example);
     if let Some(file) = file {
@@ -81,7 +88,7 @@ fn case(example: &Example, attempt: &Attempt, repeated: bool) -> TestCase {
     case.system_out = output(attempt, &OutputStream::Stdout);
     case.system_err = output(attempt, &OutputStream::Stderr);
     case.add_properties(properties(example, attempt));
-    case
+    Some(case)
 }
 
 fn outside_case(error: &OutsideError) -> TestCase {
@@ -112,11 +119,11 @@ fn status(example: &Example, attempt: &Attempt) -> TestCaseStatus {
             status
         }
     };
-    let earlier = example
+    let others = example
         .attempts
         .iter()
-        .filter(|other| other.repeat == attempt.repeat && other.attempt < attempt.attempt);
-    status.add_reruns(earlier.filter_map(rerun));
+        .filter(|other| (other.repeat, other.attempt) != (attempt.repeat, attempt.attempt));
+    status.add_reruns(others.filter_map(rerun));
     status
 }
 
@@ -170,6 +177,11 @@ fn properties(example: &Example, attempt: &Attempt) -> Vec<Property> {
     all.extend(attempt.fault.as_ref().map(|fault| property("fault", fault.as_str())));
     if attempt.flaky {
         all.push(property("flaky", "true"));
+    }
+    if example.attempts.iter().any(|attempt| attempt.repeat > 1) {
+        let rate = Rate::of(example);
+        all.push(property("attempts", &rate.valid.to_string()));
+        all.push(property("attempts.passed", &rate.passed.to_string()));
     }
     all.extend(attempt.evaluations.iter().map(evaluation_property));
     all

@@ -3,19 +3,24 @@
 //! * A [`Reporter`] shows a run while it happens: [`Interleaved`], [`Grouped`], [`Quiet`], [`Terse`];
 //!   [`auto_mode`] chooses one. [`summary`] is what most of them end with.
 //! * [`transcript`] shows a whole run after the fact; [`LiveLines`] shows events as they come.
-//! * [`junit`], [`run_json`] and [`github_annotations`] are for other programs.
+//! * [`junit`], [`run_json`], [`trajectories`] and [`github_annotations`] are for other programs; [`markdown`] and [`html`] are
+//!   for people elsewhere; [`comparison_text`] and [`comparison_markdown`] show what two runs differ in.
 //!
 //! All take what the recording holds and give strings; nothing here prints. Text that agents or tests
 //! produced is shown through [`plain`], so that it cannot move the cursor or repaint the screen.
 
+mod atif;
 mod backtrace;
+mod comparison;
 mod counts;
 mod failure;
 mod github;
+mod html;
 mod json;
 mod junit;
 mod lines;
 mod live;
+mod markdown;
 mod mode;
 mod page;
 mod rates;
@@ -27,10 +32,14 @@ mod summary;
 mod testing;
 mod transcript;
 
+pub use atif::{ATIF_VERSION, Trajectory, trajectories};
+pub use comparison::{comparison_markdown, comparison_text};
 pub use github::{ANNOTATION_LIMIT, github_annotations, without_workflow_commands};
+pub use html::{EVENTS_MARK, html};
 pub use json::{RunJson, run_json};
 pub use junit::junit;
 pub use live::LiveLines;
+pub use markdown::{MARKDOWN_LIMIT, markdown};
 pub use mode::{AGENT_HINTS, AGENT_VARIABLES, CI_VARIABLES, Mode, TerminalFacts, auto_mode};
 pub use reporter::{Grouped, Interleaved, Quiet, Reporter, Terse};
 pub use style::{Paint, Style, counted, duration, plain, shorten};

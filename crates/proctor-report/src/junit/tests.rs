@@ -23,7 +23,7 @@ fn the_numbers_agree_with_the_summary() {
 }
 
 #[test]
-fn repetitions_are_cases_and_attempts_are_reruns() {
+fn an_example_is_one_case_and_its_other_attempts_are_reruns() {
     let run = folded(
         r#"{"event_type":"ExampleFinished","example_id":"a","repeat":1,"attempt":1,"status":"failed","final":false,"message":"first"}
 {"event_type":"ExampleFinished","example_id":"a","repeat":1,"attempt":2,"status":"crashed","message":"second"}

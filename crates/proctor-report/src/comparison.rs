@@ -1,0 +1,315 @@
+//! A comparison as text for a terminal and as Markdown for a pull request: the same rows in both.
+//!
+//! Regressions, improvements and what cannot be told are listed; what is unchanged is counted, unless everything is wanted.
+//! Titles come from tests and may hold anything: they are made harmless for where they go.
+
+use std::fmt::Write as _;
+
+use proctor_compare::{
+    Comparison, CriterionChange, ExampleChange, Gap, SideInfo, Tally, UsageChange, Verdict,
+};
+use proctor_events::Millis;
+
+use crate::markdown::{cell, code};
+use crate::style::{Paint, Style, counted, duration, plain, shorten};
+
+/// How many rows of one kind are listed before the rest is counted.
+const ROWS: usize = 50;
+
+/// The comparison for a terminal.
+pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "before  {}", side(&comparison.before));
+    let _ = writeln!(text, "after   {}\n", side(&comparison.after));
+    for verdict in ORDER {
+        if verdict != Verdict::Unchanged || everything {
+            text += &section(comparison, verdict, everything, style);
+        }
+    }
+    text += &gaps(comparison, everything, style);
+    text += &criteria(comparison, everything, style);
+    for line in usage_lines(comparison) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "{}", suite_line(comparison));
+    let (paint, sign) = paint(comparison.verdict);
+    let verdict = style.paint(paint, format!("{sign} {}", comparison.verdict.words()));
+    let _ = writeln!(text, "{verdict}: {}", counts_line(comparison));
+    text
+}
+
+/// The comparison as Markdown.
+pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String {
+    let (_, sign) = paint(comparison.verdict);
+    let mut text = format!(
+        "## {sign} {}: {}\n\n",
+        capital(comparison.verdict.words()),
+        counts_line(comparison)
+    );
+    let _ = writeln!(
+        text,
+        "Before: {}  \nAfter: {}\n",
+        cell(&side(&comparison.before)),
+        cell(&side(&comparison.after))
+    );
+    let shown: Vec<&ExampleChange> = comparison
+        .examples
+        .iter()
+        .filter(|change| change.verdict != Verdict::Unchanged || everything)
+        .collect();
+    if !shown.is_empty() {
+        text += "| verdict | example | before | after | why |\n|---|---|---|---|---|\n";
+        for change in shown.iter().take(ROWS) {
+            let _ = writeln!(
+                text,
+                "| {} {} | {} | {} | {} | {} |",
+                paint(change.verdict).1,
+                change.verdict.words(),
+                cell(&shorten(&title(change), 200)),
+                rate(&change.before),
+                rate(&change.after),
+                cell(&change.why)
+            );
+        }
+        text += &more(shown.len(), "\n");
+        text.push('\n');
+    }
+    text += &criteria_markdown(comparison);
+    text += &gaps_markdown(comparison);
+    for line in usage_lines(comparison) {
+        let _ = writeln!(text, "{line}  ");
+    }
+    let _ = writeln!(text, "{}", suite_line(comparison));
+    text
+}
+
+const ORDER: [Verdict; 4] =
+    [Verdict::Regression, Verdict::Improvement, Verdict::TooLittleData, Verdict::Unchanged];
+
+fn paint(verdict: Verdict) -> (Paint, &'static str) {
+    match verdict {
+        Verdict::Regression => (Paint::Bad, "✗"),
+        Verdict::Improvement => (Paint::Good, "▲"),
+        Verdict::TooLittleData => (Paint::Warn, "?"),
+        Verdict::Unchanged => (Paint::Dim, "="),
+    }
+}
+
+fn side(info: &SideInfo) -> String {
+    let mut parts = vec![plain(&info.label).into_owned()];
+    parts
+        .extend(info.run_id.as_ref().filter(|id| **id != info.label).map(|id| format!("run {id}")));
+    parts.extend(info.started_at.clone());
+    let commit = info.commit.as_ref().map(|commit| commit.chars().take(10).collect::<String>());
+    parts.extend(commit.map(|commit| format!("commit {commit}")));
+    parts.push(counted(info.examples, "example"));
+    if !info.complete {
+        parts.push("not finished".to_owned());
+    }
+    if info.errors > 0 {
+        parts.push(format!("{} outside examples", counted(info.errors, "error")));
+    }
+    parts.join(", ")
+}
+
+fn section(comparison: &Comparison, verdict: Verdict, everything: bool, style: Style) -> String {
+    let changes: Vec<&ExampleChange> =
+        comparison.examples.iter().filter(|change| change.verdict == verdict).collect();
+    if changes.is_empty() {
+        return String::new();
+    }
+    let (colour, sign) = paint(verdict);
+    let heading = format!("{} ({})", capital(verdict.words()), changes.len());
+    let mut text = format!("{}\n", style.paint(Paint::Bold, heading));
+    let limit = if everything { usize::MAX } else { ROWS };
+    for change in changes.iter().take(limit) {
+        let _ = writeln!(
+            text,
+            "  {} {}  {} → {}",
+            style.paint(colour, sign),
+            shorten(&title(change), 300),
+            rate(&change.before),
+            rate(&change.after)
+        );
+        let _ = writeln!(text, "      {}", style.paint(Paint::Dim, plain(&change.why)));
+    }
+    if !everything {
+        text += &more(changes.len(), "  ");
+    }
+    text.push('\n');
+    text
+}
+
+fn title(change: &ExampleChange) -> String {
+    match &change.moved_from {
+        Some(from) => format!("{} (moved from {from})", change.title),
+        None => change.title.clone(),
+    }
+}
+
+/// `4/10, 17–69 %`: a rate is never shown without the number it rests on.
+fn rate(tally: &Tally) -> String {
+    let counts = format!("{}/{}", tally.passed, tally.attempts);
+    if tally.attempts < 2 {
+        return counts;
+    }
+    format!("{counts}, {:.0}–{:.0} %", tally.range.low * 100.0, tally.range.high * 100.0)
+}
+
+fn more(count: usize, indent: &str) -> String {
+    if count > ROWS { format!("{indent}… and {} more\n", count - ROWS) } else { String::new() }
+}
+
+fn gaps(comparison: &Comparison, everything: bool, style: Style) -> String {
+    if comparison.gaps.is_empty() {
+        return String::new();
+    }
+    let heading = format!("Coverage gaps ({}), counted for neither side", comparison.gaps.len());
+    let mut text = format!("{}\n", style.paint(Paint::Bold, heading));
+    let limit = if everything { usize::MAX } else { 20 };
+    for gap in comparison.gaps.iter().take(limit) {
+        let _ = writeln!(text, "  {}", gap_line(gap));
+    }
+    if comparison.gaps.len() > limit {
+        let _ = writeln!(text, "  … and {} more", comparison.gaps.len() - limit);
+    }
+    text.push('\n');
+    text
+}
+
+fn gap_line(gap: &Gap) -> String {
+    let when = if gap.missing_after { "after" } else { "before" };
+    format!("{when}: {}  {}", gap.reason, shorten(&gap.title, 200))
+}
+
+fn gaps_markdown(comparison: &Comparison) -> String {
+    if comparison.gaps.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "<details><summary>{}, counted for neither side</summary>\n\n",
+        counted(comparison.gaps.len() as u64, "coverage gap")
+    );
+    for gap in comparison.gaps.iter().take(ROWS) {
+        let _ = writeln!(text, "- {}", cell(&gap_line(gap)));
+    }
+    text += &more(comparison.gaps.len(), "- ");
+    text + "\n</details>\n\n"
+}
+
+fn criteria(comparison: &Comparison, everything: bool, style: Style) -> String {
+    let shown: Vec<&CriterionChange> = comparison.criteria.iter().collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{}\n", style.paint(Paint::Bold, "Criteria"));
+    let limit = if everything { usize::MAX } else { ROWS };
+    for change in shown.iter().take(limit) {
+        let (colour, sign) = paint(change.verdict);
+        let _ = writeln!(
+            text,
+            "  {} {}  {} → {}{}",
+            style.paint(colour, sign),
+            shorten(&change.name, 120),
+            rate(&change.before),
+            rate(&change.after),
+            scores(change)
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn scores(change: &CriterionChange) -> String {
+    match (change.score_before, change.score_after) {
+        (Some(before), Some(after)) => format!(", score {before:.2} → {after:.2}"),
+        _ => String::new(),
+    }
+}
+
+fn criteria_markdown(comparison: &Comparison) -> String {
+    if comparison.criteria.is_empty() {
+        return String::new();
+    }
+    let mut text = "| criterion | before | after | change | |\n|---|---|---|---|---|\n".to_owned();
+    for change in comparison.criteria.iter().take(ROWS) {
+        let range = change.change.range.map_or_else(String::new, |range| {
+            format!(" ({:+.0} to {:+.0})", range.low * 100.0, range.high * 100.0)
+        });
+        let _ = writeln!(
+            text,
+            "| {} | {} | {}{} | {:+.0} points{range} | {} {} |",
+            code(&shorten(&change.name, 120)),
+            rate(&change.before),
+            rate(&change.after),
+            scores(change),
+            change.change.estimate * 100.0,
+            paint(change.verdict).1,
+            change.verdict.words()
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn usage_lines(comparison: &Comparison) -> Vec<String> {
+    let time = |ms: f64| duration(Millis::new(ms));
+    let dollars = |cost: f64| format!("${cost:.4}");
+    let line = |name: &str, change: &UsageChange, shown: &dyn Fn(f64) -> String| {
+        let range = change
+            .ratio_range
+            .map_or_else(String::new, |range| format!(", {:.2} to {:.2}", range.low, range.high));
+        let word = if change.significant { "" } else { ", no clear change" };
+        format!(
+            "{name}: {} → {}, typically × {:.2}{range}{word}",
+            shown(change.before),
+            shown(change.after),
+            change.ratio
+        )
+    };
+    let mut lines = Vec::new();
+    lines.extend(comparison.duration.as_ref().map(|change| line("Duration", change, &time)));
+    lines.extend(comparison.cost.as_ref().map(|change| line("Cost", change, &dollars)));
+    lines
+}
+
+fn suite_line(comparison: &Comparison) -> String {
+    let suite = &comparison.suite;
+    let mut line = format!(
+        "Suite: {} pass less often, {} more often (McNemar p = {:.3}): {}",
+        suite.worse,
+        suite.better,
+        suite.p,
+        suite.verdict.words()
+    );
+    if let (Some(before), Some(after)) = (suite.pass_hat_k_before, suite.pass_hat_k_after) {
+        let _ = write!(line, "; pass^{} {:.1} % → {:.1} %", suite.k, before * 100.0, after * 100.0);
+    }
+    line
+}
+
+fn counts_line(comparison: &Comparison) -> String {
+    let counts = &comparison.counts;
+    let mut parts = vec![
+        counted(counts.regressions, "regression"),
+        counted(counts.improvements, "improvement"),
+        format!("{} with too little data", counts.too_little_data),
+        format!("{} unchanged", counts.unchanged),
+    ];
+    let gaps = counts.missing_after + counts.missing_before;
+    if gaps > 0 {
+        parts.push(counted(gaps, "coverage gap"));
+    }
+    if counts.moved > 0 {
+        parts.push(format!("{} moved", counts.moved));
+    }
+    parts.join(", ")
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! A run as Markdown, for a pull request's comment and for the summary of a job on GitHub.
+//!
+//! Worst first, and never longer than a comment may be. Text from tests and agents is untrusted: it can neither become markup, nor
+//! mention people, nor end the block it stands in.
+
+use std::fmt::Write as _;
+
+use proctor_events::Status;
+use proctor_record::{Example, RunData};
+
+use crate::counts::counts;
+use crate::failure::{Failure, failures, message_of, outside_message, status_word};
+use crate::rates::Rate;
+use crate::rerun::Reruns;
+use crate::style::{Style, counted, duration, plain, shorten};
+
+/// How long a report may be: a comment on GitHub holds 65,536 characters.
+pub const MARKDOWN_LIMIT: usize = 60_000;
+
+/// How much of one failure is shown.
+const MESSAGE_LINES: usize = 30;
+const MESSAGE_CHARACTERS: usize = 2_000;
+
+/// The run as Markdown.
+pub fn markdown(run: &RunData) -> String {
+    let summary = run.summary();
+    let bad = summary.failures() + summary.errors > 0 || run.finished_at.is_none();
+    let sign = if bad { "❌" } else { "✅" };
+    let mut text = format!("## {sign} {}\n\n", counts(&summary, Style { color: false }));
+    let mut facts = Vec::new();
+    facts.extend(run.duration_ms.map(|taken| format!("took {}", duration(taken))));
+    facts.extend(run.seed.map(|seed| format!("seed {seed}")));
+    facts.extend(cost(run).map(|cost| format!("models cost ${cost:.4}")));
+    facts.extend(run.run_id.as_ref().map(|id| format!("run {}", code(id.as_str()))));
+    if run.finished_at.is_none() {
+        facts.push("**it did not finish**".to_owned());
+    }
+    let _ = writeln!(text, "{}\n", facts.join(" · "));
+    text += &outside(run);
+    text += &failed(run, MARKDOWN_LIMIT.saturating_sub(text.len() + 8_000));
+    text += &repeats(run);
+    text += &flaky(run);
+    clip(text)
+}
+
+fn cost(run: &RunData) -> Option<f64> {
+    let inside = run.examples.iter().flat_map(|example| &example.attempts);
+    let calls = inside.flat_map(|attempt| &attempt.model_calls).chain(&run.model_calls);
+    let costs: Vec<f64> = calls.filter_map(|call| call.cost_usd).collect();
+    (!costs.is_empty()).then(|| costs.iter().sum())
+}
+
+fn outside(run: &RunData) -> String {
+    let mut text = String::new();
+    for error in run.errors.iter().take(10) {
+        let phase = error.phase.as_deref().unwrap_or("outside examples").replace('_', " ");
+        let place = error.place.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "### Error: {} {}\n", cell(&phase), cell(place));
+        text += &block(&outside_message(error));
+    }
+    text
+}
+
+fn failed(run: &RunData, room: usize) -> String {
+    let mut all = failures(run);
+    all.sort_by_key(|failure| rank(failure.first.status.as_ref()));
+    let reruns = Reruns::new(run);
+    let mut text = String::new();
+    for (place, failure) in all.iter().enumerate() {
+        let entry = entry(failure, &reruns, place < 3);
+        if text.len() + entry.len() > room {
+            let left = counted((all.len() - place) as u64, "more failure");
+            let _ = writeln!(text, "… and {left}.\n");
+            break;
+        }
+        text += &entry;
+    }
+    text
+}
+
+fn rank(status: Option<&Status>) -> u8 {
+    match status {
+        None | Some(Status::Crashed) => 0,
+        Some(Status::TimedOut) => 1,
+        Some(Status::Errored) => 2,
+        Some(Status::Failed) => 3,
+        Some(_) => 4,
+    }
+}
+
+fn entry(failure: &Failure<'_>, reruns: &Reruns<'_>, open: bool) -> String {
+    let example = failure.example;
+    let title = cell(&shorten(&example.title(), 200));
+    let place = example.location.as_deref().map(code).unwrap_or_default();
+    let open = if open { " open" } else { "" };
+    let mut text = format!(
+        "<details{open}><summary>{}: {title}</summary>\n\n",
+        cell(&status_word(failure.first))
+    );
+    if !place.is_empty() {
+        let _ = writeln!(text, "{place}\n");
+    }
+    text += &block(&message_of(failure.first));
+    if let Some(command) = reruns.command(example) {
+        let _ = writeln!(text, "Again: {}\n", code(&command));
+    }
+    text + "</details>\n\n"
+}
+
+fn repeats(run: &RunData) -> String {
+    let repeated: Vec<(&Example, Rate)> = run
+        .examples
+        .iter()
+        .filter(|example| example.attempts.iter().any(|attempt| attempt.repeat > 1))
+        .map(|example| (example, Rate::of(example)))
+        .filter(|(_, rate)| !rate.is_perfect())
+        .collect();
+    if repeated.is_empty() {
+        return String::new();
+    }
+    let mut text = "| example | passed | of | 95 % interval |\n|---|---|---|---|\n".to_owned();
+    for (example, rate) in repeated.iter().take(50) {
+        let range = proctor_stats::wilson(rate.passed, rate.valid, proctor_stats::Z95);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {:.0}–{:.0} % |",
+            cell(&shorten(&example.title(), 120)),
+            rate.passed,
+            rate.valid,
+            range.low * 100.0,
+            range.high * 100.0
+        );
+    }
+    text.push('\n');
+    text
+}
+
+fn flaky(run: &RunData) -> String {
+    let is_flaky = |example: &&Example| example.attempts.iter().any(|attempt| attempt.flaky);
+    let flaky: Vec<&Example> = run.examples.iter().filter(is_flaky).collect();
+    if flaky.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "<details><summary>{} passed only after failing</summary>\n\n",
+        counted(flaky.len() as u64, "example")
+    );
+    for example in flaky.iter().take(50) {
+        let _ = writeln!(text, "- {}", cell(&shorten(&example.title(), 120)));
+    }
+    text + "\n</details>\n\n"
+}
+
+/// Never longer than a comment may be, cut at a line.
+fn clip(text: String) -> String {
+    if text.len() <= MARKDOWN_LIMIT {
+        return text;
+    }
+    let mut end = MARKDOWN_LIMIT - 100;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let end = text[..end].rfind('\n').map_or(end, |place| place + 1);
+    format!("{}\n… cut here; the report is longer than a comment may be.\n", &text[..end])
+}
+
+/// Text on one line that is shown as it is: no markup, no mention, no end of a table's cell.
+pub(crate) fn cell(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in shorten(text, 2_000).chars() {
+        match c {
+            '&' => shown += "&amp;",
+            '<' => shown += "&lt;",
+            '>' => shown += "&gt;",
+            // GitHub looks for mentions and references in what was rendered, so only a mark within breaks them up.
+            '@' | '#' => {
+                shown.push(c);
+                shown.push('\u{200b}');
+            }
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '|' | '~' | '!' | '$' => {
+                shown.push('\\');
+                shown.push(c);
+            }
+            c => shown.push(c),
+        }
+    }
+    // Bare addresses become links.
+    shown.replace("://", ":\u{200b}//").replace("www.", "www\u{200b}.")
+}
+
+/// Text on one line as code.
+pub(crate) fn code(text: &str) -> String {
+    let line = shorten(text, 300).replace('|', "\\|");
+    let fence = "`".repeat(longest_run(&line) + 1);
+    let space = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    format!("{fence}{space}{line}{space}{fence}")
+}
+
+/// Text as a block of code, which it cannot end.
+fn block(text: &str) -> String {
+    let text = plain(text.trim_end());
+    let mut lines: Vec<String> = text
+        .lines()
+        .take(MESSAGE_LINES)
+        .map(|line| line.chars().take(MESSAGE_CHARACTERS).collect())
+        .collect();
+    if text.lines().count() > MESSAGE_LINES {
+        lines.push("…".to_owned());
+    }
+    let body: String = lines.join("\n").chars().take(MESSAGE_CHARACTERS).collect();
+    let fence = "`".repeat(longest_run(&body).max(2) + 1);
+    format!("{fence}text\n{body}\n{fence}\n\n")
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;
