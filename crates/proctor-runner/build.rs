@@ -1,6 +1,7 @@
 //! Embeds the Ruby library, so that a user installs nothing but the binary.
 
 use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -14,12 +15,16 @@ fn main() -> io::Result<()> {
     }
     files.sort();
     let mut code = String::from("&[\n");
+    let mut contents = DefaultHasher::new();
     for file in &files {
         let name = file.strip_prefix(&ruby).map_err(io::Error::other)?;
+        (name, fs::read(file)?).hash(&mut contents);
         let (name, file) = (name.to_string_lossy(), file.to_string_lossy());
         writeln!(code, "    ({name:?}, include_str!({file:?})),").map_err(io::Error::other)?;
     }
     code.push_str("]\n");
+    // Changes with the contents, so that two versions of the binary do not disturb each other.
+    println!("cargo::rustc-env=PROCTOR_RUBY_VERSION={:016x}", contents.finish());
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     fs::write(out.join("ruby_files.rs"), code)
 }

@@ -5,9 +5,6 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use proctor_events::StableId;
-use proctor_events::stable_id_text;
-
 /// The files of `ruby/`, by relative path.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ruby_files.rs"));
 
@@ -21,18 +18,12 @@ pub(crate) struct UnpackError {
 
 /// Unpacks the library below `cache` unless it is there already; returns its folder.
 pub(crate) fn unpack(cache: &Path) -> Result<PathBuf, UnpackError> {
-    let folder = cache.join(format!("ruby-{}", version()));
+    let folder = cache.join(concat!("ruby-", env!("PROCTOR_RUBY_VERSION")));
     if is_complete(&folder) {
         return Ok(folder);
     }
     write_all(cache, &folder).map_err(|source| UnpackError { folder: folder.clone(), source })?;
     Ok(folder)
-}
-
-/// A name that changes with the contents, so that two versions of the binary do not disturb each other.
-fn version() -> String {
-    let contents: Vec<&str> = FILES.iter().flat_map(|(name, text)| [*name, *text]).collect();
-    StableId::new(&stable_id_text("ruby", &contents), &[""], 1).id.to_string()
 }
 
 /// Cleaners of temporary folders delete files one by one; a gap is filled by unpacking anew.

@@ -51,10 +51,20 @@ module Proctor
 
       private
 
+      # Only an example that is not the first of its file and path gets an ordinal. What the examples of
+      # a group have in common is looked up once per group: hashing whole paths takes the time.
       def count_ordinals(examples)
-        seen = Hash.new(0)
+        seen = {}
+        by_group = {}.compare_by_identity
         examples.each_with_object({}.compare_by_identity) do |example, ordinals|
-          ordinals[example] = (seen[[file_of(example), path_of(example)]] += 1)
+          name = Plain.text(example.metadata[:description].to_s)
+          chain = chain_of(example.example_group)
+          # Nameless, its path is that of its group, which a named example can have too.
+          nameless = name.empty? && !chain.empty?
+          names = nameless ? (seen[chain[0...-1]] ||= {}) : (by_group[chain] ||= (seen[chain] ||= {}))
+          counts = names[file_of(example)] ||= Hash.new(0)
+          number = (counts[nameless ? chain.last : name] += 1)
+          ordinals[example] = number if number > 1
         end
       end
 
@@ -71,9 +81,15 @@ module Proctor
 
       def add(example, groups, hooks_from, unit)
         key = unique(Plain.text(example.id))
-        entry = Entry.new(example, key, Native.json(key).freeze, groups, hooks_from, unit)
+        entry = Entry.new(example, key, json(key).freeze, groups, hooks_from, unit)
         @by_key[key] = entry
         @entries << entry
+      end
+
+      PLAIN_KEY = /\A[ !#-\[\]-~]*\z/
+
+      def json(key)
+        PLAIN_KEY.match?(key) ? "\"#{key}\"" : Native.json(key)
       end
 
       # RSpec's ids are unique in practice; should two be equal, both must still be runnable.
