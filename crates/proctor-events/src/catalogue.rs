@@ -136,6 +136,8 @@ events! {
         suite: Option<String>,
         /// The row of a scenario set.
         scenario: Option<Json>,
+        /// The share of repetitions that must pass, where the test says so.
+        pass_rate: Option<f64>,
     }
 
     /// An attempt at an example is over.

@@ -210,6 +210,7 @@ fn describe(example: &mut Example, payload: &ExampleStarted) {
     example.description = payload.description.clone().or_else(|| payload.path.last().cloned());
     example.tags.clone_from(&payload.tags);
     example.scenario.clone_from(&payload.scenario);
+    example.pass_rate = payload.pass_rate.or(example.pass_rate);
 }
 
 /// Adds to a list that is usually short. The library makes room for four of these large items with the first; for

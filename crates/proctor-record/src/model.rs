@@ -60,6 +60,8 @@ pub struct Example {
     pub tags: Vec<String>,
     /// The row of a scenario set.
     pub scenario: Option<Json>,
+    /// The share of repetitions that must pass.
+    pub pass_rate: Option<f64>,
     /// Every attempt, in order of start.
     pub attempts: Vec<Attempt>,
 }

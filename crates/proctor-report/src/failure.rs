@@ -4,6 +4,7 @@ use proctor_events::{Exception, Status};
 use proctor_record::{Attempt, Example, OutsideError, RunData};
 
 use crate::backtrace::filtered;
+use crate::rates::gate;
 use crate::style::shorten;
 
 /// Classes that say no more than "an expectation failed", as their message does.
@@ -29,6 +30,10 @@ pub(crate) fn failures(run: &RunData) -> Vec<Failure<'_>> {
 }
 
 fn failure_of(example: &Example) -> Option<Failure<'_>> {
+    // Enough of its repetitions passed: what the others did is in the pass rates.
+    if gate(example) == Some(true) {
+        return None;
+    }
     let failed = example.deciding_attempts().filter(|attempt| counts_against(attempt));
     let mut failed: Vec<&Attempt> = failed.collect();
     // A failure tells more than an attempt without verdict.

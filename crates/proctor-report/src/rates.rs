@@ -4,6 +4,7 @@ use std::fmt;
 
 use proctor_events::{Fault, Status};
 use proctor_record::{Attempt, Example};
+use proctor_stats::{Interval, Z95, pass_at_k, pass_hat_k, wilson};
 
 /// A pass rate. It is never shown without the number of attempts it rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,6 +19,13 @@ impl Rate {
     pub(crate) fn of(example: &Example) -> Self {
         let mut rate = Self::default();
         example.attempts.iter().for_each(|attempt| rate.count(attempt));
+        rate
+    }
+
+    /// By the last attempt of every repetition: a retry replaces what it repeats.
+    pub(crate) fn of_repeats(example: &Example) -> Self {
+        let mut rate = Self::default();
+        example.deciding_attempts().for_each(|attempt| rate.count(attempt));
         rate
     }
 
@@ -46,11 +54,29 @@ impl Rate {
         self.passed == self.valid && self.invalid == 0
     }
 
+    /// The interval in which the true rate is to be expected, with 95 % confidence, in percent.
+    pub(crate) fn interval(self) -> Option<(f64, f64)> {
+        let Interval { low, high } = wilson(self.passed, self.valid, Z95);
+        (self.valid > 0).then_some((low * 100.0, high * 100.0))
+    }
+
+    /// The chances that one of all valid attempts passes, and that all of so many do.
+    pub(crate) fn of_k(self, k: u64) -> Option<(f64, f64)> {
+        Some((pass_at_k(self.valid, self.passed, k)?, pass_hat_k(self.valid, self.passed, k)?))
+    }
+
     pub(crate) fn percent(self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "counts of attempts are small")]
         let share = |passed: u64, valid: u64| 100.0 * passed as f64 / valid as f64;
         (self.valid > 0).then(|| share(self.passed, self.valid))
     }
+}
+
+/// Whether an example with a pass rate of its own has reached it; nothing where it has none, or nothing valid ran.
+pub(crate) fn gate(example: &Example) -> Option<bool> {
+    let wanted = example.pass_rate?;
+    let rate = Rate::of_repeats(example);
+    Some(rate.percent()? / 100.0 >= wanted)
 }
 
 /// Whether an outcome must not be held against what was tested.

@@ -78,6 +78,7 @@ pub(crate) struct Plan {
 /// How the plan is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlanOptions {
+    /// For all examples; as they say themselves when 0.
     pub(crate) repeats: u32,
     pub(crate) split_groups: bool,
     pub(crate) workers: u32,
@@ -97,9 +98,11 @@ pub(crate) fn plan(
         HashSet::new()
     };
     let mut units = 0;
-    for repeat in 1..=options.repeats.max(1) {
+    let times = |example: &Example| times(example, options.repeats);
+    for repeat in 1..=examples.iter().map(times).max().unwrap_or(1) {
         let mut open: Option<(&str, u32, u32)> = None;
-        for (place, example) in examples.iter().enumerate() {
+        let due = examples.iter().enumerate().filter(|(_, example)| times(example) >= repeat);
+        for (place, example) in due {
             let unit = example.unit.map(|unit| {
                 let same =
                     open.is_some_and(|(suite, last, _)| suite == example.suite && last == unit);
@@ -118,6 +121,11 @@ pub(crate) fn plan(
         }
     }
     plan
+}
+
+/// How often an example is run: as often as was asked for, else as it says itself.
+pub(crate) fn times(example: &Example, asked: u32) -> u32 {
+    if asked > 0 { asked } else { example.repeats.unwrap_or(1).max(1) }
 }
 
 /// Where long groups are cut in two: those that take more than a third of a worker's share.

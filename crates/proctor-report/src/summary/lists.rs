@@ -5,7 +5,7 @@ use proctor_record::{Attempt, Example, RunData};
 
 use crate::failure::Failure;
 use crate::page::{Page, leaked_process};
-use crate::rates::Rate;
+use crate::rates::{Rate, gate};
 use crate::rerun::Reruns;
 use crate::style::{Paint, counted, duration, shorten};
 
@@ -73,6 +73,7 @@ impl Page {
         self.line(0, "");
     }
 
+    /// With the interval of each rate, and with pass@k and pass^k for the k that was tried.
     pub(super) fn pass_rates(&mut self, run: &RunData) {
         let repeated = run.examples.iter().filter(|e| e.attempts.iter().any(|a| a.repeat > 1));
         let rates: Vec<_> = repeated.map(|example| (example, Rate::of(example))).collect();
@@ -85,7 +86,9 @@ impl Page {
         mixed.sort_by(|(_, a), (_, b)| percent(*a).total_cmp(&percent(*b)));
         self.title(Paint::Bold, "Pass rates:");
         for (example, rate) in mixed.iter().take(LIST_LIMIT) {
-            self.line(2, &format!("{}  {}", rate_words(*rate), name(example)));
+            let gate = self.gate(example);
+            let chances = chances(&[*rate]);
+            self.line(2, &format!("{}{chances}{gate}  {}", rate_words(*rate), name(example)));
         }
         self.and_more(mixed.len());
         let all = rates.iter().fold(Rate::default(), |sum, (_, rate)| sum.plus(*rate));
@@ -94,9 +97,22 @@ impl Page {
             let count = counted(perfect.len() as u64, &format!("{others}example"));
             self.line(2, &format!("{count} passed every time"));
         }
-        let line = self.style.paint(Paint::Bold, format!("{}  all together", rate_words(all)));
+        let each: Vec<Rate> = rates.iter().map(|(_, rate)| *rate).collect();
+        let line = format!("{}{}  all together", rate_words(all), chances(&each));
+        let line = self.style.paint(Paint::Bold, line);
         self.line(2, &line);
         self.line(0, "");
+    }
+
+    /// What the example demands of itself, and whether it got it.
+    fn gate(&self, example: &Example) -> String {
+        let Some(wanted) = example.pass_rate else { return String::new() };
+        let wanted = wanted * 100.0;
+        match gate(example) {
+            Some(true) => self.style.paint(Paint::Good, format!("  ✓ needs {wanted:.0}%")),
+            Some(false) => self.style.paint(Paint::Bad, format!("  ✗ needs {wanted:.0}%")),
+            None => self.style.paint(Paint::Warn, format!("  ? needs {wanted:.0}%")),
+        }
     }
 
     pub(super) fn flaky(&mut self, run: &RunData) {
@@ -155,8 +171,23 @@ impl Page {
     }
 }
 
+/// pass@k and pass^k, as means over examples, for the largest k that all of them have valid attempts for.
+fn chances(rates: &[Rate]) -> String {
+    let counted: Vec<&Rate> = rates.iter().filter(|rate| rate.valid > 0).collect();
+    let Some(k) = counted.iter().map(|rate| rate.valid).min().filter(|k| *k > 1) else {
+        return String::new();
+    };
+    let both: Vec<(f64, f64)> = counted.iter().filter_map(|rate| rate.of_k(k)).collect();
+    #[expect(clippy::cast_precision_loss, reason = "a number of examples")]
+    let count = both.len() as f64;
+    let any = both.iter().map(|(any, _)| any).sum::<f64>() / count * 100.0;
+    let all = both.iter().map(|(_, all)| all).sum::<f64>() / count * 100.0;
+    format!(", pass@{k} {any:.0}%, pass^{k} {all:.0}%")
+}
+
 fn rate_words(rate: Rate) -> String {
     let percent =
         rate.percent().map_or_else(|| "   –".to_owned(), |share| format!("{share:>3.0}%"));
-    format!("{percent}  {rate}")
+    let interval = rate.interval().map(|(low, high)| format!(" (95%: {low:.0}–{high:.0}%)"));
+    format!("{percent}{}  {rate}", interval.unwrap_or_default())
 }

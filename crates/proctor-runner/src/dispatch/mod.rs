@@ -129,6 +129,8 @@ pub(crate) enum Input {
     Returned { slot: u32, generation: u32, jobs: Vec<JobId> },
     /// A worker has ended; its output has been read.
     Exited { slot: u32, generation: u32, exit: Exit },
+    /// These need not be run any more, for this reason. What a worker already has, it runs all the same.
+    Skip { jobs: Vec<JobId>, why: String },
     /// Time has passed.
     Tick,
     /// The run shall end: nothing new is started, what runs may finish within the grace.
@@ -146,7 +148,7 @@ impl Input {
             | Self::Finished { slot, .. }
             | Self::Returned { slot, .. }
             | Self::Exited { slot, .. } => Some(*slot),
-            Self::Begin | Self::Tick | Self::Stop(_) | Self::KillNow => None,
+            Self::Begin | Self::Skip { .. } | Self::Tick | Self::Stop(_) | Self::KillNow => None,
         }
     }
 }
@@ -286,6 +288,7 @@ impl Dispatcher {
             }
             Input::Returned { slot, generation, jobs } => self.returned(slot, generation, &jobs),
             Input::Exited { slot, generation, exit } => self.exited(slot, generation, &exit),
+            Input::Skip { jobs, why } => self.skip(&jobs, &why),
             Input::Tick => {}
             Input::Stop(reason) => self.begin_stop(reason),
             Input::KillNow => self.kill_now(),

@@ -1,9 +1,11 @@
 //! Stopping a run: what is waiting is not run, what runs gets a grace, then everything is killed.
 
+use std::collections::HashSet;
+
 use proctor_events::{ExampleFinished, Status};
 
 use super::slot::{Killed, Phase};
-use super::{Dispatcher, Effect, Moment, Unit, index};
+use super::{Dispatcher, Effect, JobId, Moment, Unit, index};
 
 /// Why a run is stopped before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,16 +91,38 @@ impl Dispatcher {
         let pinned = state.pinned.iter_mut().flat_map(std::mem::take);
         let units: Vec<Unit> = waiting.into_iter().chain(pinned).collect();
         for job in units.into_iter().flat_map(|unit| unit.jobs) {
-            let assigned = self.assigned(job);
-            let outcome = ExampleFinished {
-                status: Status::NotRun,
-                message: Some(message.to_owned()),
-                r#final: Some(true),
-                ..ExampleFinished::default()
-            };
-            self.effects.push(Effect::Report { slot: None, assigned, outcome: Box::new(outcome) });
-            self.jobs[job.0 as usize].done = true;
-            self.open -= 1;
+            self.leave_out(job, message);
         }
+    }
+
+    /// Takes jobs out of the queues; those that a worker has are left to it.
+    pub(super) fn skip(&mut self, jobs: &[JobId], why: &str) {
+        let wanted: HashSet<JobId> = jobs.iter().copied().collect();
+        let mut left_out = Vec::new();
+        for pool in &mut self.pools {
+            for queue in std::iter::once(&mut pool.queue).chain(&mut pool.pinned) {
+                queue.retain_mut(|unit| {
+                    left_out.extend(unit.jobs.iter().copied().filter(|job| wanted.contains(job)));
+                    unit.jobs.retain(|job| !wanted.contains(job));
+                    !unit.jobs.is_empty()
+                });
+            }
+        }
+        for job in left_out {
+            self.leave_out(job, why);
+        }
+    }
+
+    fn leave_out(&mut self, job: JobId, why: &str) {
+        let assigned = self.assigned(job);
+        let outcome = ExampleFinished {
+            status: Status::NotRun,
+            message: Some(why.to_owned()),
+            r#final: Some(true),
+            ..ExampleFinished::default()
+        };
+        self.effects.push(Effect::Report { slot: None, assigned, outcome: Box::new(outcome) });
+        self.jobs[job.0 as usize].done = true;
+        self.open -= 1;
     }
 }

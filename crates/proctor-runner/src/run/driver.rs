@@ -10,11 +10,12 @@ use proctor_events::{
 use tokio::sync::mpsc;
 
 use super::exit_code::{Facts, exit_code};
+use super::gate::Gates;
 use super::publish::{Attempt, Publisher};
 use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
 use crate::example::{Example, OutsideError};
-use crate::plan::{PlanOptions, PlannedJob, plan};
+use crate::plan::{PlanOptions, PlannedJob, plan, times};
 use crate::suite::{Finished, Opened, SuiteError};
 use crate::worker::said::{Said, understand};
 use crate::worker::{self, FromWorker, Inbox, Item, Launcher, Order, Owner, Report};
@@ -49,7 +50,7 @@ pub(super) async fn execute(
     };
     publisher.publish(SuiteStarted {
         seed: gathered.seed,
-        example_count: Some(examples.len() as u64 * u64::from(setup.options.repeats.max(1))),
+        example_count: Some(planned(&examples, setup.options.repeats)),
         // Conversations need none: they are conducted in this process.
         workers: suites
             .iter()
@@ -93,6 +94,11 @@ async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
         opened.push(suite.open(&setup.surroundings).await?);
     }
     Ok(opened)
+}
+
+/// How many results there will be.
+fn planned(examples: &[Example], asked: u32) -> u64 {
+    examples.iter().map(|example| u64::from(times(example, asked))).sum()
 }
 
 /// What all suites together have.
@@ -164,6 +170,9 @@ struct Run<'a> {
     durations: HashMap<ExampleId, f64>,
     failed: Vec<ExampleId>,
     notes: Vec<String>,
+    gates: Gates,
+    /// Jobs that need not be run any more, and why.
+    to_skip: Vec<(Vec<JobId>, String)>,
     /// The attempt that each job is on, for events that name only the example.
     attempts: Vec<u32>,
     /// Which jobs have been started at least once.
@@ -203,6 +212,7 @@ impl<'a> Run<'a> {
             .enumerate()
             .flat_map(|(pool, count)| std::iter::repeat_n(pool, *count as usize))
             .collect();
+        let gates = Gates::new(&examples, options.repeats);
         let policy = options.policy(slots, gathered.fail_fast);
         let (inbox, reports) = mpsc::channel(INBOX);
         shared.advance(0, plan.jobs.len() as u64, 0);
@@ -227,6 +237,8 @@ impl<'a> Run<'a> {
             durations: HashMap::new(),
             failed: Vec::new(),
             notes: Vec::new(),
+            gates,
+            to_skip: Vec::new(),
             cancelled: false,
             killed: false,
             ended: false,
@@ -287,6 +299,11 @@ impl<'a> Run<'a> {
         let now = self.now();
         for effect in self.dispatcher.step(now, input) {
             self.carry_out(effect);
+        }
+        while let Some((jobs, why)) = self.to_skip.pop() {
+            for effect in self.dispatcher.step(now, Input::Skip { jobs, why }) {
+                self.carry_out(effect);
+            }
         }
     }
 
@@ -351,7 +368,21 @@ impl<'a> Run<'a> {
             worker: slot.and_then(|slot| self.worker_number(slot)),
             announced: self.announced[assigned.job.0 as usize],
         };
+        let ended = (outcome.r#final == Some(true)).then(|| outcome.status.clone());
+        let fault = outcome.fault.clone();
         self.publisher.finished(attempt, outcome);
+        if let Some(status) = ended
+            && let Some(settled) = self.gates.count(job.example, &status, fault.as_ref())
+        {
+            self.settled(job.example, settled);
+        }
+    }
+
+    /// The remaining repetitions cannot change the verdict any more.
+    fn settled(&mut self, example: usize, why: String) {
+        let all = self.jobs.iter().zip(0..);
+        let jobs = all.filter(|(job, _)| job.example == example).map(|(_, id)| JobId(id)).collect();
+        self.to_skip.push((jobs, why));
     }
 
     fn start(&mut self, slot: u32, generation: u32) {
@@ -552,7 +583,7 @@ impl<'a> Run<'a> {
             });
         }
         let facts = Facts {
-            counts: self.publisher.counts.clone(),
+            counts: self.gates.without_excused(&self.publisher.counts),
             total,
             accounted,
             errors: self.publisher.errors,
@@ -562,7 +593,8 @@ impl<'a> Run<'a> {
             allow_empty: self.options.allow_empty,
         };
         let code = exit_code(&facts);
-        finish(&self.publisher, &facts, code, self.started);
+        let counts = self.publisher.counts.clone();
+        finish(&self.publisher, &Facts { counts, ..facts.clone() }, code, self.started);
         let problem = (code == 2 && total == 0 && !unusable).then(|| nothing_found(setup));
         RunResult {
             status: match (self.cancelled, code) {
@@ -571,13 +603,16 @@ impl<'a> Run<'a> {
                 (false, _) => RunStatus::Failed,
             },
             exit_code: code,
-            counts: facts.counts,
+            counts: self.publisher.counts.clone(),
             total,
             errors: facts.errors,
             problem,
             notes: [gathered.notes, self.notes].concat(),
             durations: self.durations,
-            failed: self.failed,
+            failed: {
+                let (failed, excused) = (self.failed, self.gates.excused(&self.examples));
+                failed.into_iter().filter(|id| !excused.contains(id)).collect()
+            },
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod driver;
 mod exit_code;
+mod pace;
+mod gate;
 mod publish;
 
 use std::collections::HashMap;
@@ -33,7 +35,7 @@ pub struct RunOptions {
     pub slow_after: Option<u64>,
     /// How often a failed example is tried again.
     pub retries: u32,
-    /// How often each example is run.
+    /// How often each example is run; 0 leaves it to the examples, most of which want to be run once.
     pub repeats: u32,
     /// After how many examples a worker is replaced.
     pub max_per_worker: Option<u32>,
@@ -353,7 +355,11 @@ impl Shared {
 
 fn run_thread(setup: RunSetup, orders: mpsc::UnboundedReceiver<Control>, shared: &Arc<Shared>) {
     // One thread is enough: the work is done by other processes, and there are few cores to share.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let pace = pace::Pace::new();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_unpark(move || pace.woken())
+        .build();
     let result = match runtime {
         Ok(runtime) => {
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

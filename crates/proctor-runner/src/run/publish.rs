@@ -74,6 +74,7 @@ impl Publisher {
             full_description: Some(example.full_description.clone()),
             tags: example.tags.clone(),
             suite: Some(example.suite.clone()),
+            pass_rate: example.pass_rate,
             scenario: example.scenario.as_deref().and_then(|row| Json::new(row).ok()),
         };
         self.publish(attempt.event(started));

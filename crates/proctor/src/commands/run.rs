@@ -98,7 +98,7 @@ fn options(
         timeout: duration(arguments.timeout, "timeout", config.run.timeout.as_ref())?,
         slow_after: duration(arguments.slow, "slow", config.run.slow.as_ref())?,
         retries: arguments.retries.or(config.run.retries).unwrap_or(0),
-        repeats: arguments.repeat.unwrap_or(1),
+        repeats: arguments.repeat.unwrap_or(0),
         max_per_worker: arguments.max_examples_per_worker,
         idle_deaths: arguments.max_idle_exits,
         grace: arguments.grace,
