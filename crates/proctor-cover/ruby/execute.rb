@@ -1,0 +1,245 @@
+# frozen_string_literal: true
+
+require "stringio"
+
+# One attempt: a call, written as code, so that the same text can stand in a spec.
+ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, keyword_init: true) do
+  def key = [method["id"], receiver, args, keys, block]
+
+  def cost = [receiver, *args, *keys.values, block].compact.sum(&:length)
+
+  # The call as an expression.
+  def code
+    name = method["name"] == "initialize" ? "new" : method["name"]
+    list = args + keys.map { |key, value| "#{key}: #{value}" }
+    list << "&probe" if block == "&probe"
+    tail = block && block != "&probe" ? " #{block}" : ""
+    case name
+    when "[]" then "#{receiver}[#{args.join(', ')}]"
+    when /\A[a-zA-Z_]\w*[?!]?\z/ then "#{receiver}.#{name}#{list.empty? ? '' : "(#{list.join(', ')})"}#{tail}"
+    else "#{receiver}.public_send(#{name.to_sym.inspect}#{list.map { |item| ", #{item}" }.join})"
+    end
+  end
+end
+
+# What an attempt showed.
+ProctorResult = Struct.new(:kind, :observations, :seen, :reason, :noise, :value, :changed, keyword_init: true) do
+  def digest = [kind, observations.map { |one| one.values_at("kind", "matcher", "index") }].hash
+end
+
+# Executes attempts and describes what came of them.
+class ProctorExecute
+  SECONDS = 0.5
+  NOISE = [NoMethodError, NameError, TypeError, FrozenError, NotImplementedError, SystemStackError, LocalJumpError,
+           FloatDomainError, Encoding::CompatibilityError, FiberError, ThreadError, IOError, SystemCallError, LoadError].freeze
+
+  attr_reader :render
+
+  def initialize(root, readers, raise_lines)
+    @root = root
+    @raise_lines = raise_lines
+    @render = ProctorRender.new(root, readers)
+    @binding = ProctorScope.new.place
+    @cache = {}
+    @main = Thread.current
+    @since = nil
+  end
+
+  # Ends attempts that take too long; to be started in the process that executes.
+  def watch
+    pipe, @keep = IO.pipe
+    @watcher = Thread.new do
+      loop do
+        IO.select([pipe], nil, nil, 0.05)
+        since = @since
+        @main.raise(ProctorProbe::Limit, "too slow") if since && now - since > SECONDS
+      end
+    end
+  end
+
+  def run(attempt)
+    prepare
+    receiver = attempt.receiver && build(attempt.receiver)
+    args = attempt.args.map { |code| build(code) }
+    keys = attempt.keys.to_h { |key, code| [key.to_sym, build(code)] }
+    perform(attempt, receiver, args, keys)
+  rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError => e
+    failed(:blocked, e.message)
+  rescue Exception => e # rubocop:disable Lint/RescueException
+    raise if e.is_a?(SignalException)
+
+    failed(:invalid, "#{e.class}: #{e.message}"[0, 200])
+  ensure
+    finish
+  end
+
+  def value_of(code)
+    prepare
+    build(code)
+  rescue Exception # rubocop:disable Lint/RescueException
+    nil
+  ensure
+    finish
+  end
+
+  private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def prepare
+    @stdout = $stdout
+    @stderr = $stderr
+    @environment = ENV.to_h
+    $stdout = @out = StringIO.new
+    $stderr = StringIO.new
+    ProctorGuard.armed = true
+    @since = now
+  end
+
+  def finish
+    @since = nil
+    ProctorGuard.armed = false
+    $stdout = @stdout
+    $stderr = @stderr
+    ENV.replace(@environment) unless ENV.to_h == @environment
+    (Thread.list - [Thread.main, @watcher, Thread.current]).each(&:kill) if Thread.list.length > 2
+  rescue ProctorProbe::Limit
+    retry
+  end
+
+  def failed(kind, reason)
+    ProctorResult.new(kind: kind, observations: [], seen: ProctorProbe.seen.keys, reason: reason, noise: true)
+  end
+
+  def build(code)
+    (@cache[code] ||= @binding.eval("proc { #{code} }")).call
+  end
+
+  def perform(attempt, receiver, args, keys)
+    name = attempt.method["name"] == "initialize" ? "new" : attempt.method["name"]
+    yielded = []
+    block = block_for(attempt.block, yielded)
+    before = state(receiver)
+    texts = args.map { |arg| mutable?(arg) ? @render.code(arg) : nil }
+    ProctorProbe.start
+    begin
+      value = receiver.public_send(name, *args, **keys, &block)
+    rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError, ProctorDouble::Unexpected, SignalException => e
+      return failed(:blocked, e.message)
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      return raised(e, ProctorProbe.seen.keys)
+    end
+    seen = ProctorProbe.seen.keys
+    described(attempt, receiver, args, [before, texts, yielded, seen], value)
+  end
+
+  def described(attempt, receiver, args, noted, value)
+    before, texts, yielded, seen = noted
+    list = []
+    unless attempt.method["name"].match?(/\A\w+=\z/) || attempt.block == "&probe"
+      listing = value.is_a?(Enumerator) && !value.is_a?(Enumerator::Lazy) && value.size != Float::INFINITY
+      matcher, words = @render.matcher(value, receiver)
+      list << { "kind" => "return", "matcher" => matcher, "words" => words } if matcher && !listing
+      listed = listing ? @render.matcher(value.first(50)) : nil
+      list << { "kind" => "listing", "matcher" => listed[0], "words" => listed[1].sub("returns", "lists") } if listed
+    end
+    list << yields(yielded) if attempt.block == "&probe"
+    after = state(receiver)
+    changed = before && before != after
+    list << attributes(before[1], after[1]) if changed
+    args.each_with_index do |arg, index|
+      next unless texts[index]
+
+      text = @render.code(arg)
+      next if text.nil? || text == texts[index]
+
+      list << { "kind" => "argument", "index" => index, "matcher" => "eq(#{text})", "words" => "changes the argument to #{text.length > 50 ? 'what it should be' : text}" }
+    end
+    unless @out.string.empty?
+      text = @render.code(@out.string)
+      list << { "kind" => "output", "matcher" => "output(#{text}).to_stdout", "words" => "prints #{text.length > 50 ? 'its text' : text}" } if text
+    end
+    ProctorResult.new(kind: :return, observations: list.compact, seen: seen, noise: list.compact.empty?, value: value, changed: changed)
+  end
+
+  def attributes(before, after)
+    return nil if after.empty?
+
+    different = after.reject { |name, text| before[name] == text }
+    return nil if different.empty?
+
+    pairs = different.map { |name, text| "#{name}: #{text}" }.join(", ")
+    { "kind" => "state", "matcher" => "have_attributes(#{pairs})", "words" => "changes #{different.keys.join(' and ')}" }
+  end
+
+  def yields(yielded)
+    return { "kind" => "yield", "matcher" => "not_yield", "words" => "does not yield" } if yielded.empty?
+    return nil if yielded.length > 12
+
+    codes = yielded.map { |args| args.map { |arg| arg.is_a?(String) ? arg : nil } }
+    return nil unless codes.flatten.all?
+
+    if codes.length == 1
+      inner = codes[0].empty? ? "yield_with_no_args" : "yield_with_args(#{codes[0].join(', ')})"
+      return { "kind" => "yield", "matcher" => inner, "words" => "yields once" }
+    end
+    list = codes.map { |args| args.length == 1 ? args[0] : "[#{args.join(', ')}]" }
+    { "kind" => "yield", "matcher" => "yield_successive_args(#{list.join(', ')})", "words" => "yields #{codes.length} times" }
+  end
+
+  def block_for(code, yielded)
+    return nil if code.nil?
+
+    if code == "&probe"
+      limit = 0
+      return proc do |*args|
+        raise ProctorProbe::Limit, "yields too often" if (limit += 1) > 200
+
+        yielded << args.map { |arg| @render.code(arg) || false } if yielded.length < 20
+        nil
+      end
+    end
+    build("proc #{code}")
+  end
+
+  def mutable?(arg) = arg.is_a?(String) || arg.is_a?(Array) || arg.is_a?(Hash)
+
+  # Variables (to see whether anything changed) and readable attributes (to say what).
+  def state(receiver)
+    return nil if receiver.nil? || receiver.is_a?(Module) || ProctorDouble === receiver
+
+    case receiver
+    when String, Array, Hash
+      code = @render.code(receiver)
+      return [code, receiver.instance_of?(String) ? {} : { "itself" => code }.compact]
+    end
+    variables = receiver.instance_variables.map { |name| @render.code(receiver.instance_variable_get(name)) }
+    [variables, @render.attributes(receiver)]
+  rescue StandardError
+    nil
+  end
+
+  def raised(error, seen)
+    place = error.backtrace_locations&.first
+    explicit = place && place.path.start_with?(@root) && @raise_lines[place.path.delete_prefix("#{@root}/")]&.include?(place.lineno)
+    name = error.class.name
+    own = error.class.respond_to?(:name) && name && defined_here?(name)
+    noise = !explicit && !own && NOISE.any? { |type| error.is_a?(type) }
+    noise ||= !explicit && error.is_a?(ArgumentError) && error.message.start_with?("wrong number", "missing keyword", "unknown keyword")
+    return failed(:invalid, "error without a name") if name.nil?
+
+    message = explicit || own ? @render.code(error.message.to_s) : nil
+    matcher = message && message.length < 300 ? "raise_error(#{name}, #{message})" : "raise_error(#{name})"
+    one = { "kind" => "raise", "matcher" => matcher, "words" => "raises #{name}" }
+    ProctorResult.new(kind: :raise, observations: [one], seen: seen, noise: noise, reason: name)
+  rescue StandardError => e
+    failed(:invalid, e.class.name)
+  end
+
+  def defined_here?(name)
+    place = Object.const_source_location(name)
+    place && place[0].to_s.start_with?(@root)
+  rescue NameError
+    false
+  end
+end

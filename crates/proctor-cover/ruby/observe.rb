@@ -1,0 +1,315 @@
+# frozen_string_literal: true
+
+# Loads a project with probes, looks for calls that show what its methods do, and tries each of them on faulty versions.
+# Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects.
+require "json"
+require "zlib"
+%w[probe guard double sample render values execute explore].each { |name| require_relative name }
+
+class ProctorObserve
+  def initialize(job, result)
+    @job = job
+    @result = File.open(result, "w")
+    @root = job["root"]
+    @covered = {}
+    @cases = []
+    @explored = {}
+    @started = now
+  end
+
+  def run
+    load_project
+    @values = ProctorValues.new(@job, Random.new(1))
+    @execute = ProctorExecute.new(@root, readers, @job["raise_lines"])
+    ProctorGuard.install
+    find_methods
+    construct
+    explore(@class_methods, 1)
+    explore(@instance_methods, 1)
+    again
+    confirm
+    mutate unless @job["mutants"].empty?
+    finish
+  end
+
+  private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def spent = now - @started
+  def say(line) = @result.puts(JSON.generate(line)) && @result.flush
+
+  def load_project
+    Encoding.default_external = Encoding::UTF_8
+    Dir.chdir(@root)
+    $VERBOSE = nil
+    @job["load_paths"].reverse_each { |path| $LOAD_PATH.unshift(path) }
+    @job["requires"].each { |path| require path }
+    @job["late"].each { |path| require path rescue nil } # rubocop:disable Style/RescueModifier
+    ProctorGuard.install_sockets
+  end
+
+  def readers = @job["classes"].to_h { |klass| [klass["name"], klass["readers"]] }
+
+  def constant(name) = (Object.const_get(name) rescue nil) # rubocop:disable Style/RescueModifier
+
+  # Sorts methods into constructors, class methods and instance methods; drops what is not really there.
+  def find_methods
+    @constructors = []
+    @class_methods = []
+    @instance_methods = []
+    @job["classes"].each do |klass|
+      mod = constant(klass["name"])
+      next say("type" => "missing", "class" => klass["name"]) unless mod.is_a?(Module)
+
+      klass["module"] = mod
+      klass["methods"].each { |method| sort(method, klass, mod) }
+    end
+  end
+
+  def sort(method, klass, mod)
+    return unless method["testable"]
+
+    if method["name"] == "initialize"
+      @constructors << [method, klass] if mod.is_a?(Class) && mod.respond_to?(:new)
+    elsif method["scope"] == "class" || method["module_function"]
+      @class_methods << [method, klass] if mod.respond_to?(method["name"])
+    elsif mod.method_defined?(method["name"])
+      @instance_methods << [method, klass]
+    end
+  end
+
+  # Ways to make instances of every class, documented ones included.
+  def construct
+    @job["classes"].each { |klass| plain_instance(klass) }
+    documented
+    2.times { |round| explore(@constructors, round + 1) unless round == 1 && @constructors.all? { |method, _| complete?(method) } }
+  end
+
+  def plain_instance(klass)
+    mod = klass["module"]
+    return unless mod
+
+    name = klass["name"]
+    list = @values.instances[name]
+    if !mod.is_a?(Class)
+      list << "Class.new { include #{name} }.new"
+    elsif klass["members"]&.any?
+      list << "#{name}.new(#{klass['members'].first(6).map.with_index { |_, place| ['"a"', '1', 'nil'][place % 3] }.join(', ')})"
+    elsif mod.respond_to?(:new) && mod.instance_method(:initialize).arity.then { |arity| arity.zero? || arity == -1 }
+      list << "#{name}.new"
+    elsif mod.respond_to?(:instance)
+      list << "#{name}.instance"
+    end
+    constructor = klass["methods"].any? { |method| method["name"] == "initialize" }
+    inherited(klass, mod, list) unless constructor
+  end
+
+  # A constructor that comes from elsewhere: the parameters are known, their use is not.
+  def inherited(klass, mod, list)
+    return unless mod.is_a?(Class) && mod.respond_to?(:new) && list.empty?
+
+    params = mod.instance_method(:initialize).parameters
+    count = params.count { |kind, _| kind == :req }
+    keys = params.select { |kind, _| kind == :keyreq }.map { |_, name| "#{name}: \"a\"" }
+    ['"a"', "1", "{}", "nil", "[]"].each { |value| list << "#{klass['name']}.new(#{([value] * count + keys).join(', ')})" }
+  end
+
+  def documented
+    names = @job["classes"].map { |klass| klass["name"] }
+    work([[:documented, nil]], 4) do |_task, out|
+      @execute.watch
+      @job["pool"]["calls"].first(150).each do |code|
+        owner = @execute.value_of(code).class.name
+        out.puts(JSON.generate("type" => "instance", "class" => owner, "code" => code)) if names.include?(owner)
+      end
+    end
+  end
+
+  def complete?(method)
+    from, to = method["probes"]
+    (from...to).all? { |id| @covered[(id << 1) + 1] && (method["plain"].include?(id) || @covered[id << 1]) }
+  end
+
+  def receivers(method, klass)
+    name = klass["name"]
+    return [name] if method["name"] == "initialize" || method["scope"] == "class" || method["module_function"]
+
+    list = @values.instances[name].first(14)
+    subclasses = @values.instances.keys.select { |other| constant(other)&.then { |mod| mod.is_a?(Class) && klass["module"] && mod < klass["module"] } }
+    list += subclasses.flat_map { |other| @values.instances[other].first(3) }.first(10)
+    list = list.drop(1) + list.first(1) if !klass["module"].is_a?(Class) && list.length > 1
+    list.uniq
+  end
+
+  def explore(methods, round)
+    share = [@job["seconds"] * 0.8 / [methods.length, 1].max, 0.25].max
+    allowance = { "tries" => @job["tries"] * round, "seconds" => [share * round, 4.0].min }
+    work(methods, allowance["seconds"] + 3) do |(method, klass), out|
+      @execute.watch
+      ProctorExplore.new(@execute, @values, @covered, out).method(method, klass, receivers(method, klass), allowance)
+    end
+  end
+
+  # With objects in more states, what is still open is tried again.
+  def again
+    return if spent > @job["seconds"] * 2
+
+    open = (@constructors + @class_methods + @instance_methods).reject { |method, _| complete?(method) }
+    explore(open, 2)
+  end
+
+  # Every case again, in a fresh process and in other orders: what differs is not kept.
+  def confirm
+    [@cases, @cases.reverse, @cases.shuffle(random: Random.new(3))].each_with_index do |cases, round|
+      slices = cases.each_slice([cases.length / @job["jobs"] + 1, 50].max).to_a
+      confirmed = {}
+      work(slices.map { |slice| [slice, nil] }, 20) do |(slice, _), out|
+        @execute.watch
+        srand(round)
+        slice.each do |one|
+          result = @execute.run(attempt_of(one))
+          same = one["observations"].each_index.select { |index| same?(result, one["observations"][index]) }
+          out.puts(JSON.generate("type" => "confirmed", "case" => one["number"], "same" => same))
+        end
+      end.each { |line| confirmed[line["case"]] = line["same"] }
+      @cases.each { |one| (one["stable"] ||= (0...one["observations"].length).to_a).select! { |index| confirmed[one["number"]]&.include?(index) } }
+    end
+    @cases.select! { |one| one["stable"].any? }
+  end
+
+  def same?(result, expected)
+    result.observations.any? { |one| one["kind"] == expected["kind"] && one["matcher"] == expected["matcher"] && one["index"] == expected["index"] }
+  end
+
+  def attempt_of(one)
+    @methods ||= @job["classes"].flat_map { |klass| klass["methods"] }.to_h { |method| [method["id"], method] }
+    ProctorCase.new(method: @methods[one["method"]], receiver: one["receiver"], args: one["args"], keys: one["keys"], block: one["block"])
+  end
+
+  def mutate
+    by_entry = Hash.new { |hash, key| hash[key] = [] }
+    entries = @job["mutants"].map { |mutant| mutant["entry"] }.uniq
+    @cases.each { |one| seen = one["seen"].to_h { |key| [key, true] }; entries.each { |entry| by_entry[entry] << one if seen[(entry << 1) + 1] } }
+    deadline = now + @job["mutation_seconds"]
+    tasks = @job["mutants"].reject { |mutant| by_entry[mutant["entry"]].empty? }.map { |mutant| [mutant, nil] }
+    work(tasks, 3, deadline) do |(mutant, _), out|
+      @execute.watch
+      begin
+        eval(mutant["code"], TOPLEVEL_BINDING, File.join(@root, mutant["file"]), mutant["line"])
+      rescue Exception # rubocop:disable Lint/RescueException
+        next out.puts(JSON.generate("type" => "mutant", "mutant" => mutant["id"], "invalid" => true))
+      end
+      out.puts(JSON.generate("type" => "mutant", "mutant" => mutant["id"], "kills" => kills(by_entry[mutant["entry"]])))
+    end
+  end
+
+  def kills(cases)
+    found = []
+    slow = 0
+    cases.sort_by { |one| one["cost"] }.first(70).each do |one|
+      result = @execute.run(attempt_of(one))
+      slow += 1 if result.kind == :blocked
+      one["stable"].each { |index| found << [one["number"], index] unless same?(result, one["observations"][index]) }
+      break if slow > 1
+    end
+    found
+  end
+
+  # Runs tasks in forked children, a few at a time, each with a time limit; gives back the lines they wrote.
+  def work(tasks, seconds, deadline = nil)
+    lines = []
+    waiting = tasks.dup
+    running = {}
+    until waiting.empty? && running.empty?
+      waiting.clear if deadline && now > deadline
+      while running.length < @job["jobs"] && (task = waiting.shift)
+        reader, pid = child(task) { |out| yield task, out }
+        running[reader] = { pid: pid, until: now + seconds, text: +"" }
+      end
+      ready, = IO.select(running.keys, nil, nil, 0.1)
+      (ready || []).each do |reader|
+        running[reader][:text] << reader.read_nonblock(1 << 20)
+      rescue IO::WaitReadable
+        nil
+      rescue EOFError
+        lines.concat(collect(reader, running.delete(reader)))
+      end
+      running.each { |_, state| Process.kill(:KILL, state[:pid]) if now > state[:until] && !state[:killed] && (state[:killed] = true) }
+    end
+    lines
+  end
+
+  def child(_task)
+    reader, writer = IO.pipe
+    pid = fork do
+      reader.close
+      Process.setrlimit(:AS, @job["memory"]) if @job["memory"]
+      Process.setrlimit(:FSIZE, 1 << 20)
+      $stdin.reopen(File::NULL)
+      $stdout.reopen(File::NULL)
+      $stderr.reopen(File::NULL)
+      yield writer
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      begin
+        writer.puts(JSON.generate("type" => "trouble", "message" => "#{e.class}: #{e.message} #{e.backtrace&.first(3)}"))
+      rescue Exception # rubocop:disable Lint/RescueException
+        nil
+      end
+    ensure
+      ProctorGuard.armed = false
+      writer.close unless writer.closed?
+      Process.exit!(0)
+    end
+    writer.close
+    [reader, pid]
+  end
+
+  def collect(reader, state)
+    reader.close
+    Process.wait(state[:pid])
+    state[:text].each_line.filter_map do |line|
+      parsed = JSON.parse(line)
+      take(parsed)
+      parsed
+    rescue JSON::ParserError
+      nil
+    end
+  end
+
+  def take(line)
+    case line["type"]
+    when "case" then take_case(line)
+    when "instance" then add_instance(line["class"], line["code"], 12)
+    when "explored" then @explored[line["method"]] = line
+    when "mutant", "trouble" then say(line)
+    end
+  end
+
+  def take_case(line)
+    line["number"] = @cases.length
+    line["seen"].each { |key| @covered[key] = true } unless line["noise"]
+    @cases << line
+    add_instance(line["instance"], line["instance_code"], 12) if line["instance"] && line["outcome"] == "return"
+    owner = line["method"][/\A[\w:]+/]
+    add_instance(owner, line["changed"], 20) if line["changed"]
+  end
+
+  def add_instance(owner, code, limit)
+    @known ||= @job["classes"].to_h { |klass| [klass["name"], true] }
+    return unless @known[owner] && code
+
+    list = @values.instances[owner]
+    list << code if list.length < limit && !list.include?(code)
+  end
+
+  def finish
+    @cases.each { |one| say(one.slice("type", "number", "method", "receiver", "args", "keys", "block", "seen", "observations", "noise", "cost", "stable", "outcome")) }
+    @explored.each_value { |line| say(line) }
+    say("type" => "done", "seconds" => spent)
+  end
+end
+
+if $PROGRAM_NAME == __FILE__
+  job = JSON.parse(File.read(ARGV[0]))
+  ProctorObserve.new(job, ARGV[1]).run
+end

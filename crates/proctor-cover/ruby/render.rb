@@ -1,0 +1,220 @@
+# frozen_string_literal: true
+
+# Values as Ruby code, and as RSpec matchers where code alone does not say it.
+class ProctorRender
+  LIMIT = 700
+  ADDRESS = /0x\h{6,}/.freeze
+
+  def initialize(root, readers)
+    @root = root
+    @readers = readers
+  end
+
+  # Code for an equal value, or nil.
+  def code(value, depth = 0)
+    return nil if depth > 6
+
+    text = plain(value, depth)
+    text if text && text.length <= LIMIT && !text.match?(ADDRESS) && !text.include?(@root)
+  rescue StandardError
+    nil
+  end
+
+  # [matcher code, words] for what a call returned.
+  def matcher(value, receiver = nil)
+    return ["be(RECEIVER)", "returns itself"] if !receiver.nil? && value.equal?(receiver) && !immediate?(value)
+
+    simple(value) || exact(value) || object(value) || kind(value)
+  rescue StandardError
+    nil
+  end
+
+  # Code for the readable state of an object: {reader => code}.
+  def attributes(value)
+    names = readable(value)
+    found = {}
+    names.each do |name|
+      text = begin
+        code(value.public_send(name))
+      rescue StandardError, NotImplementedError
+        nil
+      end
+      found[name] = text if text && text.length < 200
+      break if found.length >= 6
+    end
+    found
+  end
+
+  private
+
+  def immediate?(value)
+    value.nil? || value == true || value == false || value.is_a?(Symbol) || value.is_a?(Numeric) || value.is_a?(String)
+  end
+
+  def plain(value, depth)
+    case value
+    when nil, true, false, Integer then value.inspect
+    when Float then value.finite? ? value.inspect : nil
+    when Symbol then value.inspect
+    when String then string(value)
+    when Array then array(value, depth)
+    when Hash then hash(value, depth)
+    when Range then range(value, depth)
+    when Regexp then value.inspect
+    when Rational then "Rational(#{value.numerator}, #{value.denominator})"
+    when Complex then "Complex(#{value.real.inspect}, #{value.imaginary.inspect})"
+    when Module then named(value)
+    else special(value, depth)
+    end
+  end
+
+  def special(value, depth)
+    if defined?(Set) && value.instance_of?(Set)
+      parts = value.map { |item| code(item, depth + 1) }
+      return parts.all? ? "Set[#{parts.join(', ')}]" : nil
+    end
+    if value.is_a?(Struct) && named(value.class) && value.class.method_defined?(:==)
+      parts = value.to_a.map { |item| code(item, depth + 1) }
+      return nil unless parts.all?
+
+      keys = value.class.respond_to?(:keyword_init?) && value.class.keyword_init?
+      parts = value.members.zip(parts).map { |name, part| "#{name}: #{part}" } if keys
+      built = "#{named(value.class)}.new(#{parts.join(', ')})"
+      return begin
+        eval(built) == value ? built : nil
+      rescue StandardError
+        nil
+      end
+    end
+    if defined?(Date) && value.instance_of?(Date)
+      return "Date.new(#{value.year}, #{value.month}, #{value.day})"
+    end
+    return "Time.at(#{value.to_r.numerator}, in: \"UTC\")" if value.instance_of?(Time) && value.to_r.denominator == 1
+
+    nil
+  end
+
+  def string(value)
+    text = value.dup.force_encoding(value.encoding)
+    return text.inspect if text.encoding == Encoding::UTF_8 || text.ascii_only?
+
+    text.encoding == Encoding::BINARY ? "#{text.inspect}.b" : nil
+  end
+
+  def array(value, depth)
+    return nil if value.length > 60
+
+    parts = value.map { |item| code(item, depth + 1) }
+    parts.all? ? "[#{parts.join(', ')}]" : nil
+  end
+
+  def hash(value, depth)
+    return nil if value.length > 40
+
+    parts = value.map do |key, item|
+      left = code(key, depth + 1)
+      right = code(item, depth + 1)
+      return nil unless left && right
+
+      key.is_a?(Symbol) && key.match?(/\A[a-z_]\w*[?!]?\z/i) ? "#{key}: #{right}" : "#{left} => #{right}"
+    end
+    parts.empty? ? "{}" : "{ #{parts.join(', ')} }"
+  end
+
+  def range(value, depth)
+    ends = [value.begin, value.end].map { |side| side.nil? ? "" : code(side, depth + 1) }
+    ends.all? ? "(#{ends[0]}#{value.exclude_end? ? '...' : '..'}#{ends[1]})" : nil
+  end
+
+  def named(mod)
+    name = mod.name
+    name if name && !name.start_with?("#") && Object.const_defined?(name) && !name.start_with?("Proctor")
+  rescue NameError
+    nil
+  end
+
+  def simple(value)
+    case value
+    when nil then ["be_nil", "returns nil"]
+    when true then ["be(true)", "returns true"]
+    when false then ["be(false)", "returns false"]
+    when Float then value.nan? ? ["be_nan", "returns NaN"] : nil
+    end
+  end
+
+  def exact(value)
+    text = code(value)
+    return ["eq(#{text})", "returns #{short(text)}"] if text
+    return long(value) if value.instance_of?(String) && value.encoding == Encoding::UTF_8
+
+    nil
+  end
+
+  def long(value)
+    head = value[0, 60]
+    tail = value[-60..] || value
+    return nil if (head + tail).match?(ADDRESS) || value.include?(@root)
+
+    ["have_attributes(size: #{value.size}).and(start_with(#{head.inspect})).and(end_with(#{tail.inspect}))",
+     "returns a text of #{value.size} characters"]
+  end
+
+  def object(value)
+    name = named(value.class)
+    return nil unless name
+
+    if value.is_a?(Array) && value.length <= 8
+      parts = value.map { |item| nested(item) }
+      return ["match([#{parts.join(', ')}])", "returns #{value.length} items"] if parts.all?
+    end
+    found = attributes(value)
+    return nil if found.empty?
+
+    pairs = found.map { |key, text| "#{key}: #{text}" }.join(", ")
+    ["be_an_instance_of(#{name}).and(have_attributes(#{pairs}))", "returns #{article(name)} with its attributes"]
+  end
+
+  def nested(item)
+    text = code(item)
+    return text if text
+
+    name = named(item.class)
+    found = name ? attributes(item) : {}
+    return name && "an_instance_of(#{name})" if found.empty?
+
+    "an_instance_of(#{name}).and(have_attributes(#{found.map { |key, part| "#{key}: #{part}" }.join(', ')}))"
+  end
+
+  def kind(value)
+    name = named(value.class)
+    name && ["be_an_instance_of(#{name})", "returns #{article(name)}"]
+  end
+
+  def article(name)
+    "#{name.match?(/\A[AEIOU]/) ? 'an' : 'a'} #{name}"
+  end
+
+  def readable(value)
+    known = value.class.ancestors.flat_map { |mod| @readers[mod.name] || [] }.uniq
+    known += %w[to_s to_h to_a size length].select { |name| own?(value, name) }
+    known.select { |name| value.respond_to?(name) && zero?(value, name) }
+  end
+
+  def own?(value, name)
+    place = value.method(name).source_location
+    place && place[0].start_with?(@root)
+  rescue NameError
+    false
+  end
+
+  def zero?(value, name)
+    [0, -1].include?(value.method(name).arity)
+  rescue NameError
+    false
+  end
+
+  def short(text)
+    text = text.gsub(/\s+/, " ")
+    text.length <= 60 ? text : "#{text[0, 56]}..."
+  end
+end

@@ -1,0 +1,222 @@
+//! A Ruby project on disk: its layout, its source files, where their specs go and how they can be loaded.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proctor_ruby::FileFacts;
+use serde::Serialize;
+
+/// How a project is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// `lib/` and a gemspec or not.
+    Gem,
+    /// `app/`, with or without `lib/`.
+    Rails,
+    /// Files anywhere.
+    Plain,
+}
+
+/// A project.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// Its folder.
+    pub root: PathBuf,
+    /// How it is laid out.
+    pub layout: Layout,
+}
+
+/// A source file with what is known about it.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    /// Relative to the root, with `/`.
+    pub path: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What is known.
+    pub facts: FileFacts,
+}
+
+/// One way of loading a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Way {
+    /// What is required, as names or absolute paths.
+    pub requires: Vec<String>,
+    /// Whether missing constants may be looked up in the project.
+    pub resolve: bool,
+    /// The lines that do the same in a spec file.
+    #[serde(skip)]
+    pub lines: Vec<String>,
+}
+
+/// Folders in which no testable code lies.
+const LEFT_OUT: &[&str] = &[
+    "spec", "test", "tests", "features", "db", "config", "bin", "exe", "script", "scripts", "vendor", "node_modules", "tmp", "log",
+    "coverage", "doc", "docs", "examples", "example", "benchmark", "benchmarks", "bench", "tasks", "sorbet", "pkg", "target", "ext", "debian", "rakelib",
+];
+
+impl Project {
+    /// Looks at a folder.
+    pub fn open(root: &Path) -> Self {
+        let layout = if root.join("app").is_dir() {
+            Layout::Rails
+        } else if root.join("lib").is_dir() {
+            Layout::Gem
+        } else {
+            Layout::Plain
+        };
+        Self { root: root.to_path_buf(), layout }
+    }
+
+    /// Whether a path (relative) may be covered.
+    pub fn is_testable(&self, path: &str) -> bool {
+        let file = path.rsplit('/').next().unwrap_or(path);
+        let left_out = path.split('/').next().is_some_and(|first| first != file && LEFT_OUT.contains(&first));
+        let is_ruby = Path::new(file).extension().is_some_and(|end| end.eq_ignore_ascii_case("rb"));
+        is_ruby && !file.ends_with("_spec.rb") && !file.ends_with("_test.rb") && !left_out && !file.starts_with('.')
+    }
+
+    /// Every file that may be covered, sorted.
+    pub fn files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let folders: &[&str] = match self.layout {
+            Layout::Gem => &["lib"],
+            Layout::Rails => &["app", "lib"],
+            Layout::Plain => &[""],
+        };
+        for folder in folders {
+            self.collect(&self.root.join(folder), &mut found, 0);
+        }
+        found.sort();
+        found
+    }
+
+    fn collect(&self, folder: &Path, found: &mut Vec<String>, depth: u32) {
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let Some(relative) = self.relative(&path) else { continue };
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                let top = !relative.contains('/');
+                if depth < 24 && !name.starts_with('.') && !(top && LEFT_OUT.contains(&name.as_ref())) {
+                    self.collect(&path, found, depth + 1);
+                }
+            } else if self.is_testable(&relative) && path.is_file() {
+                found.push(relative);
+            }
+        }
+    }
+
+    /// The path relative to the root, with `/`.
+    pub fn relative(&self, path: &Path) -> Option<String> {
+        let inside = path.strip_prefix(&self.root).ok()?;
+        Some(inside.to_string_lossy().replace('\\', "/"))
+    }
+
+    /// Where the spec of a file lies, or is to lie.
+    pub fn spec_path(&self, path: &str) -> String {
+        let stem = path.strip_suffix(".rb").unwrap_or(path);
+        let short = stem.strip_prefix("app/").or_else(|| stem.strip_prefix("lib/")).unwrap_or(stem);
+        let usual = format!("spec/{short}_spec.rb");
+        if stem.starts_with("lib/") {
+            let nested = format!("spec/{stem}_spec.rb");
+            let exists = |path: &str| self.root.join(path).exists();
+            if exists(&nested) || (!exists(&usual) && (self.root.join("spec/lib").is_dir() || self.layout == Layout::Rails)) {
+                return nested;
+            }
+        }
+        usual
+    }
+
+    /// Folders that Ruby must search for the project's files, relative to the root.
+    pub fn load_paths(&self) -> Vec<String> {
+        let candidates = ["lib", "spec", "app/models", "app/services", "app"];
+        candidates.iter().filter(|path| self.root.join(path).is_dir()).map(|path| (*path).to_owned()).collect()
+    }
+
+    /// The ways in which a file's classes may be loaded, the best first. `at` is the copy's folder.
+    pub fn ways(&self, file: &str, spec: &str, at: &Path) -> Vec<Way> {
+        let mut ways = Vec::new();
+        let absolute = at.join(file).to_string_lossy().into_owned();
+        let feature = file.strip_prefix("lib/").and_then(|name| name.strip_suffix(".rb"));
+        let own_line = match feature {
+            Some(name) => format!("require \"{name}\""),
+            None => relative_require(spec, file),
+        };
+        let own = feature.map_or_else(|| absolute.clone(), str::to_owned);
+        for helper in ["rails_helper", "spec_helper"] {
+            if self.root.join(format!("spec/{helper}.rb")).is_file() {
+                let helper_path = at.join(format!("spec/{helper}.rb")).to_string_lossy().into_owned();
+                ways.push(Way {
+                    requires: vec!["rspec".to_owned(), helper_path, own.clone()],
+                    resolve: false,
+                    lines: vec![format!("require \"{helper}\""), own_line.clone()],
+                });
+                break;
+            }
+        }
+        for entry in self.entries(file) {
+            if Some(entry.as_str()) != feature {
+                ways.push(Way {
+                    requires: vec![entry.clone(), own.clone()],
+                    resolve: false,
+                    lines: vec![format!("require \"{entry}\""), own_line.clone()],
+                });
+            }
+        }
+        ways.push(Way { requires: vec![own.clone()], resolve: false, lines: vec![own_line.clone()] });
+        ways.push(Way { requires: vec![own], resolve: true, lines: vec![own_line] });
+        ways
+    }
+
+    /// Features at the top of `lib/` under which a file may be known.
+    fn entries(&self, file: &str) -> Vec<String> {
+        let Some(inside) = file.strip_prefix("lib/") else { return Vec::new() };
+        let mut parts: Vec<&str> = inside.trim_end_matches(".rb").split('/').collect();
+        parts.pop();
+        let mut entries = Vec::new();
+        for end in 1..=parts.len() {
+            let entry = parts[..end].join("/");
+            if self.root.join(format!("lib/{entry}.rb")).is_file() {
+                entries.push(entry);
+            }
+        }
+        if entries.is_empty() {
+            entries.extend(self.gem_name().filter(|name| self.root.join(format!("lib/{name}.rb")).is_file()));
+        }
+        entries.truncate(2);
+        entries
+    }
+
+    fn gem_name(&self) -> Option<String> {
+        let entries = fs::read_dir(&self.root).ok()?;
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_string_lossy().strip_suffix(".gemspec").map(str::to_owned))
+            .collect();
+        names.sort();
+        names.into_iter().next()
+    }
+}
+
+/// `require_relative` from a spec to a file.
+pub(crate) fn relative_require(spec: &str, file: &str) -> String {
+    let up = spec.matches('/').count();
+    let target = file.strip_suffix(".rb").unwrap_or(file);
+    format!("require_relative \"{}{target}\"", "../".repeat(up))
+}
+
+/// Constants by the file that defines them.
+pub(crate) fn constant_index(files: &[SourceFile], at: &Path) -> BTreeMap<String, String> {
+    let mut index = BTreeMap::new();
+    for file in files {
+        for class in file.facts.classes.iter().filter(|class| class.methods.iter().any(|_| true) || class.superclass.is_some()) {
+            index.entry(class.name.clone()).or_insert_with(|| at.join(&file.path).to_string_lossy().into_owned());
+        }
+    }
+    index
+}

@@ -1,0 +1,34 @@
+//! Ruby source to facts, facts to plans, plans to spec text.
+//!
+//! Purpose: everything about Ruby code that can be known by reading it. Pure: text in, values out; no files, no
+//! processes, no clock. What it must not know: runtimes, networks, terminals, how code is executed.
+//!
+//! - [`analyze`]: classes, methods, branches, behaviours, side effects and hints of one file.
+//! - [`instrument`]: the same source with probes, so that an execution tells which branches it took.
+//! - [`mutants`]: small faults for a method, as byte ranges and replacements.
+//! - [`spec`]: spec text from a plan, and its careful insertion into an existing file.
+//! - [`rules`]: the guide's rules that a program can check on a spec file.
+
+mod branches;
+mod effects;
+mod facts;
+mod harvest;
+mod mutants;
+mod outline;
+mod probes;
+pub mod rules;
+mod source;
+pub mod spec;
+mod usage;
+mod words;
+
+pub use facts::{
+    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, ClassFacts, ClassKind,
+    ConstantName, FileFacts, Limit, MethodFacts, Nesting, Origin, Param, ParamKind, Scope, Setup,
+    SetupKind, SideEffect, SyntaxError, Usage, Visibility,
+};
+pub use harvest::{Harvest, harvest};
+pub use mutants::{Mutant, mutants};
+pub use outline::analyze;
+pub use probes::instrument;
+pub use words::{constant_for, humanize, underscore};

@@ -1,0 +1,625 @@
+//! The outline of a file: classes, modules, methods with visibility, constants, and what cannot be analysed.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher as _};
+
+use ruby_prism::{CallNode, ClassNode, DefNode, Node, Visit};
+use sha2::{Digest as _, Sha256};
+
+use crate::branches::{Surroundings, study};
+use crate::facts::{
+    ClassFacts, ClassKind, ConstantName, FileFacts, Limit, MethodFacts, Nesting, Param, ParamKind, Scope,
+    SyntaxError, Usage, Visibility,
+};
+use crate::probes::ProbeMap;
+use crate::source::{Source, constant, name, statements, text};
+use crate::usage::{Learned, learn, merge};
+
+/// Reads a file. Errors are all places where it is not Ruby.
+pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
+    let parsed = ruby_prism::parse(bytes);
+    let source = Source::new(bytes);
+    let errors: Vec<SyntaxError> = parsed
+        .errors()
+        .map(|error| {
+            let start = error.location().start();
+            SyntaxError { line: source.line(start), column: source.column(start) + 1, message: name(error.message()) }
+        })
+        .collect();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let root = parsed.node();
+    let probes = ProbeMap::of(&root);
+    let docs = documentation(&parsed, &source);
+    let mut reader = Reader {
+        source: &source,
+        probes: &probes,
+        docs: &docs,
+        facts: FileFacts { probes: probes.count, place_probes: probes.marks(), loc: loc(bytes), ..FileFacts::default() },
+        learned: BTreeMap::new(),
+        nesting: Vec::new(),
+        open: Vec::new(),
+        conditional: 0,
+    };
+    if let Some(program) = root.as_program_node() {
+        for statement in &program.statements().body() {
+            reader.statement(&statement);
+        }
+    }
+    let mut facts = reader.facts;
+    connect(&mut facts, &reader.learned);
+    let mut mentions = Mentions(Vec::new());
+    mentions.visit(&root);
+    mentions.0.sort();
+    mentions.0.dedup();
+    facts.mentions = mentions.0;
+    Ok(facts)
+}
+
+/// Lines with code on them.
+fn loc(bytes: &[u8]) -> u32 {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let code = lines.filter(|line| {
+        let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
+        first.is_some_and(|first| *first != b'#')
+    });
+    u32::try_from(code.count()).unwrap_or(u32::MAX)
+}
+
+/// Comment text by the line on which it ends.
+fn documentation(parsed: &ruby_prism::ParseResult<'_>, source: &Source<'_>) -> BTreeMap<u32, String> {
+    let mut docs: BTreeMap<u32, String> = BTreeMap::new();
+    for comment in parsed.comments() {
+        let line = source.line(comment.location().start());
+        let mut text = line.checked_sub(1).and_then(|before| docs.remove(&before)).unwrap_or_default();
+        text += &name(comment.text());
+        text.push('\n');
+        docs.insert(line, text);
+    }
+    docs
+}
+
+/// An open class or module.
+struct Open {
+    index: usize,
+    visibility: Visibility,
+    module_function: bool,
+    singleton: bool,
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    probes: &'a ProbeMap,
+    docs: &'a BTreeMap<u32, String>,
+    facts: FileFacts,
+    /// What was learned, by class index and method index.
+    learned: BTreeMap<(usize, usize), Learned>,
+    nesting: Vec<Nesting>,
+    open: Vec<Open>,
+    conditional: u32,
+}
+
+impl Reader<'_> {
+    fn limit(&mut self, node: &Node<'_>, reason: &str) {
+        let line = self.source.line(node.location().start());
+        self.facts.limits.push(Limit { line, reason: reason.to_owned() });
+    }
+
+    fn full_name(&self, own: &str) -> String {
+        let mut parts: Vec<&str> = self.nesting.iter().map(|level| level.name.as_str()).collect();
+        parts.push(own);
+        parts.join("::")
+    }
+
+    fn statement(&mut self, node: &Node<'_>) {
+        if let Some(class) = node.as_class_node() {
+            self.class(&class);
+        } else if let Some(module) = node.as_module_node() {
+            let Some(own) = constant(&module.constant_path()) else {
+                return self.limit(node, "module with a computed name");
+            };
+            self.scope(&own, ClassKind::Module, None, node, statements(module.body()));
+        } else if let Some(singleton) = node.as_singleton_class_node() {
+            if singleton.expression().as_self_node().is_some() && !self.open.is_empty() {
+                self.singleton(statements(singleton.body()));
+            } else {
+                self.limit(node, "singleton class of an object");
+            }
+        } else if let Some(def) = node.as_def_node() {
+            self.def(&def, None);
+        } else if let Some(write) = node.as_constant_write_node() {
+            self.constant_write(&name(write.name().as_slice()), &write.value(), node);
+        } else if let Some(call) = node.as_call_node() {
+            self.call(&call);
+        } else if let Some(begin) = node.as_begin_node() {
+            statements(begin.statements().map(|list| list.as_node())).iter().for_each(|inner| self.statement(inner));
+        } else if let Some(branch) = node.as_if_node() {
+            self.conditional += 1;
+            statements(branch.statements().map(|list| list.as_node())).iter().for_each(|inner| self.statement(inner));
+            self.conditional -= 1;
+        } else if let Some(branch) = node.as_unless_node() {
+            self.conditional += 1;
+            statements(branch.statements().map(|list| list.as_node())).iter().for_each(|inner| self.statement(inner));
+            self.conditional -= 1;
+        }
+    }
+
+    fn class(&mut self, class: &ClassNode<'_>) {
+        let node = class.as_node();
+        let Some(own) = constant(&class.constant_path()) else {
+            return self.limit(&node, "class with a computed name");
+        };
+        let superclass = class.superclass();
+        let members = superclass.as_ref().and_then(Node::as_call_node).map(|call| struct_members(&call));
+        let index = self.scope(
+            &own,
+            ClassKind::Class,
+            superclass.as_ref().map(text),
+            &node,
+            statements(class.body()),
+        );
+        if let Some(members) = members {
+            self.facts.classes[index].readers.extend(members.clone());
+            self.facts.classes[index].members = members;
+        }
+    }
+
+    /// Opens a class or module, once per full name.
+    fn scope(
+        &mut self,
+        own: &str,
+        kind: ClassKind,
+        superclass: Option<String>,
+        node: &Node<'_>,
+        body: Vec<Node<'_>>,
+    ) -> usize {
+        let full = if node.location().as_slice().is_empty() { own.to_owned() } else { self.full_name(own) };
+        let keyword = if kind == ClassKind::Class { "class" } else { "module" };
+        self.nesting.push(Nesting { keyword: keyword.to_owned(), name: own.to_owned() });
+        let index = self.index_of(&full, kind, superclass, node);
+        self.open.push(Open { index, visibility: Visibility::Public, module_function: false, singleton: false });
+        for statement in &body {
+            self.statement(statement);
+        }
+        self.open.pop();
+        self.nesting.pop();
+        index
+    }
+
+    fn index_of(&mut self, full: &str, kind: ClassKind, superclass: Option<String>, node: &Node<'_>) -> usize {
+        if let Some(index) = self.facts.classes.iter().position(|class| class.name == full) {
+            return index;
+        }
+        self.facts.constants.push(ConstantName { name: full.to_owned() });
+        self.facts.classes.push(ClassFacts {
+            name: full.to_owned(),
+            kind,
+            superclass,
+            lines: self.source.lines(&node.location()),
+            nesting: self.nesting.clone(),
+            mixins: Vec::new(),
+            readers: Vec::new(),
+            members: Vec::new(),
+            methods: Vec::new(),
+        });
+        self.facts.classes.len() - 1
+    }
+
+    fn singleton(&mut self, body: Vec<Node<'_>>) {
+        let Some(index) = self.open.last().map(|open| open.index) else { return };
+        self.open.push(Open { index, visibility: Visibility::Public, module_function: false, singleton: true });
+        for statement in &body {
+            self.statement(statement);
+        }
+        self.open.pop();
+    }
+
+    /// `Name = Struct.new(:a) do … end` and `Name = Class.new(Base) do … end` are classes.
+    fn constant_write(&mut self, own: &str, value: &Node<'_>, node: &Node<'_>) {
+        let call = value.as_call_node();
+        let maker = call.as_ref().and_then(|call| {
+            let class = constant(&call.receiver()?)?;
+            matches!((class.as_str(), call.name().as_slice()),
+                ("Struct" | "Class" | "Module", b"new") | ("Data", b"define")).then_some(class)
+        });
+        let (Some(call), Some(maker)) = (call, maker) else {
+            let full = self.full_name(own);
+            self.facts.constants.push(ConstantName { name: full });
+            return;
+        };
+        let body = call.block().and_then(|block| block.as_block_node()).map(|block| statements(block.body()));
+        let kind = if maker == "Module" { ClassKind::Module } else { ClassKind::Class };
+        let index = self.scope(own, kind, Some(maker.clone()), node, body.unwrap_or_default());
+        if maker == "Struct" || maker == "Data" {
+            let members = struct_members(&call);
+            self.facts.classes[index].readers.extend(members.clone());
+            self.facts.classes[index].members = members;
+        }
+    }
+
+    fn call(&mut self, call: &CallNode<'_>) {
+        let method = name(call.name().as_slice());
+        let arguments: Vec<Node<'_>> =
+            call.arguments().map(|list| list.arguments().iter().collect()).unwrap_or_default();
+        if call.receiver().is_some_and(|receiver| receiver.as_self_node().is_none()) {
+            return self.class_method_call(call);
+        }
+        let symbols: Vec<String> = arguments
+            .iter()
+            .filter_map(|argument| argument.as_symbol_node().map(|symbol| name(symbol.unescaped())))
+            .collect();
+        let Some(index) = self.open.last().map(|open| open.index) else { return };
+        match method.as_str() {
+            "private" | "public" | "protected" | "module_function" | "private_class_method" | "public_class_method" => {
+                self.visibility(&method, &arguments, &symbols);
+            }
+            "attr_reader" | "attr_accessor" | "attr" => self.facts.classes[index].readers.extend(symbols),
+            "include" | "extend" | "prepend" => {
+                let mixins = arguments.iter().filter_map(constant);
+                self.facts.classes[index].mixins.extend(mixins);
+                if method == "extend" && arguments.iter().any(|argument| argument.as_self_node().is_some()) {
+                    if let Some(open) = self.open.last_mut() {
+                        open.module_function = true;
+                    }
+                    self.facts.classes[index].methods.iter_mut().for_each(|method| method.module_function = true);
+                }
+            }
+            "define_method" | "class_eval" | "instance_eval" | "module_eval" | "method_missing" | "define_singleton_method" => {
+                self.limit(&call.as_node(), &format!("{method}: made while running, not analysed"));
+            }
+            "delegate" | "def_delegators" | "def_delegator" | "def_instance_delegators" => {
+                self.limit(&call.as_node(), &format!("{method}: delegation, not analysed"));
+            }
+            _ => {
+                if call.block().is_some() {
+                    self.limit(&call.as_node(), &format!("block of {method}: not analysed"));
+                }
+            }
+        }
+    }
+
+    fn class_method_call(&mut self, call: &CallNode<'_>) {
+        let method = name(call.name().as_slice());
+        if matches!(method.as_str(), "class_eval" | "instance_eval" | "define_method" | "module_eval" | "send") {
+            self.limit(&call.as_node(), &format!("{method}: made while running, not analysed"));
+        }
+    }
+
+    fn visibility(&mut self, word: &str, arguments: &[Node<'_>], symbols: &[String]) {
+        let visibility = match word {
+            "private" | "private_class_method" => Visibility::Private,
+            "protected" => Visibility::Protected,
+            _ => Visibility::Public,
+        };
+        let Some(open) = self.open.last_mut() else { return };
+        let (index, singleton) = (open.index, open.singleton);
+        if arguments.is_empty() {
+            if word == "module_function" {
+                open.module_function = true;
+            } else if !word.ends_with("_class_method") {
+                open.visibility = visibility;
+            }
+            return;
+        }
+        for argument in arguments {
+            if let Some(def) = argument.as_def_node() {
+                self.def(&def, Some((visibility, word == "module_function")));
+            }
+        }
+        let scope = if singleton || word.ends_with("_class_method") { Scope::Class } else { Scope::Instance };
+        for method in &mut self.facts.classes[index].methods {
+            if symbols.contains(&method.name) && method.scope == scope {
+                if word == "module_function" {
+                    method.module_function = true;
+                } else {
+                    method.visibility = visibility;
+                }
+            }
+        }
+    }
+
+    fn def(&mut self, def: &DefNode<'_>, given: Option<(Visibility, bool)>) {
+        let node = def.as_node();
+        let Some(open) = self.open.last() else {
+            return self.limit(&node, "method outside of any class");
+        };
+        let on_self = def.receiver().is_some_and(|receiver| {
+            receiver.as_self_node().is_some()
+                || constant(&receiver).is_some_and(|name| self.nesting.last().is_some_and(|level| level.name == name))
+        });
+        if def.receiver().is_some() && !on_self {
+            return self.limit(&node, "method of a single object");
+        }
+        let scope = if open.singleton || on_self { Scope::Class } else { Scope::Instance };
+        let own = name(def.name().as_slice());
+        let own_visibility = if on_self { Visibility::Public } else { open.visibility };
+        let visibility = given.map_or(own_visibility, |given| given.0);
+        let module_function = given.is_some_and(|given| given.1) || (open.module_function && scope == Scope::Instance);
+        let (index, in_singleton) = (open.index, open.singleton);
+        let lines = self.source.lines(&def.location());
+        let first_line = lines.0;
+        let doc = first_line.checked_sub(1).and_then(|line| self.docs.get(&line));
+        let params = parameters(def, doc.map(String::as_str));
+        let names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
+        let class_name = self.facts.classes[index].name.clone();
+        let readers = self.facts.classes[index].readers.clone();
+        let body = study(def.body(), &Surroundings { source: self.source, probes: self.probes, class: &class_name });
+        let learned = learn(def.body(), &names, &readers);
+        let calls = Calls::of(def);
+        let probes = self.probes.method(def.location().start());
+        let location = def.location();
+        let method = MethodFacts {
+            name: own.clone(),
+            scope,
+            visibility,
+            params,
+            lines,
+            span: (location.start(), location.end()),
+            module_function,
+            in_singleton,
+            yields: calls.yields,
+            digest: digest(&node),
+            self_calls: calls.own,
+            constants: calls.constants,
+            stores: learned.stores.clone(),
+            characteristics: body.characteristics,
+            side_effects: body.side_effects,
+            outcome: body.outcome,
+            raise_lines: calls.raise_offsets.iter().map(|offset| self.source.line(*offset)).chain(body.raise_lines).collect(),
+            entry_probe: probes.map(|probes| probes.0),
+            probes: probes.map_or((0, 0), |probes| (probes.1, probes.2)),
+        };
+        let methods = &mut self.facts.classes[index].methods;
+        // A later definition replaces an earlier one, unless a condition chooses between them.
+        if let Some(place) = methods.iter().position(|other| other.name == own && other.scope == scope) {
+            if self.conditional == 0 {
+                methods[place] = method;
+                self.learned.insert((index, place), learned);
+            }
+            return;
+        }
+        methods.push(method);
+        self.learned.insert((index, methods.len() - 1), learned);
+    }
+}
+
+fn struct_members(call: &CallNode<'_>) -> Vec<String> {
+    let Some(list) = call.arguments() else { return Vec::new() };
+    list.arguments()
+        .iter()
+        .filter_map(|argument| argument.as_symbol_node().map(|symbol| name(symbol.unescaped())))
+        .collect()
+}
+
+fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
+    let Some(list) = def.parameters() else { return Vec::new() };
+    let mut params = Vec::new();
+    let mut add = |own: String, kind: ParamKind, default: Option<String>| {
+        let types = doc.map(|doc| documented(doc, &own)).unwrap_or_default();
+        params.push(Param { name: own, kind, default, types, usage: Usage::default() });
+    };
+    let required = |node: &Node<'_>| {
+        node.as_required_parameter_node().map(|param| name(param.name().as_slice())).unwrap_or_default()
+    };
+    for param in &list.requireds() {
+        add(required(&param), ParamKind::Required, None);
+    }
+    for param in &list.optionals() {
+        if let Some(param) = param.as_optional_parameter_node() {
+            add(name(param.name().as_slice()), ParamKind::Optional, Some(text(&param.value())));
+        }
+    }
+    if let Some(rest) = list.rest() {
+        let own = rest.as_rest_parameter_node().and_then(|rest| rest.name()).map(|own| name(own.as_slice()));
+        add(own.unwrap_or_default(), ParamKind::Rest, None);
+    }
+    for param in &list.posts() {
+        add(required(&param), ParamKind::Required, None);
+    }
+    for param in &list.keywords() {
+        if let Some(key) = param.as_required_keyword_parameter_node() {
+            add(name(key.name().as_slice()), ParamKind::Key, None);
+        } else if let Some(key) = param.as_optional_keyword_parameter_node() {
+            add(name(key.name().as_slice()), ParamKind::OptionalKey, Some(text(&key.value())));
+        }
+    }
+    match list.keyword_rest() {
+        Some(rest) if rest.as_forwarding_parameter_node().is_some() => add(String::new(), ParamKind::Forward, None),
+        Some(rest) if rest.as_no_keywords_parameter_node().is_none() => {
+            let own = rest.as_keyword_rest_parameter_node().and_then(|rest| rest.name());
+            add(own.map(|own| name(own.as_slice())).unwrap_or_default(), ParamKind::KeyRest, None);
+        }
+        _ => {}
+    }
+    if let Some(block) = list.block() {
+        let own = block.as_block_parameter_node().and_then(|block| block.name()).map(|own| name(own.as_slice()));
+        add(own.unwrap_or_default(), ParamKind::Block, None);
+    }
+    params
+}
+
+/// Types that the documentation gives for a parameter: `@param [String, nil] name`.
+fn documented(doc: &str, param: &str) -> Vec<String> {
+    let mut types = Vec::new();
+    for line in doc.lines().filter(|line| line.contains("@param") || line.contains("@option")) {
+        let mentions = line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).any(|word| word == param);
+        let inside = line.split_once('[').and_then(|(_, rest)| rest.rsplit_once(']')).map(|(inside, _)| inside);
+        if let (true, Some(inside)) = (mentions, inside) {
+            types.extend(inside.split([',', '|']).map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()));
+        }
+    }
+    types
+}
+
+/// What a method calls on itself, which constants it names, whether it yields.
+struct Calls {
+    own: Vec<String>,
+    constants: Vec<String>,
+    yields: bool,
+    raise_offsets: Vec<u32>,
+}
+
+impl Calls {
+    fn of(def: &DefNode<'_>) -> Self {
+        let block = def.parameters().is_some_and(|list| list.block().is_some());
+        let mut calls = Self { own: vec![], constants: vec![], yields: block, raise_offsets: vec![] };
+        if let Some(body) = def.body() {
+            calls.visit(&body);
+        }
+        for list in [&mut calls.own, &mut calls.constants] {
+            list.sort();
+            list.dedup();
+        }
+        calls
+    }
+}
+
+impl<'pr> Visit<'pr> for Calls {
+    fn visit_call_node(&mut self, node: &CallNode<'pr>) {
+        let method = name(node.name().as_slice());
+        if node.receiver().is_none_or(|receiver| receiver.as_self_node().is_some()) {
+            if matches!(method.as_str(), "raise" | "fail") {
+                self.raise_offsets.push(node.location().start());
+            }
+            self.yields |= method == "block_given?";
+            self.own.push(method);
+        }
+        ruby_prism::visit_call_node(self, node);
+    }
+
+    fn visit_yield_node(&mut self, node: &ruby_prism::YieldNode<'pr>) {
+        self.yields = true;
+        ruby_prism::visit_yield_node(self, node);
+    }
+
+    fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
+        self.constants.push(name(node.name().as_slice()));
+    }
+
+    fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
+        self.constants.extend(constant(&node.as_node()));
+    }
+}
+
+struct Mentions(Vec<String>);
+
+impl<'pr> Visit<'pr> for Mentions {
+    fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
+        self.0.push(name(node.name().as_slice()));
+    }
+
+    fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
+        self.0.extend(constant(&node.as_node()));
+    }
+}
+
+/// Hash over the kinds of nodes and the text of their leaves: comments and layout leave it unchanged.
+fn digest(node: &Node<'_>) -> String {
+    struct TreeHasher(Sha256);
+    impl<'pr> Visit<'pr> for TreeHasher {
+        fn visit_branch_node_enter(&mut self, node: Node<'pr>) {
+            self.0.update([b'(', kind(&node)]);
+            if let Some(call) = node.as_call_node() {
+                self.0.update(call.name().as_slice());
+                self.0.update([u8::from(call.is_safe_navigation())]);
+            } else if let Some(def) = node.as_def_node() {
+                self.0.update(def.name().as_slice());
+            } else if let Some(write) = node.as_local_variable_write_node() {
+                self.0.update(write.name().as_slice());
+            } else if let Some(write) = node.as_instance_variable_write_node() {
+                self.0.update(write.name().as_slice());
+            } else if let Some(range) = node.as_range_node() {
+                self.0.update(range.operator_loc().as_slice());
+            } else if node.as_parameters_node().is_some() || node.as_multi_write_node().is_some() {
+                // Names of parameters and targets are not nodes of their own everywhere.
+                let words: Vec<u8> =
+                    node.location().as_slice().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+                self.0.update(words);
+            }
+        }
+
+        fn visit_branch_node_leave(&mut self) {
+            self.0.update(b")");
+        }
+
+        fn visit_leaf_node_enter(&mut self, node: Node<'pr>) {
+            self.0.update([b'.', kind(&node)]);
+            match node.as_string_node() {
+                Some(string) => self.0.update(string.unescaped()),
+                None => self.0.update(node.location().as_slice()),
+            }
+        }
+    }
+    let mut hasher = TreeHasher(Sha256::new());
+    hasher.visit(node);
+    hasher.0.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A byte that tells node kinds apart well enough; operators differ by their text.
+fn kind(node: &Node<'_>) -> u8 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    std::mem::discriminant(node).hash(&mut hasher);
+    hasher.finish().to_le_bytes()[0]
+}
+
+/// Carries what is known about variables back to the parameters they come from, and along calls.
+fn connect(facts: &mut FileFacts, learned: &BTreeMap<(usize, usize), Learned>) {
+    for (class_index, class) in facts.classes.iter_mut().enumerate() {
+        let mut variables: BTreeMap<String, Usage> = BTreeMap::new();
+        for ((owner, _), learned) in learned {
+            if *owner == class_index {
+                for (variable, usage) in &learned.variables {
+                    merge(variables.entry(variable.clone()).or_default(), usage, 0);
+                }
+            }
+        }
+        for (place, method) in class.methods.iter_mut().enumerate() {
+            let Some(learned) = learned.get(&(class_index, place)) else { continue };
+            for param in &mut method.params {
+                if let Some(usage) = learned.params.get(&param.name) {
+                    merge(&mut param.usage, usage, 0);
+                }
+                for (variable, source) in &method.stores {
+                    if *source == param.name {
+                        if let Some(usage) = variables.get(variable) {
+                            merge(&mut param.usage, usage, 0);
+                        }
+                    }
+                }
+            }
+        }
+        for _ in 0..3 {
+            flow(class);
+        }
+    }
+}
+
+/// A parameter handed on to another method of the class is used as that one uses it.
+fn flow(class: &mut ClassFacts) {
+    let own = class.name.rsplit("::").next().unwrap_or(&class.name).to_owned();
+    let known: BTreeMap<String, Usage> = class
+        .methods
+        .iter()
+        .flat_map(|method| {
+            let own = own.clone();
+            method.params.iter().enumerate().flat_map(move |(place, param)| {
+                let target = if method.name == "initialize" { format!("{own}.new") } else { method.name.clone() };
+                let short = if method.name == "initialize" { "new".to_owned() } else { method.name.clone() };
+                [target, short]
+                    .into_iter()
+                    .flat_map(move |target| [format!("{target}:{place}"), format!("{target}:{}", param.name)])
+                    .map(move |key| (key, param.usage.clone()))
+            })
+        })
+        .collect();
+    for method in &mut class.methods {
+        for param in &mut method.params {
+            for target in param.usage.flows.clone() {
+                if let Some(usage) = known.get(&target) {
+                    merge(&mut param.usage, usage, 0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Small helpers over prism nodes: text, lines, literals.
+
+use ruby_prism::{Location, Node, StatementsNode};
+
+/// The bytes of a file with a table of its lines.
+pub(crate) struct Source<'a> {
+    pub(crate) bytes: &'a [u8],
+    starts: Vec<u32>,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        let mut starts = vec![0];
+        for (place, byte) in bytes.iter().enumerate() {
+            if *byte == b'\n' {
+                starts.push(u32::try_from(place + 1).unwrap_or(u32::MAX));
+            }
+        }
+        Self { bytes, starts }
+    }
+
+    /// The line of an offset, from 1.
+    pub(crate) fn line(&self, offset: u32) -> u32 {
+        u32::try_from(self.starts.partition_point(|start| *start <= offset)).unwrap_or(1).max(1)
+    }
+
+    pub(crate) fn column(&self, offset: u32) -> u32 {
+        let line = self.line(offset) as usize - 1;
+        offset - self.starts.get(line).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn lines(&self, location: &Location<'_>) -> (u32, u32) {
+        (self.line(location.start()), self.line(location.end().saturating_sub(1).max(location.start())))
+    }
+
+    pub(crate) fn slice(&self, start: u32, end: u32) -> String {
+        let end = (end as usize).min(self.bytes.len());
+        let start = (start as usize).min(end);
+        String::from_utf8_lossy(&self.bytes[start..end]).into_owned()
+    }
+}
+
+/// A node's own text.
+pub(crate) fn text(node: &Node<'_>) -> String {
+    String::from_utf8_lossy(node.location().as_slice()).into_owned()
+}
+
+/// Text of bytes that prism hands out.
+pub(crate) fn name(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The statements of a body, whatever wraps them.
+pub(crate) fn statements<'pr>(body: Option<Node<'pr>>) -> Vec<Node<'pr>> {
+    let Some(body) = body else { return Vec::new() };
+    if let Some(list) = body.as_statements_node() {
+        return list.body().iter().collect();
+    }
+    vec![body]
+}
+
+/// The statements of an optional list.
+pub(crate) fn listed<'pr>(list: Option<StatementsNode<'pr>>) -> Vec<Node<'pr>> {
+    list.map(|list| list.body().iter().collect()).unwrap_or_default()
+}
+
+/// The constant a node names, `A::B`; `None` if it is computed.
+pub(crate) fn constant(node: &Node<'_>) -> Option<String> {
+    if let Some(read) = node.as_constant_read_node() {
+        return Some(name(read.name().as_slice()));
+    }
+    let path = node.as_constant_path_node()?;
+    let own = name(path.name()?.as_slice());
+    match path.parent() {
+        None => Some(own),
+        Some(parent) => Some(format!("{}::{own}", constant(&parent)?)),
+    }
+}
+
+/// Whether a node is a literal that can be copied into other code.
+pub(crate) fn is_literal(node: &Node<'_>) -> bool {
+    if let Some(array) = node.as_array_node() {
+        return array.elements().iter().all(|element| is_literal(&element));
+    }
+    if let Some(hash) = node.as_hash_node() {
+        return hash.elements().iter().all(|element| {
+            element
+                .as_assoc_node()
+                .is_some_and(|pair| is_literal(&pair.key()) && is_literal(&pair.value()))
+        });
+    }
+    if let Some(range) = node.as_range_node() {
+        return range.left().is_none_or(|side| is_literal(&side))
+            && range.right().is_none_or(|side| is_literal(&side));
+    }
+    is_scalar(node)
+}
+
+/// Whether a node is a literal without parts. Heredocs are not: their text lies elsewhere.
+pub(crate) fn is_scalar(node: &Node<'_>) -> bool {
+    if let Some(string) = node.as_string_node() {
+        return string.opening_loc().is_some_and(|open| !open.as_slice().starts_with(b"<<"));
+    }
+    if let Some(symbol) = node.as_symbol_node() {
+        return symbol.opening_loc().is_some();
+    }
+    node.as_integer_node().is_some()
+        || node.as_float_node().is_some()
+        || node.as_true_node().is_some()
+        || node.as_false_node().is_some()
+        || node.as_nil_node().is_some()
+        || node.as_regular_expression_node().is_some()
+}
+
+/// Code for a literal, usable anywhere; symbols of word lists and bare hash keys get their full form.
+pub(crate) fn literal_code(node: &Node<'_>) -> Option<String> {
+    if let Some(symbol) = node.as_symbol_node() {
+        return Some(symbol_code(&name(symbol.unescaped())));
+    }
+    if let Some(string) = node.as_string_node() {
+        return Some(string_code(&name(string.unescaped())));
+    }
+    is_literal(node).then(|| text(node))
+}
+
+/// A symbol as Ruby code.
+pub(crate) fn symbol_code(text: &str) -> String {
+    let body = text.strip_suffix(['?', '!']).unwrap_or(text);
+    let plain = !body.is_empty()
+        && !body.starts_with(|first: char| first.is_ascii_digit())
+        && body.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    if plain { format!(":{text}") } else { format!(":{}", string_code(text)) }
+}
+
+/// A string as double-quoted Ruby code.
+pub(crate) fn string_code(text: &str) -> String {
+    let mut code = String::from("\"");
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => code.push_str("\\\""),
+            '\\' => code.push_str("\\\\"),
+            '\n' => code.push_str("\\n"),
+            '\r' => code.push_str("\\r"),
+            '\t' => code.push_str("\\t"),
+            '\u{1b}' => code.push_str("\\e"),
+            '#' if matches!(letters.peek(), Some('{' | '$' | '@')) => code.push_str("\\#"),
+            control if control.is_control() => {
+                code.push_str(&format!("\\u{{{:x}}}", u32::from(control)));
+            }
+            other => code.push(other),
+        }
+    }
+    code.push('"');
+    code
+}

@@ -1,0 +1,130 @@
+//! Into an existing file: managed blocks are replaced if nobody touched them, everything else stays as it is.
+
+use ruby_prism::{Node, Visit};
+use sha2::{Digest as _, Sha256};
+
+use super::write::{block, file, group};
+use super::{ClassPlan, SpecPlan};
+use crate::source::{constant, name};
+
+/// A file after the plan was put into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The new text.
+    pub text: String,
+    /// Methods whose block was edited by hand and therefore kept.
+    pub kept: Vec<String>,
+    /// Methods whose block was written.
+    pub written: Vec<String>,
+}
+
+/// A short hash of a managed block.
+pub(super) fn fingerprint(body: &str) -> String {
+    Sha256::digest(body.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Puts a plan into a file. `methods` are those to be written; managed blocks of other methods stay.
+/// Gives back `None` if the existing text is not Ruby: then nothing can be put into it.
+pub fn merge(existing: Option<&str>, plan: &SpecPlan) -> Option<Merged> {
+    let Some(existing) = existing.filter(|text| !text.trim().is_empty()) else {
+        let written = methods(plan).map(|(_, method)| method.id.clone()).collect();
+        return Some(Merged { text: file(plan), kept: Vec::new(), written });
+    };
+    if !ruby_prism::parse(existing.as_bytes()).is_success() {
+        return None;
+    }
+    let newline = if existing.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut text = existing.replace("\r\n", "\n");
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let (mut kept, mut written) = (Vec::new(), Vec::new());
+    for (class, method) in methods(plan) {
+        let fresh = block(class, method);
+        match managed(&text, &method.id) {
+            Some(found) if found.edited => kept.push(method.id.clone()),
+            Some(found) => {
+                text.replace_range(found.range, &fresh);
+                written.push(method.id.clone());
+            }
+            None if fresh.is_empty() => {}
+            None => {
+                insert(&mut text, class, &fresh);
+                written.push(method.id.clone());
+            }
+        }
+    }
+    if newline == "\r\n" {
+        text = text.replace('\n', "\r\n");
+    }
+    Some(Merged { text, kept, written })
+}
+
+fn methods(plan: &SpecPlan) -> impl Iterator<Item = (&ClassPlan, &super::MethodPlan)> {
+    plan.classes.iter().flat_map(|class| class.methods.iter().map(move |method| (class, method)))
+}
+
+struct Managed {
+    range: std::ops::Range<usize>,
+    edited: bool,
+}
+
+fn managed(text: &str, id: &str) -> Option<Managed> {
+    let begin = format!("# proctor:begin {id} ");
+    let end = format!("# proctor:end {id}\n");
+    let mark = text.find(&begin)?;
+    let start = text[..mark].rfind('\n').map_or(0, |place| place + 1);
+    let body_start = text[mark..].find('\n')? + mark + 1;
+    let end_mark = text[body_start..].find(&end)? + body_start;
+    let body_end = text[..end_mark].rfind('\n').map_or(0, |place| place + 1);
+    let hash = text[mark + begin.len()..body_start].trim();
+    let edited = fingerprint(&text[body_start..body_end]) != hash;
+    Some(Managed { range: start..end_mark + end.len(), edited })
+}
+
+/// Puts a block at the end of the class's group, or a new group at the end of the file.
+fn insert(text: &mut String, class: &ClassPlan, block: &str) {
+    if let Some((end, is_empty)) = group_end(text, &class.name) {
+        let line = text[..end].rfind('\n').map_or(0, |place| place + 1);
+        let blank = if is_empty { "" } else { "\n" };
+        text.insert_str(line, &format!("{blank}{block}"));
+        return;
+    }
+    let whole = ClassPlan { name: class.name.clone(), methods: Vec::new() };
+    let shell = group(&whole);
+    let group = shell.replacen("do\n", &format!("do\n{block}"), 1);
+    text.push('\n');
+    text.push_str(&group);
+}
+
+/// Where the group of a class ends: the offset of its `end`.
+fn group_end(text: &str, class: &str) -> Option<(usize, bool)> {
+    struct Finder<'a> {
+        class: &'a str,
+        end: Option<(usize, bool)>,
+    }
+    impl<'pr> Visit<'pr> for Finder<'_> {
+        fn visit_call_node(&mut self, node: &ruby_prism::CallNode<'pr>) {
+            let describes = matches!(name(node.name().as_slice()).as_str(), "describe" | "context" | "feature");
+            let first = node.arguments().and_then(|arguments| arguments.arguments().first());
+            let about = first.as_ref().and_then(|first: &Node<'_>| constant(first));
+            if let (true, Some(about), None, Some(block)) =
+                (describes, about, self.end, node.block().and_then(|block| block.as_block_node()))
+            {
+                if about.trim_start_matches("::") == self.class {
+                    let own_line = block.opening_loc().as_slice() == b"do";
+                    if own_line {
+                        self.end = Some((block.closing_loc().start() as usize, block.body().is_none()));
+                    }
+                }
+            }
+            if self.end.is_none() {
+                ruby_prism::visit_call_node(self, node);
+            }
+        }
+    }
+    let parsed = ruby_prism::parse(text.as_bytes());
+    let mut finder = Finder { class, end: None };
+    finder.visit(&parsed.node());
+    finder.end
+}

@@ -1,0 +1,90 @@
+//! Spec text: from a plan to Ruby, and into an existing file without losing what people wrote.
+
+mod merge;
+mod write;
+
+use serde::{Deserialize, Serialize};
+
+pub use merge::{Merged, merge};
+pub use write::{block, example_line, file};
+
+/// A spec file to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpecPlan {
+    /// Lines that load what is tested.
+    pub requires: Vec<String>,
+    /// One group per class.
+    pub classes: Vec<ClassPlan>,
+}
+
+/// The group of one class.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassPlan {
+    /// Full name.
+    pub name: String,
+    /// Methods in source order.
+    pub methods: Vec<MethodPlan>,
+}
+
+/// The group of one method.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodPlan {
+    /// `Class#name`
+    pub id: String,
+    /// `#name`
+    pub label: String,
+    /// Situations, the happy path first.
+    pub contexts: Vec<ContextPlan>,
+}
+
+/// One situation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextPlan {
+    /// `when …`; `None` stands directly in the method's group.
+    pub name: Option<String>,
+    /// What happens then.
+    pub examples: Vec<ExamplePlan>,
+}
+
+/// One example.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExamplePlan {
+    /// Present tense, third person.
+    pub description: String,
+    /// What it does.
+    pub body: ExampleBody,
+    /// Whether a fault in the code makes it fail.
+    pub kills: bool,
+}
+
+/// What an example does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExampleBody {
+    /// Nothing yet, for this reason.
+    Pending(String),
+    /// A call and what was observed.
+    Observed(Observed),
+    /// Lines as they are (a model's answer that was accepted).
+    Lines(Vec<String>),
+}
+
+/// A call and what it is expected to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    /// Name of the method.
+    pub method: String,
+    /// Code of the receiver.
+    pub receiver: String,
+    /// Codes of positional arguments.
+    pub args: Vec<String>,
+    /// Codes of keyword arguments.
+    pub keys: Vec<(String, String)>,
+    /// Code of the block.
+    pub block: Option<String>,
+    /// return, listing, raise, state, argument, output, yield
+    pub kind: String,
+    /// The matcher.
+    pub matcher: String,
+    /// The argument looked at, for `argument`.
+    pub index: Option<usize>,
+}

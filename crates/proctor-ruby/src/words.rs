@@ -1,0 +1,69 @@
+//! English from identifiers and expressions.
+
+/// `payment_status` to `payment status`, `isValid?` to `is valid`.
+pub fn humanize(name: &str) -> String {
+    underscore(name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']))
+        .replace(['_', '/'], " ")
+        .trim()
+        .to_owned()
+}
+
+/// `PaymentStatus` to `payment_status`, `A::B` to `a/b`.
+pub fn underscore(name: &str) -> String {
+    let letters: Vec<char> = name.replace("::", "/").chars().collect();
+    let mut result = String::new();
+    for (place, letter) in letters.iter().enumerate() {
+        let before = place.checked_sub(1).map(|before| letters[before]);
+        let after = letters.get(place + 1);
+        let starts_word = letter.is_uppercase()
+            && before.is_some_and(|before| {
+                before.is_lowercase()
+                    || before.is_ascii_digit()
+                    || (before.is_uppercase() && after.is_some_and(|after| after.is_lowercase()))
+            });
+        if starts_word {
+            result.push('_');
+        }
+        result.extend(letter.to_lowercase());
+    }
+    result
+}
+
+/// `payment_gateway` to `PaymentGateway`.
+pub fn constant_for(name: &str) -> String {
+    name.split('_')
+        .map(|word| {
+            let mut letters = word.chars();
+            letters
+                .next()
+                .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+                .unwrap_or_default()
+        })
+        .collect()
+}
+
+/// An identifier made of any text: lower case words joined by `_`, at most `limit` letters.
+pub(crate) fn identifier(text: &str, limit: usize) -> String {
+    let mut result = String::new();
+    for letter in text.chars() {
+        if letter.is_ascii_alphanumeric() {
+            result.push(letter.to_ascii_lowercase());
+        } else if !result.ends_with('_') && !result.is_empty() {
+            result.push('_');
+        }
+    }
+    result.truncate(limit);
+    let result = result.trim_end_matches('_');
+    let starts_well = result.starts_with(|first: char| first.is_ascii_alphabetic());
+    if starts_well { result.to_owned() } else { format!("condition_{result}").trim_end_matches('_').to_owned() }
+}
+
+/// Code in a description: one line, short.
+pub(crate) fn short(code: &str) -> String {
+    let line = code.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= 48 {
+        return line;
+    }
+    let cut: String = line.chars().take(45).collect();
+    format!("{}...", cut.trim_end())
+}
