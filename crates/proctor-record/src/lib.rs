@@ -3,7 +3,8 @@
 //! * [`RunStore`] knows the folder of runs, [`RunFolder`] one run, [`JsonlRecorder`] writes its events.
 //! * [`Reader`] reads a file that may be torn or corrupt; [`Follower`] reads one that still grows.
 //! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows.
-//! * [`destinations`] parses `--events`; [`WebSocketObserver`] broadcasts to any number of clients.
+//! * [`destinations`] parses `--events`; [`WebSocketObserver`] broadcasts to any number of clients, and
+//!   [`RemoteStream`] is such a client.
 //!
 //! Nothing here prints, reads the environment or knows about workers.
 
@@ -33,4 +34,4 @@ pub use recorder::{JsonlRecorder, RecordError};
 pub use store::{GitState, ResolveError, RunFolder, RunInfo, RunStore, StoreError};
 pub use timings::{failed_examples, load_timings, save_timings};
 pub use validate::{Finding, Severity, Validation, validate};
-pub use ws::{Feed, FeedRecorder, WebSocketObserver};
+pub use ws::{Feed, FeedRecorder, RemoteError, RemoteStream, WebSocketObserver};

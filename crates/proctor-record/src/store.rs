@@ -114,7 +114,10 @@ pub enum StoreError {
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// There is nothing of that name.
-    #[error("no recording `{name}`: not a file, not a run id, not `last`{}", listed(known))]
+    #[error(
+        "no recording `{name}`: not a file, not a run id, not a tag, not `last`{}",
+        listed(known)
+    )]
     NotFound {
         /// As it was given.
         name: String,
@@ -198,7 +201,8 @@ impl RunStore {
         Ok(runs)
     }
 
-    /// Finds the recording that a person means: a file, a folder, `last`, `last~2`, or the start of a run id.
+    /// Finds the recording that a person means: a file, a folder, `last`, `last~2`, a tag (its newest run), or the
+    /// start of a run id.
     pub fn resolve(&self, name: &str) -> Result<PathBuf, ResolveError> {
         let path = Path::new(name);
         if path.is_file() {
@@ -212,8 +216,16 @@ impl RunStore {
             let wanted = runs.len().checked_sub(back + 1).and_then(|place| runs.get(place));
             return wanted.map(RunFolder::events_path).ok_or_else(|| not_found(name, &runs));
         }
+        let tagged =
+            |run: &&RunFolder| run.info().is_ok_and(|info| info.tags.iter().any(|tag| tag == name));
         let matching: Vec<&RunFolder> =
             runs.iter().filter(|run| !name.is_empty() && run.name().starts_with(name)).collect();
+        // A run's whole id means that run, whatever anybody has tagged with it.
+        if !runs.iter().any(|run| run.name() == name)
+            && let Some(run) = runs.iter().rev().find(tagged)
+        {
+            return Ok(run.events_path());
+        }
         match &*matching {
             [] => Err(not_found(name, &runs)),
             [one] => Ok(one.events_path()),
@@ -255,6 +267,23 @@ impl RunFolder {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
+    /// Whether its process is still there: it holds the run's control socket open.
+    pub fn is_live(&self) -> bool {
+        std::os::unix::net::UnixStream::connect(self.path.join("control.sock")).is_ok()
+    }
+
+    /// Gives the run a name, or takes one away. Returns the names it then has.
+    pub fn change_tags(
+        &self,
+        change: impl FnOnce(&mut Vec<String>),
+    ) -> Result<Vec<String>, StoreError> {
+        let mut info = self.info()?;
+        change(&mut info.tags);
+        info.tags.dedup();
+        self.write_info(&info)?;
+        Ok(info.tags)
+    }
+
     /// The events.
     pub fn events_path(&self) -> PathBuf {
         self.path.join("events.jsonl")
@@ -273,10 +302,12 @@ impl RunFolder {
             .map_err(|error| StoreError::BadInfo { path, problem: error.to_string() })
     }
 
-    /// Replaces the description in one step. One of a newer version is left alone.
+    /// Replaces the description in one step. One of a newer version is left alone. The first one is not synced:
+    /// a machine that loses power in that moment loses a run that has not begun.
     pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
         let path = self.info_path();
-        if let Ok(present) = self.info()
+        let present = self.info().ok();
+        if let Some(present) = &present
             && present.v > INFO_VERSION
         {
             return Err(StoreError::Newer { path, found: present.v });
@@ -286,7 +317,9 @@ impl RunFolder {
             let mut text = serde_json::to_vec_pretty(info)?;
             text.push(b'\n');
             file.write_all(&text)?;
-            file.as_file().sync_all()?;
+            if present.is_some() {
+                file.as_file().sync_all()?;
+            }
             file.persist(&path).map_err(|error| error.error)?;
             Ok(())
         };
@@ -358,6 +391,13 @@ mod tests {
         assert_eq!(found("02"), "0200-c");
         let error = store.resolve("0190").unwrap_err().to_string();
         assert_eq!(error, "`0190` could be any of 0190-a, 0190-b");
+        let runs = store.list().unwrap();
+        for run in &runs[..2] {
+            run.change_tags(|tags| tags.push("good".to_owned())).unwrap();
+        }
+        assert_eq!(found("good"), "0190-b", "the newest that has the tag");
+        runs[1].change_tags(Vec::clear).unwrap();
+        assert_eq!(found("good"), "0190-a");
         let error = store.resolve("zzz").unwrap_err().to_string();
         assert!(error.ends_with("newest runs: 0200-c, 0190-b, 0190-a"), "{error}");
         let folder = store.runs_folder().join("0190-a");

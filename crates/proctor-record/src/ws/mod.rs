@@ -9,6 +9,7 @@
 mod client;
 mod feed;
 mod handshake;
+mod remote;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -19,6 +20,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 pub use feed::{Feed, FeedRecorder};
+pub use remote::{RemoteError, RemoteStream};
 
 use crate::destinations::{BadDestination, WebSocketAddress};
 
