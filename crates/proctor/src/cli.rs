@@ -1,5 +1,6 @@
 //! What can be typed: every command, option and its help.
 
+pub(crate) mod agents;
 pub(crate) mod journal;
 
 use std::path::PathBuf;
@@ -55,6 +56,10 @@ pub(crate) enum Command {
     Validate(ValidateArguments),
     /// Keep score: what you believed, what you predicted, what really happened
     Journal(journal::JournalArguments),
+    /// Offer Proctor's tools to an agent, over MCP on standard input and output
+    Mcp(agents::McpArguments),
+    /// Call one of those tools from a shell
+    Tool(agents::ToolArguments),
     /// Say what is installed, what each kind of suite needs, and what is wrong
     Doctor(DoctorArguments),
     /// Print a completion script for a shell

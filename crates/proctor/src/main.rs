@@ -54,6 +54,8 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Watch(arguments) => commands::watch::run(arguments, cli, terminal),
         Command::Validate(arguments) => commands::validate::run(arguments, cli, terminal),
         Command::Journal(arguments) => commands::journal::run(arguments, cli, terminal),
+        Command::Mcp(arguments) => commands::mcp::run(arguments, cli, terminal),
+        Command::Tool(arguments) => commands::tool::run(arguments, cli, terminal),
         Command::Doctor(arguments) => commands::doctor::run(arguments, cli, terminal),
         Command::Completions(arguments) => commands::completions::run(arguments, terminal),
         Command::Schema(arguments) => commands::schema::run(arguments, terminal),

@@ -6,11 +6,14 @@ mod facts;
 pub(crate) mod guard;
 pub(crate) mod journal;
 pub(crate) mod list;
+pub(crate) mod mcp;
 pub(crate) mod run;
 mod scenarios;
 pub(crate) mod schema;
 pub(crate) mod show;
 mod suites;
+pub(crate) mod tool;
+mod tools;
 pub(crate) mod validate;
 pub(crate) mod watch;
 

@@ -63,7 +63,7 @@ pub(super) fn say(warnings: &[Warning], terminal: &mut Terminal) {
 }
 
 /// The folder by environment and configuration, else the project's own; never in the home folder itself.
-pub(super) fn folder(root: &Path, config: &Config) -> Result<PathBuf, CommandError> {
+pub(in crate::commands) fn folder(root: &Path, config: &Config) -> Result<PathBuf, CommandError> {
     let setting = &config.journal_dir;
     match (&setting.value, &setting.origin) {
         (Some(dir), Origin::File) => Ok(root.join(dir)),
@@ -79,7 +79,7 @@ fn is_home(root: &Path) -> bool {
 }
 
 /// Now, with fresh random bits.
-pub(super) fn now() -> Moment {
+pub(in crate::commands) fn now() -> Moment {
     // The low half of a random identifier has all its low bits random; the high half has a version in it.
     let (_, bits) = uuid::Uuid::new_v4().as_u64_pair();
     Moment::new(jiff::Timestamp::now(), bits)

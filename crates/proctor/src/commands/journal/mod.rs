@@ -24,6 +24,7 @@ mod write;
 use std::process::ExitCode;
 
 use self::desk::Desk;
+pub(super) use self::desk::{folder, now};
 use crate::cli::Cli;
 use crate::cli::journal::{JournalArguments, JournalCommand};
 use crate::error::CommandError;

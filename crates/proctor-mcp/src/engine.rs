@@ -1,0 +1,71 @@
+//! What handlers work with: the project, its journal, and how to make time and chance.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proctor_journal::{Journal, Moment};
+
+use crate::error::ToolError;
+use crate::journal::refused;
+
+/// What the binary knows and the tools need.
+pub struct Setup {
+    /// The project's root folder.
+    pub root: PathBuf,
+    /// The journal.
+    pub journal: JournalSetup,
+    /// The present moment, with fresh random bits.
+    pub moment: Box<dyn Fn() -> Moment + Send + Sync>,
+}
+
+/// Where the journal is.
+pub struct JournalSetup {
+    /// Its folder, or why there is none.
+    pub dir: Result<PathBuf, String>,
+    /// The lane to use where a call names none.
+    pub lane: Option<String>,
+    /// The session that a first entry belongs to when none is open, as the agent's host calls it.
+    pub host_session: Option<String>,
+}
+
+/// What handlers work with. Clones share everything.
+#[derive(Clone)]
+pub struct Engine {
+    setup: Arc<Setup>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("root", &self.setup.root).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine over this setup. Nothing is opened yet.
+    pub fn new(setup: Setup) -> Self {
+        Self { setup: Arc::new(setup) }
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        (self.setup.moment)()
+    }
+
+    /// The journal, in the lane that a call names.
+    pub(crate) fn journal(&self, lane: Option<&str>) -> Result<Journal, ToolError> {
+        let journal = &self.setup.journal;
+        let dir = journal.dir.as_ref().map_err(|problem| {
+            ToolError::new(crate::error::kind::REFUSED, problem).hint(
+                "start the server in the project's folder, or with `proctor --root FOLDER mcp`",
+            )
+        })?;
+        match lane.or(journal.lane.as_deref()) {
+            Some(lane) => Journal::at(dir).lane(lane).map_err(refused),
+            None => Ok(Journal::at(dir)),
+        }
+    }
+
+    pub(crate) fn host_session(&self) -> Option<&str> {
+        self.setup.journal.host_session.as_deref()
+    }
+}

@@ -1,0 +1,21 @@
+//! The tools that agents call: one table, offered over MCP and to a shell.
+//!
+//! * [`Tool`] is one row of the table: name, description, schemas, hints and a handler. [`Tools`] is the table.
+//! * [`Engine`] is what handlers work with; it is a cheap handle, and handlers keep nothing between calls.
+//! * [`serve_stdio`] speaks MCP; it is the only module that knows `rmcp`.
+//!
+//! The work itself is done by other crates: the journal, the recordings, the runner's own process. Nothing here
+//! prints, reads the environment or the clock: the binary passes in what it needs as a [`Setup`].
+
+mod engine;
+mod error;
+mod journal;
+mod paging;
+mod schema;
+mod server;
+mod table;
+
+pub use engine::{Engine, JournalSetup, Setup};
+pub use error::{ToolError, kind};
+pub use server::{ServeError, serve, serve_stdio};
+pub use table::{Context, Group, Hints, Progress, ProgressSink, Tool, Tools};

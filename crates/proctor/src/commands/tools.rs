@@ -1,0 +1,35 @@
+//! The table of tools over this project, for `proctor mcp` and `proctor tool`.
+
+use proctor_mcp::{Engine, Group, JournalSetup, Setup, Tools};
+
+use super::journal;
+use crate::cli::Cli;
+use crate::env_vars;
+use crate::error::CommandError;
+use crate::project;
+use crate::terminal::Terminal;
+
+/// All tools, or those of some groups.
+pub(super) fn open(
+    cli: &Cli,
+    groups: Option<&[Group]>,
+    terminal: &mut Terminal,
+) -> Result<Tools, CommandError> {
+    let (root, config) = project::open(cli, terminal)?;
+    let journal = JournalSetup {
+        // A project without a place for a journal still has runs.
+        dir: journal::folder(&root, &config).map_err(|error| error.to_string()),
+        lane: env_vars::PROCTOR_LANE.get(),
+        host_session: env_vars::CLAUDE_CODE_SESSION_ID.get(),
+    };
+    let engine = Engine::new(Setup { root, journal, moment: Box::new(journal::now) });
+    Ok(Tools::new(engine, groups))
+}
+
+/// Where tools run: one thread, and others for what blocks.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::unusable(format_args!("cannot start the runtime: {error}")))
+}
