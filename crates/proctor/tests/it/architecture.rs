@@ -14,6 +14,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-cover", &["proctor-ruby"]),
     ("proctor-dialogue", &["proctor-events"]),
     ("proctor-events", &[]),
+    ("proctor-examples", &["proctor-process"]),
     ("proctor-history", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
     ("proctor-journal", &[]),
     ("proctor-llm", &[]),
@@ -30,6 +31,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-llm",
             "proctor-process",
             "proctor-record",
+        ],
+    ),
+    (
+        "proctor-server",
+        &[
+            "proctor-compare",
+            "proctor-events",
+            "proctor-history",
+            "proctor-record",
+            "proctor-stats",
         ],
     ),
     ("proctor-stats", &[]),
@@ -58,6 +69,7 @@ const ALL: &[&str] = &[
     "proctor-report",
     "proctor-ruby",
     "proctor-runner",
+    "proctor-server",
     "proctor-stats",
     "proctor-tui",
 ];
