@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod journal;
+pub(crate) mod talk;
 
 use std::path::PathBuf;
 
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Follow a run that is being recorded, event by event
     Watch(WatchArguments),
+    /// Judge the conversations of a recording again, without their agents
+    Rejudge(Box<talk::RejudgeArguments>),
     /// Check that a recording is complete and readable
     Validate(ValidateArguments),
     /// Keep score: what you believed, what you predicted, what really happened
@@ -60,6 +63,8 @@ pub(crate) enum Command {
     Mcp(agents::McpArguments),
     /// Call one of those tools from a shell
     Tool(agents::ToolArguments),
+    /// Write a first scenario and a configuration
+    Init(talk::InitArguments),
     /// Say what is installed, what each kind of suite needs, and what is wrong
     Doctor(DoctorArguments),
     /// Print a completion script for a shell
@@ -84,7 +89,7 @@ pub(crate) enum Format {
 /// Which examples.
 #[derive(Debug, Args)]
 pub(crate) struct SelectionArguments {
-    /// Files, folders, `FILE:LINE` or `FILE[1:2]` [default: `run.paths` of proctor.toml, else `spec`]
+    /// Files, folders, `FILE:LINE` or `FILE[1:2]` [default: `run.paths` of proctor.toml, else `spec` and all `*.scenario.yaml`]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -108,7 +113,7 @@ pub(crate) struct SelectionArguments {
     #[arg(long, value_name = "K/N", value_parser = values::shard)]
     pub(crate) shard: Option<(u32, u32)>,
 
-    /// Only this suite of proctor.toml (or `rspec`)
+    /// Only this suite of proctor.toml (or `rspec`, or `scenario`)
     #[arg(long, value_name = "NAME")]
     pub(crate) suite: Vec<String>,
 
@@ -224,6 +229,9 @@ pub(crate) struct RunArguments {
     /// Send events here too: a path for JSON lines, or ws://localhost:PORT; several with commas
     #[arg(long, value_name = "DEST")]
     pub(crate) events: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) talk: talk::TalkArguments,
 
     #[command(flatten)]
     pub(crate) journal: journal::ResolveJournal,
@@ -372,4 +380,6 @@ pub(crate) enum SchemaName {
     Events,
     /// proctor.toml
     Config,
+    /// A scenario file (`*.scenario.yaml`)
+    Scenario,
 }

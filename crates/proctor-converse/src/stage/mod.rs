@@ -29,6 +29,7 @@ use crate::check::CommandChecks;
 use crate::conversation::Room;
 use crate::failure::Failure;
 use crate::judge::{Judge, NoJudge};
+use crate::saved::Saved;
 use crate::simulator::{NoSimulator, Simulator};
 use crate::tape::Tape;
 use crate::tools::{McpServer, ScenarioTools};
@@ -57,6 +58,8 @@ pub struct Settings {
     pub agent: Option<String>,
     /// The agent of all scenarios, whatever they name.
     pub agent_for_all: Option<String>,
+    /// Conversations that are judged again; then no agent, user or tool is asked.
+    pub saved: Option<Arc<Saved>>,
     /// The cassette.
     pub cassette: Cassette,
     /// Where answers of models are kept between runs.
@@ -269,6 +272,16 @@ impl<'a> Maker<'a> {
         let cast = &example.cast;
         let places = self.places(&example.file);
         let judge = self.judge(cast, example, &places);
+        if let Some(saved) = &self.settings.saved {
+            return Room {
+                agent: saved.clone(),
+                simulator: saved.clone(),
+                judge,
+                tools: saved.clone(),
+                checks: Arc::new(CommandChecks::new(&self.settings.root)),
+                tape: Tape::Off,
+            };
+        }
         let simulator = self.simulator(cast, example, &places);
         let servers = self.servers(cast, &places);
         let agent = self.agent(cast, example, &places);

@@ -1,5 +1,6 @@
 //! `proctor run`: wires suites, runner, recording, terminal and reports together.
 
+mod ab;
 mod outputs;
 mod recording;
 mod screen;
@@ -8,13 +9,15 @@ mod view;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use proctor_converse::Saved;
 use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, Schedule};
 
 use self::recording::Recording;
 use super::journal::resolving::Resolving;
-use super::{report_problem, suites};
+use super::{report_problem, scenarios, suites};
 use crate::cli::{Cli, RunArguments, ScheduleChoice, Tolerance};
 use crate::config::Config;
 use crate::error::CommandError;
@@ -27,14 +30,37 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let (root, config) = project::open(cli, terminal)?;
-    let workers = workers(arguments, &config)?;
-    let chosen = suites::choose(&arguments.selection, &config, &root, workers)?;
+    match &arguments.talk.ab {
+        Some(other) => ab::run(arguments, &root, &config, other, terminal),
+        None => Ok(once(arguments, &root, &config, None, terminal)?.code),
+    }
+}
+
+/// What became of one run.
+pub(super) struct Ended {
+    pub(super) code: ExitCode,
+    pub(super) run: RunData,
+    /// Somebody stopped it.
+    pub(super) interrupted: bool,
+}
+
+/// Makes one run, with what was said in earlier conversations if they are to be judged again.
+pub(super) fn once(
+    arguments: &RunArguments,
+    root: &Path,
+    config: &Config,
+    saved: Option<Arc<Saved>>,
+    terminal: &mut Terminal,
+) -> Result<Ended, CommandError> {
+    let workers = workers(arguments, config)?;
+    let mut chosen = suites::choose(&arguments.selection, config, root, workers)?;
+    scenarios::apply(&mut chosen.suites, &arguments.talk, saved.as_ref(), config, root)?;
     outputs::check(arguments)?;
-    let resolving = Resolving::prepare(&arguments.journal, &root, &config, terminal)?;
+    let resolving = Resolving::prepare(&arguments.journal, root, config, terminal)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
-    let recording = Recording::start(&root, events, terminal)?;
+    let recording = Recording::start(root, events, terminal)?;
     let timings = root.join(".proctor/timings.json");
-    let mut options = options(arguments, &config, workers)?;
+    let mut options = options(arguments, config, workers)?;
     options.selection = chosen.selection;
     options.estimates = load_timings(&timings);
     let known = options.estimates.clone();
@@ -52,13 +78,13 @@ pub(crate) fn run(
     }
     outputs::write(arguments, &run, terminal)?;
     let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
-    let code = conclude(&result, failures, signals.caught(), &root, terminal)?;
+    let code = conclude(&result, failures, signals.caught(), root, terminal)?;
     match resolved {
         // What the examples did comes first; but a success that was not written down is none.
         Err(error) if result.exit_code != 0 => terminal.report(&error),
         resolved => drop(resolved?),
     }
-    Ok(code)
+    Ok(Ended { code, run, interrupted: signals.caught().is_some() })
 }
 
 fn workers(arguments: &RunArguments, config: &Config) -> Result<u32, CommandError> {
@@ -138,4 +164,4 @@ fn conclude(
 }
 
 /// What the views need at the end.
-type Shown = (std::sync::Arc<RunResult>, RunData);
+type Shown = (Arc<RunResult>, RunData);

@@ -4,12 +4,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proctor_converse::{Cassette, Settings};
+use proctor_converse::{Cassette, Saved, Settings};
+use proctor_llm::ReplayMode;
 use proctor_process::{Guard, GuardCommand};
-use proctor_runner::{DialogueFilter, DialogueSuite, ScenarioFile};
+use proctor_runner::{DialogueFilter, DialogueSuite, ScenarioFile, Suite};
 use regex::Regex;
 
 use crate::cli::SelectionArguments;
+use crate::cli::talk::{ReplayBy, TalkArguments};
 use crate::config::Config;
 use crate::error::CommandError;
 
@@ -127,6 +129,7 @@ pub(super) fn suite(
             models: config.talk.models.clone(),
             agent: config.talk.agent.clone(),
             agent_for_all: None,
+            saved: None,
             cassette: Cassette::Off,
             cache: None,
             budget_usd: how.budget_usd,
@@ -134,6 +137,45 @@ pub(super) fn suite(
         },
         concurrency: how.concurrency.unwrap_or(CONCURRENCY).max(1),
     })
+}
+
+/// What only a run can be told: flags beat the file.
+pub(super) fn apply(
+    suites: &mut [Suite],
+    talk: &TalkArguments,
+    saved: Option<&Arc<Saved>>,
+    config: &Config,
+    root: &Path,
+) -> Result<(), CommandError> {
+    for suite in suites {
+        let Suite::Dialogue(suite) = suite else { continue };
+        let settings = &mut suite.settings;
+        suite.concurrency = talk.concurrency.unwrap_or(suite.concurrency);
+        settings.budget_usd = talk.budget.or(settings.budget_usd);
+        settings.saved = saved.cloned();
+        if let Some(name) = &talk.agent {
+            if !settings.agents.contains_key(name) {
+                let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
+                return Err(CommandError::unusable(format_args!(
+                    "--agent {name}: there is no [agents.{name}] in proctor.toml"
+                ))
+                .hint(format!("there are: {}", known.join(", "))));
+            }
+            settings.agent_for_all = Some(name.clone());
+        }
+        let cached = talk.cache || (config.talk.how.cache == Some(true) && !talk.no_cache);
+        settings.cache = cached.then(|| root.join(".proctor/cache"));
+        let by = match talk.replay_by {
+            ReplayBy::Sequence => ReplayMode::Sequence,
+            ReplayBy::Request => ReplayMode::Keyed,
+        };
+        settings.cassette = match (&talk.record, &talk.replay) {
+            (Some(path), _) => Cassette::Record(path.clone()),
+            (None, Some(path)) => Cassette::Replay(path.clone(), by),
+            (None, None) => Cassette::Off,
+        };
+    }
+    Ok(())
 }
 
 /// The standard library seeds its hash tables with what the system calls random.

@@ -14,6 +14,7 @@ pub(crate) fn run(
     let schema = match arguments.name {
         SchemaName::Events => proctor_events::json_schema(),
         SchemaName::Config => config::json_schema(),
+        SchemaName::Scenario => proctor_dialogue::scenario_schema(),
     };
     terminal.json(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -83,21 +83,19 @@ pub(crate) struct Talk {
 /// Reads the project's file and the environment. Warnings are for people.
 pub(crate) fn load(root: &Path) -> Result<(Config, Vec<String>), CommandError> {
     let path = root.join(FILE_NAME);
-    let (contents, warnings) = match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            let parsed = file::parse(&text, &path.display().to_string())?;
-            (Some(parsed.0), parsed.1)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (None, Vec::new()),
-        Err(error) => {
-            return Err(CommandError::unusable(format_args!(
-                "cannot read {}: {error}",
-                path.display()
-            )));
-        }
-    };
-    let config = layer(contents.map(|contents| (path, contents)), Variable::get);
-    Ok((config, warnings))
+    if !path.exists() {
+        return Ok((layer(None, Variable::get), Vec::new()));
+    }
+    load_file(&path)
+}
+
+/// Reads this file and the environment.
+pub(crate) fn load_file(path: &Path) -> Result<(Config, Vec<String>), CommandError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        CommandError::unusable(format_args!("cannot read {}: {error}", path.display()))
+    })?;
+    let (contents, warnings) = file::parse(&text, &path.display().to_string())?;
+    Ok((layer(Some((path.to_owned(), contents)), Variable::get), warnings))
 }
 
 /// The layering itself, with the environment passed in.
