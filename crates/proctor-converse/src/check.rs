@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::failure::Failure;
+use crate::tools::Fill;
 
 /// How long a check may take.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -30,19 +31,28 @@ pub trait Checks: Send + Sync {
 }
 
 /// Checks as programs in a folder.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct CommandChecks {
     folder: PathBuf,
+    fill: Option<Fill>,
 }
 
 impl CommandChecks {
     /// Checks are run in this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), fill: None }
+    }
+
+    /// The same, with the placeholders of their commands filled in.
+    pub(crate) fn filling(mut self, fill: Fill) -> Self {
+        self.fill = Some(fill);
+        self
     }
 
     async fn look(&self, command: &[String], conversation: &Value) -> Result<Found, Failure> {
-        let argv = Words(command.to_vec()).argv();
+        let words = Words(command.to_vec());
+        let words = self.fill.as_ref().map_or_else(|| Ok(words.clone()), |fill| fill(&words))?;
+        let argv = words.argv();
         let program = Program {
             argv: &argv,
             folder: Some(&self.folder),
