@@ -50,6 +50,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "proctor-tui",
         &["proctor-compare", "proctor-events", "proctor-record", "proctor-report", "proctor-stats"],
     ),
+    ("proctor-workspace", &["proctor-process"]),
     ("proctor", ALL),
 ];
 

@@ -1,0 +1,402 @@
+//! Judging: one small function per sort of assertion; the match only routes.
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::{Assertion, AssertionResult, Facts, json_path};
+use crate::session::view;
+use crate::snapshot::{CURRENT, Selection, Snapshots, diff};
+use crate::tools::run::RunResult;
+use crate::topic;
+
+/// Expected, actual, and why it does not hold.
+struct Verdict {
+    expected: Value,
+    actual: Value,
+    problem: Option<String>,
+}
+
+fn verdict(
+    passed: bool,
+    expected: Value,
+    actual: Value,
+    problem: impl FnOnce() -> String,
+) -> Verdict {
+    Verdict { expected, actual, problem: (!passed).then(problem) }
+}
+
+/// Judges all of them; one that fails or cannot be judged keeps none from being judged.
+pub(crate) fn judge_all(assertions: &[Assertion], facts: &Facts<'_>) -> Vec<AssertionResult> {
+    assertions.iter().map(|assertion| judge(assertion, facts)).collect()
+}
+
+fn judge(assertion: &Assertion, facts: &Facts<'_>) -> AssertionResult {
+    let mut result =
+        AssertionResult { assertion: assertion.name().to_owned(), ..AssertionResult::default() };
+    let verdict = route(assertion, facts, &mut result);
+    result.passed = verdict.problem.is_none();
+    result.expected = verdict.expected;
+    result.actual = verdict.actual;
+    result.message = verdict.problem;
+    result
+}
+
+fn route(assertion: &Assertion, facts: &Facts<'_>, result: &mut AssertionResult) -> Verdict {
+    match assertion {
+        Assertion::ExitCode { expected } => exit_code(facts, *expected),
+        Assertion::TerminationReason { expected } => termination(facts, expected),
+        Assertion::Iterations { min, max, exact } => {
+            of_run(facts, bounds(*min, *max, *exact), |run| {
+                counted(run.iterations, *min, *max, *exact, "iterations")
+            })
+        }
+        Assertion::FileExists { path } => {
+            result.path = Some(path.clone());
+            file_exists(facts, path)
+        }
+        Assertion::FileContains { path, pattern } => {
+            (result.path, result.pattern) = (Some(path.clone()), Some(pattern.clone()));
+            matching(facts.text(path), path, pattern, true)
+        }
+        Assertion::FileNotContains { path, pattern } => {
+            (result.path, result.pattern) = (Some(path.clone()), Some(pattern.clone()));
+            matching(facts.text(path), path, pattern, false)
+        }
+        Assertion::EventOccurred { topic, payload_pattern, published_only } => {
+            (result.topic, result.pattern) = (Some(topic.clone()), payload_pattern.clone());
+            event_occurred(facts, topic, payload_pattern.as_deref(), *published_only)
+        }
+        Assertion::EventSequence { topics, published_only } => {
+            event_sequence(facts, topics, *published_only)
+        }
+        Assertion::EventCount { topic, min, max, exact, published_only } => {
+            result.topic = Some(topic.clone());
+            let count = matching_events(facts, topic, *published_only).len() as u64;
+            let what = format!("events {topic}");
+            of_run(facts, bounds(*min, *max, *exact), |_| counted(count, *min, *max, *exact, &what))
+        }
+        Assertion::ScratchpadContains { pattern } => {
+            result.path = Some(facts.scratchpad.clone());
+            result.pattern = Some(pattern.clone());
+            matching(facts.text(&facts.scratchpad), "the scratchpad", pattern, true)
+        }
+        Assertion::NoEvent { topic, published_only } => {
+            result.topic = Some(topic.clone());
+            no_event(facts, topic, *published_only)
+        }
+        Assertion::Duration { max_secs } => duration(facts, *max_secs),
+        Assertion::HatSequence { hats, exact } => hat_sequence(facts, hats, *exact),
+        Assertion::StdoutContains { pattern } => {
+            result.pattern = Some(pattern.clone());
+            of_run(facts, json!(pattern), |_| {
+                matching(Ok(facts.stdout.clone()), "standard output", pattern, true)
+            })
+        }
+        Assertion::StderrContains { pattern } => {
+            result.pattern = Some(pattern.clone());
+            of_run(facts, json!(pattern), |_| {
+                matching(Ok(facts.stderr.clone()), "standard error", pattern, true)
+            })
+        }
+        Assertion::FileUnchanged { path, since } => {
+            result.path = Some(path.clone());
+            file_unchanged(facts, path, since)
+        }
+        Assertion::SnapshotMatches { snapshot, include_patterns, exclude_patterns } => {
+            snapshot_matches(facts, snapshot, include_patterns, exclude_patterns)
+        }
+        Assertion::JsonPath { path, query, expected, pattern } => {
+            (result.path, result.pattern) = (Some(path.clone()), pattern.clone());
+            json_at(facts, path, query, expected.as_ref(), pattern.as_deref())
+        }
+    }
+}
+
+/// Judges something about a run, or says that there was none.
+fn of_run(
+    facts: &Facts<'_>,
+    expected: Value,
+    judge: impl FnOnce(&RunResult) -> Verdict,
+) -> Verdict {
+    match facts.run {
+        Some(run) => judge(run),
+        None => verdict(false, expected, Value::Null, || {
+            "nothing has run in this workspace yet: call test_run first".to_owned()
+        }),
+    }
+}
+
+fn exit_code(facts: &Facts<'_>, expected: i32) -> Verdict {
+    of_run(facts, json!(expected), |run| {
+        let passed = run.exit_code == Some(expected);
+        let ended = match (run.exit_code, run.signal) {
+            (Some(code), _) => format!("the exit code was {code}"),
+            (None, Some(signal)) => format!("signal {signal} ended it, so there is no exit code"),
+            (None, None) => "there is no exit code".to_owned(),
+        };
+        verdict(passed, json!(expected), json!(run.exit_code), || {
+            format!("{ended} (reason {})", run.termination_reason)
+        })
+    })
+}
+
+fn termination(facts: &Facts<'_>, expected: &str) -> Verdict {
+    of_run(facts, json!(expected), |run| {
+        let actual = &run.termination_reason;
+        verdict(actual == expected, json!(expected), json!(actual), || {
+            format!("the run ended with {actual}")
+        })
+    })
+}
+
+fn bounds(min: Option<u64>, max: Option<u64>, exact: Option<u64>) -> Value {
+    let named = [("min", min), ("max", max), ("exact", exact)];
+    let given =
+        named.into_iter().filter_map(|(name, bound)| Some((name.to_owned(), json!(bound?))));
+    Value::Object(given.collect())
+}
+
+fn counted(
+    count: u64,
+    min: Option<u64>,
+    max: Option<u64>,
+    exact: Option<u64>,
+    what: &str,
+) -> Verdict {
+    let passed = min.is_none_or(|min| count >= min)
+        && max.is_none_or(|max| count <= max)
+        && exact.is_none_or(|exact| count == exact);
+    verdict(passed, bounds(min, max, exact), json!(count), || format!("there were {count} {what}"))
+}
+
+fn file_exists(facts: &Facts<'_>, path: &str) -> Verdict {
+    match facts.exists(path) {
+        Ok(true) => verdict(true, json!(true), json!(true), String::new),
+        Ok(false) => verdict(false, json!(true), json!(false), || {
+            facts.text(path).err().unwrap_or_else(|| format!("{path} does not exist"))
+        }),
+        Err(why) => verdict(false, json!(true), Value::Null, || why),
+    }
+}
+
+/// Whether a text matches, or must not.
+fn matching(text: Result<String, String>, name: &str, pattern: &str, wanted: bool) -> Verdict {
+    let expected = json!({if wanted { "matches" } else { "does_not_match" }: pattern});
+    let text = match text {
+        Ok(text) => text,
+        Err(why) => return verdict(false, expected, Value::Null, || why),
+    };
+    let found = Regex::new(pattern).ok().and_then(|regex| {
+        let found = regex.find(&text)?;
+        Some(line_around(&text, found.start()))
+    });
+    if let Some((number, line)) = found {
+        let actual = json!({"line": number, "text": line});
+        verdict(wanted, expected, actual, || {
+            format!("{name} line {number} matches {pattern:?}: {line}")
+        })
+    } else {
+        let actual = json!(shortened(&text));
+        verdict(!wanted, expected, actual, || format!("{name} does not match {pattern:?}"))
+    }
+}
+
+fn line_around(text: &str, at: usize) -> (usize, String) {
+    let number = text[..at].matches('\n').count() + 1;
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text[start..].lines().next().unwrap_or_default();
+    (number, shortened(line))
+}
+
+/// The beginning of a text, for the answer.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 500;
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let mut end = MOST;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}… ({} bytes)", &text[..end], text.len())
+}
+
+type Found<'a> = Vec<&'a crate::session::SessionRecord>;
+
+fn matching_events<'a>(facts: &'a Facts<'_>, pattern: &str, published_only: bool) -> Found<'a> {
+    let events = facts.events(published_only).into_iter();
+    events
+        .filter(|record| record.topic().is_some_and(|name| topic::matches(pattern, name)))
+        .collect()
+}
+
+/// The topics that did occur, in order, for the answer.
+fn topics(facts: &Facts<'_>, published_only: bool) -> Vec<String> {
+    let events = facts.events(published_only).into_iter();
+    events.filter_map(|record| record.topic().map(str::to_owned)).take(200).collect()
+}
+
+fn only(published_only: bool) -> &'static str {
+    if published_only { "published" } else { "published or emitted" }
+}
+
+fn event_occurred(
+    facts: &Facts<'_>,
+    name: &str,
+    payload: Option<&str>,
+    published_only: bool,
+) -> Verdict {
+    let mut expected = json!({"topic": name});
+    if let Some(pattern) = payload {
+        expected["payload_matches"] = json!(pattern);
+    }
+    of_run(facts, expected.clone(), |_| {
+        let found = matching_events(facts, name, published_only);
+        let pattern = payload.and_then(|pattern| Regex::new(pattern).ok());
+        let passed = found
+            .iter()
+            .any(|record| pattern.as_ref().is_none_or(|regex| regex.is_match(record.payload())));
+        let payloads: Vec<String> =
+            found.iter().take(20).map(|record| shortened(record.payload())).collect();
+        let actual = json!({"count": found.len(), "payloads": payloads});
+        verdict(passed, expected, actual, || {
+            if found.is_empty() {
+                let seen = topics(facts, published_only).join(", ");
+                format!("no event {name} was {}; there were: {seen}", only(published_only))
+            } else {
+                format!("{} events {name}, none with a payload that matches", found.len())
+            }
+        })
+    })
+}
+
+/// Which part of a sequence was found, in order.
+fn subsequence(wanted: &[String], seen: &[String], matches: impl Fn(&str, &str) -> bool) -> usize {
+    let mut found = 0;
+    for item in seen {
+        if found < wanted.len() && matches(&wanted[found], item) {
+            found += 1;
+        }
+    }
+    found
+}
+
+fn event_sequence(facts: &Facts<'_>, wanted: &[String], published_only: bool) -> Verdict {
+    of_run(facts, json!(wanted), |_| {
+        let seen = topics(facts, published_only);
+        let found = subsequence(wanted, &seen, topic::matches);
+        verdict(found == wanted.len(), json!(wanted), json!(seen), || {
+            let before = wanted[..found].join(", ");
+            format!("{} did not occur after [{before}]", wanted[found])
+        })
+    })
+}
+
+fn no_event(facts: &Facts<'_>, name: &str, published_only: bool) -> Verdict {
+    of_run(facts, json!(0), |_| {
+        let found = matching_events(facts, name, published_only);
+        verdict(found.is_empty(), json!(0), json!(found.len()), || {
+            let first = found.first().map(|record| record.iteration()).unwrap_or_default();
+            format!("{name} occurred {} times, first in iteration {first}", found.len())
+        })
+    })
+}
+
+fn duration(facts: &Facts<'_>, max_secs: f64) -> Verdict {
+    of_run(facts, json!({"max_secs": max_secs}), |run| {
+        let passed = run.elapsed_secs <= max_secs;
+        verdict(passed, json!({"max_secs": max_secs}), json!(run.elapsed_secs), || {
+            format!("the run took {:.3} s", run.elapsed_secs)
+        })
+    })
+}
+
+fn hat_sequence(facts: &Facts<'_>, wanted: &[String], exact: bool) -> Verdict {
+    of_run(facts, json!(wanted), |_| {
+        let worn = view::hats(facts.records);
+        let found = subsequence(wanted, &worn, |a, b| a == b);
+        let passed = if exact { worn == wanted } else { found == wanted.len() };
+        verdict(passed, json!(wanted), json!(worn), || {
+            format!(
+                "the hats were {}",
+                if worn.is_empty() { "not told".to_owned() } else { worn.join(", ") }
+            )
+        })
+    })
+}
+
+fn file_unchanged(facts: &Facts<'_>, path: &str, since: &str) -> Verdict {
+    match facts.file_then_and_now(path, since) {
+        Ok((then, now)) => {
+            let passed = then == now && !then.is_null();
+            verdict(passed, json!({"sha256": then}), json!({"sha256": now}), || {
+                match (&then, &now) {
+                    (Value::Null, _) => format!("{path} is not in snapshot {since}"),
+                    (_, Value::Null) => format!("{path} is gone"),
+                    _ => format!("{path} has changed since {since}"),
+                }
+            })
+        }
+        Err(error) => verdict(false, json!({"since": since}), Value::Null, || error.to_string()),
+    }
+}
+
+fn snapshot_matches(
+    facts: &Facts<'_>,
+    snapshot: &str,
+    include: &[String],
+    exclude: &[String],
+) -> Verdict {
+    let compared = || {
+        let selection = Selection::new(include, exclude)?;
+        let mut then = facts.snapshots.load(snapshot)?;
+        then.keep_only(&selection);
+        let now = Snapshots::look(facts.root, &selection, &then)?;
+        Ok::<_, crate::error::ToolError>(diff::compare(&then, &now))
+    };
+    match compared() {
+        Ok(changes) => {
+            let actual = json!({"changed_files": changes.changed, "added_files": changes.added,
+                "deleted_files": changes.deleted});
+            verdict(changes.is_empty(), json!({"same_as": snapshot}), actual, || {
+                let count = changes.all().count();
+                format!("{count} files differ between {snapshot} and {CURRENT}")
+            })
+        }
+        Err(error) => {
+            verdict(false, json!({"same_as": snapshot}), Value::Null, || error.to_string())
+        }
+    }
+}
+
+fn json_at(
+    facts: &Facts<'_>,
+    path: &str,
+    query: &str,
+    expected: Option<&Value>,
+    pattern: Option<&str>,
+) -> Verdict {
+    let wanted = expected.cloned().unwrap_or_else(|| json!({"matches": pattern}));
+    let read = facts.text(path).and_then(|text| {
+        serde_json::from_str::<Value>(&text).map_err(|error| format!("{path} is not JSON: {error}"))
+    });
+    let found = match (read, json_path::Query::parse(query)) {
+        (Ok(value), Ok(query)) => query.find(&value).into_iter().cloned().collect::<Vec<_>>(),
+        (Err(why), _) | (_, Err(why)) => return verdict(false, wanted, Value::Null, || why),
+    };
+    let regex = pattern.and_then(|pattern| Regex::new(pattern).ok());
+    let fits = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        expected.is_none_or(|expected| expected == value)
+            && regex.as_ref().is_none_or(|regex| regex.is_match(&text))
+    };
+    let passed = found.iter().any(fits);
+    let actual = if found.len() == 1 { found[0].clone() } else { json!(found) };
+    verdict(passed, wanted, actual, || {
+        if found.is_empty() {
+            format!("{query} finds nothing in {path}")
+        } else {
+            format!("{query} finds {} values in {path}, none as expected", found.len())
+        }
+    })
+}

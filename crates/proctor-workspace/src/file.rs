@@ -1,0 +1,103 @@
+//! The suite kind `*.workspace.yaml`: set-up, mock, run and assertions in one file.
+//!
+//! [`read`] turns text into a checked [`WorkspaceFile`] or a list of problems with line and column; [`schema`]
+//! is its JSON schema; [`run`] performs it in a workspace of its own and removes that afterwards.
+
+mod perform;
+mod read;
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::assertion::Assertion;
+use crate::mock::MockResponse;
+use crate::orchestrator::{Backend, Orchestrator};
+
+pub use perform::{Outcome, run};
+pub use read::{FileProblem, read};
+
+/// How a file's name ends.
+pub const ENDING: &str = ".workspace.yaml";
+
+/// A test of an orchestrator in one file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkspaceFile {
+    /// What is tested: the example's name.
+    pub name: String,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Tags to select it by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Why it is not run at present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<String>,
+    /// The workspace.
+    #[serde(default)]
+    pub setup: SetupSection,
+    /// What the scripted model answers, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mock: Vec<MockResponse>,
+    /// The run.
+    pub run: RunSection,
+    /// What must hold afterwards.
+    #[serde(rename = "assert")]
+    pub assertions: Vec<Assertion>,
+}
+
+/// The workspace of a file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetupSection {
+    /// Files to create: path relative to the workspace → content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fixtures: BTreeMap<String, String>,
+    /// Overrides of the orchestrator's configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Value>,
+    /// The scratchpad as the first iteration finds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scratchpad: Option<String>,
+    /// Which orchestrator (default: ralph).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestrator: Option<Orchestrator>,
+    /// Make the workspace a git repository of its own.
+    #[serde(default)]
+    pub git: bool,
+}
+
+/// The run of a file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunSection {
+    /// The task for the orchestrator.
+    pub task: String,
+    /// Which model answers (default `mock`).
+    #[serde(default)]
+    pub backend: Backend,
+    /// Most iterations (default 5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_iterations: Option<u32>,
+    /// Most seconds (default 300).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_runtime_secs: Option<u64>,
+    /// Environment variables for the run; `null` passes on our own value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, Option<String>>,
+    /// Run this many times from the same state; every assertion must hold in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
+    /// Too few responses are part of the test, not a mistake in it.
+    #[serde(default)]
+    pub allow_exhausted: bool,
+}
+
+/// The JSON schema of the format.
+pub fn schema() -> Schema {
+    schema_for!(WorkspaceFile)
+}

@@ -1,0 +1,103 @@
+//! The scripted model: what it answers, and the program that answers.
+//!
+//! The orchestrator calls our own program ([`main`]) in the place of a model. Which response it gives is
+//! decided by [`choose`], a pure function of script, counts, hat and prompt; counts and log live in
+//! the run's folder, under a lock, so that parallel calls are served one by one. The same program
+//! serves as hook, as launcher and as the stand-in that refuses to be a real model.
+
+pub(crate) mod call;
+pub(crate) mod choose;
+mod hook;
+pub(crate) mod launch;
+pub(crate) mod log;
+pub(crate) mod prompt;
+pub(crate) mod proxy;
+pub(crate) mod script;
+pub(crate) mod tags;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub use script::{MockEvent, MockResponse};
+
+/// The exit code of a mock that has nothing left to say.
+pub const EXHAUSTED: u8 = 97;
+/// The exit code of the stand-in for a real model.
+pub(crate) const BLOCKED: u8 = 126;
+
+/// How the program looks up an environment variable; the binary alone reads the environment.
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// The arguments after the word that chooses the part.
+pub(crate) struct Arguments {
+    pub(crate) state: PathBuf,
+    pub(crate) hat: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) real: Option<PathBuf>,
+    pub(crate) network: bool,
+    pub(crate) file_bytes: Option<u64>,
+    /// What followed `-p`, or stood alone.
+    pub(crate) prompt: Option<String>,
+    /// What followed `--`.
+    pub(crate) rest: Vec<OsString>,
+}
+
+/// The program's whole life: call it from a binary with everything after the hidden subcommand.
+pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Lookup<'_>) -> ExitCode {
+    let mut arguments = arguments.into_iter();
+    let part = arguments.next().unwrap_or_default();
+    let Some(parsed) = parse(arguments) else { return ExitCode::from(2) };
+    match part.to_str() {
+        Some("call") => call::run(&parsed, environment),
+        Some("hook") => hook::run(&parsed),
+        Some("launch") => launch::run(&parsed),
+        Some("blocked") => blocked(&parsed),
+        Some("proxy") => proxy::run(&parsed, environment),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Arguments> {
+    let mut parsed = Arguments {
+        state: PathBuf::new(),
+        hat: None,
+        name: None,
+        real: None,
+        network: true,
+        file_bytes: None,
+        prompt: None,
+        rest: Vec::new(),
+    };
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_str().unwrap_or_default();
+        let mut value = || arguments.next();
+        match text {
+            "--state" => parsed.state = value()?.into(),
+            "--hat" => parsed.hat = Some(value()?.into_string().ok()?),
+            "--name" => parsed.name = Some(value()?.into_string().ok()?),
+            "--real" => parsed.real = Some(value()?.into()),
+            "--no-network" => parsed.network = false,
+            "--file-bytes" => parsed.file_bytes = Some(value()?.to_str()?.parse().ok()?),
+            "-p" | "--prompt" => parsed.prompt = Some(value()?.to_string_lossy().into_owned()),
+            "--" => {
+                parsed.rest.extend(arguments.by_ref());
+            }
+            _ => parsed.prompt = Some(argument.to_string_lossy().into_owned()),
+        }
+    }
+    (!parsed.state.as_os_str().is_empty()).then_some(parsed)
+}
+
+/// Somebody called a real model during a mock run: note it and refuse.
+fn blocked(arguments: &Arguments) -> ExitCode {
+    let call = serde_json::json!({
+        "ts": crate::disk::now_ms(),
+        "name": arguments.name,
+        "arguments": arguments.rest.iter().take(8).map(|word| word.to_string_lossy())
+            .map(|word| word.chars().take(200).collect::<String>()).collect::<Vec<_>>(),
+    });
+    let _ = crate::disk::append_line(&arguments.state.join("blocked.jsonl"), &call);
+    ExitCode::from(BLOCKED)
+}

@@ -1,0 +1,205 @@
+//! One call of the mock: choose, wait, act, answer, log.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::choose::{Choice, choose, counts};
+use super::log::{self, Line};
+use super::prompt::Prompt;
+use super::script::{MockEvent, MockResponse, Script};
+use super::{Arguments, EXHAUSTED, Lookup, tags};
+use crate::beneath::{RelPath, Root};
+use crate::disk;
+
+/// How far a capped delay goes past the deadline, so that the orchestrator sees its time over.
+const PAST_DEADLINE: Duration = Duration::from_millis(60);
+
+/// Counts shared by the calls of a run.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Counts {
+    pub(crate) calls: u32,
+    pub(crate) used: Vec<u32>,
+    /// Calls that asked for more than there was.
+    pub(crate) refused: u32,
+}
+
+pub(super) fn run(arguments: &Arguments, environment: Lookup<'_>) -> ExitCode {
+    let state = &arguments.state;
+    let Ok(Some(script)) = disk::read_json::<Script>(&state.join("script.json")) else {
+        return ExitCode::from(2);
+    };
+    let prompt = Prompt::read(arguments.prompt.as_deref());
+    let hat = arguments.hat.as_deref().or(script.coordinator.as_deref());
+    let Ok((number, choice)) = admit(state, &script, hat, &prompt) else {
+        return ExitCode::from(2);
+    };
+    let events_file = environment("RALPH_EVENTS_FILE")
+        .or_else(|| environment("PROCTOR_EVENTS_FILE"))
+        .map(PathBuf::from)
+        .or_else(|| script.events_file.clone());
+    let call = Call { state, script: &script, number, events_file };
+    match choice {
+        Choice::Take(index) => call.answer(&script.responses[index]),
+        Choice::Exhausted | Choice::NoMatch(_) => call.refuse(),
+    }
+}
+
+/// Takes a number and a response under the lock, and logs the beginning of the call.
+fn admit(
+    state: &Path,
+    script: &Script,
+    hat: Option<&str>,
+    prompt: &Prompt,
+) -> Result<(u32, Choice), crate::error::ToolError> {
+    let lock_path = state.join("counts.lock");
+    let lock = disk::lock_file(&lock_path)
+        .map_err(|error| crate::error::ToolError::io("open", &lock_path, &error))?;
+    disk::lock_within(&lock, Duration::from_secs(30));
+    let mut counts = read_counts(state)?;
+    counts.used.resize(script.responses.len(), 0);
+    let choice = choose(&script.responses, &counts.used, hat, prompt);
+    counts.calls += 1;
+    let (response, refused) = match &choice {
+        Choice::Take(index) => {
+            counts.used[*index] += 1;
+            (Some(*index), None)
+        }
+        Choice::Exhausted => (None, Some("every response was given already".to_owned())),
+        Choice::NoMatch(reasons) => (None, Some(reasons.join("; "))),
+    };
+    counts.refused += u32::from(refused.is_some());
+    disk::replace_json(&state.join("counts.json"), &counts)?;
+    let line = Line::Begin {
+        call: counts.calls,
+        ts: disk::now_ms(),
+        hat: hat.map(str::to_owned),
+        prompt: prompt.whole.clone(),
+        response,
+        refused,
+        program: None,
+    };
+    let _ = log::append(state, &line);
+    Ok((counts.calls, choice))
+}
+
+pub(crate) fn read_counts(state: &Path) -> Result<Counts, crate::error::ToolError> {
+    Ok(disk::read_json(&state.join("counts.json"))?.unwrap_or_default())
+}
+
+/// How many responses a run consumed, and how many there were.
+pub(crate) fn consumed(state: &Path, responses: &[MockResponse]) -> (u32, u32, u32) {
+    let read = read_counts(state).unwrap_or_default();
+    let (consumed, total) = counts(responses, &read.used);
+    (consumed, total, read.refused)
+}
+
+struct Call<'a> {
+    state: &'a Path,
+    script: &'a Script,
+    number: u32,
+    events_file: Option<PathBuf>,
+}
+
+impl Call<'_> {
+    /// Nothing to say: ask the orchestrator to stop, for it would go on calling.
+    fn refuse(&self) -> ExitCode {
+        if let Some(stop) =
+            self.script.stop_file.as_deref().and_then(|path| RelPath::parse(path).ok())
+            && let Ok(root) = Root::open(&self.script.workspace)
+        {
+            let _ = root.write(&stop, b"", 0o644);
+        }
+        self.end("", EXHAUSTED.into(), false);
+        let _ = io::stderr().write_all(b"proctor: the mock has no response left for this call\n");
+        ExitCode::from(EXHAUSTED)
+    }
+
+    fn answer(&self, response: &MockResponse) -> ExitCode {
+        if !self.wait(response.delay_ms.unwrap_or(0)) {
+            self.end("", 0, true);
+            return ExitCode::SUCCESS;
+        }
+        if response.hang {
+            loop {
+                std::thread::sleep(Duration::from_hours(1));
+            }
+        }
+        self.write_files(response);
+        let (mut events, mut said) = (Vec::new(), response.output.clone());
+        if !response.raw_tags && self.events_file.is_some() {
+            (events, said) = tags::split(&response.output);
+        }
+        events.extend(response.events.iter().cloned());
+        let emitted = self.emit(&events, &response.malformed_events);
+        let printed = print(&said, response.stderr.as_deref());
+        let code = if emitted.and(printed).is_ok() { response.exit_code } else { 2 };
+        self.end(&response.output, code.into(), false);
+        ExitCode::from(code)
+    }
+
+    /// Waits; false if the run's time was over before the delay was.
+    fn wait(&self, delay_ms: u64) -> bool {
+        let left = self.script.deadline_ms.saturating_sub(disk::now_ms());
+        let delay = Duration::from_millis(delay_ms);
+        let most = Duration::from_millis(left) + PAST_DEADLINE;
+        std::thread::sleep(delay.min(most));
+        delay <= most
+    }
+
+    fn write_files(&self, response: &MockResponse) {
+        let Ok(root) = Root::open(&self.script.workspace) else { return };
+        for (path, content) in &response.files {
+            let Ok(path) = RelPath::parse(path) else { continue };
+            let done = match content {
+                Some(text) => root.write(&path, text.as_bytes(), 0o644),
+                None => root.remove(&path),
+            };
+            if let Err(error) = done {
+                let text = format!("proctor: the mock cannot write {path}: {error}\n");
+                let _ = io::stderr().write_all(text.as_bytes());
+            }
+        }
+    }
+
+    fn emit(&self, events: &[MockEvent], raw: &[String]) -> io::Result<()> {
+        let Some(path) = &self.events_file else { return Ok(()) };
+        let mut lines = String::new();
+        for event in events {
+            let ts = jiff::Timestamp::now().to_string();
+            let row = json!({"topic": event.topic, "payload": event.payload, "ts": ts});
+            lines.push_str(&format!("{row}\n"));
+        }
+        lines.extend(raw.iter().map(|line| format!("{line}\n")));
+        if lines.is_empty() {
+            return Ok(());
+        }
+        OpenOptions::new().append(true).create(true).open(path)?.write_all(lines.as_bytes())
+    }
+
+    fn end(&self, output: &str, exit_code: i32, cut_short: bool) {
+        let line = Line::End {
+            call: self.number,
+            ts: disk::now_ms(),
+            output: output.to_owned(),
+            exit_code,
+            cut_short,
+            recorded: None,
+        };
+        let _ = log::append(self.state, &line);
+    }
+}
+
+fn print(said: &str, complained: Option<&str>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(said.as_bytes())?;
+    if !said.is_empty() && !said.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    io::stderr().write_all(complained.unwrap_or_default().as_bytes())
+}

@@ -1,0 +1,248 @@
+//! Ralph Orchestrator, as version 2.10.1 was measured to behave.
+//!
+//! Never forwards a backend name it does not know, never lets a hat choose a model of its own in a mock run,
+//! never passes the task where it could be taken for an option. `config` makes the configuration, `rows`
+//! reads what was written, both pure; this module moves files.
+
+pub(crate) mod config;
+pub(crate) mod rows;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{Adapter, Backend, Collected, Plan, Prepared, Remains, Topology};
+use crate::beneath::{RelPath, Root};
+use crate::config::{Config, is_executable};
+use crate::disk;
+use crate::error::{ErrorKind, ToolError};
+use crate::session::merge::{Begin, Published, Row};
+
+/// Longest task that is passed as an argument; a longer one goes through a file.
+const LONGEST_ARGUMENT: usize = 64 * 1024;
+
+/// The versions whose behaviour this adapter knows.
+const MEASURED: &str = "2.10.";
+
+pub(crate) struct Ralph;
+
+impl Adapter for Ralph {
+    fn installed(&self, config: &Config) -> Result<(String, Option<String>), ToolError> {
+        let version = version(config, &program(config)?);
+        let known =
+            version.strip_prefix("ralph ").is_some_and(|number| number.starts_with(MEASURED));
+        let warning = (!known).then(|| {
+            format!("{version:?} is not the version this adapter was measured with ({MEASURED}x)")
+        });
+        Ok((version, warning))
+    }
+
+    fn topology(&self, root: &Root, user: &Value, backend: Backend) -> Result<Topology, ToolError> {
+        let merged = config::merged(base_config(root)?, user, backend);
+        Ok(config::topology(&merged))
+    }
+
+    fn prepare(&self, plan: &Plan<'_>) -> Result<Prepared, ToolError> {
+        let program = program(plan.config)?;
+        let merged = config::merged(base_config(plan.root)?, plan.user_config, plan.backend);
+        let (document, warnings) = config::wired(merged, plan)?;
+        let config_path = plan.folder.join("ralph.yml");
+        // JSON is YAML.
+        disk::replace_json(&config_path, &document)?;
+        let mut argv: Vec<OsString> =
+            vec![program.into(), "run".into(), "-c".into(), config_path.into()];
+        argv.push(task_argument(plan)?);
+        argv.extend(["--no-tui", "--color", "never", "--max-iterations"].map(Into::into));
+        argv.push(plan.max_iterations.to_string().into());
+        argv.push("--record-session".into());
+        argv.push(plan.folder.join("recording.jsonl").into());
+        let scratchpad = config::scratchpad_path(&document);
+        Ok(Prepared {
+            argv,
+            stop_file: Some(".ralph/stop-requested".to_owned()),
+            scratchpad: plan.scratchpad.map(|text| (scratchpad, text.to_owned())),
+            cursor: json!(events_files(plan.root)),
+            warnings,
+            ..Prepared::default()
+        })
+    }
+
+    fn collect(&self, remains: &Remains<'_>) -> Collected {
+        let mut collected = Collected::default();
+        read_recording(remains.folder, &mut collected);
+        read_events(remains, &mut collected);
+        read_hooks(remains.folder, &mut collected);
+        collected.sources.topology = remains.topology.clone();
+        collected
+    }
+}
+
+/// The user's own configuration file, if the fixtures brought one.
+fn base_config(root: &Root) -> Result<Value, ToolError> {
+    for name in ["ralph.yml", "ralph.yaml"] {
+        let Ok(path) = RelPath::parse(name) else { continue };
+        let Ok(bytes) = root.read(&path, 1024 * 1024) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        let value: Value = serde_saphyr::from_str(&text)
+            .map_err(|error| ToolError::invalid(format!("{name} in the workspace: {error}")))?;
+        return Ok(value);
+    }
+    Ok(Value::Null)
+}
+
+fn program(config: &Config) -> Result<PathBuf, ToolError> {
+    let found = config.ralph.clone().or_else(|| config.find_program("ralph"));
+    match found {
+        Some(path) if is_executable(&path) => Ok(path),
+        Some(path) => Err(missing(&format!("{} is no program", path.display()))),
+        None => Err(missing("there is no program `ralph` on PATH")),
+    }
+}
+
+/// What the program says about itself. Asked once per program file, for it costs a process.
+fn version(config: &Config, program: &Path) -> String {
+    #[derive(serde::Serialize, serde::Deserialize, PartialEq)]
+    struct Known {
+        program: PathBuf,
+        size: u64,
+        changed_ms: u64,
+        said: String,
+    }
+    let about = std::fs::metadata(program).ok();
+    let changed = about.as_ref().and_then(|about| about.modified().ok()).map_or(0, disk::millis);
+    let size = about.map_or(0, |about| about.len());
+    let notes = config.state.join("ralph-version.json");
+    if let Ok(Some(known)) = disk::read_json::<Known>(&notes)
+        && (known.program.as_path(), known.size, known.changed_ms) == (program, size, changed)
+    {
+        return known.said;
+    }
+    let asked = std::process::Command::new(program)
+        .arg("--version")
+        .env_clear()
+        .current_dir("/")
+        .stdin(std::process::Stdio::null())
+        .output();
+    let said = asked.map_or_else(
+        |error| error.to_string(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().chars().take(80).collect(),
+    );
+    let known = Known { program: program.to_owned(), size, changed_ms: changed, said };
+    let _ = disk::replace_json(&notes, &known);
+    known.said
+}
+
+fn missing(why: &str) -> ToolError {
+    ToolError::new(ErrorKind::MissingProgram, format!("the orchestrator cannot be run: {why}"))
+        .hint("install it (cargo install ralph-cli --locked) or set PROCTOR_RALPH to its path")
+}
+
+fn task_argument(plan: &Plan<'_>) -> Result<OsString, ToolError> {
+    if plan.task.len() <= LONGEST_ARGUMENT && !plan.task.contains('\0') {
+        return Ok(format!("--prompt={}", plan.task).into());
+    }
+    let path = plan.folder.join("task.md");
+    disk::replace(&path, plan.task.as_bytes())?;
+    let mut argument = OsString::from("--prompt-file=");
+    argument.push(path);
+    Ok(argument)
+}
+
+/// The events files that are there, with their sizes: runs of the same second share one.
+fn events_files(root: &Root) -> BTreeMap<String, u64> {
+    let Ok(entries) = std::fs::read_dir(root.path().join(".ralph")) else { return BTreeMap::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            Some((entry.file_name().to_str()?.to_owned(), entry.metadata().ok()?.len()))
+        })
+        .filter(|(name, _)| {
+            let ending = Path::new(name).extension().is_some_and(|ending| ending == "jsonl");
+            name.starts_with("events") && ending
+        })
+        .collect()
+}
+
+fn read_recording(folder: &Path, collected: &mut Collected) {
+    let text = std::fs::read(folder.join("recording.jsonl")).unwrap_or_default();
+    for (index, line) in lines(&text).enumerate() {
+        let Ok(value) = serde_json::from_slice::<Value>(line) else {
+            let warning = format!("line {} of the orchestrator's recording is torn", index + 1);
+            collected.warnings.push(warning);
+            continue;
+        };
+        let published =
+            Published { ts: value["ts"].as_u64().unwrap_or_default(), data: value["data"].clone() };
+        match value["event"].as_str() {
+            Some("_meta.loop_start") => collected.sources.loop_start = Some(published),
+            Some("bus.publish") => {
+                if published.data["topic"] == "loop.terminate" {
+                    let payload = published.data["payload"].as_str().unwrap_or_default();
+                    rows::termination(payload, "recording", collected);
+                }
+                collected.sources.published.push(published);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read_events(remains: &Remains<'_>, collected: &mut Collected) {
+    let before: BTreeMap<String, u64> =
+        serde_json::from_value(remains.cursor.clone()).unwrap_or_default();
+    for name in events_files(remains.root).into_keys() {
+        let Ok(path) = RelPath::parse(&format!(".ralph/{name}")) else { continue };
+        match remains.root.read(&path, remains.read_bytes) {
+            Ok(bytes) => {
+                let skip = before.get(&name).copied().unwrap_or(0);
+                let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
+                for line in lines(&bytes[skip..]) {
+                    if let Some(row) = rows::read(line, collected) {
+                        collected.sources.rows.push(row);
+                    }
+                }
+            }
+            Err(error) => collected.warnings.push(format!("{path} cannot be read: {error}")),
+        }
+    }
+}
+
+fn read_hooks(folder: &Path, collected: &mut Collected) {
+    let text = std::fs::read(folder.join("hooks.jsonl")).unwrap_or_default();
+    for hook in lines(&text).filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
+        let ts = hook["timestamp"].as_str().and_then(rows::time).unwrap_or_default();
+        match hook["phase_event"].as_str() {
+            Some("post.iteration.start") => {
+                let context = &hook["context"];
+                let hat = context["selected_hat"].as_str().or(context["active_hat"].as_str());
+                collected.sources.begins.push(Begin {
+                    ts,
+                    n: hook["iteration"]["current"].as_u64().unwrap_or_default(),
+                    hat: hat.map(str::to_owned),
+                    origin: "hooks",
+                });
+            }
+            Some("post.loop.complete" | "post.loop.error") if collected.reason.is_none() => {
+                if let Some(word) = hook["context"]["termination_reason"].as_str() {
+                    collected.reason = Some(rows::reason(word));
+                    collected.reason_origin = "hooks";
+                }
+            }
+            _ => {}
+        }
+    }
+    let begun = collected.sources.begins.iter().map(|begin| begin.n).max().unwrap_or(0);
+    if begun == 0
+        && collected.sources.rows.iter().any(|row| matches!(row, Row::IterationEnd { .. }))
+    {
+        rows::begins_from_ends(collected);
+    }
+    let begun = collected.sources.begins.iter().map(|begin| begin.n).max().unwrap_or(0);
+    collected.iterations = collected.iterations.max(begun);
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+}

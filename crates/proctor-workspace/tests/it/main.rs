@@ -1,0 +1,5 @@
+//! Integration tests: the real orchestrator, real processes, real kills.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod acceptance;
+mod support;
