@@ -1,0 +1,51 @@
+//! Accepting connections: so many at most, none of which may dawdle over its headers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+/// How many connections there may be at once.
+const CONNECTIONS: usize = 4096;
+/// How long the head of a request may take.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// How large the head of a request may be.
+const HEAD_SIZE: usize = 32 << 10;
+
+/// Serves until told to stop.
+pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of descriptors, most likely; a pause lets others give some back.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        // Beyond the limit a connection is closed at once: better than to let everybody wait.
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(router.clone());
+        let mut stop = stop.clone();
+        tokio::spawn(async move {
+            let connection = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_WITHIN)
+                .max_buf_size(HEAD_SIZE)
+                .serve_connection(TokioIo::new(stream), service)
+                .with_upgrades();
+            tokio::select! {
+                _ = connection => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+            drop(place);
+        });
+    }
+}

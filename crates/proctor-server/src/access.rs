@@ -1,0 +1,203 @@
+//! Who may ask: pure checks over the headers of a request.
+//!
+//! A page on the internet can make a browser send requests here. Three things give it away: a Host that is not ours (a DNS
+//! name that points at this machine), an Origin that is not our own, and Sec-Fetch-Site. Whoever passes these
+//! must still know the token: as a header, in the query once, or as the cookie that the query was exchanged for.
+
+/// What is known about the one who asks.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) host: Option<&'a str>,
+    pub(crate) origin: Option<&'a str>,
+    pub(crate) fetch_site: Option<&'a str>,
+    pub(crate) fetch_mode: Option<&'a str>,
+    pub(crate) authorization: Option<&'a str>,
+    pub(crate) cookies: Option<&'a str>,
+    pub(crate) query: Option<&'a str>,
+}
+
+/// What is demanded.
+#[derive(Debug, Clone)]
+pub(crate) struct Demands {
+    /// The secret in the printed address.
+    pub(crate) token: String,
+    /// The secret in the cookie.
+    pub(crate) session: String,
+    /// The name of the cookie; browsers do not keep the cookies of two ports apart.
+    pub(crate) cookie: String,
+    /// Names besides this machine's own loopback names.
+    pub(crate) hosts: Vec<String>,
+}
+
+/// How somebody was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// By a header or cookie.
+    Known,
+    /// By the token in the query: give a cookie.
+    ByQuery,
+}
+
+/// Why somebody was not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    ForeignHost,
+    ForeignOrigin,
+    NoToken,
+}
+
+impl Demands {
+    pub(crate) fn check(&self, asking: &Asking<'_>) -> Result<Admitted, Refused> {
+        let host = asking.host.filter(|host| self.names_us(host)).ok_or(Refused::ForeignHost)?;
+        if asking.origin.is_some_and(|origin| !is_same_origin(origin, host)) {
+            return Err(Refused::ForeignOrigin);
+        }
+        // A link on another page may lead here; anything else that another page causes may not.
+        let from_elsewhere =
+            asking.fetch_site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
+        if from_elsewhere && asking.fetch_mode != Some("navigate") {
+            return Err(Refused::ForeignOrigin);
+        }
+        self.admit(asking)
+    }
+
+    fn admit(&self, asking: &Asking<'_>) -> Result<Admitted, Refused> {
+        let bearer = asking.authorization.and_then(|value| value.strip_prefix("Bearer "));
+        let cookie = asking.cookies.and_then(|cookies| self.own_cookie(cookies));
+        if bearer.is_some_and(|given| same(given, &self.token))
+            || cookie.is_some_and(|given| same(given, &self.session))
+        {
+            return Ok(Admitted::Known);
+        }
+        let in_query = asking.query.and_then(token_of);
+        if in_query.is_some_and(|given| same(given, &self.token)) {
+            return Ok(Admitted::ByQuery);
+        }
+        Err(Refused::NoToken)
+    }
+
+    fn own_cookie<'a>(&self, cookies: &'a str) -> Option<&'a str> {
+        cookies.split(';').find_map(|pair| {
+            let (name, value) = pair.trim().split_once('=')?;
+            (name == self.cookie).then_some(value)
+        })
+    }
+
+    fn names_us(&self, authority: &str) -> bool {
+        let name = without_port(authority);
+        name.eq_ignore_ascii_case("localhost")
+            || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
+    }
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((inside, _)) => inside,
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    }
+}
+
+fn is_same_origin(origin: &str, host: &str) -> bool {
+    origin
+        .split_once("://")
+        .is_some_and(|(scheme, authority)| scheme == "http" && authority.eq_ignore_ascii_case(host))
+}
+
+fn token_of(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+/// The query without the token.
+pub(crate) fn without_token(query: &str) -> String {
+    let rest: Vec<&str> =
+        query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("token=")).collect();
+    rest.join("&")
+}
+
+/// Compares without telling by its speed how much was right.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demands() -> Demands {
+        Demands {
+            token: "s3cret".into(),
+            session: "c00kie".into(),
+            cookie: "proctor_80".into(),
+            hosts: vec!["box.lan".into()],
+        }
+    }
+
+    const GOOD: Asking<'static> = Asking {
+        host: Some("127.0.0.1:80"),
+        authorization: Some("Bearer s3cret"),
+        origin: None,
+        fetch_site: None,
+        fetch_mode: None,
+        cookies: None,
+        query: None,
+    };
+
+    #[test]
+    fn hosts() {
+        let with = |host| demands().check(&Asking { host, ..GOOD });
+        for fine in
+            ["localhost", "LOCALHOST:1", "127.0.0.1", "127.9.9.9:80", "[::1]:80", "box.lan:9"]
+        {
+            assert_eq!(with(Some(fine)), Ok(Admitted::Known), "{fine}");
+        }
+        for bad in ["evil.example", "localhost.evil.example", "10.0.0.1", "", "127.0.0.1.nip.io:80"]
+        {
+            assert_eq!(with(Some(bad)), Err(Refused::ForeignHost), "{bad}");
+        }
+        assert_eq!(with(None), Err(Refused::ForeignHost));
+    }
+
+    #[test]
+    fn origins_are_exactly_our_own() {
+        let with = |origin| demands().check(&Asking { origin: Some(origin), ..GOOD });
+        assert_eq!(with("http://127.0.0.1:80"), Ok(Admitted::Known));
+        for bad in
+            ["http://127.0.0.1:81", "https://127.0.0.1:80", "null", "http://evil.example", ""]
+        {
+            assert_eq!(with(bad), Err(Refused::ForeignOrigin), "{bad}");
+        }
+        let embedded = Asking { fetch_site: Some("same-site"), ..GOOD };
+        assert_eq!(demands().check(&embedded), Err(Refused::ForeignOrigin));
+        let link = Asking { fetch_mode: Some("navigate"), fetch_site: Some("cross-site"), ..GOOD };
+        assert_eq!(demands().check(&link), Ok(Admitted::Known));
+    }
+
+    #[test]
+    fn the_token_comes_by_header_query_or_cookie() {
+        let nobody = Asking { authorization: None, ..GOOD };
+        let check = |asking| demands().check(&asking);
+        assert_eq!(check(nobody), Err(Refused::NoToken));
+        assert_eq!(
+            check(Asking { query: Some("a=1&token=s3cret"), ..nobody }),
+            Ok(Admitted::ByQuery)
+        );
+        assert_eq!(
+            check(Asking { cookies: Some("x=1; proctor_80=c00kie"), ..nobody }),
+            Ok(Admitted::Known)
+        );
+        for cookies in ["proctor_81=c00kie", "proctor_80=s3cret", "proctor_80=", "proctor_80"] {
+            assert_eq!(check(Asking { cookies: Some(cookies), ..nobody }), Err(Refused::NoToken));
+        }
+        for authorization in ["s3cret", "Bearer", "Bearer s3cre", "bearer s3cret"] {
+            let asking = Asking { authorization: Some(authorization), ..nobody };
+            assert_eq!(check(asking), Err(Refused::NoToken), "{authorization}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_taken_out_of_the_address() {
+        assert_eq!(without_token("token=x"), "");
+        assert_eq!(without_token("a=1&token=x&b=2"), "a=1&b=2");
+    }
+}

@@ -1,0 +1,166 @@
+//! `/api/runs/{run}/examples` and `/events`: what happened in a run.
+
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use proctor_events::Event;
+use proctor_record::{Aggregator, Example};
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Query, blocking, listed};
+use crate::error::ApiError;
+use crate::hub::RunState;
+use crate::index::Wanted;
+use crate::rows::Row;
+
+/// The most events in one answer.
+const MOST_EVENTS: usize = 5_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Choice {
+    /// Only examples with this status.
+    status: Option<String>,
+    /// Only examples whose description, file or id contains this.
+    q: Option<String>,
+    offset: Option<usize>,
+    limit: Option<usize>,
+    #[serde(default, rename = "token")]
+    _token: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Rowed<'a> {
+    state: RunState,
+    /// The rows show the run up to this event; `since` goes on from here.
+    last_seq: u64,
+    total: usize,
+    rows: Vec<&'a Row>,
+}
+
+pub(super) async fn list(
+    State(shared): Context,
+    Path(run): Path<String>,
+    Query(choice): Query<Choice>,
+) -> Result<Response, ApiError> {
+    let text = blocking(&shared, move |shared| {
+        let run = shared.hub.find(&run)?;
+        let state = run.state();
+        let index = run.index();
+        let query = choice.q.as_deref().unwrap_or_default().to_lowercase();
+        let matching: Vec<&Row> = index
+            .run
+            .rows
+            .iter()
+            .filter(|row| choice.status.as_deref().is_none_or(|status| row.has_status(status)))
+            .filter(|row| query.is_empty() || row.mentions(&query))
+            .collect();
+        let total = matching.len();
+        let part = matching.into_iter().skip(choice.offset.unwrap_or_default());
+        let rows = part.take(choice.limit.unwrap_or(usize::MAX)).collect();
+        let answer = Rowed { state, last_seq: index.run.header.last_seq, total, rows };
+        serde_json::to_string(&answer).map_err(ApiError::internal)
+    })
+    .await?;
+    Ok(json(text))
+}
+
+fn json(text: String) -> Response {
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+#[derive(Serialize)]
+struct Detailed {
+    run: String,
+    last_seq: u64,
+    example: Example,
+}
+
+pub(super) async fn one(
+    State(shared): Context,
+    Path((run, example)): Path<(String, String)>,
+) -> Result<Response, ApiError> {
+    let wanted = example.clone();
+    let run = blocking(&shared, move |shared| {
+        let run = shared.hub.find(&run)?;
+        let known = run.index().run.place(&wanted).is_some();
+        known
+            .then_some(run)
+            .ok_or_else(|| ApiError::not_found("this run has no example with that id"))
+    })
+    .await?;
+    let wanted = Wanted { examples: vec![example], types: Vec::new() };
+    let mut folded = Aggregator::default();
+    let (mut from, end, last_seq) = {
+        let index = run.index();
+        (0, index.len(), index.run.header.last_seq)
+    };
+    while from < end {
+        let (events, next) = run.read(from, &wanted, 1000).await.map_err(ApiError::internal)?;
+        for sent in events.iter().filter(|sent| sent.seq <= last_seq) {
+            // Every line in the index was an event when it was taken in.
+            if let Ok(event) = Event::from_json(&sent.text) {
+                folded.apply(&event);
+            }
+        }
+        from = next;
+    }
+    let example = folded.into_run().examples.into_iter().next();
+    let example =
+        example.ok_or_else(|| ApiError::internal("the recording has changed; ask again"))?;
+    let answer = Detailed { run: run.name.clone(), last_seq, example };
+    Ok(json(serde_json::to_string(&answer).map_err(ApiError::internal)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cursor {
+    since: Option<u64>,
+    limit: Option<usize>,
+    example: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(default, rename = "token")]
+    _token: Option<String>,
+}
+
+pub(super) async fn events(
+    State(shared): Context,
+    Path(run): Path<String>,
+    Query(cursor): Query<Cursor>,
+) -> Result<Response, ApiError> {
+    let run = blocking(&shared, move |shared| shared.hub.find(&run)).await?;
+    let state = {
+        let run = std::sync::Arc::clone(&run);
+        blocking(&shared, move |_| Ok(run.state())).await?
+    };
+    let limit = cursor.limit.unwrap_or(1000).clamp(1, MOST_EVENTS);
+    let wanted = Wanted {
+        examples: listed(cursor.example.as_deref()),
+        types: listed(cursor.kind.as_deref()),
+    };
+    let mut since = cursor.since.unwrap_or_default();
+    let (mut from, end, last) = {
+        let index = run.index();
+        (index.after(since), index.len(), index.run.header.last_seq)
+    };
+    let mut found: Vec<axum::extract::ws::Utf8Bytes> = Vec::new();
+    while from < end && found.len() < limit {
+        let (events, next) =
+            run.read(from, &wanted, limit - found.len()).await.map_err(ApiError::internal)?;
+        if let Some(sent) = events.last() {
+            since = sent.seq;
+        }
+        found.extend(events.into_iter().map(|sent| sent.text));
+        from = next;
+    }
+    let more = from < end;
+    // Whoever has seen everything goes on after the newest event, wanted or not.
+    let next_since = if more { since } else { last.max(since) };
+    let texts: Vec<&str> = found.iter().map(|text| text.as_str()).collect();
+    let state = serde_json::to_string(&state).map_err(ApiError::internal)?;
+    Ok(json(format!(
+        "{{\"events\":[{}],\"next_since\":{next_since},\"more\":{more},\"state\":{state}}}",
+        texts.join(",")
+    )))
+}

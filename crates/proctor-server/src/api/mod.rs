@@ -1,0 +1,185 @@
+//! The routes, and the gate before them.
+
+mod changes;
+mod examples;
+mod runs;
+mod specs;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN,
+    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+
+use crate::access::{Admitted, Asking, Refused, without_token};
+use crate::error::ApiError;
+use crate::server::Shared;
+use crate::{assets, ws};
+
+/// How large a request may be.
+const BODY: usize = 64 << 10;
+
+/// Nothing but our own files; what agents say is text, and could not run even if it were not.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+type Context = State<Arc<Shared>>;
+
+pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    let api = Router::new()
+        .route("/runs", get(runs::list))
+        .route("/runs/{run}", get(runs::one))
+        .route("/runs/{run}/examples", get(examples::list))
+        .route("/runs/{run}/examples/{example}", get(examples::one))
+        .route("/runs/{run}/events", get(examples::events))
+        .route("/compare", get(changes::compare))
+        .route("/baselines", get(changes::baselines))
+        .route("/history", get(changes::history))
+        .route("/flaky", get(changes::flaky))
+        .route("/search", get(changes::search))
+        .route("/openapi.json", get(openapi));
+    Router::new()
+        .route("/", get(assets::page))
+        .route("/assets/{name}", get(assets::file))
+        .route("/ws", get(ws::upgrade))
+        .route("/specs/run", post(specs::run))
+        .route("/specs/progress", get(specs::progress))
+        .route("/specs/cancel", post(specs::cancel))
+        .nest("/api", api)
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(BODY))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), gate))
+        .with_state(shared)
+}
+
+async fn openapi() -> Response {
+    ([("content-type", "application/json")], crate::OPENAPI).into_response()
+}
+
+async fn nothing_here() -> ApiError {
+    ApiError::not_found("there is nothing here; /api/openapi.json describes what there is")
+}
+
+async fn wrong_method() -> ApiError {
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this cannot be asked for in this way; see /api/openapi.json",
+    )
+}
+
+/// Lets in who may come in, and sends everybody home with the same headers.
+async fn gate(State(shared): Context, request: Request, next: Next) -> Response {
+    let query = request.uri().query().map(ToOwned::to_owned);
+    let mut response = match shared.demands.check(&asking(request.headers(), query.as_deref())) {
+        Ok(Admitted::ByQuery) if is_page(&request) => {
+            into_the_house(&shared, request.uri().path(), query.as_deref().unwrap_or_default())
+        }
+        Ok(_) => next.run(request).await,
+        Err(refused) => turn_away(refused),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    for (name, value) in [
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn asking<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Asking<'a> {
+    let text = |value: &'a HeaderValue| value.to_str().unwrap_or("?");
+    Asking {
+        host: headers.get(HOST).map(text),
+        origin: headers.get(ORIGIN).map(text),
+        fetch_site: headers.get("sec-fetch-site").map(text),
+        fetch_mode: headers.get("sec-fetch-mode").map(text),
+        authorization: headers.get(AUTHORIZATION).map(text),
+        cookies: headers.get(COOKIE).map(text),
+        query,
+    }
+}
+
+fn is_page(request: &Request<Body>) -> bool {
+    request.method() == Method::GET && request.uri().path() == "/"
+}
+
+/// Exchanges the token in the address for a cookie, so that it stays in no history and no link.
+fn into_the_house(shared: &Shared, path: &str, query: &str) -> Response {
+    let rest = without_token(query);
+    let location = if rest.is_empty() { path.to_owned() } else { format!("{path}?{rest}") };
+    let cookie = format!(
+        "{}={}; Path=/; HttpOnly; SameSite=Strict",
+        shared.demands.cookie, shared.demands.session
+    );
+    (StatusCode::SEE_OTHER, [(LOCATION, location), (SET_COOKIE, cookie)]).into_response()
+}
+
+fn turn_away(refused: Refused) -> Response {
+    match refused {
+        Refused::ForeignHost => {
+            ApiError::new(StatusCode::FORBIDDEN, "the Host header does not name this server")
+        }
+        Refused::ForeignOrigin => {
+            ApiError::new(StatusCode::FORBIDDEN, "other pages may not ask this server")
+        }
+        Refused::NoToken => ApiError::new(
+            StatusCode::UNAUTHORIZED,
+            "a token is needed: open the address that `proctor serve` printed, or send `Authorization: Bearer TOKEN`",
+        ),
+    }
+    .into_response()
+}
+
+/// Does something that blocks, away from the threads that serve.
+async fn blocking<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Shared) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let shared = Arc::clone(shared);
+    tokio::task::spawn_blocking(move || work(&shared)).await.map_err(ApiError::internal)?
+}
+
+/// The parameters of an address, refused by name where they mean nothing.
+#[derive(Debug)]
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T, S> axum::extract::FromRequestParts<S> for Query<T>
+where
+    T: serde::de::DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut axum::http::request::Parts,
+        _: &S,
+    ) -> Result<Self, ApiError> {
+        let axum::extract::Query(value) = axum::extract::Query::try_from_uri(&parts.uri)
+            .map_err(|problem| ApiError::bad_request(problem.body_text()))?;
+        Ok(Self(value))
+    }
+}
+
+/// Words separated by commas.
+pub(crate) fn listed(text: Option<&str>) -> Vec<String> {
+    let words = text.unwrap_or_default().split(',').map(str::trim);
+    words.filter(|word| !word.is_empty()).map(ToOwned::to_owned).collect()
+}

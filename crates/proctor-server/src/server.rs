@@ -1,0 +1,117 @@
+//! The server as a whole: its settings, its thread, its end.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use proctor_record::RunStore;
+use tokio::sync::watch;
+
+use crate::access::Demands;
+use crate::hub::Hub;
+use crate::launcher::Launcher;
+use crate::{accept, api};
+
+/// How a server is to be.
+pub struct ServerConfig {
+    /// Where it listens; port 0 takes any free one.
+    pub bind: SocketAddr,
+    /// The secret that lets people in. Random, unless somebody chose it.
+    pub token: String,
+    /// Another secret, for the cookie that the token is exchanged for. Random.
+    pub session: String,
+    /// Names of this machine that a Host header may carry besides the loopback ones.
+    pub hosts: Vec<String>,
+    /// The runs to show.
+    pub store: RunStore,
+    /// Starts runs; without it the server only shows.
+    pub launcher: Option<Arc<dyn Launcher>>,
+}
+
+/// What every request may need.
+pub(crate) struct Shared {
+    pub(crate) demands: Demands,
+    pub(crate) hub: Hub,
+    pub(crate) launcher: Option<Arc<dyn Launcher>>,
+}
+
+/// A running server. Dropping it closes every connection.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    token: String,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Binds and starts serving on a thread of its own.
+    pub fn start(config: ServerConfig) -> io::Result<Self> {
+        let listener = TcpListener::bind(config.bind)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let (stop, stopped) = watch::channel(false);
+        let mut hosts = config.hosts;
+        if !address.ip().is_unspecified() {
+            hosts.push(address.ip().to_string());
+        }
+        let shared = Arc::new(Shared {
+            demands: Demands {
+                token: config.token.clone(),
+                session: config.session,
+                cookie: format!("proctor_{}", address.port()),
+                hosts,
+            },
+            hub: Hub::new(config.store),
+            launcher: config.launcher,
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _entered = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let thread =
+            std::thread::Builder::new().name("proctor server".to_owned()).spawn(move || {
+                let router = api::router(shared);
+                runtime.block_on(accept::serve(listener, router, stopped));
+                runtime.shutdown_background();
+            })?;
+        Ok(Self { address, token: config.token, stop, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address to open in a browser, token included. `place` is a fragment such as `/run/last`.
+    pub fn url(&self, place: &str) -> String {
+        let ip = self.address.ip();
+        let host = match ip {
+            _ if ip.is_unspecified() => "127.0.0.1".to_owned(),
+            IpAddr::V6(v6) => format!("[{v6}]"),
+            IpAddr::V4(v4) => v4.to_string(),
+        };
+        let fragment = if place.is_empty() { String::new() } else { format!("#{place}") };
+        format!("http://{host}:{}/?token={}{fragment}", self.address.port(), self.token)
+    }
+
+    /// Closes every connection and waits for the thread.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

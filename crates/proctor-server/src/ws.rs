@@ -1,0 +1,262 @@
+//! `/ws`: the events of a run as they happen.
+//!
+//! A client has a place in the stream and nothing else: no queue of its own. New events come from the shared index, older ones from the
+//! recording, so a slow client costs no memory and a late one misses nothing. One that takes nothing at all for a
+//! while is dropped.
+//!
+//! With `run` the stream ends with that run. Without it, it is about whatever happens here: the run that is going on, then each that
+//! follows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::response::Response;
+use futures_util::{SinkExt as _, StreamExt as _};
+use proctor_events::{Event, Translator};
+use serde::Deserialize;
+use tokio::time::timeout;
+
+use crate::api::{Query, listed};
+use crate::error::ApiError;
+use crate::hub::{Run, RunState, Watching};
+use crate::index::{Sent, Wanted};
+use crate::server::Shared;
+
+/// How long a client may take nothing before it is dropped.
+const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How many events are sent before looking at the socket's other side again.
+const BATCH: usize = 256;
+/// How often to look for a new run.
+const NEW_RUNS: Duration = Duration::from_millis(100);
+/// What clients may say to us; there is nothing to say.
+const INCOMING: usize = 4 << 10;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wishes {
+    run: Option<String>,
+    since: Option<u64>,
+    format: Option<Format>,
+    example: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(default, rename = "token")]
+    _token: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    Flat,
+    Envelope,
+}
+
+pub(crate) async fn upgrade(
+    State(shared): State<Arc<Shared>>,
+    Query(wishes): Query<Wishes>,
+    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+) -> Result<Response, ApiError> {
+    let first = match wishes.run.clone() {
+        Some(name) => {
+            let shared = Arc::clone(&shared);
+            let found = tokio::task::spawn_blocking(move || shared.hub.find(&name)).await;
+            Some(found.map_err(ApiError::internal)??)
+        }
+        None => None,
+    };
+    let upgrade = upgrade.map_err(|problem| ApiError::bad_request(problem.body_text()))?;
+    let upgrade = upgrade.max_message_size(INCOMING).max_frame_size(INCOMING);
+    Ok(upgrade.on_upgrade(move |socket| serve(socket, shared, wishes, first)))
+}
+
+async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Option<Arc<Run>>) {
+    let wanted = Wanted {
+        examples: listed(wishes.example.as_deref()),
+        types: listed(wishes.kind.as_deref()),
+    };
+    let envelope = wishes.format == Some(Format::Envelope);
+    let mut client = Client { socket, wanted, form: Form::new(envelope) };
+    if let Some(run) = first {
+        let since = wishes.since.unwrap_or_default();
+        if client.stream(&run, since).await {
+            client.bye("the run is over").await;
+        }
+        return;
+    }
+    let mut since = wishes.since;
+    let mut seen: Option<String> = None;
+    loop {
+        let looked = next_run(&shared, seen.clone(), since.is_some()).await;
+        match looked {
+            Some(run) => {
+                seen = Some(run.name.clone());
+                client.form = Form::new(envelope);
+                if !client.stream(&run, since.take().unwrap_or_default()).await {
+                    return;
+                }
+            }
+            None => {
+                since = None;
+                seen.get_or_insert_default();
+                if !client.wait(NEW_RUNS).await {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The run to stream next: the oldest after the one seen last; at first the newest that goes on, or
+/// with `resuming` the newest at all.
+async fn next_run(shared: &Arc<Shared>, seen: Option<String>, resuming: bool) -> Option<Arc<Run>> {
+    let shared = Arc::clone(shared);
+    let looking = tokio::task::spawn_blocking(move || {
+        let folders = shared.hub.folders().ok()?;
+        let folder = match &seen {
+            None => folders.last().filter(|folder| {
+                resuming || {
+                    let run = shared.hub.open(folder);
+                    run.catch_up().is_ok() && run.state() == RunState::Running
+                }
+            })?,
+            // Nothing was going on when this client came: whatever is running now is new to it.
+            Some(seen) if seen.is_empty() => folders.last().filter(|folder| {
+                let run = shared.hub.open(folder);
+                run.catch_up().is_ok() && run.state() == RunState::Running
+            })?,
+            Some(seen) => folders.iter().find(|folder| folder.name() > *seen)?,
+        };
+        Some(shared.hub.open(folder))
+    });
+    looking.await.ok().flatten()
+}
+
+struct Client {
+    socket: WebSocket,
+    wanted: Wanted,
+    form: Form,
+}
+
+impl Client {
+    /// Sends a run to its end; false if the client is gone or stuck.
+    async fn stream(&mut self, run: &Arc<Run>, since: u64) -> bool {
+        let mut watching: Watching = run.watch();
+        let caught_up = {
+            let run = Arc::clone(run);
+            tokio::task::spawn_blocking(move || run.catch_up()).await
+        };
+        if !matches!(caught_up, Ok(Ok(_))) {
+            return true;
+        }
+        let mut place = run.index().after(since);
+        if !self.form.prepare(run, place).await {
+            return true;
+        }
+        let mut generation = watching.changes.borrow_and_update().1;
+        loop {
+            let ended = run.has_ended();
+            let (count, now) = *watching.changes.borrow_and_update();
+            if now != generation {
+                (generation, place) = (now, 0);
+            }
+            if place < count.max(run.index().len()) {
+                let Ok((events, next)) = run.read(place, &self.wanted, BATCH).await else {
+                    return true;
+                };
+                place = next;
+                if !self.send(&events).await {
+                    return false;
+                }
+            } else if ended {
+                return true;
+            } else {
+                let goes_on = tokio::select! {
+                    changed = watching.changes.changed() => changed.is_ok(),
+                    open = listen(&mut self.socket) => open,
+                };
+                if !goes_on {
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Sends a batch; false if the client is gone or stuck.
+    async fn send(&mut self, events: &[Sent]) -> bool {
+        let Self { socket, form, .. } = self;
+        let sending = async {
+            for sent in events {
+                if let Some(text) = form.message(sent) {
+                    socket.feed(Message::Text(text)).await?;
+                }
+            }
+            socket.flush().await
+        };
+        matches!(timeout(STUCK_AFTER, sending).await, Ok(Ok(())))
+    }
+
+    /// Waits a moment; false if the client is gone.
+    async fn wait(&mut self, moment: Duration) -> bool {
+        timeout(moment, async { while listen(&mut self.socket).await {} }).await.is_err()
+    }
+
+    async fn bye(mut self, reason: &'static str) {
+        let frame = CloseFrame { code: close_code::NORMAL, reason: Utf8Bytes::from_static(reason) };
+        let closing = async {
+            self.socket.send(Message::Close(Some(frame))).await?;
+            // The other side says goodbye too, or the connection ends.
+            while let Some(Ok(_)) = self.socket.next().await {}
+            Ok::<(), axum::Error>(())
+        };
+        let _ = timeout(STUCK_AFTER, closing).await;
+    }
+}
+
+/// Listens to a client that has nothing to say; false once it has left.
+async fn listen(socket: &mut WebSocket) -> bool {
+    match socket.next().await {
+        Some(Ok(Message::Close(_)) | Err(_)) | None => false,
+        Some(Ok(_)) => true,
+    }
+}
+
+/// In which form a client wants the events.
+enum Form {
+    Flat,
+    Envelope(Box<Translator>),
+}
+
+impl Form {
+    fn new(envelope: bool) -> Self {
+        if envelope { Self::Envelope(Box::default()) } else { Self::Flat }
+    }
+
+    fn message(&mut self, sent: &Sent) -> Option<Utf8Bytes> {
+        match self {
+            Self::Flat => Some(sent.text.clone()),
+            Self::Envelope(translator) => {
+                let event = Event::from_json(&sent.text).ok()?;
+                Some(translator.translate(&event).to_string().into())
+            }
+        }
+    }
+
+    /// Results repeat what starts said; a client that resumes has seen those.
+    async fn prepare(&mut self, run: &Arc<Run>, place: usize) -> bool {
+        let Self::Envelope(translator) = self else { return true };
+        let starts = Wanted { examples: Vec::new(), types: vec!["ExampleStarted".to_owned()] };
+        let mut from = 0;
+        while from < place {
+            let Ok((events, next)) = run.read(from, &starts, BATCH).await else { return false };
+            for sent in &events {
+                if let Ok(event) = Event::from_json(&sent.text) {
+                    translator.translate(&event);
+                }
+            }
+            from = next;
+        }
+        true
+    }
+}

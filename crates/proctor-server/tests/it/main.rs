@@ -1,0 +1,7 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! The server as clients meet it: real sockets, real files.
+
+mod answers;
+mod security;
+mod stage;
+mod streams;

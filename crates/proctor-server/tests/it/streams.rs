@@ -1,0 +1,172 @@
+//! `/ws`: everything once, in order, from anywhere.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+use crate::stage::{Stage, TOKEN, line, small_run};
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+async fn connect(stage: &Stage, query: &str) -> Socket {
+    let url = format!("ws://127.0.0.1:{}/ws?token={TOKEN}{query}", stage.port());
+    tokio_tungstenite::connect_async(url).await.unwrap().0
+}
+
+/// The next event, or `None` once the server has said goodbye.
+async fn next(socket: &mut Socket) -> Option<Value> {
+    loop {
+        let message = tokio::time::timeout(Duration::from_secs(30), socket.next())
+            .await
+            .expect("an event in time");
+        match message?.ok()? {
+            Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
+            Message::Close(_) => return None,
+            _ => {}
+        }
+    }
+}
+
+async fn rest(socket: &mut Socket) -> Vec<u64> {
+    let mut seqs = Vec::new();
+    while let Some(event) = next(socket).await {
+        seqs.push(event["seq"].as_u64().unwrap());
+    }
+    seqs
+}
+
+#[test]
+fn a_finished_run_is_sent_whole_and_closed() {
+    let stage = Stage::new();
+    stage.record("r", &small_run());
+    block_on(async {
+        assert_eq!(rest(&mut connect(&stage, "&run=r").await).await, (1..=8).collect::<Vec<_>>());
+        assert_eq!(rest(&mut connect(&stage, "&run=last&since=6").await).await, [7, 8]);
+        assert_eq!(rest(&mut connect(&stage, "&run=r&since=99").await).await, Vec::<u64>::new());
+        assert_eq!(rest(&mut connect(&stage, "&run=r&example=bbb").await).await, [6, 7]);
+        assert_eq!(
+            rest(&mut connect(&stage, "&run=r&type=UserMessage,SuiteFinished").await).await,
+            [3, 8]
+        );
+    });
+}
+
+/// A run of another process is nothing but a file that grows.
+#[test]
+fn a_growing_recording_is_followed_and_resumed_without_loss() {
+    let stage = Stage::new();
+    let first = vec![line(1, "SuiteStarted", None, "")];
+    stage.record("r", &first);
+    block_on(async {
+        let mut early = connect(&stage, "&run=r").await;
+        assert_eq!(next(&mut early).await.unwrap()["seq"], 1);
+        let logs: Vec<String> =
+            (2..=9000).map(|seq| line(seq, "WorkerLog", None, r#""line":"x""#)).collect();
+        // In portions that end in the middle of lines.
+        let text = logs.join("\n") + "\n";
+        let path = stage.store.runs_folder().join("r/events.jsonl");
+        let writer = std::thread::spawn(move || {
+            let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+            for part in text.as_bytes().chunks(7777) {
+                std::io::Write::write_all(&mut file, part).unwrap();
+            }
+        });
+        let mut seen = Vec::new();
+        while seen.len() < 3000 {
+            seen.push(next(&mut early).await.unwrap()["seq"].as_u64().unwrap());
+        }
+        drop(early);
+        let last = *seen.last().unwrap();
+        let mut again = connect(&stage, &format!("&run=r&since={last}")).await;
+        writer.join().unwrap();
+        stage.append(
+            "r",
+            &[line(9001, "SuiteFinished", None, r#""example_count":0,"failure_count":0"#)],
+        );
+        seen.extend(rest(&mut again).await);
+        assert_eq!(seen, (2..=9001).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn without_a_name_it_is_about_whatever_happens_here() {
+    let stage = Stage::new();
+    stage.record("0190-old", &small_run());
+    block_on(async {
+        let mut socket = connect(&stage, "").await;
+        let mut resumed = connect(&stage, "&since=7").await;
+        assert_eq!(next(&mut resumed).await.unwrap()["seq"], 8, "the newest run, from there on");
+        stage.record("0191-new", &small_run()[..2]);
+        assert_eq!(next(&mut socket).await.unwrap()["event_type"], "SuiteStarted");
+        assert_eq!(next(&mut socket).await.unwrap()["seq"], 2);
+        stage.append("0191-new", &small_run()[7..]);
+        assert_eq!(next(&mut socket).await.unwrap()["event_type"], "SuiteFinished");
+        stage.record("0192-next", &small_run());
+        assert_eq!(next(&mut socket).await.unwrap()["seq"], 1, "and then the next one");
+    });
+}
+
+#[test]
+fn the_older_form() {
+    let stage = Stage::new();
+    stage.record("r", &small_run());
+    block_on(async {
+        let mut socket = connect(&stage, "&run=r&format=envelope&example=bbb").await;
+        assert_eq!(next(&mut socket).await.unwrap()["event"], "ExampleStarted");
+        let failed = next(&mut socket).await.unwrap();
+        assert_eq!(
+            (&failed["event"], &failed["data"]["message"]),
+            (&"ExampleFailed".into(), &"broken".into())
+        );
+        let mut resumed = connect(&stage, "&run=r&format=envelope&since=6").await;
+        let again = next(&mut resumed).await.unwrap();
+        assert_eq!(again, failed, "a client that resumes gets the same words");
+    });
+}
+
+#[test]
+fn strange_wishes_are_refused_before_the_handshake() {
+    let stage = Stage::new();
+    stage.record("r", &small_run());
+    block_on(async {
+        for (query, status) in
+            [("&run=zzz", 404), ("&since=x", 400), ("&format=xml", 400), ("&sinse=1", 400)]
+        {
+            let url = format!("ws://127.0.0.1:{}/ws?token={TOKEN}{query}", stage.port());
+            match tokio_tungstenite::connect_async(url).await {
+                Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {
+                    assert_eq!(response.status().as_u16(), status, "{query}");
+                }
+                other => panic!("{query}: {other:?}"),
+            }
+        }
+    });
+}
+
+/// One that never reads holds up nobody.
+#[test]
+fn a_stuck_client_holds_up_nobody() {
+    let stage = Stage::new();
+    stage.record("r", &[line(1, "SuiteStarted", None, "")]);
+    block_on(async {
+        let _stuck = connect(&stage, "&run=r").await;
+        let mut reading = connect(&stage, "&run=r").await;
+        let filling = format!(r#""line":"{}""#, "x".repeat(2000));
+        let logs: Vec<String> =
+            (2..=10_000).map(|seq| line(seq, "WorkerLog", None, &filling)).collect();
+        stage.append("r", &logs);
+        stage.append(
+            "r",
+            &[line(10_001, "SuiteFinished", None, r#""example_count":0,"failure_count":0"#)],
+        );
+        assert_eq!(rest(&mut reading).await, (1..=10_001).collect::<Vec<_>>());
+    });
+}
