@@ -68,7 +68,7 @@ fn test(pair: &Pair<'_>, history: &BTreeMap<String, Record>, rules: &Rules) -> T
     let could_tell = fisher_exact((before.1, before.1), (0, after.1)) <= alpha;
     if let Some(record) = record.filter(|record| !could_tell && !record.flaky && record.streak > 0)
     {
-        return by_record(record, pair, after);
+        return by_record(record, pair, after, reason);
     }
     Tested {
         basis: Basis::Fisher,
@@ -78,14 +78,17 @@ fn test(pair: &Pair<'_>, history: &BTreeMap<String, Record>, rules: &Rules) -> T
     }
 }
 
-fn by_record(record: &Record, pair: &Pair<'_>, after: (u64, u64)) -> Tested {
+fn by_record(record: &Record, pair: &Pair<'_>, after: (u64, u64), reason: String) -> Tested {
     let opposite = if record.newest_passed { after.0 == 0 } else { after.0 == after.1 };
     let even = !pair.before.mixed && !pair.after.mixed;
     let p = if opposite && even { chance(record.streak, after.1) } else { 1.0 };
     let outcome = if record.newest_passed { "passed" } else { "failed" };
     Tested {
         basis: Basis::Record,
-        reason: format!("it {outcome} {} times in a row before", record.streak),
+        reason: match record.streak {
+            1 => reason,
+            streak => format!("it {outcome} {streak} times in a row before"),
+        },
         p: Some(p),
         in_family: true,
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod journal;
+pub(crate) mod past;
 pub(crate) mod talk;
 
 use std::path::PathBuf;
@@ -51,8 +52,18 @@ pub(crate) enum Command {
     List(ListArguments),
     /// Show a recorded run as a readable transcript
     Show(ShowArguments),
-    /// Follow a run that is being recorded, event by event
+    /// Follow a run, here or elsewhere, while it happens
     Watch(WatchArguments),
+    /// List recorded runs, name them, remove old ones
+    Runs(past::RunsArguments),
+    /// Judge a run against another one or a baseline
+    Compare(past::CompareArguments),
+    /// Declare a run good, to compare later ones with
+    Baseline(past::BaselineArguments),
+    /// List examples that give different results with nothing changed
+    Flaky(past::FlakyArguments),
+    /// Show how an example, a tag or the suite did over the runs
+    History(past::HistoryArguments),
     /// Judge the conversations of a recording again, without their agents
     Rejudge(Box<talk::RejudgeArguments>),
     /// Check that a recording is complete and readable
@@ -218,13 +229,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N")]
     pub(crate) profile: Option<usize>,
 
-    /// Write a JUnit report (`-` is standard output)
-    #[arg(long, value_name = "PATH")]
-    pub(crate) junit: Option<PathBuf>,
-
-    /// Write the run as JSON (`-` is standard output)
-    #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reports: past::ReportArguments,
 
     /// Send events here too: a path for JSON lines, or ws://localhost:PORT; several with commas
     #[arg(long, value_name = "DEST")]
@@ -283,7 +289,7 @@ pub(crate) enum UiChoice {
 }
 
 const RECORDING_HELP: &str = "\
-A recording: a file of JSON lines, a run's folder, `last`, `last~2` (the third newest), or the start of a run id";
+A recording: a file of JSON lines, a run's folder, `last`, `last~2` (the third newest), a tag, or the start of a run id";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -291,6 +297,8 @@ Examples:
   proctor show last                 the newest run of this project
   proctor show events.jsonl --full  every conversation in a file, in full
   proctor show last retries         the examples whose name contains `retries`
+  proctor show last --search refund where somebody said it
+  proctor show last --markdown -    a report for a pull request
   proctor show last --format json   the same for programs")]
 pub(crate) struct ShowArguments {
     #[arg(help = RECORDING_HELP, default_value = "last")]
@@ -307,17 +315,27 @@ pub(crate) struct ShowArguments {
     #[arg(long)]
     pub(crate) full: bool,
 
+    /// Only list where these words stand
+    #[arg(long, value_name = "WORDS", conflicts_with = "example")]
+    pub(crate) search: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) reports: past::ReportArguments,
+
     /// What to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 }
 
+const WATCH_HELP: &str = "\
+A recording (a file of JSON lines, `last`, `last~2`, a tag, the start of a run id), or the address of a stream: ws://HOST:PORT, or what `proctor serve` printed";
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Follows the file until the run has finished; end it earlier with Ctrl-C. The run itself is not disturbed.
+Follows the run until it has finished; end it earlier with Ctrl-C. The run itself is not disturbed.
 For other programs, `tail -f FILE` gives the raw events: they are written one line at a time.")]
 pub(crate) struct WatchArguments {
-    #[arg(help = RECORDING_HELP, default_value = "last")]
+    #[arg(help = WATCH_HELP, default_value = "last")]
     pub(crate) recording: String,
 
     /// Print each event as it was recorded (json) or as readable lines (text)

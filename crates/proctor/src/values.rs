@@ -46,6 +46,19 @@ pub(crate) fn workers(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A name for a run or a baseline; one that could mean something else is refused.
+pub(crate) fn run_tag(text: &str) -> Result<String, String> {
+    let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let reserved = text.starts_with("last") || text.starts_with("baseline");
+    if text.is_empty() || text.starts_with('.') || !text.chars().all(fit) {
+        return Err("use letters, digits, `-`, `_` and `.`".to_owned());
+    }
+    if reserved {
+        return Err("names that begin with `last` or `baseline` have a meaning already".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

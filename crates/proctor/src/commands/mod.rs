@@ -1,15 +1,20 @@
 //! One module per command: arguments in, library calls, text out.
 
+pub(crate) mod baseline;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 mod facts;
 pub(crate) mod guard;
+pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod list;
 pub(crate) mod mcp;
 pub(crate) mod rejudge;
+mod reports;
 pub(crate) mod run;
+pub(crate) mod runs;
 mod scenarios;
 pub(crate) mod schema;
 pub(crate) mod show;

@@ -6,10 +6,13 @@ use proctor_record::{Example, Loaded, RunChoice, RunData, Summary};
 use proctor_report::{Detail, transcript};
 use serde::Serialize;
 
-use super::recording_path;
+use super::{history, recording_path, reports};
 use crate::cli::{Cli, Format, ShowArguments};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+/// How many hits are listed.
+const SEARCH_LIMIT: usize = 200;
 
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -25,11 +28,23 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let path = recording_path(&arguments.recording, cli)?;
+    if let Some(words) = &arguments.search {
+        let searched = proctor_history::search_recording(&path, words, SEARCH_LIMIT);
+        let searched = searched.map_err(|error| {
+            CommandError::unusable(format_args!("cannot read {}: {error}", path.display()))
+        })?;
+        return history::show_hits(&searched, arguments.format, terminal);
+    }
+    reports::check(&arguments.reports)?;
     let choice = arguments.run.clone().map_or(RunChoice::Last, RunChoice::Id);
     let mut loaded = proctor_record::load(&path, &choice).map_err(CommandError::unusable)?;
     let summary = loaded.run.summary();
     if let Some(wanted) = &arguments.example {
         select(&mut loaded.run, wanted)?;
+    }
+    if reports::wanted(&arguments.reports) {
+        reports::write(&arguments.reports, &loaded.run, terminal)?;
+        return Ok(ExitCode::SUCCESS);
     }
     match arguments.format {
         Format::Json => show_json(&loaded, summary, terminal)?,

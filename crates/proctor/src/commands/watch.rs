@@ -1,12 +1,12 @@
 //! `proctor watch`: follows a recording while it grows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_events::{Body, Event};
-use proctor_record::{Follower, Grown, RunSplitter};
+use proctor_record::{Follower, Grown, RemoteStream, RunSplitter};
 use proctor_report::{LiveLines, Mode};
 use proctor_tui::{FollowedFile, Options};
 
@@ -20,7 +20,11 @@ pub(crate) fn run(
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
-    let path = recording_path(&arguments.recording, cli)?;
+    let elsewhere = Elsewhere::open(&arguments.recording)?;
+    let path = match &elsewhere {
+        Some(elsewhere) => elsewhere.path(),
+        None => recording_path(&arguments.recording, cli)?,
+    };
     if arguments.format == Format::Text && !arguments.lines && facts::mode() == Mode::Interactive {
         return screen(&path, terminal);
     }
@@ -38,9 +42,41 @@ pub(crate) fn run(
                 if view.finished {
                     return Ok(ExitCode::SUCCESS);
                 }
-                follower.wait(Duration::from_secs(1)).map_err(failed)?;
+                if let Some(problem) = elsewhere.as_ref().and_then(Elsewhere::broken) {
+                    return Err(CommandError::unusable(problem));
+                }
+                let at_most = if elsewhere.is_some() { 200 } else { 1000 };
+                follower.wait(Duration::from_millis(at_most)).map_err(failed)?;
             }
         }
+    }
+}
+
+/// A run elsewhere, copied to a file that goes away with us.
+struct Elsewhere {
+    stream: RemoteStream,
+    folder: tempfile::TempDir,
+}
+
+impl Elsewhere {
+    /// `None` where the name is not an address.
+    fn open(name: &str) -> Result<Option<Self>, CommandError> {
+        if !RemoteStream::is_address(name) {
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir()?;
+        let stream = RemoteStream::copy(name, &folder.path().join("events.jsonl"))
+            .map_err(CommandError::unusable)?;
+        Ok(Some(Self { stream, folder }))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("events.jsonl")
+    }
+
+    /// Why nothing more will come though the run has not finished.
+    fn broken(&self) -> Option<String> {
+        self.stream.is_over().then(|| self.stream.problem()).flatten()
     }
 }
 

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod architecture;
+mod compare;
 mod embedded;
 mod env;
 mod generated;
 mod journal;
 mod journal_hook;
 mod journal_run;
+mod past;
 mod recorded;
 mod recordings;
 mod run_attempts;
@@ -17,4 +19,5 @@ mod run_outputs;
 mod run_selection;
 mod run_stop;
 mod run_suites;
+mod runs;
 mod surfaces;

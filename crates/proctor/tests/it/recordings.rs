@@ -45,7 +45,7 @@ fn show_finds_runs_by_name_and_examples_by_text() {
     ");
     insta::assert_snapshot!(env.run(&["show", "nowhere.jsonl"]).terminal(), @r"
     --- stderr
-    error: no recording `nowhere.jsonl`: not a file, not a run id, not `last`; newest runs: 0190-aaa
+    error: no recording `nowhere.jsonl`: not a file, not a run id, not a tag, not `last`; newest runs: 0190-aaa
     --- exit 2
     ");
 }

@@ -1,28 +1,19 @@
-//! Reports to files: JUnit, JSON, annotations.
+//! What a run leaves besides its recording: reports, annotations, the summary of a job.
 
-use std::path::Path;
+use std::io::Write as _;
 
 use proctor_record::RunData;
-use proctor_report::{ANNOTATION_LIMIT, github_annotations, junit, run_json};
+use proctor_report::{ANNOTATION_LIMIT, github_annotations, markdown};
 
 use crate::cli::RunArguments;
+use crate::commands::reports;
 use crate::env_vars;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
 /// Refuses a report that could not be written, before anything runs.
 pub(super) fn check(arguments: &RunArguments) -> Result<(), CommandError> {
-    for path in [&arguments.junit, &arguments.json].into_iter().flatten() {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
-            return Err(CommandError::unusable(format_args!(
-                "the report cannot be written to {}: {}",
-                path.display(),
-                if path.is_dir() { "it is a folder" } else { "its folder does not exist" }
-            )));
-        }
-    }
-    Ok(())
+    reports::check(&arguments.reports)
 }
 
 pub(super) fn write(
@@ -30,24 +21,16 @@ pub(super) fn write(
     run: &RunData,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    if let Some(path) = &arguments.junit {
-        put(path, &junit(run, "proctor"), terminal)?;
-    }
-    if let Some(path) = &arguments.json {
-        let text = serde_json::to_string_pretty(&run_json(run)).map_err(std::io::Error::from)?;
-        put(path, &format!("{text}\n"), terminal)?;
-    }
+    reports::write(&arguments.reports, run, terminal)?;
     if env_vars::GITHUB_ACTIONS.get().is_some() {
         terminal.print(&github_annotations(run, ANNOTATION_LIMIT))?;
     }
-    Ok(())
-}
-
-fn put(path: &Path, text: &str, terminal: &mut Terminal) -> Result<(), CommandError> {
-    if path == Path::new("-") {
-        return terminal.print(text);
+    if let Some(path) = env_vars::GITHUB_STEP_SUMMARY.get_os() {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(markdown(run).as_bytes()));
+        if let Err(error) = written {
+            terminal.warn(&format!("cannot write the job's summary: {error}"));
+        }
     }
-    std::fs::write(path, text).map_err(|error| {
-        CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
-    })
+    Ok(())
 }

@@ -77,6 +77,8 @@ impl Recording {
         }
         info.git = git.and_then(|asking| asking.join().ok()).flatten();
         info.seed = folded.lock().unwrap_or_else(PoisonError::into_inner).run().seed;
+        // Somebody may have named the run meanwhile.
+        info.tags = folder.info().map(|present| present.tags).unwrap_or_default();
         if let Err(error) = folder.write_info(&info) {
             terminal.warn(&error.to_string());
         }

@@ -1,0 +1,256 @@
+//! `proctor history` and `proctor flaky`: what the runs have shown over time.
+
+use std::process::ExitCode;
+
+use proctor_events::Millis;
+use proctor_history::{FlakyExample, History, HistoryError, Known, Point, Searched, Window};
+use proctor_record::RunStore;
+use proctor_report::{Paint, Style, counted, duration, plain, shorten};
+use proctor_stats::{Z95, wilson};
+use serde::Serialize;
+
+use crate::cli::past::{FlakyArguments, HistoryAction, HistoryArguments};
+use crate::cli::{Cli, Format};
+use crate::error::CommandError;
+use crate::project;
+use crate::terminal::Terminal;
+
+/// A history for programs.
+#[derive(Serialize)]
+struct Told {
+    example: Option<Known>,
+    tag: Option<String>,
+    passed: u64,
+    attempts: u64,
+    rate_low: f64,
+    rate_high: f64,
+    runs: Vec<Point>,
+}
+
+pub(crate) fn run(
+    arguments: &HistoryArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let store = RunStore::new(&project::root(cli)?);
+    if let Some(HistoryAction::Rebuild) = arguments.action {
+        return rebuild(&store, terminal);
+    }
+    if let Some(words) = &arguments.search {
+        let searched = proctor_history::search_runs(&store, words, arguments.limit);
+        return show_hits(&searched, arguments.format, terminal);
+    }
+    let mut history = History::open(&store).map_err(CommandError::unusable)?;
+    tell(&history, terminal);
+    let (example, points) = points(arguments, &mut history)?;
+    let told = told(example, arguments.tag.clone(), points);
+    match arguments.format {
+        Format::Json => terminal.json(&told)?,
+        Format::Text => terminal.print(&text(&told, arguments.limit, terminal.style()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says what could not be used, whoever asked.
+pub(super) fn tell(history: &History, terminal: &mut Terminal) {
+    for note in history.notes() {
+        terminal.warn(note);
+    }
+    for skipped in &history.synced().skipped {
+        terminal.warn(&format!(
+            "run {} is left out: its recording is damaged ({})",
+            skipped.run,
+            plain(&skipped.problem)
+        ));
+    }
+}
+
+fn rebuild(store: &RunStore, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
+    let history = History::rebuild(store).map_err(CommandError::unusable)?;
+    tell(&history, terminal);
+    let runs = counted(history.synced().runs, "run");
+    terminal.line(&format!("made anew from {runs}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+type Answer = (Option<Known>, Vec<Point>);
+
+fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer, CommandError> {
+    let failed = |error: HistoryError| CommandError::unusable(error);
+    let Some(wanted) = &arguments.example else {
+        let points = match &arguments.tag {
+            Some(tag) => history.tag(tag),
+            None => history.suite(),
+        };
+        let points = points.map_err(failed)?;
+        if let (Some(tag), true) = (&arguments.tag, points.is_empty()) {
+            return Err(CommandError::unusable(format_args!(
+                "no recorded example has the tag `{tag}`"
+            )));
+        }
+        return Ok((None, points));
+    };
+    let mut found = history.find(wanted).map_err(failed)?;
+    match found.len() {
+        0 => Err(CommandError::unusable(format_args!(
+            "no recorded example has `{wanted}` in its description or as its id"
+        ))),
+        1 => {
+            let example = found.remove(0);
+            let points = history.example(&example.id).map_err(failed)?;
+            Ok((Some(example), points))
+        }
+        count => {
+            let mut error =
+                CommandError::unusable(format_args!("`{wanted}` could be any of {count}"));
+            for example in found.iter().take(10) {
+                error = error.hint(format!("{}  {}", example.id, shorten(&example.title, 100)));
+            }
+            Err(error)
+        }
+    }
+}
+
+fn told(example: Option<Known>, tag: Option<String>, runs: Vec<Point>) -> Told {
+    let passed = runs.iter().map(|point| point.passed).sum();
+    let attempts = runs.iter().map(|point| point.attempts).sum();
+    let rate = wilson(passed, attempts, Z95);
+    Told { example, tag, passed, attempts, rate_low: rate.low, rate_high: rate.high, runs }
+}
+
+fn text(told: &Told, limit: usize, style: Style) -> String {
+    let mut text = String::new();
+    if let Some(example) = &told.example {
+        let file = example.file.as_deref().unwrap_or_default();
+        text += &format!(
+            "{}  {}  {}\n",
+            style.paint(Paint::Bold, plain(&example.title)),
+            style.paint(Paint::Dim, &example.id),
+            plain(file)
+        );
+    }
+    for point in told.runs.iter().take(limit) {
+        text += &line(point, style);
+    }
+    if told.runs.len() > limit {
+        text += &format!("… and {} more\n", told.runs.len() - limit);
+    }
+    if told.attempts == 0 {
+        return text + "no attempt that counts is on record\n";
+    }
+    text + &format!(
+        "{} of {} attempts passed in {} (the rate is {:.0} to {:.0} %, 95 % interval)\n",
+        told.passed,
+        told.attempts,
+        counted(told.runs.len() as u64, "run"),
+        told.rate_low * 100.0,
+        told.rate_high * 100.0
+    )
+}
+
+fn line(point: &Point, style: Style) -> String {
+    let all = point.passed == point.attempts;
+    let (paint, sign) = match (point.attempts, all) {
+        (0, _) => (Paint::Dim, "-"),
+        (_, true) => (Paint::Good, "✓"),
+        (_, false) if point.passed > 0 => (Paint::Warn, "~"),
+        (_, false) => (Paint::Bad, "✗"),
+    };
+    let mut parts = vec![
+        style.paint(paint, sign),
+        point
+            .started_at
+            .as_deref()
+            .map_or("", |time| time.get(..16).unwrap_or(time))
+            .replace('T', " "),
+        point.run.clone(),
+        format!("{}/{}", point.passed, point.attempts),
+    ];
+    parts.extend(point.status.as_ref().map(|status| plain(status).replace('_', " ")));
+    parts.extend(point.duration_ms.map(|ms| duration(Millis::new(ms))));
+    parts.extend(point.cost_usd.map(|cost| format!("${cost:.4}")));
+    let commit = point.commit.as_ref().map(|commit| commit.chars().take(8).collect::<String>());
+    let dirty = if point.dirty == Some(true) { "+" } else { "" };
+    parts.extend(commit.map(|commit| style.paint(Paint::Dim, format!("{commit}{dirty}"))));
+    format!("{}\n", parts.join("  "))
+}
+
+pub(crate) fn flaky(
+    arguments: &FlakyArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let store = RunStore::new(&project::root(cli)?);
+    let mut history = History::open(&store).map_err(CommandError::unusable)?;
+    tell(&history, terminal);
+    let flaky = history.flaky(Window(arguments.runs)).map_err(CommandError::unusable)?;
+    if arguments.format == Format::Json {
+        terminal.json(&flaky)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if flaky.is_empty() {
+        terminal.line("nothing is known to be flaky")?;
+    }
+    for example in &flaky {
+        terminal.line(&flaky_line(example, terminal.style()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn flaky_line(row: &FlakyExample, style: Style) -> String {
+    let mut signs = Vec::new();
+    if row.mixed_runs > 0 {
+        signs.push(format!("both outcomes in {}", counted(row.mixed_runs, "run")));
+    }
+    if row.torn_commits > 0 {
+        signs.push(format!("different results on {}", counted(row.torn_commits, "clean commit")));
+    }
+    format!(
+        "{} {}  {}\n    {} of {} attempts failed in {} (passes {:.0} to {:.0} %); {}, last in {}",
+        style.paint(Paint::Warn, "~"),
+        shorten(&row.example.title, 200),
+        style.paint(Paint::Dim, &row.example.id),
+        row.attempts - row.passed,
+        row.attempts,
+        counted(row.runs, "run"),
+        row.rate_low * 100.0,
+        row.rate_high * 100.0,
+        signs.join(", "),
+        row.last_seen
+    )
+}
+
+/// Where the words were found.
+pub(super) fn show_hits(
+    searched: &Searched,
+    format: Format,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    if format == Format::Json {
+        terminal.json(searched)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let style = terminal.style();
+    let mut above = None;
+    for hit in &searched.hits {
+        let heading = (hit.run.clone(), hit.example_id.clone());
+        if above.as_ref() != Some(&heading) {
+            let title = hit.title.as_deref().unwrap_or("outside examples");
+            let id = hit.example_id.as_deref().unwrap_or_default();
+            let place = style.paint(Paint::Dim, format!("{} {}", hit.run, plain(id)));
+            terminal
+                .line(&format!("{}  {place}", style.paint(Paint::Bold, shorten(title, 200))))?;
+            above = Some(heading);
+        }
+        let turn = hit.turn.map(|turn| format!(" turn {turn}")).unwrap_or_default();
+        let kind = format!("{:?}", hit.found).to_lowercase();
+        terminal.line(&format!("  {kind}{turn}: {}", plain(&hit.excerpt)))?;
+    }
+    for problem in &searched.unreadable {
+        terminal.warn(&format!("not searched: {problem}"));
+    }
+    let more = if searched.truncated { ", and there may be more (-n N)" } else { "" };
+    let hits = counted(searched.hits.len() as u64, "hit");
+    terminal.line(&format!("{hits} in {}{more}", counted(searched.runs, "run")))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,80 @@
+//! Reports of a run to files: JUnit, JSON, Markdown, trajectories. The same at a run's end and afterwards.
+
+use std::path::Path;
+
+use proctor_record::RunData;
+use proctor_report::{junit, markdown, run_json, trajectories};
+
+use crate::cli::past::ReportArguments;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// Refuses a report that could not be written, before anything runs.
+pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
+    let files = [&arguments.junit, &arguments.json, &arguments.markdown];
+    for path in files.into_iter().flatten() {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+            return Err(CommandError::unusable(format_args!(
+                "the report cannot be written to {}: {}",
+                path.display(),
+                if path.is_dir() { "it is a folder" } else { "its folder does not exist" }
+            )));
+        }
+    }
+    if let Some(folder) = &arguments.atif {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            CommandError::unusable(format_args!(
+                "trajectories cannot be written to {}: {error}",
+                folder.display()
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether any report is wanted.
+pub(super) fn wanted(arguments: &ReportArguments) -> bool {
+    let files = [&arguments.junit, &arguments.json, &arguments.markdown, &arguments.atif];
+    files.into_iter().any(Option::is_some)
+}
+
+pub(super) fn write(
+    arguments: &ReportArguments,
+    run: &RunData,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    if let Some(path) = &arguments.junit {
+        put(path, &junit(run, "proctor"), terminal)?;
+    }
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&run_json(run)).map_err(std::io::Error::from)?;
+        put(path, &format!("{text}\n"), terminal)?;
+    }
+    if let Some(path) = &arguments.markdown {
+        put(path, &markdown(run), terminal)?;
+    }
+    if let Some(folder) = &arguments.atif {
+        for trajectory in trajectories(run) {
+            let text = serde_json::to_string_pretty(&trajectory).map_err(std::io::Error::from)?;
+            let name = file_name(&trajectory.trajectory_id);
+            put(&folder.join(name), &format!("{text}\n"), terminal)?;
+        }
+    }
+    Ok(())
+}
+
+/// Ids come from recordings, which anybody may have written: nothing in them may lead elsewhere.
+fn file_name(id: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
+    format!("{}.json", id.chars().take(150).map(fit).collect::<String>())
+}
+
+fn put(path: &Path, text: &str, terminal: &mut Terminal) -> Result<(), CommandError> {
+    if path == Path::new("-") {
+        return terminal.print(text);
+    }
+    std::fs::write(path, text).map_err(|error| {
+        CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
+    })
+}

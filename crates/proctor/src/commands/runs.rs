@@ -1,0 +1,224 @@
+//! `proctor runs`: what was recorded, under which names, and what may go.
+
+use std::fs;
+use std::process::ExitCode;
+
+use proctor_events::{Millis, Timestamp};
+use proctor_history::{History, RunRow};
+use proctor_record::{RunFolder, RunStore};
+use proctor_report::{Paint, Style, counted, duration, plain, shorten};
+use serde::Serialize;
+
+use super::{baseline, history};
+use crate::cli::past::{PruneArguments, RunsAction, RunsArguments, TagArguments};
+use crate::cli::{Cli, Format};
+use crate::error::CommandError;
+use crate::project;
+use crate::terminal::Terminal;
+
+pub(crate) fn run(
+    arguments: &RunsArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let store = RunStore::new(&project::root(cli)?);
+    match &arguments.action {
+        None => list(arguments, &store, terminal)?,
+        Some(RunsAction::Tag(arguments)) => tag(arguments, &store, terminal)?,
+        Some(RunsAction::Prune(arguments)) => prune(arguments, &store, terminal)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    row: RunRow,
+    live: bool,
+}
+
+fn list(
+    arguments: &RunsArguments,
+    store: &RunStore,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let mut index = History::open(store).map_err(CommandError::unusable)?;
+    let rows = index.runs().map_err(CommandError::unusable)?;
+    history::tell(&index, terminal);
+    let folders = store.list().map_err(CommandError::unusable)?;
+    let all = rows.len();
+    let live = |name: &str| folders.iter().any(|run| run.name() == name && run.is_live());
+    let listed: Vec<Listed> = rows
+        .into_iter()
+        .take(arguments.limit)
+        .map(|row| Listed { live: row.finished_at.is_none() && live(&row.name), row })
+        .collect();
+    if arguments.format == Format::Json {
+        return terminal.json(&listed);
+    }
+    if listed.is_empty() {
+        return terminal.line("no runs here yet; `proctor run` makes one");
+    }
+    let names: Vec<String> = folders.iter().map(RunFolder::name).collect();
+    for run in &listed {
+        terminal.line(&line(run, &names, terminal.style()))?;
+    }
+    if all > listed.len() {
+        terminal.line(&format!("… and {} more (-n {all})", all - listed.len()))?;
+    }
+    Ok(())
+}
+
+fn line(run: &Listed, names: &[String], style: Style) -> String {
+    let row = &run.row;
+    let (paint, word) = match (row.exit_code, run.live) {
+        (_, true) => (Paint::Bold, "running".to_owned()),
+        (Some(0), _) => (Paint::Good, "passed".to_owned()),
+        (Some(1), _) => (Paint::Bad, "failed".to_owned()),
+        (Some(code), _) => (Paint::Bad, format!("exit {code}")),
+        (None, false) if row.finished_at.is_some() => (Paint::Dim, "finished".to_owned()),
+        (None, false) => (Paint::Warn, "cut off".to_owned()),
+    };
+    let mut parts = vec![
+        style.paint(Paint::Bold, shortest(&row.name, names)),
+        row.started_at.as_deref().map(when).unwrap_or_default(),
+        style.paint(paint, word),
+        counts(row),
+    ];
+    parts.extend(row.duration_ms.map(|ms| duration(Millis::new(ms))));
+    parts.extend(row.cost_usd.map(|cost| format!("${cost:.4}")));
+    let commit = row.commit.as_ref().map(|commit| commit.chars().take(8).collect::<String>());
+    let dirty = if row.dirty == Some(true) { "+" } else { "" };
+    parts.extend(commit.map(|commit| style.paint(Paint::Dim, format!("{commit}{dirty}"))));
+    parts.extend(row.tags.iter().map(|tag| format!("[{}]", plain(tag))));
+    let command = row.argv.iter().skip(1).cloned().collect::<Vec<_>>().join(" ");
+    parts.push(style.paint(Paint::Dim, shorten(&command, 60)));
+    parts.join("  ").trim_end().to_owned()
+}
+
+fn counts(row: &RunRow) -> String {
+    let count = |name: &str| row.counts.get(name).copied().unwrap_or_default();
+    let bad: u64 = ["failed", "errored", "crashed", "timed_out", "inconclusive", "other"]
+        .iter()
+        .map(|name| count(name))
+        .sum();
+    let mut text = format!("{} passed", count("passed"));
+    if bad > 0 {
+        text += &format!(", {bad} not");
+    }
+    if count("flaky") > 0 {
+        text += &format!(", {} flaky", count("flaky"));
+    }
+    text
+}
+
+/// The time without what nobody reads.
+fn when(time: &str) -> String {
+    time.get(..16).unwrap_or(time).replace('T', " ")
+}
+
+/// The shortest start of the id that means no other run, but not less than eight characters.
+fn shortest(name: &str, names: &[String]) -> String {
+    let unique = |length: &usize| {
+        let start: String = name.chars().take(*length).collect();
+        names.iter().filter(|other| other.starts_with(&start)).count() <= 1
+    };
+    let length = (8..=name.chars().count()).find(unique).unwrap_or(name.chars().count());
+    name.chars().take(length).collect()
+}
+
+/// The folder of a run, which must be one of this project.
+fn folder(name: &str, store: &RunStore) -> Result<RunFolder, CommandError> {
+    let path = store.resolve(name).map_err(CommandError::unusable)?;
+    let folders = store.list().map_err(CommandError::unusable)?;
+    folders.into_iter().find(|folder| folder.events_path() == path).ok_or_else(|| {
+        CommandError::unusable(format_args!("{} is not a run of this project", path.display()))
+    })
+}
+
+fn tag(
+    arguments: &TagArguments,
+    store: &RunStore,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let folder = folder(&arguments.run, store)?;
+    let has = folder.change_tags(|tags| {
+        tags.retain(|tag| !arguments.tags.contains(tag));
+        if !arguments.remove {
+            tags.extend(arguments.tags.iter().cloned());
+        }
+    });
+    let has = has.map_err(CommandError::unusable)?;
+    let names = if has.is_empty() { "no tag".to_owned() } else { has.join(", ") };
+    terminal.line(&format!("{}: {}", folder.name(), plain(&names)))
+}
+
+#[derive(Serialize)]
+struct Pruned {
+    removed: bool,
+    runs: Vec<String>,
+    bytes: u64,
+    kept: usize,
+}
+
+fn prune(
+    arguments: &PruneArguments,
+    store: &RunStore,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let folders = store.list().map_err(CommandError::unusable)?;
+    let blessed = baseline::blessed_runs(store);
+    let now = Timestamp::now();
+    let old: Vec<&RunFolder> = folders
+        .iter()
+        .rev()
+        .skip(arguments.keep)
+        .filter(|folder| may_go(folder, &blessed, arguments.days, now))
+        .collect();
+    let pruned = Pruned {
+        removed: arguments.yes,
+        runs: old.iter().map(|folder| folder.name()).collect(),
+        bytes: old.iter().map(|folder| size(folder)).sum(),
+        kept: folders.len() - old.len(),
+    };
+    if arguments.yes {
+        for folder in &old {
+            fs::remove_dir_all(folder.path()).map_err(|error| {
+                let path = folder.path().display();
+                CommandError::unusable(format_args!("cannot remove {path}: {error}"))
+            })?;
+        }
+    }
+    if arguments.format == Format::Json {
+        return terminal.json(&pruned);
+    }
+    for name in &pruned.runs {
+        terminal.line(name)?;
+    }
+    let runs = counted(pruned.runs.len() as u64, "run");
+    let megabytes = pruned.bytes.div_ceil(1_000_000);
+    let kept = pruned.kept;
+    terminal.line(&match (pruned.runs.is_empty(), arguments.yes) {
+        (true, _) => format!("nothing to remove; {kept} kept"),
+        (false, true) => format!("removed {runs}, {megabytes} MB; {kept} kept"),
+        (false, false) => {
+            format!("would remove {runs}, {megabytes} MB, and keep {kept}; --yes does it")
+        }
+    })
+}
+
+/// Whether nobody needs the run: finished or dead, without a name, not blessed, and old by its own account.
+fn may_go(folder: &RunFolder, blessed: &[String], days: u32, now: Timestamp) -> bool {
+    // A folder that does not say what it is stays.
+    let Ok(info) = folder.info() else { return false };
+    let age = now.as_second() - info.started_at.as_second();
+    info.tags.is_empty()
+        && !blessed.iter().any(|run| *run == folder.name() || *run == info.run_id.as_str())
+        && !folder.is_live()
+        && age > i64::from(days) * 86_400
+}
+
+fn size(folder: &RunFolder) -> u64 {
+    let entries = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
