@@ -1,2 +1,11 @@
 //! Conversations with real parties: servers, processes, files.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod agents;
+mod endings;
+mod judged;
+mod many;
+mod server;
+mod tapes;
+mod tools;
+mod world;

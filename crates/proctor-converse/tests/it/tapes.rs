@@ -1,0 +1,98 @@
+//! Cassettes of whole conversations: recorded once, replayed without anybody.
+
+use proctor_converse::Cassette;
+use proctor_llm::ReplayMode;
+use serde_json::json;
+
+use crate::server::{Server, calls, says, verdict};
+use crate::world::World;
+
+const KEY: &str = "a-very-secret-key";
+
+fn scenario(url: &str, greeting: &str) -> String {
+    format!(
+        "describe: A\nmodels:\n  judge: {{openai: m, url: \"{url}/judge\"}}\n  simulator: {{openai: m, url: \"{url}/user\"}}\n\
+         agent: {{chat: {{url: \"{url}/agent\", headers: {{x-key: \"${{env:KEY}}\"}}}}}}\n\
+         tools: {{look: {{result: {{found: 1}}}}}}\n\
+         examples: [{{it: x, steps: [{{user: {greeting}, expect: [{{satisfy: Is kind}}]}}, {{simulate: {{goal: a hall, max_turns: 1, on_max_turns: fine}}}}]}}]"
+    )
+}
+
+async fn server() -> Server {
+    Server::start(|seen, _| {
+        if seen.path.contains("judge") {
+            return verdict(&seen.prompt(), true, "kind");
+        }
+        if seen.path.contains("user") {
+            return says("A hall, please");
+        }
+        let last = seen.body["messages"].as_array().unwrap().last().unwrap();
+        match last["role"].as_str() {
+            Some("tool") => says(&format!("found it, and your key is {KEY}")),
+            _ => calls("c1", "look", &json!({"key": KEY})),
+        }
+    })
+    .await
+}
+
+fn world(cassette: Cassette) -> World {
+    let mut world = World::new();
+    world.settings.environment =
+        std::sync::Arc::new(|name| (name == "KEY").then(|| KEY.to_owned()));
+    world.settings.cassette = cassette;
+    world
+}
+
+#[tokio::test]
+async fn a_run_is_replayed_without_anybody_and_says_what_has_drifted() {
+    let server = server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let tape = folder.path().join("tape.jsonl");
+    let first =
+        world(Cassette::Record(tape.clone())).conduct(&scenario(&server.url(), "Hello")).await;
+    assert_eq!(first.status(), "passed", "{}", first.message());
+    let text = std::fs::read_to_string(&tape).unwrap();
+    assert!(!text.contains(KEY), "secrets are not written:\n{text}");
+    for kind in ["agent", "simulator", "judge", "tool"] {
+        assert!(text.contains(&format!("\"kind\":\"{kind}\"")), "{kind} is not in\n{text}");
+    }
+    let asked = server.seen().len();
+    for mode in [ReplayMode::Sequence, ReplayMode::Keyed] {
+        let (talks, notes) = world(Cassette::Replay(tape.clone(), mode))
+            .conduct_all(&scenario(&server.url(), "Hello"))
+            .await;
+        assert_eq!(talks[0].status(), "passed", "{}", talks[0].message());
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+    // By sequence a changed question still finds its answer, and is reported; by request it is missed loudly.
+    let changed = scenario(&server.url(), "Good day");
+    let (talks, notes) =
+        world(Cassette::Replay(tape.clone(), ReplayMode::Sequence)).conduct_all(&changed).await;
+    assert_eq!(talks[0].status(), "passed", "{}", talks[0].message());
+    assert!(notes.iter().any(|note| note.contains("drift") && note.contains("agent")), "{notes:?}");
+    let missed = world(Cassette::Replay(tape.clone(), ReplayMode::Keyed)).conduct(&changed).await;
+    assert_eq!((missed.status(), missed.fault()), ("errored", "harness"), "{}", missed.message());
+    assert!(
+        missed.message().contains("Good day") && missed.message().contains("Hello"),
+        "{}",
+        missed.message()
+    );
+    assert_eq!(server.seen().len(), asked, "nobody was asked");
+}
+
+#[tokio::test]
+async fn failures_are_replayed_too_and_tapes_are_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let tape = folder.path().join("tape.jsonl");
+    let gone = scenario("http://127.0.0.1:1", "Hello");
+    for cassette in
+        [Cassette::Record(tape.clone()), Cassette::Replay(tape.clone(), ReplayMode::Sequence)]
+    {
+        let talk = world(cassette).conduct(&gone).await;
+        assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
+    }
+    let again = world(Cassette::Record(tape));
+    let refused = proctor_converse::Stage::open(again.settings.clone(), &World::examples(&gone));
+    let errors = refused.err().unwrap();
+    assert!(errors[0].message.contains("exists"), "{errors:?}");
+}

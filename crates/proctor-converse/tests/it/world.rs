@@ -1,0 +1,139 @@
+//! What the tests share: a scenario in, its verdicts and events out.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proctor_converse::{BoxFuture, Cassette, Conversation, Lane, Settings, Sink, Stage};
+use proctor_dialogue::{Example, Verdict, parse};
+use proctor_events::{Body, StableIds};
+use proctor_process::Guard;
+
+/// A conversation that is over.
+pub(crate) struct Talk {
+    pub(crate) verdict: Verdict,
+    pub(crate) events: Vec<Body>,
+}
+
+impl Talk {
+    pub(crate) fn status(&self) -> &str {
+        self.verdict.status.as_str()
+    }
+
+    pub(crate) fn fault(&self) -> &str {
+        self.verdict.fault.as_ref().map_or("", |fault| fault.as_str())
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        self.verdict.message.as_deref().unwrap_or_default()
+    }
+
+    /// Names of the events, in order.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.events.iter().filter_map(|body| Some(body.event_type()?.name())).collect()
+    }
+
+    /// What the agent said, answer by answer.
+    pub(crate) fn said(&self) -> Vec<&str> {
+        let said = |body| match body {
+            &Body::AgentResponse(ref response) => Some(response.text.as_str()),
+            _ => None,
+        };
+        self.events.iter().filter_map(said).collect()
+    }
+}
+
+#[derive(Default)]
+struct Collect(Vec<Body>);
+
+impl Sink for Collect {
+    fn emit(&mut self, body: Body) {
+        self.0.push(body);
+    }
+
+    fn flush(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+pub(crate) struct World {
+    folder: tempfile::TempDir,
+    pub(crate) settings: Settings,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            root: folder.path().to_owned(),
+            bin: PathBuf::from("/nowhere"),
+            guard: Guard::None,
+            environment: Arc::new(|_| None),
+            agents: std::collections::BTreeMap::default(),
+            models: std::collections::BTreeMap::default(),
+            agent: None,
+            agent_for_all: None,
+            saved: None,
+            cassette: Cassette::Off,
+            cache: None,
+            budget_usd: None,
+            seed: 7,
+        };
+        Self { folder, settings }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).unwrap();
+    }
+
+    pub(crate) fn examples(text: &str) -> Vec<Arc<Example>> {
+        let file = parse(text, "./a.scenario.yaml").unwrap_or_else(|problems| {
+            let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            panic!("{}\n{text}", all.join("\n"))
+        });
+        let mut rows = |name: &str| Err(format!("{name} is not there"));
+        let examples = file.examples(&mut StableIds::default(), &mut rows).unwrap();
+        examples.into_iter().map(Arc::new).collect()
+    }
+
+    pub(crate) fn stage(&self, examples: &[Arc<Example>]) -> Stage {
+        Stage::open(self.settings.clone(), examples).unwrap_or_else(|errors| panic!("{errors:?}"))
+    }
+
+    /// Conducts all conversations of a scenario, one after the other, and returns what is said at the end.
+    pub(crate) async fn conduct_all(&self, text: &str) -> (Vec<Talk>, Vec<String>) {
+        let examples = Self::examples(text);
+        let stage = self.stage(&examples);
+        let mut talks = Vec::new();
+        for example in &examples {
+            talks.push(talk(&stage, example, 1).await);
+        }
+        (talks, stage.end(false).await.notes)
+    }
+
+    pub(crate) async fn conduct(&self, text: &str) -> Talk {
+        self.conduct_all(text).await.0.remove(0)
+    }
+}
+
+pub(crate) async fn talk(stage: &Stage, example: &Arc<Example>, repeat: u32) -> Talk {
+    let room = Arc::clone(stage.room(example).unwrap());
+    let lane = Lane { example: example.id.id.clone(), repeat, attempt: 1 };
+    let mut conversation =
+        Conversation::new(Arc::clone(example), room, lane, stage.seed(repeat.into()));
+    let mut sink = Collect::default();
+    let verdict = conversation.run(&mut sink).await;
+    conversation.close().await;
+    Talk { verdict, events: sink.0 }
+}
+
+pub(crate) fn python() -> String {
+    let found = std::process::Command::new("python3")
+        .args(["-c", "import sys; print(sys.executable)"])
+        .output()
+        .unwrap();
+    String::from_utf8(found.stdout).unwrap().trim().to_owned()
+}
