@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 /// Sections of a prompt that change from call to call.
 const DYNAMIC: &[&str] =
-    &["## OBJECTIVE", "## PENDING EVENTS", "<scratchpad>", "### ROBOT GUIDANCE"];
+    &["## OBJECTIVE", "## PENDING EVENTS", "<scratchpad", "### ROBOT GUIDANCE"];
 /// Most of a prompt that is read.
 const LONGEST: u64 = 16 * 1024 * 1024;
 

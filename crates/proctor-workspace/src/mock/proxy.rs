@@ -54,7 +54,8 @@ fn prompt(arguments: &Arguments) -> (String, Option<Vec<u8>>) {
     let words: Vec<String> =
         arguments.rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let after_flag = words.iter().position(|word| matches!(&**word, "-p" | "--prompt"));
-    let given = after_flag.and_then(|place| words.get(place + 1)).filter(|word| !word.starts_with('-'));
+    let given =
+        after_flag.and_then(|place| words.get(place + 1)).filter(|word| !word.starts_with('-'));
     let given = given.or_else(|| words.last().filter(|word| word.contains(char::is_whitespace)));
     if let Some(text) = given {
         return (Prompt::read(Some(text)).whole, None);

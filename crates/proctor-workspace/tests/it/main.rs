@@ -2,4 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod acceptance;
+mod defects;
+mod escapes;
+mod hazards;
+mod mocks;
+mod runs;
+mod storms;
 mod support;

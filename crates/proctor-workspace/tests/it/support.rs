@@ -33,8 +33,9 @@ pub(crate) fn ralph() -> PathBuf {
 pub(crate) fn config(folder: &Path) -> Config {
     let (state, temp) = (folder.join("state"), folder.join("temp"));
     std::fs::create_dir_all(&temp).unwrap();
-    let detached =
-        ["detached", state.to_str().unwrap(), temp.to_str().unwrap()].map(str::to_owned).to_vec();
+    let words = ["detached".as_ref(), state.as_os_str(), temp.as_os_str(), ralph().as_os_str()]
+        .map(|word| word.to_str().unwrap().to_owned());
+    let detached = words.to_vec();
     Config {
         guard: GuardCommand::new(PROGRAM, ["guard"]),
         mock: Program::new(PROGRAM, ["mock"]),

@@ -21,11 +21,9 @@ fn main() -> ExitCode {
 
 fn tools(state: PathBuf, temp: PathBuf, ralph: Option<OsString>) -> Tools {
     let own = std::env::current_exe().unwrap_or_default();
-    let detached = vec![
-        "detached".to_owned(),
-        state.to_string_lossy().into_owned(),
-        temp.to_string_lossy().into_owned(),
-    ];
+    let own_ralph = ralph.clone().unwrap_or_default();
+    let words = ["detached".as_ref(), state.as_os_str(), temp.as_os_str(), &own_ralph];
+    let detached = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     Tools::new(Config {
         guard: GuardCommand::new(own.clone(), ["guard"]),
         mock: Program::new(own.clone(), ["mock"]),
@@ -67,10 +65,10 @@ fn calls(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `detached STATE TEMP ORDER`: what a detached run is.
+/// `detached STATE TEMP RALPH ORDER`: what a detached run is.
 fn detached(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut next = || arguments.next().unwrap_or_default();
-    let tools = tools(next().into(), next().into(), std::env::var_os("PROCTOR_RALPH"));
+    let tools = tools(next().into(), next().into(), Some(next()));
     let order = PathBuf::from(next());
     match runtime().block_on(tools.execute_order(order)) {
         Ok(_) => ExitCode::SUCCESS,

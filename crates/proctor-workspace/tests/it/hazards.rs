@@ -1,0 +1,235 @@
+//! Traps: what must never happen, with a witness that would tell if it did.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::support::*;
+
+/// A program that leaves a mark when it is called.
+fn trap(folder: &Path, name: &str) -> (PathBuf, PathBuf) {
+    let bin = folder.join("trap");
+    fs::create_dir_all(&bin).unwrap();
+    let mark = folder.join(format!("{name}-was-called"));
+    let path = bin.join(name);
+    fs::write(&path, format!("#!/bin/sh\necho \"$@\" >> '{}'\n", mark.display())).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    (bin, mark)
+}
+
+#[tokio::test]
+async fn a_model_on_the_path_is_never_called_by_a_mock_run() {
+    let mut marks = Vec::new();
+    let bed = Bed::with(|config| {
+        let folder = config.temp.parent().unwrap().to_owned();
+        for name in ["claude", "gemini", "kiro-cli", "codex"] {
+            let (bin, mark) = trap(&folder, name);
+            marks.push(mark);
+            let folders = std::iter::once(bin).chain(std::env::split_paths(&config.path));
+            config.path = std::env::join_paths(folders.collect::<Vec<_>>()).unwrap();
+        }
+    });
+    // Every way in which a configuration could ask for a model.
+    let hooks = json!({"enabled": true, "events": {"post.iteration.start":
+        [{"name": "sly", "command": ["claude", "-p", "hello"], "on_error": "warn"}]}});
+    let config = json!({
+        "agent": "claude", "agent_priority": ["claude"], "cli": {"backend": "claude"}, "hooks": hooks,
+        "hats": {"planner": {"triggers": ["task.*"], "publishes": ["build.task"], "backend": "claude"}},
+    });
+    bed.setup(
+        "w",
+        json!({"config": config, "fixtures": {"ralph.yml": "cli: {backend: gemini}\n"}}),
+    )
+    .await;
+    let responses = json!([emits("build.task", "x"), {"output": "LOOP_COMPLETE"}]);
+    let result = bed.run("w", responses, json!({})).await;
+    assert_eq!(result["termination_reason"], "CompletionPromise", "{result:#}");
+    for mark in &marks {
+        assert!(!mark.exists(), "{} is there", mark.display());
+    }
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("config.cli was replaced"), "{warnings}");
+    assert!(warnings.contains("config.hats.planner.backend was left out"), "{warnings}");
+    assert!(warnings.contains("tried to call the real model program"), "{warnings}");
+}
+
+#[tokio::test]
+async fn an_unknown_backend_is_refused_before_anything_runs() {
+    let bed = Bed::new();
+    bed.setup("w", json!({})).await;
+    for backend in ["gpt", "custom", "Mock", ""] {
+        let parameters = json!({"workspace_id": "w", "task": "t", "backend": backend});
+        let error = bed.try_call("test_run", parameters).await.unwrap_err();
+        assert!(error.message.contains("mock"), "{error}");
+    }
+    let error = bed
+        .try_call("test_run", json!({"workspace_id": "w", "task": "t", "backend": "kiro"}))
+        .await
+        .unwrap_err();
+    assert!(error.message.contains("kiro-cli"), "{error}");
+    let runs = bed.try_call("test_inspect", json!({"workspace_id": "w"})).await.unwrap_err();
+    assert_eq!(serde_json::to_value(runs.kind).unwrap(), "no_run");
+}
+
+fn git(folder: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@t"])
+        .args(words)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn an_enclosing_repository_stays_untouched() {
+    let bed = Bed::new();
+    let outer = bed.folder.path();
+    git(outer, &["init", "--quiet"]);
+    fs::write(outer.join("tracked"), "1").unwrap();
+    git(outer, &["add", "tracked"]);
+    git(outer, &["commit", "--quiet", "-m", "first"]);
+    fs::write(outer.join("tracked"), "stashed").unwrap();
+    git(outer, &["stash", "--quiet"]);
+    fs::write(outer.join("tracked"), "dirty").unwrap();
+    let state = || {
+        (git(outer, &["rev-parse", "HEAD"]), git(outer, &["stash", "list"]), git(outer, &["diff"]))
+    };
+    let before = state();
+    assert!(before.1.contains("stash@{0}"));
+    bed.setup("w", json!({})).await;
+    let result = bed.run("w", whole_run(), json!({})).await;
+    assert_eq!(result["termination_reason"], "CompletionPromise");
+    assert_eq!(state(), before);
+}
+
+#[tokio::test]
+async fn a_workspace_with_git_of_its_own_is_landed_in_its_own_repository() {
+    let bed = Bed::new();
+    let path = bed.setup("w", json!({"git": true, "fixtures": {"a": "1"}})).await;
+    assert_eq!(git(&path, &["log", "--format=%s"]).trim(), "Initial state");
+    let responses = json!([{"output": "LOOP_COMPLETE", "files": {"a": "2"}}]);
+    let result = bed.run("w", responses, json!({})).await;
+    assert_eq!(result["termination_reason"], "CompletionPromise");
+    assert_eq!(git(&path, &["log", "--format=%s"]).lines().count(), 2);
+}
+
+#[tokio::test]
+async fn home_configuration_and_environment_do_not_leak_in() {
+    let bed = Bed::new();
+    // The home of whoever runs the server would change the limits of the run.
+    let probe = "#!/bin/sh\nenv | sort > env.txt; ls -a \"$HOME\" > home.txt; cat\n";
+    let home = bed.folder.path().join("server-home");
+    fs::create_dir_all(home.join(".ralph")).unwrap();
+    fs::write(home.join(".ralph/config.yml"), "event_loop: {max_iterations: 1}\n").unwrap();
+    let hooks = json!({"enabled": true, "events": {"pre.loop.start":
+        [{"name": "probe", "command": ["./probe.sh"], "on_error": "warn"}]}});
+    let path =
+        bed.setup("w", json!({"fixtures": {"probe.sh": probe}, "config": {"hooks": hooks}})).await;
+    let result =
+        bed.run("w", whole_run(), json!({"env": {"NAMED": "yes", "SECRET_OF_SERVER": null}})).await;
+    assert_eq!(result["iterations"], 3, "{result:#}");
+    let env = fs::read_to_string(path.join("env.txt")).unwrap();
+    let names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
+    assert!(env.contains("NAMED=yes\n") && env.contains("SECRET_OF_SERVER=hush\n"), "{env}");
+    // The test process has these; the run must not.
+    for name in ["CARGO_MANIFEST_DIR", "NEXTEST", "CARGO", "USER"] {
+        assert!(!names.contains(&name), "{name} leaked: {env}");
+    }
+    let private = format!("HOME={}", bed.folder.path().join("state/w/home").display());
+    assert!(env.lines().any(|line| line == private), "{env}");
+    let seen = fs::read_to_string(path.join("home.txt")).unwrap();
+    assert!(!seen.contains(".ralph"), "{seen}");
+    let error = bed
+        .try_call("test_run", json!({"workspace_id": "w", "task": "t", "env": {"HOME": home}}))
+        .await
+        .unwrap_err();
+    assert_eq!(serde_json::to_value(error.kind).unwrap(), "not_allowed");
+}
+
+#[tokio::test]
+async fn a_backend_that_forks_and_ignores_sigterm_is_gone_afterwards() {
+    let token = token();
+    let bed = Bed::with(|config| {
+        let folder = config.temp.parent().unwrap();
+        let bin = folder.join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        // Three of them: in the group, in a session of its own, and a grandchild; all deaf.
+        let script = format!(
+            "#!/bin/sh\ntrap '' TERM INT HUP\n\
+             sh -c \"trap '' TERM; exec sleep 600\" {token} &\n\
+             setsid sh -c \"trap '' TERM; sleep 600; true\" {token} &\n\
+             (setsid sh -c \"trap '' TERM; sleep 600; true\" {token} &) \n\
+             sh -c \"trap '' TERM; sleep 600; true\" {token}\n"
+        );
+        fs::write(bin.join("claude"), script).unwrap();
+        fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+        let folders = std::iter::once(bin).chain(std::env::split_paths(&config.path));
+        config.path = std::env::join_paths(folders.collect::<Vec<_>>()).unwrap();
+        config.limits.grace = std::time::Duration::from_secs(1);
+    });
+    bed.setup("w", json!({})).await;
+    let result = bed
+        .call(
+            "test_run",
+            json!({"workspace_id": "w", "task": "t", "backend": "claude", "max_runtime_secs": 2,
+                "env": {"ANTHROPIC_API_KEY": "k"}}),
+        )
+        .await;
+    assert_eq!(result["termination_reason"], "HarnessTimeout", "{result:#}");
+    assert_eq!(alive_with(&token), Vec::<String>::new());
+    let summary = bed.call("test_inspect", json!({"workspace_id": "w", "format": "summary"})).await;
+    assert_eq!(summary["iterations"], 1, "the partial session is readable: {summary:#}");
+}
+
+#[tokio::test]
+async fn a_mock_run_has_no_network_or_says_that_it_has() {
+    let bed = Bed::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let probe = format!(
+        "import socket\n\
+         s = socket.socket(); s.settimeout(3)\n\
+         try:\n    s.connect(('127.0.0.1', {port})); print('REACHED')\n\
+         except OSError as e: print('CUT', e)\n\
+         l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen(1)\n\
+         c = socket.socket(); c.connect(l.getsockname()); print('LOOPBACK')\n"
+    );
+    let orchestrator = json!({"kind": "generic", "command": ["python3", "probe.py"]});
+    bed.setup("w", json!({"orchestrator": orchestrator, "fixtures": {"probe.py": probe}})).await;
+    let result = bed.call("test_run", json!({"workspace_id": "w", "task": "t"})).await;
+    let output = bed.call("test_inspect", json!({"workspace_id": "w", "format": "output"})).await;
+    let said = output["stdout"].as_str().unwrap();
+    if result["network_off"] == true {
+        assert!(said.contains("CUT") && !said.contains("REACHED"), "{said}");
+        assert!(said.contains("LOOPBACK"), "a run may talk to itself: {said}");
+    } else {
+        assert!(result["warnings"].to_string().contains("the network was not cut"), "{result:#}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_output_and_a_huge_file_are_bounded() {
+    let bed = Bed::with(|config| {
+        config.limits.output_bytes = 10_000;
+        config.limits.file_bytes = 1_000_000;
+    });
+    let flood = "#!/bin/sh\nyes | head -c 3000000\nhead -c 5000000 /dev/zero > huge\nexit 3\n";
+    let orchestrator = json!({"kind": "generic", "command": ["./flood.sh"]});
+    let path = bed
+        .setup("w", json!({"orchestrator": orchestrator, "fixtures": {"flood.sh": flood}}))
+        .await;
+    let result = bed.call("test_run", json!({"workspace_id": "w", "task": "t"})).await;
+    assert_eq!(
+        (&result["exit_code"], &result["termination_reason"]),
+        (&json!(3), &json!("Exited"))
+    );
+    assert!(result["warnings"].to_string().contains("beyond the limit"), "{result:#}");
+    assert!(fs::metadata(path.join("huge")).unwrap().len() <= 1_000_000);
+    let kept = fs::metadata(bed.folder.path().join("state/w/runs/1/stdout")).unwrap().len();
+    assert!(kept <= 10_000, "{kept}");
+}
