@@ -11,6 +11,10 @@ use crate::style::shorten;
 const EXPECTATION_CLASSES: &[&str] = &[
     "RSpec::Expectations::ExpectationNotMetError",
     "RSpec::Expectations::MultipleExpectationsNotMetError",
+    // Those of conversations say what the status says.
+    "ExpectationFailed",
+    "ConversationError",
+    "NoVerdict",
 ];
 
 /// An example that counts against the run.

@@ -98,7 +98,10 @@ pub(crate) fn inside(body: &Body, style: Style) -> Vec<String> {
     match body {
         Body::UserMessage(message) => vec![said("User:", &message.text)],
         Body::AgentResponse(response) => {
-            let mut lines = vec![said("Agent:", &response.text)];
+            // An answer may be nothing but calls.
+            let text = Some(response.text.as_str()).filter(|text| !text.trim().is_empty());
+            let mut lines: Vec<String> =
+                text.map(|text| said("Agent:", text)).into_iter().collect();
             lines.extend(reported_calls(response));
             lines
         }
@@ -133,9 +136,13 @@ pub(crate) fn worker_died(exit: &WorkerExited, style: Style) -> Option<String> {
     Some(style.paint(Paint::Warn, format!("worker {how}")))
 }
 
+/// Calls that only the answer tells of; those with an id have events of their own.
 fn reported_calls(response: &AgentResponse) -> Vec<String> {
-    let name =
-        |call: &Json| call.to_value().get("name").and_then(|n| n.as_str().map(str::to_owned));
+    let name = |call: &Json| {
+        let call = call.to_value();
+        let name = call.get("name").and_then(|name| name.as_str().map(str::to_owned));
+        name.filter(|_| call.get("id").is_none())
+    };
     response
         .tool_calls
         .iter()

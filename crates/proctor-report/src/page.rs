@@ -92,13 +92,16 @@ impl Page {
         // The first answer, then the calls it made, then what the agent said with their results.
         let mut responses = turn.responses.iter();
         if let Some(first) = responses.next() {
-            self.speech("Agent", &first.text);
+            // An answer may be nothing but calls.
+            if !first.text.trim().is_empty() || turn.tool_calls.is_empty() {
+                self.speech("Agent", &first.text);
+            }
         }
         for call in &turn.tool_calls {
             let line = tool_call(call);
             self.line(13, &line);
         }
-        for later in responses {
+        for later in responses.filter(|later| !later.text.trim().is_empty()) {
             self.speech("Agent", &later.text);
         }
     }
@@ -117,7 +120,8 @@ impl Page {
         }
     }
 
-    pub(crate) fn evaluation(&mut self, evaluation: &Evaluation) {
+    /// One line about a check: what it demands, and how clearly it was decided.
+    pub(crate) fn check(&mut self, evaluation: &Evaluation) {
         let mark = match evaluation.passed {
             Some(true) => self.style.paint(Paint::Good, "✓"),
             Some(false) => self.style.paint(Paint::Bad, "✗"),
@@ -132,14 +136,22 @@ impl Page {
         notes.extend(evaluation.turn.map(|turn| format!("turn {turn}")));
         notes.extend(evaluation.topic.as_ref().map(|topic| format!("topic {topic}")));
         notes.extend(evaluation.score.map(|score| format!("score {score:.2}")));
+        notes.extend(votes(evaluation));
         let line = format!("{mark} {}  {}", plain(label), self.dim(&plain(&notes.join(" · "))));
         self.line(4, &line);
+    }
+
+    pub(crate) fn evaluation(&mut self, evaluation: &Evaluation) {
+        self.check(evaluation);
         if evaluation.passed != Some(true)
             && let Some(message) = &evaluation.message
         {
             self.line(8, &plain(message));
         }
-        if let Some(reasoning) = &evaluation.reasoning {
+        let told = |reasoning: &&String| {
+            evaluation.message.as_ref().is_some_and(|message| message.contains(reasoning.as_str()))
+        };
+        if let Some(reasoning) = evaluation.reasoning.as_ref().filter(|said| !told(said)) {
             let line = self.dim(&format!("judge: {}", plain(reasoning)));
             self.line(8, &line);
         }
@@ -148,7 +160,7 @@ impl Page {
     pub(crate) fn trouble(&mut self, trouble: &Trouble) {
         let class = trouble.class.as_deref().map(|class| format!("{class}: "));
         let at = trouble.turn.map(|turn| format!(" in turn {turn}"));
-        let doing = trouble.operation.as_deref().map(|what| format!(" while asked to {what}"));
+        let doing = trouble.operation.as_deref().map(|what| format!(" ({what})"));
         let line = format!(
             "{} error{}{}: {}{}",
             trouble.whose,
@@ -203,4 +215,12 @@ pub(crate) fn left_behind(leaked: &LeakedProcess) -> String {
 pub(crate) fn leaked_process(leaked: &LeakedProcess) -> String {
     let command = leaked.command.as_deref().unwrap_or("a process");
     format!("{} (pid {}), ended", shorten(command, 80), leaked.pid)
+}
+
+/// How a judge's votes fell, where there were several.
+pub(crate) fn votes(evaluation: &Evaluation) -> Option<String> {
+    let metadata = evaluation.metadata.as_ref()?.to_value();
+    let count = |side: &str| metadata["votes"][side].as_u64();
+    let (passed, failed) = (count("passed")?, count("failed")?);
+    Some(format!("{} of {} votes", passed.max(failed), passed + failed))
 }

@@ -6,7 +6,7 @@ use proctor_record::{Attempt, Conversation, OutsideError};
 use super::SummaryOptions;
 use crate::backtrace::filtered;
 use crate::failure::{Failure, message_of, presented, status_words, telling_class};
-use crate::page::{Page, left_behind};
+use crate::page::{Page, left_behind, votes};
 use crate::rates::Rate;
 use crate::style::{Paint, counted, duration, plain, shorten};
 
@@ -60,7 +60,7 @@ impl Page {
         let attempt = failure.first;
         let facts = self.dim(&facts(failure));
         self.line(BODY, &facts);
-        self.what_went_wrong(attempt, options);
+        self.what_went_wrong(failure, options);
         let mut parts = Page::new(self.style, self.detail);
         parts.evidence(attempt);
         // Its parts are indented by four already.
@@ -78,12 +78,17 @@ impl Page {
     }
 
     /// The exception as `RSpec` would show it; else what is known.
-    fn what_went_wrong(&mut self, attempt: &Attempt, options: &SummaryOptions) {
+    fn what_went_wrong(&mut self, failure: &Failure<'_>, options: &SummaryOptions) {
+        let attempt = failure.first;
         if let Some(message) = &attempt.message {
             self.bad_text(message);
         }
         if let Some(exception) = &attempt.exception {
-            self.full_exception(exception, options);
+            // The place of the example stands above.
+            let place = failure.example.location.as_ref();
+            let mut exception = exception.clone();
+            exception.backtrace.retain(|line| Some(line) != place);
+            self.full_exception(&exception, options);
         }
         let silent = attempt.message.is_none() && attempt.exception.is_none();
         if silent && attempt.status.is_none() {
@@ -148,10 +153,17 @@ impl Page {
         if let Some(conversation) = &attempt.conversation {
             self.last_turns(conversation);
         }
+        let said = attempt.exception.as_ref().map_or("", |exception| exception.message.as_str());
         for check in attempt.evaluations.iter().filter(|check| check.passed != Some(true)) {
-            self.evaluation(check);
+            let is_told = check.message.as_ref().is_some_and(|message| said.contains(&**message));
+            // What the error says already is not said again, but for how clearly it was decided.
+            if !is_told {
+                self.evaluation(check);
+            } else if check.score.is_some() || votes(check).is_some() {
+                self.check(check);
+            }
         }
-        for trouble in &attempt.troubles {
+        for trouble in attempt.troubles.iter().filter(|it| !said.contains(&it.message)) {
             self.trouble(trouble);
         }
         for leaked in &attempt.leaked {
