@@ -153,7 +153,7 @@ impl<'a> Trace<'a> {
                 attributes
                     .push(text("gen_ai.output.messages", &spoken("assistant", &message.text)));
             }
-            (start.clamp(self.start, self.end), end.clamp(self.start, self.end), &attributes)
+            (start.clamp(self.start, self.end), end.clamp(self.start, self.end), attributes)
         };
         turn.responses
             .iter()
