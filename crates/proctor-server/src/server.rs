@@ -3,7 +3,9 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use proctor_record::RunStore;
 use tokio::sync::watch;
@@ -34,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) demands: Demands,
     pub(crate) hub: Hub,
     pub(crate) launcher: Option<Arc<dyn Launcher>>,
+    /// How many streams are open.
+    pub(crate) watching: Arc<AtomicUsize>,
 }
 
 /// A running server. Dropping it closes every connection.
@@ -41,6 +45,7 @@ pub(crate) struct Shared {
 pub struct Server {
     address: SocketAddr,
     token: String,
+    watching: Arc<AtomicUsize>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -56,6 +61,7 @@ impl Server {
         if !address.ip().is_unspecified() {
             hosts.push(address.ip().to_string());
         }
+        let watching = Arc::new(AtomicUsize::new(0));
         let shared = Arc::new(Shared {
             demands: Demands {
                 token: config.token.clone(),
@@ -65,6 +71,7 @@ impl Server {
             },
             hub: Hub::new(config.store),
             launcher: config.launcher,
+            watching: Arc::clone(&watching),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
@@ -77,7 +84,7 @@ impl Server {
                 runtime.block_on(accept::serve(listener, router, stopped));
                 runtime.shutdown_background();
             })?;
-        Ok(Self { address, token: config.token, stop, thread: Some(thread) })
+        Ok(Self { address, token: config.token, watching, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -95,6 +102,15 @@ impl Server {
         };
         let fragment = if place.is_empty() { String::new() } else { format!("#{place}") };
         format!("http://{host}:{}/?token={}{fragment}", self.address.port(), self.token)
+    }
+
+    /// Gives those who watch a run some time to take what is left, then stops. Returns at once where nobody watches.
+    pub fn finish(mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while self.watching.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.end();
     }
 
     /// Closes every connection and waits for the thread.

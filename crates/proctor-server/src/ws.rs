@@ -8,6 +8,7 @@
 //! follows.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::extract::State;
@@ -68,7 +69,27 @@ pub(crate) async fn upgrade(
     };
     let upgrade = upgrade.map_err(|problem| ApiError::bad_request(problem.body_text()))?;
     let upgrade = upgrade.max_message_size(INCOMING).max_frame_size(INCOMING);
-    Ok(upgrade.on_upgrade(move |socket| serve(socket, shared, wishes, first)))
+    let counted = Counted::new(&shared.watching);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        serve(socket, shared, wishes, first).await;
+        drop(counted);
+    }))
+}
+
+/// One open stream.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Option<Arc<Run>>) {

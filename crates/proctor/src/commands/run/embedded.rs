@@ -1,0 +1,68 @@
+//! A run inside another program: the same suites, options and recording, without a terminal.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use proctor_record::{load_timings, save_timings};
+use proctor_runner::{Controller, RunResult, RunSetup};
+
+use super::recording::Recording;
+use crate::cli::RunArguments;
+use crate::commands::{scenarios, suites};
+use crate::config;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// A run that goes on beside us.
+pub(crate) struct Embedded {
+    /// Its id.
+    pub(crate) run_id: String,
+    /// What leads it.
+    pub(crate) controller: Controller,
+    ending: std::thread::JoinHandle<()>,
+}
+
+impl Embedded {
+    /// Starts a run and returns once its recording exists.
+    pub(crate) fn start(
+        arguments: &RunArguments,
+        argv: Vec<String>,
+        root: &Path,
+        terminal: &mut Terminal,
+    ) -> Result<Self, CommandError> {
+        let (config, _) = config::load(root)?;
+        let workers = super::workers(arguments, &config)?;
+        let mut chosen = suites::choose(&arguments.selection, &config, root, workers)?;
+        scenarios::apply(&mut chosen.suites, &arguments.talk, None, &config, root)?;
+        let recording = Recording::start_as(argv, root, config.events.value.as_deref(), terminal)?;
+        let timings = root.join(".proctor/timings.json");
+        let mut options = super::options(arguments, &config, workers)?;
+        options.selection = chosen.selection;
+        options.estimates = load_timings(&timings);
+        let known = options.estimates.clone();
+        let controller = Controller::new(RunSetup {
+            suites: chosen.suites,
+            surroundings: chosen.surroundings,
+            options,
+            bus: recording.bus.clone(),
+        });
+        let run_id = recording.run_id();
+        controller.start().map_err(CommandError::unusable)?;
+        let (waited, color) = (controller.clone(), terminal.color());
+        let ending =
+            std::thread::Builder::new().name("end of run".to_owned()).spawn(move || {
+                let mut terminal = Terminal::new(Some(color));
+                let result: Arc<RunResult> = waited.wait();
+                recording.finish(&mut terminal);
+                if let Err(error) = save_timings(&timings, known, &result.durations) {
+                    terminal.warn(&format!("cannot write {}: {error}", timings.display()));
+                }
+            })?;
+        Ok(Self { run_id, controller, ending })
+    }
+
+    /// Waits until its recording is complete.
+    pub(crate) fn finish(self) {
+        let _ = self.ending.join();
+    }
+}

@@ -1,0 +1,287 @@
+//! `proctor serve`: the viewer and its interface; and `run --live`, the same on a run that goes on.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use clap::Parser as _;
+use proctor_record::RunStore;
+use proctor_runner::RunStatus;
+use proctor_server::{LaunchError, LaunchProgress, Launcher, RunRequest, Server, ServerConfig};
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::run::Embedded;
+use crate::cli::serve::ServeArguments;
+use crate::cli::{Cli, ColorChoice, Command, Format, RunArguments};
+use crate::env_vars;
+use crate::error::CommandError;
+use crate::project;
+use crate::terminal::Terminal;
+
+/// How long the pages of a live run may take to get its last events.
+pub(super) const LAST_LOOK: Duration = Duration::from_secs(3);
+/// The shortest token that may guard a server beyond this machine.
+const SHORTEST: usize = 16;
+
+#[derive(Serialize)]
+struct Listening {
+    address: String,
+    url: String,
+    token: String,
+}
+
+pub(crate) fn run(
+    arguments: &ServeArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let (root, _) = project::open(cli, terminal)?;
+    let root = root.canonicalize().unwrap_or(root);
+    // Clients name files as seen from the root.
+    std::env::set_current_dir(&root)?;
+    let token = token(arguments)?;
+    allow_many_connections();
+    let launcher = Arc::new(Runs::new(&root, terminal.color()));
+    let wait = EndSignals::watch()?;
+    let server = Server::start(ServerConfig {
+        bind: (arguments.bind, arguments.port).into(),
+        token: token.clone(),
+        session: secret(),
+        hosts: arguments.host.clone(),
+        store: RunStore::new(&root),
+        launcher: (!arguments.read_only).then(|| Arc::clone(&launcher) as Arc<dyn Launcher>),
+    })
+    .map_err(|error| {
+        CommandError::unusable(format_args!(
+            "cannot listen on {}:{}: {error}",
+            arguments.bind, arguments.port
+        ))
+        .hint("--port 0 takes any free port")
+    })?;
+    tell(arguments, &server, token, terminal)?;
+    wait.come()?;
+    server.stop();
+    launcher.end();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(
+    arguments: &ServeArguments,
+    server: &Server,
+    token: String,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let url = server.url("");
+    if arguments.format == Format::Json {
+        let listening = Listening { address: server.address().to_string(), url, token };
+        let text = serde_json::to_string(&listening).map_err(std::io::Error::from)?;
+        return terminal.line(&text);
+    }
+    terminal.line(&format!("Proctor is at {url}"))
+}
+
+/// The token to demand: chosen by the user, else random. Beyond this machine only a chosen one will do.
+fn token(arguments: &ServeArguments) -> Result<String, CommandError> {
+    let chosen = env_vars::PROCTOR_TOKEN.get();
+    let plain =
+        |token: &String| token.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c));
+    match chosen {
+        Some(token) if !plain(&token) => Err(CommandError::unusable(
+            "PROCTOR_TOKEN may hold letters, digits and -_.~ only: it becomes part of an address",
+        )),
+        Some(token) if arguments.bind.is_loopback() || token.len() >= SHORTEST => Ok(token),
+        None if arguments.bind.is_loopback() => Ok(secret()),
+        _ => Err(CommandError::unusable(format_args!(
+            "listening on {} lets other machines in, which needs a token of at least {SHORTEST} characters",
+            arguments.bind
+        ))
+        .hint("set PROCTOR_TOKEN; mind that the connection is not encrypted")),
+    }
+}
+
+/// 122 random bits.
+fn secret() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+/// Every client is a descriptor; the usual limit of 1024 is meant for programs that use `select`.
+fn allow_many_connections() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where that is refused, fewer can watch.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// The viewer on a run that goes on.
+pub(super) fn show_live(
+    root: &Path,
+    run_id: &str,
+    terminal: &mut Terminal,
+) -> Result<Server, CommandError> {
+    let server = Server::start(ServerConfig {
+        bind: (std::net::Ipv4Addr::LOCALHOST, 0).into(),
+        token: secret(),
+        session: secret(),
+        hosts: Vec::new(),
+        store: RunStore::new(root),
+        launcher: None,
+    })
+    .map_err(|error| CommandError::unusable(format_args!("cannot show the run live: {error}")))?;
+    terminal.note(&format!("live at {}", server.url(&format!("/run/{run_id}"))));
+    Ok(server)
+}
+
+/// Ctrl-C and SIGTERM.
+struct EndSignals {
+    runtime: tokio::runtime::Runtime,
+    interrupts: tokio::signal::unix::Signal,
+    terminations: tokio::signal::unix::Signal,
+}
+
+impl EndSignals {
+    fn watch() -> Result<Self, CommandError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (interrupts, terminations) = {
+            let _entered = runtime.enter();
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        };
+        Ok(Self { runtime, interrupts, terminations })
+    }
+
+    fn come(mut self) -> Result<(), CommandError> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupts.recv() => {}
+                _ = self.terminations.recv() => {}
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Runs that are started from the page, one at a time, in this process.
+struct Runs {
+    root: PathBuf,
+    color: ColorChoice,
+    current: Mutex<Option<Embedded>>,
+}
+
+impl Runs {
+    fn new(root: &Path, color: ColorChoice) -> Self {
+        Self { root: root.to_owned(), color, current: Mutex::default() }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Embedded>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops what is going on and waits until it is recorded.
+    fn end(&self) {
+        self.cancel();
+        if let Some(run) = self.current().take() {
+            run.finish();
+        }
+    }
+}
+
+impl Launcher for Runs {
+    fn start(&self, request: &RunRequest) -> Result<String, LaunchError> {
+        let mut current = self.current();
+        if let Some(run) = current.as_ref().filter(|run| run.controller.result().is_none()) {
+            return Err(LaunchError::Busy(run.run_id.clone()));
+        }
+        let words = command_line(request);
+        let arguments = parse(&words).map_err(LaunchError::Refused)?;
+        let mut terminal = Terminal::new(Some(self.color));
+        let run = Embedded::start(&arguments, words, &self.root, &mut terminal)
+            .map_err(|error| LaunchError::Refused(error.to_string()))?;
+        let run_id = run.run_id.clone();
+        *current = Some(run);
+        Ok(run_id)
+    }
+
+    fn progress(&self) -> Option<LaunchProgress> {
+        let current = self.current();
+        let run = current.as_ref()?;
+        let progress = run.controller.progress();
+        let status = match progress.status {
+            RunStatus::Idle | RunStatus::Running => "running",
+            RunStatus::Cancelled => "cancelled",
+            RunStatus::Failed => "failed",
+            _ => "passed",
+        };
+        let problem = run.controller.result().and_then(|result| result.problem.clone());
+        Some(LaunchProgress {
+            status: status.to_owned(),
+            completed: progress.completed,
+            total: progress.total,
+            failures: progress.failures,
+            run_id: run.run_id.clone(),
+            problem: problem.map(|problem| problem.message),
+        })
+    }
+
+    fn cancel(&self) -> bool {
+        let current = self.current();
+        let running = current.as_ref().filter(|run| run.controller.result().is_none());
+        running.inspect(|run| run.controller.cancel()).is_some()
+    }
+}
+
+/// The command line that a request stands for; it is what people see as the run's command.
+fn command_line(request: &RunRequest) -> Vec<String> {
+    let mut words = vec!["proctor".to_owned(), "run".to_owned()];
+    let mut option = |name: &str, value: String| words.push(format!("--{name}={value}"));
+    for (name, value) in [
+        ("workers", request.workers),
+        ("repeat", request.repeat),
+        ("retries", request.retries),
+        ("fail-fast", request.fail_fast.then_some(1)),
+    ] {
+        if let Some(value) = value {
+            option(name, value.to_string());
+        }
+    }
+    request.tags.iter().for_each(|tag| option("tag", tag.clone()));
+    request.example_ids.iter().for_each(|id| option("stable-id", id.clone()));
+    if request.only_failures {
+        words.push("--only-failures".to_owned());
+    }
+    words.extend(request.paths.iter().cloned());
+    words
+}
+
+fn parse(words: &[String]) -> Result<Box<RunArguments>, String> {
+    match Cli::try_parse_from(words) {
+        Ok(Cli { command: Command::Run(arguments), .. }) => Ok(arguments),
+        Ok(_) => Err("this is not a run".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_command_line() {
+        let request = RunRequest {
+            paths: vec!["spec/a_spec.rb:3".into()],
+            example_ids: vec!["abc".into()],
+            workers: Some(2),
+            fail_fast: true,
+            ..RunRequest::default()
+        };
+        let words = command_line(&request);
+        assert_eq!(
+            words[2..],
+            ["--workers=2", "--fail-fast=1", "--stable-id=abc", "spec/a_spec.rb:3"]
+        );
+        let arguments = parse(&words).unwrap();
+        assert_eq!((arguments.workers, arguments.fail_fast), (Some(2), Some(1)));
+        assert_eq!(arguments.selection.paths, ["spec/a_spec.rb:3"]);
+    }
+}
