@@ -73,6 +73,33 @@ class ProctorExecute
     finish
   end
 
+  # What two executions agree on; nil if they went different ways.
+  def agreed(one, other)
+    return nil unless one.kind == other.kind && one.seen.sort == other.seen.sort
+
+    list = one.observations.filter_map do |sight|
+      twin = other.observations.find { |two| two["kind"] == sight["kind"] && two["index"] == sight["index"] }
+      next unless twin
+
+      sight["matcher"] == twin["matcher"] ? sight : common(sight, twin)
+    end
+    list.empty? ? nil : ProctorResult.new(**one.to_h, observations: list)
+  end
+
+  # The attributes that are the same in both.
+  def common(sight, twin)
+    return nil unless sight["parts"] && twin["parts"] && sight["parts"][0] == twin["parts"][0]
+
+    name, pairs = sight["parts"]
+    same = pairs.select { |key, text| twin["parts"][1][key] == text }
+    return nil if same.empty?
+
+    text = "have_attributes(#{same.map { |key, code| "#{key}: #{code}" }.join(', ')})"
+    text = "be_an_instance_of(#{name}).and(#{text})" if name
+    words = name ? sight["words"] : "changes #{same.keys.join(' and ')}"
+    sight.merge("matcher" => text, "words" => words, "parts" => [name, same])
+  end
+
   def value_of(code)
     prepare
     build(code)
@@ -138,8 +165,8 @@ class ProctorExecute
     list = []
     unless attempt.method["name"].match?(/\A\w+=\z/) || attempt.block == "&probe"
       listing = value.is_a?(Enumerator) && !value.is_a?(Enumerator::Lazy) && value.size != Float::INFINITY
-      matcher, words = @render.matcher(value, receiver)
-      list << { "kind" => "return", "matcher" => matcher, "words" => words } if matcher && !listing
+      matcher, words, parts = @render.matcher(value, receiver)
+      list << { "kind" => "return", "matcher" => matcher, "words" => words, "parts" => parts } if matcher && !listing
       listed = listing ? @render.matcher(value.first(50)) : nil
       list << { "kind" => "listing", "matcher" => listed[0], "words" => listed[1].sub("returns", "lists") } if listed
     end
@@ -169,7 +196,7 @@ class ProctorExecute
     return nil if different.empty?
 
     pairs = different.map { |name, text| "#{name}: #{text}" }.join(", ")
-    { "kind" => "state", "matcher" => "have_attributes(#{pairs})", "words" => "changes #{different.keys.join(' and ')}" }
+    { "kind" => "state", "matcher" => "have_attributes(#{pairs})", "words" => "changes #{different.keys.join(' and ')}", "parts" => [nil, different] }
   end
 
   def yields(yielded)

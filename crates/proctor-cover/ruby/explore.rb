@@ -90,8 +90,10 @@ class ProctorExplore
 
       base = @corpus[@random.rand(@corpus.length)]
       chosen = base[:chosen].dup
-      if chosen.empty? || @random.rand < 0.2
-        found = attempt(make(chosen, receiver: pick(@receivers), block: block))
+      if chosen.empty? || @random.rand < 0.3
+        receiver = pick(@receivers)
+        receiver = swap(receiver) if receiver && @random.rand < 0.5
+        found = attempt(make(chosen, receiver: receiver, block: block))
       else
         name = chosen.keys[@random.rand(chosen.length)]
         chosen[name] = change(chosen[name], @lists[name])
@@ -112,11 +114,31 @@ class ProctorExplore
   end
 
   def change(code, list)
-    case @random.rand(4)
-    when 0 then pick(list) || code
-    when 1 then @values.generic[@random.rand(@values.generic.length)]
+    case @random.rand(6)
+    when 0, 1 then pick(list) || code
+    when 2 then @values.generic[@random.rand(@values.generic.length)]
+    when 3 then swap(code)
     else deform(code, list)
     end
+  end
+
+  TOKEN = /"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*/.freeze
+
+  # Another literal of the same kind somewhere in the code.
+  def swap(code)
+    places = []
+    code.scan(TOKEN) { places << $~.offset(0) }
+    return code if places.empty?
+
+    from, to = places[@random.rand(places.length)]
+    code[0...from] + other_token(code[from...to]) + code[to..]
+  end
+
+  def other_token(token)
+    kind = token[0] == '"' ? '"' : token[0] == ":" ? ":" : nil
+    pool = kind ? @values.literals.select { |code| code.start_with?(kind) } : @values.literals.grep(/\A-?\d/) + %w[0 1 2 100 -1 10000]
+    pool += ['""', '"a"'] if kind == '"'
+    pool.empty? ? token : pool[@random.rand(pool.length)]
   end
 
   def deform(code, list)
@@ -209,8 +231,9 @@ class ProctorExplore
     return false if result.noise && fresh.empty?
     return false if @digests[[shape, result.digest]] || @shapes[shape] >= 6 || @corpus.length >= 160
 
-    again = @execute.run(attempt)
-    return false unless again.digest == result.digest
+    again = elsewhere { @execute.run(attempt) }
+    result = @execute.agreed(result, again)
+    return false unless result
 
     @digests[[shape, result.digest]] = true
     @shapes[shape] += 1
@@ -222,6 +245,17 @@ class ProctorExplore
     !fresh.empty?
   end
 
+  # Under another program name and at another time.
+  def elsewhere
+    name = $PROGRAM_NAME
+    $PROGRAM_NAME = "other"
+    ProctorClock.shift = 3_000_000
+    yield
+  ensure
+    $PROGRAM_NAME = name
+    ProctorClock.shift = 0
+  end
+
   def done?
     from, to = @method["probes"]
     (from...to).all? { |id| @covered[(id << 1) + 1] && (@method["plain"].include?(id) || @covered[id << 1]) }
@@ -229,7 +263,8 @@ class ProctorExplore
 
   def tell(attempt, result)
     line = { "type" => "case", "method" => @method["id"], "receiver" => attempt.receiver, "args" => attempt.args,
-             "keys" => attempt.keys, "block" => attempt.block, "seen" => result.seen, "observations" => result.observations,
+             "keys" => attempt.keys, "block" => attempt.block, "seen" => result.seen,
+             "observations" => result.observations.map { |one| one.reject { |key, _| key == "parts" } },
              "noise" => result.noise, "cost" => attempt.cost, "outcome" => result.kind }
     owner = result.value.class.name if result.kind == :return && attempt.block != "&probe"
     line["instance"] = owner if owner && attempt.cost < 120

@@ -56,9 +56,12 @@ def attempt(way, job)
   text.empty? ? { "loaded" => false, "error" => ready ? "the process ended while loading" : "loading takes too long" } : JSON.parse(text)
 end
 
-answers = []
-job["ways"].each do |way|
-  answers << attempt(way, job)
-  break if answers.last["loaded"] && answers.last["missing"].empty?
+answers = job["files"].map do |file|
+  tried = []
+  file["ways"].each do |way|
+    tried << attempt(way, job.merge("classes" => file["classes"]))
+    break if tried.last["loaded"] && tried.last["missing"].empty?
+  end
+  tried
 end
 puts JSON.generate(answers)

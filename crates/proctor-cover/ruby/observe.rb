@@ -4,7 +4,7 @@
 # Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects.
 require "json"
 require "zlib"
-%w[probe guard double sample render values execute explore].each { |name| require_relative name }
+%w[probe guard clock double sample render values execute explore].each { |name| require_relative name }
 
 class ProctorObserve
   def initialize(job, result)
@@ -42,6 +42,7 @@ class ProctorObserve
     Encoding.default_external = Encoding::UTF_8
     Dir.chdir(@root)
     $VERBOSE = nil
+    $PROGRAM_NAME = "rspec"
     @job["load_paths"].reverse_each { |path| $LOAD_PATH.unshift(path) }
     @job["requires"].each { |path| require path }
     @job["late"].each { |path| require path rescue nil } # rubocop:disable Style/RescueModifier
@@ -134,7 +135,7 @@ class ProctorObserve
     name = klass["name"]
     return [name] if method["name"] == "initialize" || method["scope"] == "class" || method["module_function"]
 
-    list = @values.instances[name].first(14)
+    list = @values.instances[name].first(24)
     subclasses = @values.instances.keys.select { |other| constant(other)&.then { |mod| mod.is_a?(Class) && klass["module"] && mod < klass["module"] } }
     list += subclasses.flat_map { |other| @values.instances[other].first(3) }.first(10)
     list = list.drop(1) + list.first(1) if !klass["module"].is_a?(Class) && list.length > 1
@@ -166,6 +167,8 @@ class ProctorObserve
       work(slices.map { |slice| [slice, nil] }, 20) do |(slice, _), out|
         @execute.watch
         srand(round)
+        $PROGRAM_NAME = "round#{round}"
+        ProctorClock.shift = round * 9_000_003
         slice.each do |one|
           result = @execute.run(attempt_of(one))
           same = one["observations"].each_index.select { |index| same?(result, one["observations"][index]) }
@@ -289,9 +292,9 @@ class ProctorObserve
     line["number"] = @cases.length
     line["seen"].each { |key| @covered[key] = true } unless line["noise"]
     @cases << line
-    add_instance(line["instance"], line["instance_code"], 12) if line["instance"] && line["outcome"] == "return"
+    add_instance(line["instance"], line["instance_code"], 24) if line["instance"] && line["outcome"] == "return"
     owner = line["method"][/\A[\w:]+/]
-    add_instance(owner, line["changed"], 20) if line["changed"]
+    add_instance(owner, line["changed"], 32) if line["changed"]
   end
 
   def add_instance(owner, code, limit)

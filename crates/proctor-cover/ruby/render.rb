@@ -7,6 +7,7 @@ class ProctorRender
 
   def initialize(root, readers)
     @root = root
+    @base = File.dirname(root)
     @readers = readers
   end
 
@@ -15,7 +16,7 @@ class ProctorRender
     return nil if depth > 6
 
     text = plain(value, depth)
-    text if text && text.length <= LIMIT && !text.match?(ADDRESS) && !text.include?(@root)
+    text if text && text.length <= LIMIT && !text.match?(ADDRESS) && !text.include?(@base)
   rescue StandardError
     nil
   end
@@ -153,7 +154,7 @@ class ProctorRender
   def long(value)
     head = value[0, 60]
     tail = value[-60..] || value
-    return nil if (head + tail).match?(ADDRESS) || value.include?(@root)
+    return nil if (head + tail).match?(ADDRESS) || value.include?(@base)
 
     ["have_attributes(size: #{value.size}).and(start_with(#{head.inspect})).and(end_with(#{tail.inspect}))",
      "returns a text of #{value.size} characters"]
@@ -171,7 +172,7 @@ class ProctorRender
     return nil if found.empty?
 
     pairs = found.map { |key, text| "#{key}: #{text}" }.join(", ")
-    ["be_an_instance_of(#{name}).and(have_attributes(#{pairs}))", "returns #{article(name)} with its attributes"]
+    ["be_an_instance_of(#{name}).and(have_attributes(#{pairs}))", "returns #{article(name)} with its attributes", [name, found]]
   end
 
   def nested(item)

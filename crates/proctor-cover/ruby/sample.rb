@@ -2,14 +2,17 @@
 
 # Strings that match a regular expression: a small generator over its source, checked against the expression itself.
 class ProctorSample
-  def self.for(regexp, random, wanted = 3)
-    samples = []
-    20.times do |round|
+  def self.for(regexp, random, wanted = 10)
+    shapes = {}
+    60.times do |round|
       text = new(regexp.source, random, round, regexp.options & Regexp::EXTENDED != 0).generate
-      samples << text if text && text.length < 200 && regexp.match?(text)
-      break if samples.uniq.length >= wanted
+      next unless text && text.length < 200 && (match = regexp.match(text))
+
+      # One text for each set of groups that take part, the shortest.
+      shape = match.captures.map(&:nil?)
+      shapes[shape] = text if shapes[shape].nil? || shapes[shape].length > text.length
     end
-    samples.uniq.sort_by(&:length)
+    shapes.values.first(wanted)
   rescue StandardError
     []
   end

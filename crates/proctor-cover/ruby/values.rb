@@ -109,6 +109,8 @@ class ProctorValues
 
   def of_type(type, owner)
     type = type.strip
+    return of_class(owner.to_s) if type == "self"
+
     if (match = type.match(/\A(?:Array|Enumerable|Set)<(.+)>\z/))
       inner = of_type(match[1], owner).first(3)
       return inner.empty? ? CORE["Array"] : ["[#{inner.first}]", "[#{inner.join(', ')}]", "[]"]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 
-use proctor_ruby::spec::{ExampleBody, SpecPlan, merge};
+use proctor_ruby::spec::{ExampleBody, MethodPlan, SpecPlan, merge};
 
 use crate::observation::{Observation, Workshop, base_of};
 use crate::project::{SourceFile, Way};
@@ -27,6 +27,8 @@ pub struct Written {
     pub examples: usize,
     /// Situations left open.
     pub pending: usize,
+    /// Examples that no fault was found for.
+    pub unproven: usize,
     /// Examples dropped because they did not hold everywhere.
     pub dropped: usize,
     /// Methods whose blocks were edited by hand and therefore kept.
@@ -35,56 +37,157 @@ pub struct Written {
     pub error: Option<String>,
 }
 
-/// Writes the spec of one file into the clean copy, verified.
+/// One file to be written.
+pub struct Task<'a> {
+    /// Its place among the targets of the observation.
+    pub index: usize,
+    /// The source.
+    pub file: &'a SourceFile,
+    /// How it is loaded.
+    pub way: &'a Way,
+    /// Path of the spec.
+    pub spec: String,
+    /// The spec as it is now.
+    pub existing: Option<String>,
+}
+
+/// Writes the specs of files into the clean copy and verifies them together, until everything that is left holds.
 pub fn implement(
     workshop: &Workshop,
     sandbox: &Sandbox,
-    (index, file): (usize, &SourceFile),
-    (way, spec): (&Way, &str),
-    existing: Option<&str>,
+    tasks: &[Task<'_>],
     observation: &Observation,
     selected: &BTreeSet<String>,
-) -> io::Result<Written> {
-    let own: BTreeSet<String> = file.facts.methods().map(|(class, method)| method.id(&class.name)).collect();
-    let mine = only(observation, &own);
-    let mut rejected: BTreeSet<(usize, usize)> = BTreeSet::new();
-    let mut result = Written { source: file.path.clone(), spec: spec.to_owned(), ..Written::default() };
-    let path = workshop.clean.join(spec);
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+) -> io::Result<Vec<Written>> {
+    let mut drafts: Vec<Draft<'_>> = tasks.iter().map(|task| Draft::new(task, observation)).collect();
+    for draft in &mut drafts {
+        draft.write(workshop, selected)?;
     }
-    for _round in 0..6 {
-        let choice = choose(&mine, &rejected);
-        let mut classes = plan(&file.facts, base_of(index), &mine, &choice, selected);
-        classes.retain(|class| class.methods.iter().any(|method| method.contexts.iter().any(|context| !context.examples.is_empty())));
-        result.plan = SpecPlan { requires: way.lines.clone(), classes };
-        let Some(merged) = merge(existing, &result.plan) else {
-            result.error = Some(format!("{spec} is not valid Ruby; repair or move it, then run again"));
-            return Ok(result);
+    for _round in 0..8 {
+        let bad = verify_all(workshop, sandbox, &mut drafts)?;
+        if !bad {
+            break;
+        }
+        for draft in drafts.iter_mut().filter(|draft| draft.changed) {
+            draft.write(workshop, selected)?;
+        }
+    }
+    Ok(drafts.into_iter().map(|draft| draft.result).collect())
+}
+
+/// Runs all drafts under all circumstances, at once; whether anything did not hold.
+fn verify_all(workshop: &Workshop, sandbox: &Sandbox, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
+    let specs: Vec<String> =
+        drafts.iter().filter(|draft| draft.result.error.is_none()).map(|draft| draft.result.spec.clone()).collect();
+    if specs.is_empty() {
+        return Ok(false);
+    }
+    let names: Vec<&str> = specs.iter().map(String::as_str).collect();
+    let verdicts: Vec<verify::Verdict> = std::thread::scope(|scope| {
+        let runs: Vec<_> = CIRCUMSTANCES
+            .iter()
+            .map(|how| scope.spawn(|| verify::run(sandbox, &workshop.programs, &workshop.clean, &names, *how)))
+            .collect();
+        runs.into_iter()
+            .map(|run| run.join().unwrap_or_else(|_| Err(io::Error::other("a verification ended early"))))
+            .collect::<io::Result<_>>()
+    })?;
+    if verdicts.iter().any(|verdict| verdict.error.is_some()) {
+        return blame(workshop, sandbox, drafts);
+    }
+    let mut bad = false;
+    for draft in drafts.iter_mut() {
+        let mine = verdicts.iter().flat_map(|verdict| &verdict.failed).filter(|(spec, _)| *spec == draft.result.spec);
+        let lines: BTreeSet<u64> = mine.map(|(_, line)| *line).collect();
+        draft.reject(&lines);
+        bad |= draft.changed;
+    }
+    Ok(bad)
+}
+
+/// Something does not load: each draft alone tells which.
+fn blame(workshop: &Workshop, sandbox: &Sandbox, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
+    let mut found = false;
+    for draft in drafts.iter_mut().filter(|draft| draft.result.error.is_none()) {
+        let spec = draft.result.spec.clone();
+        let verdict = verify::run(sandbox, &workshop.programs, &workshop.clean, &[&spec], CIRCUMSTANCES[0])?;
+        draft.changed = false;
+        if let Some(error) = verdict.error {
+            draft.result.error = Some(error);
+            draft.withdraw(workshop)?;
+            found = true;
+        }
+    }
+    if !found {
+        // Alone each loads, together they do not: nothing can be said for any of them.
+        for draft in drafts.iter_mut().filter(|draft| draft.result.error.is_none()) {
+            draft.result.error = Some("the specs cannot be loaded together".to_owned());
+            draft.withdraw(workshop)?;
+        }
+    }
+    Ok(found)
+}
+
+/// A file on its way.
+struct Draft<'a> {
+    task: &'a Task<'a>,
+    mine: Observation,
+    rejected: BTreeSet<(usize, usize)>,
+    result: Written,
+    changed: bool,
+}
+
+impl<'a> Draft<'a> {
+    fn new(task: &'a Task<'a>, observation: &Observation) -> Self {
+        let own: BTreeSet<String> = task.file.facts.methods().map(|(class, method)| method.id(&class.name)).collect();
+        let result = Written { source: task.file.path.clone(), spec: task.spec.clone(), ..Written::default() };
+        Self { task, mine: only(observation, &own), rejected: BTreeSet::new(), result, changed: false }
+    }
+
+    fn write(&mut self, workshop: &Workshop, selected: &BTreeSet<String>) -> io::Result<()> {
+        self.changed = false;
+        let path = workshop.clean.join(&self.task.spec);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let choice = choose(&self.mine, &self.rejected);
+        let mut classes = plan(&self.task.file.facts, base_of(self.task.index), &self.mine, &choice, selected);
+        let says_something = |method: &MethodPlan| method.contexts.iter().any(|context| !context.examples.is_empty());
+        classes.retain(|class| class.methods.iter().any(says_something));
+        let result = &mut self.result;
+        result.plan = SpecPlan { requires: self.task.way.lines.clone(), classes };
+        let bodies = || result.plan.classes.iter().flat_map(|class| &class.methods).flat_map(|method| &method.contexts).flat_map(|context| &context.examples);
+        result.pending = bodies().filter(|example| matches!(example.body, ExampleBody::Pending(_))).count();
+        result.examples = bodies().count() - result.pending;
+        result.unproven = bodies().filter(|example| !example.kills && !matches!(example.body, ExampleBody::Pending(_))).count();
+        let Some(merged) = merge(self.task.existing.as_deref(), &result.plan) else {
+            result.error = Some(format!("{} is not valid Ruby; repair or move it, then run again", result.spec));
+            return Ok(());
         };
         result.kept = merged.kept;
         result.text = merged.text;
-        fs::write(&path, &result.text)?;
-        let lines = example_lines(&result.text);
-        let units = units_by_place(&result.plan, &mine);
-        let mut bad = BTreeSet::new();
-        for how in CIRCUMSTANCES {
-            let verdict = verify::run(sandbox, &workshop.programs, &workshop.clean, spec, *how)?;
-            if let Some(error) = verdict.error {
-                result.error = Some(error);
-                return Ok(result);
-            }
-            result.examples = verdict.passed;
-            result.pending = verdict.pending;
-            bad.extend(verdict.failed.iter().filter_map(|line| lines.get(line)).filter_map(|place| units.get(place)).copied());
-        }
-        if bad.is_empty() {
-            return Ok(result);
-        }
-        result.dropped += bad.len();
-        rejected.extend(bad);
+        fs::write(&path, &result.text)
     }
-    Ok(result)
+
+    /// Drops the examples on these lines.
+    fn reject(&mut self, lines: &BTreeSet<u64>) {
+        let places = example_lines(&self.result.text);
+        let units = units_by_place(&self.result.plan, &self.mine);
+        let bad: Vec<(usize, usize)> =
+            lines.iter().filter_map(|line| places.get(line)).filter_map(|place| units.get(place)).copied().collect();
+        self.changed = !bad.is_empty();
+        self.result.dropped += bad.len();
+        self.rejected.extend(bad);
+    }
+
+    /// Puts the copy back to what it was.
+    fn withdraw(&self, workshop: &Workshop) -> io::Result<()> {
+        let path = workshop.clean.join(&self.task.spec);
+        match &self.task.existing {
+            Some(text) => fs::write(path, text),
+            None => fs::remove_file(path),
+        }
+    }
 }
 
 /// The part of an observation that concerns some methods.

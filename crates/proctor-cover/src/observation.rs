@@ -129,18 +129,31 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// Copies a project twice and puts probes into the targets of the first copy.
-    pub fn new(project: &Project, targets: &[SourceFile]) -> io::Result<Self> {
+    /// Copies a project twice.
+    pub fn new(project: &Project) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("proctor-cover-").tempdir()?;
         let base = folder.path().canonicalize()?;
         let programs = scratch::unpack(&base.join("programs"))?;
         let (probed, clean) = (base.join("probed"), base.join("clean-copy"));
         scratch::copy(&project.root, &probed)?;
         scratch::copy(&project.root, &clean)?;
-        for (index, file) in targets.iter().enumerate() {
-            fs::write(probed.join(&file.path), instrument(&file.bytes, base_of(index)))?;
-        }
         Ok(Self { folder, programs, probed, clean })
+    }
+
+    /// Takes the probes out again.
+    pub fn restore(&self, targets: &[SourceFile]) -> io::Result<()> {
+        for file in targets {
+            fs::write(self.probed.join(&file.path), &file.bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts probes into the targets of the first copy.
+    pub fn probe(&self, targets: &[SourceFile]) -> io::Result<()> {
+        for (index, file) in targets.iter().enumerate() {
+            fs::write(self.probed.join(&file.path), instrument(&file.bytes, base_of(index)))?;
+        }
+        Ok(())
     }
 }
 
@@ -148,51 +161,62 @@ pub(crate) fn base_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(0).saturating_mul(STRIDE)
 }
 
-/// How a file is best loaded.
-pub fn find_way(
+/// How each file is best loaded, or why it cannot be.
+pub fn find_ways(
     project: &Project,
     workshop: &Workshop,
     sandbox: &Sandbox,
-    file: &SourceFile,
-    spec: &str,
+    files: &[SourceFile],
     all: &[SourceFile],
-) -> io::Result<Result<Way, String>> {
+) -> io::Result<Vec<Result<Way, String>>> {
     let at = &workshop.clean;
-    let ways = project.ways(&file.path, spec, at);
-    let classes: Vec<&str> =
-        file.facts.classes.iter().filter(|class| !class.methods.is_empty()).map(|class| class.name.as_str()).collect();
+    let ways: Vec<Vec<Way>> =
+        files.iter().map(|file| project.ways(&file.path, &project.spec_path(&file.path), at)).collect();
+    let jobs: Vec<Value> = files
+        .iter()
+        .zip(&ways)
+        .map(|(file, ways)| {
+            let classes = file.facts.classes.iter().filter(|class| !class.methods.is_empty());
+            json!({ "ways": ways, "classes": classes.map(|class| class.name.as_str()).collect::<Vec<_>>() })
+        })
+        .collect();
     let job = json!({
-        "root": at, "load_paths": absolute(project, at), "ways": ways, "classes": classes,
-        "constants": constant_index(all, at), "seconds": 20,
+        "root": at, "load_paths": absolute(project, at), "files": jobs, "constants": constant_index(all, at), "seconds": 15,
     });
     let path = workshop.folder.path().join("load.json");
     fs::write(&path, job.to_string())?;
     let arguments = [workshop.programs.join("load.rb").into(), path.into()];
-    let finished = sandbox.run(&arguments, at, &[], Duration::from_secs(90))?;
+    let limit = Duration::from_secs(60 + 20 * files.len() as u64);
+    let finished = sandbox.run(&arguments, at, &[], limit)?;
     let last = finished.stdout.lines().last().unwrap_or_default();
-    let Ok(answers) = serde_json::from_str::<Vec<Value>>(last) else {
-        return Ok(Err(format!("Ruby did not answer: {}", finished.stderr.trim())));
+    let Ok(answers) = serde_json::from_str::<Vec<Vec<Value>>>(last) else {
+        let reason = format!("Ruby did not answer: {}", finished.stderr.trim());
+        return Ok(files.iter().map(|_| Err(reason.clone())).collect());
     };
-    let good = answers.iter().position(|answer| answer["loaded"] == true && answer["missing"].as_array().is_some_and(Vec::is_empty));
-    let chosen = good.or_else(|| answers.iter().position(|answer| answer["loaded"] == true));
+    let found = files.iter().zip(ways).zip(answers).map(|((file, ways), answers)| {
+        best_way(&ways, &answers, at, &project.spec_path(&file.path))
+    });
+    Ok(found.collect())
+}
+
+fn best_way(ways: &[Way], answers: &[Value], at: &Path, spec: &str) -> Result<Way, String> {
+    let complete = |answer: &Value| answer["loaded"] == true && answer["missing"].as_array().is_some_and(Vec::is_empty);
+    let chosen = answers.iter().position(complete).or_else(|| answers.iter().position(|answer| answer["loaded"] == true));
     let Some(place) = chosen else {
         let error = answers.first().map(|answer| {
-            format!("{} ({})", answer["error"].as_str().unwrap_or("unknown error"), answer["place"].as_str().unwrap_or("?"))
+            let place = answer["place"].as_str().unwrap_or("?").replace(&*at.to_string_lossy(), ".");
+            format!("{} ({place})", answer["error"].as_str().unwrap_or("unknown error"))
         });
-        return Ok(Err(error.unwrap_or_else(|| "it cannot be loaded".to_owned())));
+        return Err(error.unwrap_or_else(|| "it cannot be loaded".to_owned()));
     };
     let mut way = ways[place].clone();
-    let extra: Vec<String> = answers[place]["extra"]
-        .as_array()
-        .map(|list| list.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
-        .unwrap_or_default();
     // What had to be loaded first was found last-needed first.
-    for path in &extra {
+    for path in answers[place]["extra"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let relative = Path::new(path).strip_prefix(at).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
         way.lines.insert(0, crate::project::relative_require(spec, &relative));
-        way.requires.insert(0, path.clone());
+        way.requires.insert(0, path.to_owned());
     }
-    Ok(Ok(way))
+    Ok(way)
 }
 
 fn absolute(project: &Project, at: &Path) -> Vec<PathBuf> {

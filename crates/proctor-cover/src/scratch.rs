@@ -53,6 +53,6 @@ macro_rules! programs {
 }
 
 const PROGRAMS: &[(&str, &str)] = programs![
-    "probe.rb", "guard.rb", "double.rb", "sample.rb", "render.rb", "values.rb", "execute.rb", "explore.rb", "observe.rb",
+    "probe.rb", "guard.rb", "clock.rb", "double.rb", "sample.rb", "render.rb", "values.rb", "execute.rb", "explore.rb", "observe.rb",
     "load.rb", "verify.rb", "review.rb",
 ];

@@ -43,7 +43,8 @@ pub fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
     }
     for (fault, kills) in &observation.kills {
         for unit in kills {
-            if let Some(goals) = goals.get_mut(unit) {
+            // Accidental failures are kept only for what they reach.
+            if let Some(goals) = goals.get_mut(unit).filter(|_| !cases[&unit.0].noise) {
                 goals.insert(Goal::Fault(*fault));
             }
         }

@@ -14,8 +14,8 @@ use crate::sandbox::Sandbox;
 /// One run of a spec file.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Lines of examples that failed.
-    pub failed: BTreeSet<u64>,
+    /// Spec and line of examples that failed.
+    pub failed: BTreeSet<(String, u64)>,
     /// How many passed.
     pub passed: usize,
     /// How many are pending.
@@ -42,10 +42,10 @@ pub const CIRCUMSTANCES: &[Circumstances] = &[
     Circumstances { seed: 77, shift: 34_560_003, zone: "America/New_York" },
 ];
 
-/// Runs one spec file (relative to `root`).
-pub fn run(sandbox: &Sandbox, programs: &Path, root: &Path, spec: &str, how: Circumstances) -> io::Result<Verdict> {
+/// Runs spec files (relative to `root`).
+pub fn run(sandbox: &Sandbox, programs: &Path, root: &Path, specs: &[&str], how: Circumstances) -> io::Result<Verdict> {
     let out = root.join(format!(".proctor-verify-{}.json", how.seed));
-    let arguments: Vec<OsString> = vec![
+    let mut arguments: Vec<OsString> = vec![
         "-r".into(),
         programs.join("verify.rb").into(),
         "-e".into(),
@@ -57,11 +57,11 @@ pub fn run(sandbox: &Sandbox, programs: &Path, root: &Path, spec: &str, how: Cir
         out.clone().into(),
         "--order".into(),
         format!("random:{}", how.seed).into(),
-        spec.into(),
     ];
+    arguments.extend(specs.iter().map(|spec| OsString::from(*spec)));
     let shift = how.shift.to_string();
     let environment = [("PROCTOR_COVER_SHIFT", shift.as_str()), ("TZ", how.zone)];
-    let finished = sandbox.run(&arguments, root, &environment, Duration::from_secs(120))?;
+    let finished = sandbox.run(&arguments, root, &environment, Duration::from_secs(300))?;
     let text = fs::read_to_string(&out).unwrap_or_default();
     let _ = fs::remove_file(&out);
     let Ok(report) = serde_json::from_str::<Value>(&text) else {
@@ -76,7 +76,10 @@ pub fn run(sandbox: &Sandbox, programs: &Path, root: &Path, spec: &str, how: Cir
     }
     for example in report["examples"].as_array().into_iter().flatten() {
         match example["status"].as_str() {
-            Some("failed") => verdict.failed.extend(example["line_number"].as_u64()),
+            Some("failed") => {
+                let path = example["file_path"].as_str().unwrap_or_default().trim_start_matches("./");
+                verdict.failed.extend(example["line_number"].as_u64().map(|line| (path.to_owned(), line)));
+            }
             Some("pending") => verdict.pending += 1,
             _ => verdict.passed += 1,
         }

@@ -134,5 +134,6 @@ fn is_closed(node: &Node<'_>) -> bool {
     let Some(call) = node.as_call_node() else { return false };
     let arguments = call.arguments().is_none_or(|list| list.arguments().iter().all(|argument| is_closed(&argument)));
     let dangerous = matches!(name(call.name().as_slice()).as_str(), "exit" | "abort" | "system" | "exec" | "run" | "start");
-    arguments && !dangerous && call.receiver().is_some_and(|receiver| is_closed(&receiver))
+    let bracketed = call.arguments().is_none() || call.closing_loc().is_some();
+    arguments && bracketed && !dangerous && call.receiver().is_some_and(|receiver| is_closed(&receiver))
 }

@@ -222,6 +222,8 @@ impl Walker<'_> {
         let own = &mut self.nodes[id].own;
         if pattern.as_regular_expression_node().is_some() {
             Self::note(&mut own.patterns, text(pattern));
+        } else if pattern.as_self_node().is_some() {
+            Self::note(&mut own.classes, "self".to_owned());
         } else if let Some(class) = constant(pattern) {
             let shouted = class.rsplit("::").next().is_some_and(|last| last.len() > 1 && last.to_uppercase() == last);
             Self::note(if shouted { &mut own.patterns } else { &mut own.classes }, class);

@@ -1,0 +1,355 @@
+//! Discovery: which files, which methods, in which order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use proctor_ruby::{ClassFacts, FileFacts, MethodFacts, analyze};
+
+use crate::git;
+use crate::metadata::{Complexity, Selected};
+use crate::project::{Project, SourceFile};
+use crate::stop::Stop;
+use crate::waves::{Item, Waves, waves};
+
+/// What to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// What differs from the base of the branch.
+    Branch,
+    /// What is staged.
+    Staged,
+    /// These files or folders.
+    Paths(Vec<PathBuf>),
+    /// Everything.
+    All,
+}
+
+/// Which of the proposed methods.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Only ids that match one of these (`*` stands for anything); empty: all.
+    pub only: Vec<String>,
+    /// Not those that match one of these.
+    pub without: Vec<String>,
+    /// Free text, kept with the deselected.
+    pub instruction: Option<String>,
+}
+
+/// A file to be covered.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The file.
+    pub source: SourceFile,
+    /// Its public methods.
+    pub methods: Vec<Selected>,
+    /// Its size.
+    pub complexity: Complexity,
+    /// Where its spec lies.
+    pub spec_path: String,
+    /// The wave it belongs to.
+    pub wave: usize,
+}
+
+/// What discovery found.
+#[derive(Debug, Default)]
+pub struct Discovery {
+    /// Files to be covered, in order of waves.
+    pub targets: Vec<Target>,
+    /// All readable files of the project, for what they teach.
+    pub all: Vec<SourceFile>,
+    /// Methods in waves.
+    pub waves: Waves,
+    /// What is worth saying.
+    pub warnings: Vec<String>,
+}
+
+/// Looks for files and methods.
+pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Discovery, Stop> {
+    let mut discovery = Discovery::default();
+    let (paths, base) = paths(project, mode)?;
+    read_all(project, &mut discovery);
+    for (path, base_path) in paths {
+        let bytes = match fs::read(project.root.join(&path)) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                discovery.warnings.push(format!("{path}: {error}"));
+                continue;
+            }
+        };
+        let facts = analyze(&bytes).map_err(|errors| {
+            Stop::error(format!("{path} is not valid Ruby"), errors[0].to_string(), "repair the file, then run again")
+        })?;
+        let before = match (&base, &base_path) {
+            (Some(commit), Some(old)) => git::show(&project.root, commit, old)
+                .ok()
+                .flatten()
+                .and_then(|bytes| analyze(&bytes).ok()),
+            _ => None,
+        };
+        let changed_only = base.is_some();
+        let file = SourceFile { path: path.clone(), bytes, facts };
+        if let Some(target) = target(project, file, changed_only.then_some(before), choice, &mut discovery.warnings)? {
+            discovery.targets.push(target);
+        }
+    }
+    if discovery.targets.is_empty() {
+        return Err(Stop::error(
+            "no testable files".to_owned(),
+            "nothing with public methods of a class or module was found".to_owned(),
+            "name files, or use `all`; specs, migrations, configuration and vendored code are left out",
+        ));
+    }
+    order(&mut discovery);
+    Ok(discovery)
+}
+
+type Paths = (Vec<(String, Option<String>)>, Option<String>);
+
+fn paths(project: &Project, mode: &Mode) -> Result<Paths, Stop> {
+    match mode {
+        Mode::All => Ok((project.files().into_iter().map(|path| (path, None)).collect(), None)),
+        Mode::Paths(given) => {
+            let mut found = Vec::new();
+            for path in given {
+                let full = if path.is_absolute() { path.clone() } else { project.root.join(path) };
+                let full = full.canonicalize().map_err(|error| {
+                    Stop::error(format!("cannot read {}", path.display()), error.to_string(), "name an existing file or folder of the project")
+                })?;
+                let root = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
+                let relative = full.strip_prefix(&root).map_err(|_| {
+                    Stop::error(format!("{} is outside of the project", path.display()), format!("the project is {}", root.display()), "use --root")
+                })?;
+                let relative = relative.to_string_lossy().into_owned();
+                if full.is_dir() {
+                    let inside = format!("{relative}/");
+                    found.extend(project.files().into_iter().filter(|file| relative.is_empty() || file.starts_with(&inside)));
+                } else {
+                    found.push(relative);
+                }
+            }
+            found.sort();
+            found.dedup();
+            Ok((found.into_iter().map(|path| (path, None)).collect(), None))
+        }
+        Mode::Branch | Mode::Staged => changed(project, *mode == Mode::Staged),
+    }
+}
+
+fn changed(project: &Project, staged: bool) -> Result<Paths, Stop> {
+    if !git::is_repository(&project.root) {
+        return Err(Stop::error(
+            "not a git repository".to_owned(),
+            format!("{} has no history to compare with", project.root.display()),
+            "name files, or use `all`",
+        ));
+    }
+    let failed = |error: std::io::Error| Stop::error("git failed".to_owned(), error.to_string(), "is git installed?");
+    let base = if staged { Some("HEAD".to_owned()) } else { git::base(&project.root).map_err(failed)? };
+    let Some(base) = base else {
+        return Err(Stop::error(
+            "no base to compare with".to_owned(),
+            "neither origin/HEAD nor main nor master exists".to_owned(),
+            "name files, or use `staged` or `all`",
+        ));
+    };
+    let changes = git::changes(&project.root, (!staged).then_some(base.as_str())).map_err(failed)?;
+    let paths = changes
+        .into_iter()
+        .filter(|change| !change.deleted && project.is_testable(&change.path))
+        .map(|change| (change.path, change.base_path))
+        .collect();
+    Ok((paths, Some(base)))
+}
+
+fn read_all(project: &Project, discovery: &mut Discovery) {
+    for path in project.files().into_iter().take(600) {
+        let Ok(bytes) = fs::read(project.root.join(&path)) else { continue };
+        match analyze(&bytes) {
+            Ok(facts) => discovery.all.push(SourceFile { path, bytes, facts }),
+            Err(errors) => discovery.warnings.push(format!("{path}: {}", errors[0])),
+        }
+    }
+}
+
+/// `before` is `None` when modes do not matter, and holds the base's facts otherwise.
+#[expect(clippy::option_option, reason = "not comparing and being new are different things")]
+fn target(
+    project: &Project,
+    source: SourceFile,
+    before: Option<Option<FileFacts>>,
+    choice: &Choice,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Target>, Stop> {
+    let mut methods = Vec::new();
+    for class in &source.facts.classes {
+        for method in class.public_methods() {
+            let id = method.id(&class.name);
+            let mode = match &before {
+                None => "unchanged",
+                Some(None) => "new",
+                Some(Some(old)) => method_mode(old, class, method),
+            };
+            let wanted = before.is_none() || mode != "unchanged";
+            let skip_reason = if wanted { deselected(&id, choice) } else { Some("unchanged".to_owned()) };
+            methods.push(Selected {
+                name: method.name.clone(),
+                class_name: class.name.clone(),
+                method_mode: mode.to_owned(),
+                line_range: [method.lines.0, method.lines.1],
+                selected: skip_reason.is_none(),
+                skip_reason,
+                method_id: id,
+            });
+        }
+    }
+    if methods.is_empty() {
+        return Ok(None);
+    }
+    let complexity = Complexity::of(source.facts.loc, methods.len());
+    if complexity.zone == "red" {
+        if before.is_some() && methods.iter().all(|method| method.method_mode == "new") {
+            return Err(Stop {
+                status: "stop".to_owned(),
+                reason: Some("red_zone_new_code".to_owned()),
+                error: format!("{} is new and too large ({} lines, {} methods)", source.path, complexity.loc, complexity.methods),
+                details: "new code in the red zone is better split before it is covered".to_owned(),
+                suggestion: "split the class, or name the file to cover it all the same".to_owned(),
+            });
+        }
+        warnings.push(format!("{}: red zone ({} lines, {} methods)", source.path, complexity.loc, complexity.methods));
+    }
+    if !methods.iter().any(|method| method.selected) {
+        return Ok(None);
+    }
+    let spec_path = project.spec_path(&source.path);
+    Ok(Some(Target { source, methods, complexity, spec_path, wave: 0 }))
+}
+
+fn deselected(id: &str, choice: &Choice) -> Option<String> {
+    let out = (!choice.only.is_empty() && !choice.only.iter().any(|pattern| matches(pattern, id)))
+        || choice.without.iter().any(|pattern| matches(pattern, id));
+    out.then(|| match &choice.instruction {
+        Some(text) => format!("Custom: {text}"),
+        None => "User deselected".to_owned(),
+    })
+}
+
+/// A glob in which `*` stands for anything.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(first) = parts.next() else { return false };
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(place) => rest = &rest[place + part.len()..],
+            None => return false,
+        }
+    }
+    rest.len() >= last.len() && rest.ends_with(last)
+}
+
+/// Compares syntax trees; a changed private method counts for its public callers.
+fn method_mode(old: &FileFacts, class: &ClassFacts, method: &MethodFacts) -> &'static str {
+    let Some(old_class) = old.classes.iter().find(|one| one.name == class.name) else { return "new" };
+    let find = |class: &ClassFacts, name: &str| class.methods.iter().find(|one| one.name == name && one.scope == method.scope).map(|one| one.digest.clone());
+    let Some(before) = find(old_class, &method.name) else { return "new" };
+    if before != method.digest {
+        return "modified";
+    }
+    let absorbed = absorbed(class, method);
+    let changed = absorbed.iter().any(|name| find(old_class, name) != find(class, name));
+    if changed { "modified" } else { "unchanged" }
+}
+
+/// Private methods that a method reaches.
+fn absorbed(class: &ClassFacts, method: &MethodFacts) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&MethodFacts> = vec![method];
+    while let Some(next) = open.pop() {
+        for name in &next.self_calls {
+            let callee = class.methods.iter().find(|one| one.name == *name && !one.is_testable());
+            if let Some(callee) = callee.filter(|_| !found.contains(name)) {
+                found.insert(name.clone());
+                open.push(callee);
+            }
+        }
+    }
+    found
+}
+
+fn order(discovery: &mut Discovery) {
+    let classes: BTreeSet<String> =
+        discovery.targets.iter().flat_map(|target| target.source.facts.classes.iter().map(|class| class.name.clone())).collect();
+    let full_name = |from: &str, name: &str| {
+        let mut parts: Vec<&str> = from.split("::").collect();
+        loop {
+            let candidate = if parts.is_empty() { name.to_owned() } else { format!("{}::{name}", parts.join("::")) };
+            if classes.contains(&candidate) {
+                return Some(candidate);
+            }
+            parts.pop()?;
+        }
+    };
+    let mut items = Vec::new();
+    for target in &discovery.targets {
+        for class in &target.source.facts.classes {
+            for method in class.public_methods() {
+                let id = method.id(&class.name);
+                if !target.methods.iter().any(|one| one.method_id == id && one.selected) {
+                    continue;
+                }
+                let inner = absorbed(class, method);
+                let used = class.methods.iter().filter(|one| inner.contains(&one.name)).flat_map(|one| &one.constants).chain(&method.constants);
+                let needs = used.filter_map(|name| full_name(&class.name, name)).filter(|name| *name != class.name).collect();
+                items.push(Item { id, class: class.name.clone(), needs, place: (target.source.path.clone(), method.lines.0) });
+            }
+        }
+    }
+    discovery.waves = waves(&items);
+    for id in &discovery.waves.cycles {
+        discovery.warnings.push(format!("circular dependency broken at {id}"));
+    }
+    let wave_of: BTreeMap<&str, usize> = discovery
+        .waves
+        .waves
+        .iter()
+        .enumerate()
+        .flat_map(|(wave, ids)| ids.iter().map(move |id| (id.as_str(), wave)))
+        .collect();
+    for target in &mut discovery.targets {
+        let waves = target.methods.iter().filter_map(|method| wave_of.get(method.method_id.as_str()));
+        target.wave = waves.copied().max().unwrap_or(0);
+    }
+    discovery.targets.sort_by(|a, b| (a.wave, &a.source.path).cmp(&(b.wave, &b.source.path)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_ids() {
+        for (pattern, text, expected) in [
+            ("Cart#*", "Cart#add", true),
+            ("Cart#add", "Cart#add", true),
+            ("Cart#add", "Cart#adder", false),
+            ("*#add", "Shop::Cart#add", true),
+            ("*a*d", "xaxd", true),
+            ("ab*ab", "ab", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} on {text}");
+        }
+    }
+
+    #[test]
+    fn comments_and_layout_leave_a_method_unchanged_and_a_private_counts_for_its_caller() {
+        let old = analyze(b"class A\n  def x\n    y + 1\n  end\n  def z; 1; end\n  private\n  def y\n    2\n  end\nend").unwrap();
+        let new = analyze(b"class A\n  # words\n  def x\n\n    y +  1\n  end\n  def z; 1; end\n  def n; end\n  private\n  def y\n    3\n  end\nend").unwrap();
+        let class = &new.classes[0];
+        let mode = |name: &str| method_mode(&old, class, class.methods.iter().find(|one| one.name == name).unwrap());
+        assert_eq!((mode("x"), mode("z"), mode("n")), ("modified", "unchanged", "new"));
+    }
+}

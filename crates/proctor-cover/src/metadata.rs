@@ -1,0 +1,457 @@
+//! The metadata file of a source file: the contract between stages, in the seed's schema.
+//!
+//! Each stage reads it, adds its part and its completion mark. Fields that we do not know survive.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use proctor_ruby::{Behavior, BehaviorKind, Characteristic, CharacteristicKind, MethodFacts, SetupKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// The stages, in order, with the names their marks have.
+pub const STAGES: &[(&str, &str)] = &[
+    ("discover", "discovery_agent"),
+    ("analyze", "code_analyzer"),
+    ("isolate", "isolation_decider"),
+    ("architect", "test_architect"),
+    ("factories", "factory_agent"),
+    ("implement", "test_implementer"),
+    ("review", "test_reviewer"),
+];
+
+/// The version that our stages write.
+pub const VERSION: &str = "1.0";
+
+/// One metadata file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Metadata {
+    /// Name of this file without its extension.
+    pub slug: String,
+    /// The source.
+    pub source_file: String,
+    /// When the source was changed, in seconds since 1970: a hint only.
+    pub source_mtime: i64,
+    /// Hash of the source: decides whether the cache is valid.
+    pub source_hash: String,
+    /// Hash of the spec as it was written.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub spec_hash: String,
+    /// The class that the file is about.
+    pub class_name: String,
+    /// Further classes of the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// Size.
+    pub complexity: Complexity,
+    /// Where the spec lies.
+    pub spec_path: String,
+    /// What was selected.
+    pub methods_to_analyze: Vec<Selected>,
+    /// What methods do, each once.
+    pub behaviors: Vec<BankEntry>,
+    /// What methods depend on.
+    pub methods: Vec<MethodEntry>,
+    /// The spec that was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec_file: Option<String>,
+    /// The outline of the spec.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Value>,
+    /// What could not be analysed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
+    /// What the review measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<Value>,
+    /// Marks, warnings, errors.
+    pub automation: BTreeMap<String, Value>,
+    /// What others wrote.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
+/// Size of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Complexity {
+    /// green, yellow, red
+    pub zone: String,
+    /// Lines of code.
+    pub loc: u32,
+    /// Public methods.
+    pub methods: usize,
+}
+
+impl Complexity {
+    /// The worse of the two signals decides.
+    pub fn of(loc: u32, methods: usize) -> Self {
+        let zone = if loc > 300 || methods > 12 {
+            "red"
+        } else if loc >= 150 || methods >= 7 {
+            "yellow"
+        } else {
+            "green"
+        };
+        Self { zone: zone.to_owned(), loc, methods }
+    }
+}
+
+/// A method and whether it was selected.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selected {
+    /// Its name.
+    pub name: String,
+    /// Its class.
+    #[serde(default)]
+    pub class_name: String,
+    /// new, modified, unchanged
+    pub method_mode: String,
+    /// First and last line.
+    pub line_range: [u32; 2],
+    /// Whether it is to be covered.
+    pub selected: bool,
+    /// Why it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_reason: Option<String>,
+    /// `Class#name`
+    #[serde(default)]
+    pub method_id: String,
+}
+
+/// One behaviour of the bank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BankEntry {
+    /// Unique.
+    pub id: String,
+    /// For people.
+    pub description: String,
+    /// terminal, success, `side_effect`
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind of side effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subtype: Option<String>,
+    /// Whether it yields examples.
+    pub enabled: bool,
+    /// How often it is used.
+    pub used_by: u32,
+}
+
+/// One method.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MethodEntry {
+    /// Its name.
+    pub name: String,
+    /// Its class, where a file has several.
+    pub class_name: String,
+    /// instance, class
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether it was looked at.
+    pub analyzed: bool,
+    /// new, modified, unchanged
+    pub method_mode: String,
+    /// Side effects.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub side_effects: Vec<EffectEntry>,
+    /// Characteristics.
+    pub characteristics: Vec<CharacteristicEntry>,
+    /// Classes it uses.
+    pub dependencies: Vec<String>,
+    /// What happens when nothing decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behavior_id: Option<String>,
+    /// How it is tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test_config: Option<TestConfig>,
+}
+
+/// A side effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectEntry {
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// In the bank.
+    pub behavior_id: String,
+}
+
+/// A characteristic.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CharacteristicEntry {
+    /// Unique in its method.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// boolean, presence, enum, range, sequential
+    #[serde(rename = "type")]
+    pub kind: CharacteristicKind,
+    /// Where the value comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<proctor_ruby::Origin>,
+    /// Its values.
+    pub values: Vec<ValueEntry>,
+    /// Threshold of a range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold_value: Option<String>,
+    /// Operator of a range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold_operator: Option<String>,
+    /// `15-22` or `30`
+    pub source_line: String,
+    /// How to bring it about.
+    pub setup: SetupEntry,
+    /// From 1.
+    pub level: u32,
+    /// The parent's name.
+    pub depends_on: Option<String>,
+    /// The parent's values.
+    pub when_parent: Option<Vec<String>>,
+}
+
+/// How to bring a characteristic about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupEntry {
+    /// model, data, action
+    #[serde(rename = "type")]
+    pub kind: SetupKind,
+    /// The class.
+    pub class: Option<String>,
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueEntry {
+    /// The value: true and false where it is one of these.
+    pub value: Value,
+    /// For people.
+    pub description: String,
+    /// Whether the method ends here.
+    pub terminal: bool,
+    /// In the bank; leaves only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behavior_id: Option<String>,
+}
+
+/// How a method is tested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestConfig {
+    /// unit, integration, request
+    pub test_level: String,
+    /// What is real and what is not.
+    pub isolation: Isolation,
+    /// high, medium, low
+    pub confidence: String,
+    /// Why.
+    pub decision_trace: Vec<String>,
+}
+
+/// What is real and what is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// real, stubbed, none
+    pub db: String,
+    /// real, stubbed, none
+    pub external_http: String,
+    /// real, stubbed, none
+    pub queue: String,
+}
+
+/// A short hash of bytes.
+pub fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `app/services/payment.rb` to `app_services_payment`.
+pub fn slug(path: &str) -> String {
+    path.strip_suffix(".rb").unwrap_or(path).replace('/', "_")
+}
+
+impl Metadata {
+    /// Marks a stage as done.
+    pub fn complete(&mut self, agent: &str) {
+        self.automation.insert(format!("{agent}_completed"), Value::Bool(true));
+        self.automation.insert(format!("{agent}_version"), Value::String(VERSION.to_owned()));
+    }
+
+    /// Marks a stage as not needed.
+    pub fn skip(&mut self, agent: &str, reason: &str) {
+        self.complete(agent);
+        self.automation.insert(format!("{agent}_skipped"), Value::Bool(true));
+        self.automation.insert(format!("{agent}_skip_reason"), Value::String(reason.to_owned()));
+    }
+
+    /// Whether a stage is done.
+    pub fn is_complete(&self, agent: &str) -> bool {
+        self.automation.get(&format!("{agent}_completed")) == Some(&Value::Bool(true))
+    }
+
+    /// Adds to a list under `automation`.
+    pub fn note(&mut self, list: &str, message: String) {
+        let entry = self.automation.entry(list.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(items) = entry {
+            let message = Value::String(message);
+            if !items.contains(&message) {
+                items.push(message);
+            }
+        }
+    }
+
+    /// Reads a file. A damaged one is an error with its place.
+    pub fn read(path: &Path) -> Result<Option<Self>, String> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+        };
+        serde_saphyr::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_saphyr::to_string(self).map_err(io::Error::other)?;
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let aside = path.with_extension("yml.new");
+        fs::write(&aside, text)?;
+        fs::rename(aside, path)
+    }
+
+    /// Fills in what the analysis found.
+    pub fn analyze(&mut self, facts: &proctor_ruby::FileFacts, is_model: &dyn Fn(&str) -> bool) {
+        let mut bank = Bank::default();
+        let mut methods = Vec::new();
+        for (class, method) in facts.methods().filter(|(_, method)| method.is_testable()) {
+            let id = method.id(&class.name);
+            let Some(choice) = self.methods_to_analyze.iter().find(|choice| choice.method_id == id && choice.selected) else { continue };
+            methods.push(entry(&class.name, method, &choice.method_mode, &mut bank, is_model));
+        }
+        let disabled: Vec<String> = self.behaviors.iter().filter(|one| !one.enabled).map(|one| one.id.clone()).collect();
+        for one in &mut bank.entries {
+            one.enabled = !disabled.contains(&one.id);
+        }
+        self.behaviors = bank.entries;
+        self.methods = methods;
+        self.limits = facts.limits.iter().map(|limit| format!("line {}: {}", limit.line, limit.reason)).collect();
+    }
+}
+
+/// Where the metadata of a source lies. A name taken by another source gets a short hash.
+pub fn path_for(folder: &Path, source: &str) -> PathBuf {
+    let plain = folder.join(format!("{}.yml", slug(source)));
+    match Metadata::read(&plain) {
+        Ok(Some(other)) if !other.source_file.is_empty() && other.source_file != source => {
+            folder.join(format!("{}_{}.yml", slug(source), &hash(source.as_bytes())[..6]))
+        }
+        _ => plain,
+    }
+}
+
+#[derive(Default)]
+struct Bank {
+    entries: Vec<BankEntry>,
+}
+
+impl Bank {
+    fn id(&mut self, kind: &str, description: &str, subtype: Option<&str>) -> String {
+        if let Some(known) = self.entries.iter_mut().find(|one| one.description == description && one.kind == kind) {
+            known.used_by += 1;
+            return known.id.clone();
+        }
+        let words: String = description.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' }).collect();
+        let plain = words.split('_').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("_");
+        let mut id = plain.clone();
+        let mut number = 2;
+        while self.entries.iter().any(|one| one.id == id) {
+            id = format!("{plain}_{number}");
+            number += 1;
+        }
+        self.entries.push(BankEntry {
+            id: id.clone(),
+            description: description.to_owned(),
+            kind: kind.to_owned(),
+            subtype: subtype.map(str::to_owned),
+            enabled: true,
+            used_by: 1,
+        });
+        id
+    }
+
+    fn behavior(&mut self, behavior: &Behavior) -> String {
+        let kind = match behavior.kind {
+            BehaviorKind::Terminal => "terminal",
+            BehaviorKind::Success => "success",
+            BehaviorKind::SideEffect => "side_effect",
+        };
+        self.id(kind, &behavior.description, None)
+    }
+}
+
+fn entry(class: &str, method: &MethodFacts, mode: &str, bank: &mut Bank, is_model: &dyn Fn(&str) -> bool) -> MethodEntry {
+    let characteristics = method
+        .characteristics
+        .iter()
+        .map(|one| characteristic(one, &method.characteristics, bank, is_model))
+        .collect::<Vec<_>>();
+    let side_effects = method
+        .side_effects
+        .iter()
+        .map(|effect| EffectEntry {
+            kind: effect.kind.clone(),
+            behavior_id: bank.id("side_effect", &effect.description, Some(&effect.kind)),
+        })
+        .collect();
+    let behavior_id = characteristics.is_empty().then(|| bank.behavior(&method.outcome));
+    MethodEntry {
+        name: method.name.clone(),
+        class_name: class.to_owned(),
+        kind: if method.scope == proctor_ruby::Scope::Class { "class" } else { "instance" }.to_owned(),
+        analyzed: true,
+        method_mode: mode.to_owned(),
+        side_effects,
+        characteristics,
+        dependencies: method.constants.iter().filter(|name| *name != class).cloned().collect(),
+        behavior_id,
+        test_config: None,
+    }
+}
+
+fn characteristic(one: &Characteristic, all: &[Characteristic], bank: &mut Bank, is_model: &dyn Fn(&str) -> bool) -> CharacteristicEntry {
+    let values = one
+        .arms
+        .iter()
+        .map(|arm| ValueEntry {
+            value: match arm.value.as_str() {
+                "true" => Value::Bool(true),
+                "false" => Value::Bool(false),
+                other => Value::String(other.to_owned()),
+            },
+            description: arm.description.clone(),
+            terminal: arm.terminal,
+            behavior_id: arm.behavior.as_ref().map(|behavior| bank.behavior(behavior)),
+        })
+        .collect();
+    let class = one.setup.class.clone().filter(|class| is_model(class));
+    let kind = if class.is_some() { SetupKind::Model } else { one.setup.kind };
+    let (from, to) = one.lines;
+    CharacteristicEntry {
+        name: one.name.clone(),
+        description: one.description.clone(),
+        kind: one.kind,
+        source: one.origin.clone(),
+        values,
+        threshold_value: one.threshold.as_ref().map(|(value, _)| value.clone()),
+        threshold_operator: one.threshold.as_ref().map(|(_, operator)| operator.clone()),
+        source_line: if from == to { from.to_string() } else { format!("{from}-{to}") },
+        setup: SetupEntry { kind, class },
+        level: one.level,
+        depends_on: one.parent.map(|parent| all[parent].name.clone()),
+        when_parent: one.parent.map(|_| one.when_parent.clone()),
+    }
+}

@@ -1,0 +1,32 @@
+//! Why the pipeline ended: the seed's error answer.
+
+use serde::Serialize;
+
+/// An answer that stops the pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{error}: {details}")]
+pub struct Stop {
+    /// error, stop
+    pub status: String,
+    /// For `stop`: `red_zone_new_code`, `user_cancelled`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What is wrong.
+    pub error: String,
+    /// More about it.
+    pub details: String,
+    /// The way out.
+    pub suggestion: String,
+}
+
+impl Stop {
+    pub(crate) fn error(error: String, details: String, suggestion: &str) -> Self {
+        Self { status: "error".to_owned(), reason: None, error, details, suggestion: suggestion.to_owned() }
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::error("the system refused something".to_owned(), error.to_string(), "see the details")
+    }
+}
