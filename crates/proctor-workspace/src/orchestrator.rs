@@ -63,27 +63,20 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// The hats that a topic activates: specific triggers beat the lone star; else the coordinator.
+    /// The hats that listen to a topic, the one that gets it first: ralph asks them in the order of their
+    /// names. What nobody listens to is the coordinator's.
     pub(crate) fn targets(&self, name: &str) -> Vec<String> {
         if self.completion.iter().any(|topic| topic == name) || name == "loop.terminate" {
             return Vec::new();
         }
-        let listening = |lone: bool| -> Vec<String> {
-            let listens = |hat: &&Hat| {
-                let mut triggers = hat.triggers.iter();
-                triggers.any(|trigger| (trigger == "*") == lone && topic::matches(trigger, name))
-            };
-            self.hats.iter().filter(listens).map(|hat| hat.id.clone()).collect()
-        };
-        let specific = listening(false);
-        if !specific.is_empty() {
-            return specific;
-        }
-        let general = listening(true);
-        if general.is_empty() && !self.coordinator.is_empty() {
+        let listens = |hat: &&Hat| hat.triggers.iter().any(|trigger| topic::matches(trigger, name));
+        let mut listening: Vec<String> =
+            self.hats.iter().filter(listens).map(|hat| hat.id.clone()).collect();
+        listening.sort();
+        if listening.is_empty() && !self.coordinator.is_empty() {
             return vec![self.coordinator.clone()];
         }
-        general
+        listening
     }
 
     /// Every name that a response may be scripted for; `None` where the orchestrator knows no hats.
@@ -173,19 +166,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn specific_triggers_beat_the_lone_star_and_the_coordinator() {
+    fn hats_listen_in_the_order_of_their_names_and_the_coordinator_gets_the_rest() {
         let hat = |id: &str, trigger: &str| Hat {
             id: id.to_owned(),
             triggers: vec![trigger.to_owned()],
             publishes: Vec::new(),
         };
         let mut topology = Topology {
-            hats: vec![hat("any", "*"), hat("builder", "build.*")],
+            hats: vec![hat("star", "*"), hat("builder", "build.*")],
             coordinator: "ralph".to_owned(),
             completion: vec!["LOOP_COMPLETE".to_owned()],
         };
-        assert_eq!(topology.targets("build.task"), ["builder"]);
-        assert_eq!(topology.targets("other"), ["any"]);
+        assert_eq!(topology.targets("build.task"), ["builder", "star"]);
+        assert_eq!(topology.targets("other"), ["star"]);
         assert!(topology.targets("LOOP_COMPLETE").is_empty());
         topology.hats.remove(0);
         assert_eq!(topology.targets("other"), ["ralph"]);

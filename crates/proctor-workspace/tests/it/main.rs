@@ -4,6 +4,7 @@
 mod acceptance;
 mod defects;
 mod escapes;
+mod files;
 mod hazards;
 mod mocks;
 mod runs;
