@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::tools::Fill;
 
 /// How long a check may take.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 const MAX_BYTES: usize = 1 << 20;
 /// Exit codes by which a shell says that it could not run a program.
 const NOT_RUN: [i32; 2] = [126, 127];

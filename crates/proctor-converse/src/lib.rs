@@ -37,7 +37,7 @@ pub use judge::{Judge, ModelJudge, ScriptedJudge};
 pub use lane::Lane;
 pub use saved::{Saved, SavedTalk};
 pub use simulator::{ModelSimulator, ScriptedSimulator, Simulator};
-pub use stage::{Cassette, Ended, Settings, Stage, StageError};
+pub use stage::{Cassette, Ended, Environment, Settings, Stage, StageError};
 pub use tape::Tape;
 pub use tools::{McpServer, ScenarioTools, Tools};
 

@@ -12,12 +12,15 @@ use crate::failure::{Asked, Failure};
 use crate::judge::model_call;
 use crate::lane::Lane;
 
+/// Is told the name of a conversation that is over.
+type Forget = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// An agent that is asked as a model is.
 #[derive(Clone)]
 pub struct ModelAgent {
     model: Arc<dyn Model>,
     template: Arc<Request>,
-    forget: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    forget: Option<Forget>,
 }
 
 impl ModelAgent {

@@ -10,7 +10,7 @@ use proctor_llm::Secret;
 use crate::failure::Failure;
 
 /// Looks a variable of the environment up.
-pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What the names stand for in one scenario file.
 #[derive(Clone)]

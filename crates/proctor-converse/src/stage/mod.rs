@@ -22,7 +22,8 @@ use proctor_process::Guard;
 use serde_json::Map;
 
 use self::agents::Workshop;
-use self::fill::{Environment, Places};
+pub use self::fill::Environment;
+use self::fill::Places;
 use self::models::{Common, Made};
 use crate::agent::{Agent, NoAgent};
 use crate::check::CommandChecks;
@@ -49,7 +50,7 @@ pub struct Settings {
     /// Who guards the programs of agents.
     pub guard: Guard,
     /// Looks variables of the environment up.
-    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub environment: Environment,
     /// Agents by name.
     pub agents: BTreeMap<String, AgentFields>,
     /// Models by name.

@@ -21,5 +21,5 @@ async fn thousands_are_conducted_at_once() {
         assert_eq!(talk.said(), ["Hi", "Hi", "Bye"], "each has the script to itself");
     }
     // One after the other they would take three quarters of an hour.
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());
 }

@@ -34,11 +34,11 @@ impl Talk {
 
     /// What the agent said, answer by answer.
     pub(crate) fn said(&self) -> Vec<&str> {
-        let said = |body| match body {
-            &Body::AgentResponse(ref response) => Some(response.text.as_str()),
+        let responses = self.events.iter().filter_map(|body| match body {
+            Body::AgentResponse(response) => Some(response.text.as_str()),
             _ => None,
-        };
-        self.events.iter().filter_map(said).collect()
+        });
+        responses.collect()
     }
 }
 

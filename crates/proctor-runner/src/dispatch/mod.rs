@@ -225,6 +225,12 @@ struct Pool {
     seen: (f64, u32),
 }
 
+impl Pool {
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.pinned.iter().all(VecDeque::is_empty)
+    }
+}
+
 /// The state of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatcher {

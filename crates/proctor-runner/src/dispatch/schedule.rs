@@ -93,7 +93,9 @@ impl Dispatcher {
 
     /// Starts workers for slots that have none, as long as there is work for them.
     pub(super) fn start_slots(&mut self) {
-        if self.stop.is_some() {
+        // Looked at after every input: with thousands of slots the quick way out matters.
+        let empty = self.slots.iter().any(|slot| slot.phase == Phase::Empty);
+        if self.stop.is_some() || !empty || self.pools.iter().all(super::Pool::is_empty) {
             return;
         }
         let mut claimed: Vec<usize> = vec![0; self.pools.len()];
@@ -215,11 +217,13 @@ impl Dispatcher {
     /// taken back from whoever has most of it.
     fn take_back(&mut self) {
         for pool in 0..self.pools.len() {
-            let nothing_waits =
-                self.pools[pool].queue.is_empty() && self.pools[pool].pinned.is_empty();
+            let state = &self.pools[pool];
+            if !state.queue.is_empty() || !state.pinned.is_empty() {
+                continue;
+            }
             let idle = self.slots.iter().any(|slot| slot.pool == pool && slot.is_idle());
-            let asked = self.slots.iter().any(|slot| slot.pool == pool && slot.asked_back);
-            if !nothing_waits || !idle || asked {
+            let asked = || self.slots.iter().any(|slot| slot.pool == pool && slot.asked_back);
+            if !idle || asked() {
                 continue;
             }
             let victim = (0..self.slots.len())

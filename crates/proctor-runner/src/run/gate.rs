@@ -176,17 +176,17 @@ mod tests {
     proptest! {
         /// Whatever is settled stays so, however the rest turns out; and in the end it is the plain rate.
         #[test]
-        fn settled_is_settled(rate in 0.05_f64..1.0, outcomes in prop::collection::vec(0_u8..3, 1..12)) {
+        fn settled_is_settled(rate in 0.05_f64..1.0, outcomes in prop::collection::vec(0_usize..3, 1..12)) {
             let mut gates = gates(rate, u32::try_from(outcomes.len()).unwrap());
             let mut settled = None;
             for outcome in &outcomes {
-                let status = [Status::Passed, Status::Failed, Status::Inconclusive][usize::from(*outcome)].clone();
+                let status = [Status::Passed, Status::Failed, Status::Inconclusive][*outcome].clone();
                 gates.count(0, &status, None);
                 let now = gates.gates[&0].verdict();
                 prop_assert!(settled.is_none() || now == settled, "{settled:?} then {now:?}");
                 settled = now;
             }
-            let count = |wanted: u8| outcomes.iter().filter(|outcome| **outcome == wanted).count() as u64;
+            let count = |wanted: usize| outcomes.iter().filter(|outcome| **outcome == wanted).count() as u64;
             let (passed, valid) = (count(0), count(0) + count(1));
             let plain = (valid > 0).then(|| share(passed, valid) >= rate);
             prop_assert_eq!(settled, plain);

@@ -21,3 +21,4 @@ mod run_stop;
 mod run_suites;
 mod runs;
 mod surfaces;
+mod talks;
