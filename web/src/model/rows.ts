@@ -1,0 +1,209 @@
+// The run in rows: the same fold as `crates/proctor-server/src/rows.rs`, for events that arrive in the browser.
+// `test/rows.test.ts` holds both to the same recording.
+
+import type { Attempt, Event, Header, Row, WorkerRow } from "./types";
+
+const SHORT = 300;
+
+export interface Run {
+  header: Header;
+  rows: Row[];
+  places: Map<string, number>;
+  /** The example that something happened in last, for those who follow. */
+  latest: string | null;
+}
+
+export function emptyHeader(): Header {
+  return {
+    run_id: null, started_at: null, finished_at: null, duration_ms: null, seed: null, planned: null,
+    exit_code: null, last_seq: 0, event_count: 0, errors: [], workers: [],
+  };
+}
+
+export function emptyRun(): Run {
+  return { header: emptyHeader(), rows: [], places: new Map(), latest: null };
+}
+
+export function runOf(header: Header, rows: Row[]): Run {
+  const places = new Map(rows.map((row, place) => [row.id, place]));
+  return { header, rows, places, latest: null };
+}
+
+export function apply(run: Run, event: Event): void {
+  const { header } = run;
+  header.event_count += 1;
+  header.last_seq = event.seq ?? header.last_seq;
+  header.run_id ??= event.run_id ?? null;
+  header.started_at ??= event.time ?? null;
+  switch (event.event_type) {
+    case "SuiteStarted":
+      header.seed = event.seed ?? null;
+      header.planned = event.example_count ?? null;
+      return;
+    case "SuiteFinished":
+      header.finished_at = event.time ?? null;
+      header.duration_ms = event.duration_ms ?? null;
+      header.exit_code = event.exit_code ?? null;
+      header.planned = event.example_count ?? null;
+      return;
+    case "WorkerStarted": {
+      const worker = workerOf(header, event);
+      worker.started += 1;
+      worker.pid = event.pid ?? null;
+      return;
+    }
+    case "WorkerExited":
+      workerOf(header, event).crashed += event.expected === false ? 1 : 0;
+      return;
+    case "ErrorOutsideExample":
+      header.errors.push({
+        phase: event.phase ?? null,
+        place: event.place ?? null,
+        message: event.exception?.message ?? event.message ?? null,
+        class: event.exception?.class ?? null,
+        backtrace: event.exception?.backtrace ?? [],
+      });
+      return;
+    default:
+      if (event.example_id) inExample(run, event.example_id, event);
+  }
+}
+
+function workerOf(header: Header, event: Event): WorkerRow {
+  const number = event.worker ?? 0;
+  let worker = header.workers.find((candidate) => candidate.number === number);
+  if (!worker) {
+    worker = { number, pid: null, started: 0, crashed: 0 };
+    header.workers.push(worker);
+    header.workers.sort((a, b) => a.number - b.number);
+  }
+  return worker;
+}
+
+function inExample(run: Run, id: string, event: Event): void {
+  let place = run.places.get(id);
+  if (place === undefined) {
+    place = run.rows.length;
+    run.places.set(id, place);
+    run.rows.push({ id, suite: null, file: null, path: [], location: null, description: null, tags: [], attempts: [] });
+  }
+  const row = run.rows[place]!;
+  run.latest = id;
+  if (event.event_type === "ExampleStarted") {
+    row.suite = event.suite ?? null;
+    row.file = event.file ?? null;
+    row.path = event.path ?? [];
+    row.location = event.location ?? null;
+    row.description = event.description ?? null;
+    row.tags = event.tags ?? [];
+  }
+  inAttempt(attemptOf(row, event), event);
+}
+
+function attemptOf(row: Row, event: Event): Attempt {
+  const repeat = event.repeat ?? 1;
+  const number = event.attempt ?? 1;
+  const found = row.attempts.findLast((a) => a.repeat === repeat && a.attempt === number);
+  if (found) return found;
+  const attempt: Attempt = {
+    repeat, attempt: number, worker: null, status: null, fault: null, flaky: false, started_at: null,
+    finished_at: null, duration_ms: null, message: null, turns: 0, tool_calls: 0, model_calls: 0, tokens: 0,
+    cost_usd: 0, topics: [], checks: [],
+  };
+  row.attempts.push(attempt);
+  return attempt;
+}
+
+function inAttempt(attempt: Attempt, event: Event): void {
+  attempt.worker = event.worker ?? attempt.worker;
+  switch (event.event_type) {
+    case "ExampleStarted":
+      attempt.started_at = event.time ?? null;
+      break;
+    case "ExampleFinished": {
+      attempt.status = event.status;
+      attempt.fault = event.fault ?? null;
+      attempt.flaky = event.flaky === true;
+      attempt.finished_at = event.time ?? null;
+      attempt.duration_ms = event.duration_ms ?? null;
+      const message: string | undefined = event.exception?.message ?? event.message;
+      attempt.message = message === undefined ? null : [...message].slice(0, SHORT).join("");
+      break;
+    }
+    case "UserMessage":
+      attempt.turns = Math.max(attempt.turns, event.turn_number ?? 0);
+      break;
+    case "AgentResponse":
+      attempt.turns = Math.max(attempt.turns, event.turn_number ?? 0);
+      attempt.tool_calls += event.tool_calls?.length ?? 0;
+      break;
+    case "TopicChanged":
+      attempt.topics.push(event.to_topic);
+      break;
+    case "ToolCallCompleted":
+      attempt.tool_calls += 1;
+      break;
+    case "ModelCall":
+      attempt.model_calls += 1;
+      attempt.tokens += (event.input_tokens ?? 0) + (event.output_tokens ?? 0);
+      attempt.cost_usd += event.cost_usd ?? 0;
+      break;
+    case "EvaluationRecorded":
+      attempt.checks.push({
+        name: event.name ?? event.description ?? event.evaluation_type ?? "check",
+        soft: event.mode === "soft", passed: event.passed ?? null, score: event.score ?? null,
+      });
+      break;
+    case "InvariantEvaluated":
+      attempt.checks.push({
+        name: event.description ?? event.topic ?? "check",
+        soft: event.mode === "soft", passed: event.passed ?? null, score: null,
+      });
+      break;
+  }
+}
+
+/** The attempt that decides each repetition: the last one made. */
+export function deciding(row: Row): Attempt[] {
+  return row.attempts.filter(
+    (one) => !row.attempts.some((other) => other.repeat === one.repeat && other.attempt > one.attempt),
+  );
+}
+
+const WORST = ["crashed", "errored", "timed_out", "failed", "inconclusive", "running", "cancelled", "not_run", "pending", "passed"];
+
+/** One word for an example: the worst of its repetitions. */
+export function statusOf(row: Row): string {
+  let worst = WORST.length;
+  let word = "not_run";
+  for (const attempt of deciding(row)) {
+    const status = attempt.status ?? "running";
+    const rank = WORST.indexOf(status);
+    if ((rank < 0 ? 3 : rank) < worst) {
+      worst = rank < 0 ? 3 : rank;
+      word = status;
+    }
+  }
+  return word;
+}
+
+const BAD = new Set(["crashed", "errored", "timed_out", "failed", "inconclusive"]);
+
+export function isBad(status: string): boolean {
+  return BAD.has(status) || !WORST.includes(status);
+}
+
+export function countsOf(rows: Row[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const row of rows) {
+    for (const attempt of deciding(row)) {
+      const status = attempt.status ?? "running";
+      counts[status] = (counts[status] ?? 0) + 1;
+    }
+  }
+  return counts;
+}
+
+export function titleOf(row: Row): string {
+  return row.path.length > 0 ? row.path.join(" › ") : (row.description ?? row.id);
+}

@@ -1,0 +1,214 @@
+// What the server and the recordings say. Field names are those of the wire.
+
+export interface Event {
+  seq: number;
+  event_type: string;
+  run_id?: string;
+  time?: string;
+  example_id?: string;
+  repeat?: number;
+  attempt?: number;
+  worker?: number;
+  turn_number?: number;
+  // The rest depends on the type; see schema/events.schema.json.
+  // eslint-disable-next-line
+  [field: string]: any;
+}
+
+export interface Check {
+  name: string;
+  soft: boolean;
+  passed: boolean | null;
+  score: number | null;
+}
+
+export interface Attempt {
+  repeat: number;
+  attempt: number;
+  worker: number | null;
+  status: string | null;
+  fault: string | null;
+  flaky: boolean;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+  message: string | null;
+  turns: number;
+  tool_calls: number;
+  model_calls: number;
+  tokens: number;
+  cost_usd: number;
+  topics: string[];
+  checks: Check[];
+}
+
+export interface Row {
+  id: string;
+  suite: string | null;
+  file: string | null;
+  path: string[];
+  location: string | null;
+  description: string | null;
+  tags: string[];
+  attempts: Attempt[];
+}
+
+export interface OutsideError {
+  phase: string | null;
+  place: string | null;
+  message: string | null;
+  class: string | null;
+  backtrace: string[];
+}
+
+export interface WorkerRow {
+  number: number;
+  pid: number | null;
+  started: number;
+  crashed: number;
+}
+
+export interface Header {
+  run_id: string | null;
+  started_at: string | null;
+  finished_at: string | null;
+  duration_ms: number | null;
+  seed: number | null;
+  planned: number | null;
+  exit_code: number | null;
+  last_seq: number;
+  event_count: number;
+  errors: OutsideError[];
+  workers: WorkerRow[];
+}
+
+export type RunState = "running" | "finished" | "cut_off";
+
+export interface RunInfo {
+  argv?: string[];
+  git?: { commit: string; dirty: boolean };
+  tags?: string[];
+  versions?: Record<string, string>;
+}
+
+export interface RunListing {
+  id: string;
+  state: RunState;
+  started_at: string | null;
+  duration_ms: number | null;
+  exit_code: number | null;
+  planned: number | null;
+  counts: Record<string, number>;
+  cost_usd: number | null;
+  argv: string[];
+  commit: string | null;
+  dirty: boolean | null;
+  tags: string[];
+}
+
+export type Verdict = "regression" | "improvement" | "too_little_data" | "unchanged";
+export interface Range { low: number; high: number }
+export interface Tally { passed: number; attempts: number; rate: number | null; range: Range }
+export interface Change { estimate: number; range: Range | null }
+
+export interface ExampleChange {
+  id: string;
+  id_before?: string;
+  title: string;
+  file: string | null;
+  moved_from?: string;
+  verdict: Verdict;
+  basis: string;
+  why: string;
+  before: Tally;
+  after: Tally;
+  status_before: string;
+  status_after: string;
+  change: Change;
+  p: number | null;
+  p_adjusted: number | null;
+  repeats_to_tell: number | null;
+  duration_before_ms: number | null;
+  duration_after_ms: number | null;
+  cost_before_usd: number | null;
+  cost_after_usd: number | null;
+}
+
+export interface CriterionChange {
+  name: string;
+  verdict: Verdict;
+  examples: number;
+  before: Tally;
+  after: Tally;
+  change: Change;
+  score_before: number | null;
+  score_after: number | null;
+  score_change: Change | null;
+  p: number;
+  p_adjusted: number;
+}
+
+export interface SideInfo {
+  label: string;
+  run_id: string | null;
+  started_at: string | null;
+  commit: string | null;
+  complete: boolean;
+  errors: number;
+  examples: number;
+}
+
+export interface UsageChange { examples: number; before: number; after: number; ratio: number; ratio_range: Range | null; significant: boolean }
+
+export interface Comparison {
+  before: SideInfo;
+  after: SideInfo;
+  rules: { alpha_examples: number; alpha_suite: number; margin: number };
+  verdict: Verdict;
+  suite: {
+    verdict: Verdict; paired: number; worse: number; better: number; p: number;
+    rate_before: number | null; rate_after: number | null; change: Change | null;
+    k: number; pass_hat_k_before: number | null; pass_hat_k_after: number | null;
+  };
+  counts: {
+    paired: number; regressions: number; improvements: number; unchanged: number; too_little_data: number;
+    missing_after: number; missing_before: number; moved: number;
+  };
+  examples: ExampleChange[];
+  gaps: { id: string; title: string; file: string | null; missing_after: boolean; reason: string }[];
+  criteria: CriterionChange[];
+  duration: UsageChange | null;
+  cost: UsageChange | null;
+}
+
+export interface Hit {
+  run: string;
+  example_id: string | null;
+  title: string | null;
+  repeat: number | null;
+  attempt: number | null;
+  turn: number | null;
+  seq: number | null;
+  found: string;
+  excerpt: string;
+}
+
+export interface Searched { hits: Hit[]; runs: number; truncated: boolean; unreadable: string[] }
+
+export interface HistoryPoint {
+  run: string;
+  started_at: string | null;
+  commit: string | null;
+  dirty: boolean | null;
+  examples: number;
+  passed: number;
+  attempts: number;
+  status: string | null;
+  duration_ms: number | null;
+  cost_usd: number | null;
+}
+
+export interface FlakyExample {
+  id: string; title: string; file: string | null; runs: number; passed: number; attempts: number;
+  rate_low: number; rate_high: number; mixed_runs: number; torn_commits: number; last_seen: string;
+}

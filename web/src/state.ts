@@ -1,0 +1,57 @@
+// What the page knows. Everything shown is computed from here; the only other state is the address.
+
+import { signal } from "@preact/signals";
+
+import type { Feed, Source } from "./source";
+
+export const source = signal<Source>(null as unknown as Source);
+export const feed = signal<Feed | null>(null);
+/** Changes with every batch of events, so that views that read it are drawn again. */
+export const version = signal(0);
+export const opening = signal<{ id: string; problem: string | null } | null>(null);
+export const filter = signal("");
+export const statusFilter = signal<string | null>(null);
+export const follow = signal(false);
+export const helpOpen = signal(false);
+
+export async function openRun(id: string): Promise<void> {
+  if (feed.value && (feed.value.id === id || source.value.kind === "file")) return;
+  if (opening.value?.id === id && !opening.value.problem) return;
+  feed.value?.close();
+  feed.value = null;
+  opening.value = { id, problem: null };
+  try {
+    const opened = await source.value.open(id, () => { version.value += 1; });
+    if (opening.value?.id !== id) return opened.close();
+    feed.value = opened;
+    follow.value = opened.state === "running";
+    opening.value = null;
+  } catch (error) {
+    opening.value = { id, problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+export type Theme = "auto" | "light" | "dark";
+
+function storedTheme(): Theme {
+  try {
+    const stored = localStorage.getItem("proctor-theme");
+    return stored === "light" || stored === "dark" ? stored : "auto";
+  } catch {
+    return "auto";
+  }
+}
+
+export const theme = signal<Theme>(storedTheme());
+
+export function applyTheme(): void {
+  document.documentElement.dataset["theme"] = theme.value;
+}
+
+export function nextTheme(): void {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const shown = theme.value === "auto" ? (dark ? "dark" : "light") : theme.value;
+  theme.value = shown === "dark" ? "light" : "dark";
+  try { localStorage.setItem("proctor-theme", theme.value); } catch { /* a report from a file may have no storage */ }
+  applyTheme();
+}

@@ -1,0 +1,79 @@
+// One place for the keyboard. Views say what they can do; keys are looked up here.
+
+import { useEffect } from "preact/hooks";
+
+import { go, link } from "../router";
+import { helpOpen, nextTheme, source } from "../state";
+
+export type Action = "next" | "previous" | "next-failure" | "previous-failure" | "filter" | "follow" | "events" | "open" | "back" | "tab-1" | "tab-2" | "tab-3" | "tab-4";
+
+const KEYS: Record<string, Action> = {
+  j: "next", ArrowDown: "next", k: "previous", ArrowUp: "previous", n: "next-failure", p: "previous-failure", "/": "filter",
+  f: "follow", e: "events", Enter: "open", Escape: "back", 1: "tab-1", 2: "tab-2", 3: "tab-3", 4: "tab-4",
+};
+
+export const SHORTCUTS: [string, string][] = [
+  ["j k ↓ ↑", "next, previous example"],
+  ["n p", "next, previous failure"],
+  ["Enter", "go to the conversation"],
+  ["/", "filter, or search"],
+  ["f", "follow a run that goes on"],
+  ["e", "conversation or raw events"],
+  ["1 2 3 4", "examples, time line, criteria, topics"],
+  ["g", "list of runs"],
+  ["c", "compare"],
+  ["h", "history"],
+  ["s", "search transcripts"],
+  ["t", "dark or light"],
+  ["?", "this help"],
+  ["Esc", "close, go back"],
+];
+
+const handlers: ((action: Action) => boolean)[] = [];
+
+/** Offers keys to a view; the newest view is asked first. */
+export function useActions(handle: (action: Action) => boolean): void {
+  useEffect(() => {
+    handlers.push(handle);
+    return () => { handlers.splice(handlers.indexOf(handle), 1); };
+  });
+}
+
+export function useKeys(): void {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const target = event.target as HTMLElement;
+      const typing = target.matches("input, textarea, select");
+      if (typing && event.key !== "Escape") return;
+      if (typing) { target.blur(); return; }
+      // Enter and space on a button or link belong to it.
+      if (event.key === "Enter" && target.matches("a, button, summary")) return;
+      if (everywhere(event.key)) { event.preventDefault(); return; }
+      const action = KEYS[event.key];
+      if (!action) return;
+      for (const handle of handlers.toReversed()) {
+        if (handle(action)) { event.preventDefault(); return; }
+      }
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, []);
+}
+
+function everywhere(key: string): boolean {
+  const served = source.value.kind === "server";
+  switch (key) {
+    case "?": helpOpen.value = !helpOpen.value; return true;
+    case "Escape":
+      if (!helpOpen.value) return false;
+      helpOpen.value = false;
+      return true;
+    case "t": nextTheme(); return true;
+    case "g": if (served) go(link([])); return served;
+    case "c": if (served) go(link(["compare"])); return served;
+    case "h": if (served) go(link(["history"])); return served;
+    case "s": go(link(["search"])); return true;
+    default: return false;
+  }
+}
