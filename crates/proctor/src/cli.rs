@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod journal;
 pub(crate) mod past;
+pub(crate) mod serve;
 pub(crate) mod talk;
 
 use std::path::PathBuf;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Follow a run, here or elsewhere, while it happens
     Watch(WatchArguments),
+    /// Show runs in a browser, live and recorded, and start them from there
+    Serve(serve::ServeArguments),
     /// List recorded runs, name them, remove old ones
     Runs(past::RunsArguments),
     /// Judge a run against another one or a baseline
@@ -231,6 +234,10 @@ pub(crate) struct RunArguments {
 
     #[command(flatten)]
     pub(crate) reports: past::ReportArguments,
+
+    /// Show the run in a browser while it goes on; the address is printed at its start
+    #[arg(long)]
+    pub(crate) live: bool,
 
     /// Send events here too: a path for JSON lines, or ws://localhost:PORT; several with commas
     #[arg(long, value_name = "DEST")]

@@ -42,6 +42,7 @@ variables! { READ:
     PROCTOR_JOURNAL_DIR = "The journal's folder. Beats `journal.dir` of proctor.toml; beaten by `--dir`.";
     PROCTOR_LANE = "The lane of the journal. Beaten by `--lane`.";
     CLAUDE_CODE_SESSION_ID = "The session that a first journal entry belongs to when no session is open.";
+    PROCTOR_TOKEN = "The token that `proctor serve` demands; random when it is not set. Needed to listen beyond this machine.";
     NO_COLOR = "When set, no colours. Beaten by `--color`.";
     HOME = "The home folder; it is never taken for a project's root.";
     XDG_CACHE_HOME = "The Ruby library is unpacked in `proctor` below it (else below `~/.cache`).";

@@ -51,6 +51,7 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Run(arguments) => commands::run::run(arguments, cli, terminal),
         Command::List(arguments) => commands::list::run(arguments, cli, terminal),
         Command::Show(arguments) => commands::show::run(arguments, cli, terminal),
+        Command::Serve(arguments) => commands::serve::run(arguments, cli, terminal),
         Command::Watch(arguments) => commands::watch::run(arguments, cli, terminal),
         Command::Runs(arguments) => commands::runs::run(arguments, cli, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, cli, terminal),

@@ -37,6 +37,11 @@ impl Terminal {
         Self { color: flag.unwrap_or(ColorChoice::Auto) }
     }
 
+    /// When to use colours.
+    pub(crate) fn color(&self) -> ColorChoice {
+        self.color
+    }
+
     /// How to style standard output.
     pub(crate) fn style(&self) -> Style {
         self.style_for(io::stdout().is_terminal())

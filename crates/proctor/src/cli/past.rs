@@ -232,6 +232,10 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "PATH")]
     pub(crate) markdown: Option<PathBuf>,
 
+    /// Write the run as one HTML file with the viewer in it, which needs no server (`-` is standard output)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
+
     /// Write every conversation as an ATIF 1.7 trajectory, one file each, into this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) atif: Option<PathBuf>,

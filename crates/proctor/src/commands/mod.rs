@@ -17,6 +17,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 mod scenarios;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod show;
 mod suites;
 pub(crate) mod tool;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use proctor_record::RunData;
-use proctor_report::{junit, markdown, run_json, trajectories};
+use proctor_record::{Entry, Reader, RunChoice, RunData, RunSplitter};
+use proctor_report::{html, junit, markdown, run_json, trajectories};
 
 use crate::cli::past::ReportArguments;
 use crate::error::CommandError;
@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 
 /// Refuses a report that could not be written, before anything runs.
 pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
-    let files = [&arguments.junit, &arguments.json, &arguments.markdown];
+    let files = [&arguments.junit, &arguments.json, &arguments.markdown, &arguments.html];
     for path in files.into_iter().flatten() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
@@ -35,13 +35,15 @@ pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
 
 /// Whether any report is wanted.
 pub(super) fn wanted(arguments: &ReportArguments) -> bool {
-    let files = [&arguments.junit, &arguments.json, &arguments.markdown, &arguments.atif];
+    let files =
+        [&arguments.junit, &arguments.json, &arguments.markdown, &arguments.html, &arguments.atif];
     files.into_iter().any(Option::is_some)
 }
 
 pub(super) fn write(
     arguments: &ReportArguments,
     run: &RunData,
+    recording: (&Path, &RunChoice),
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     if let Some(path) = &arguments.junit {
@@ -54,6 +56,9 @@ pub(super) fn write(
     if let Some(path) = &arguments.markdown {
         put(path, &markdown(run), terminal)?;
     }
+    if let Some(path) = &arguments.html {
+        put(path, &page(recording.0, recording.1)?, terminal)?;
+    }
     if let Some(folder) = &arguments.atif {
         for trajectory in trajectories(run) {
             let text = serde_json::to_string_pretty(&trajectory).map_err(std::io::Error::from)?;
@@ -62,6 +67,31 @@ pub(super) fn write(
         }
     }
     Ok(())
+}
+
+/// The viewer with the events of one run in it.
+fn page(events: &Path, choice: &RunChoice) -> Result<String, CommandError> {
+    let unreadable = |error: std::io::Error| {
+        CommandError::unusable(format_args!("cannot read {}: {error}", events.display()))
+    };
+    let mut splitter = RunSplitter::default();
+    let (mut lines, mut wanted) = (Vec::new(), false);
+    for entry in Reader::open(events).map_err(unreadable)? {
+        let Entry::Event { event, .. } = entry else { continue };
+        if let Some(name) = splitter.begins(&event) {
+            wanted = match choice {
+                RunChoice::Last => true,
+                RunChoice::Id(id) => name.starts_with(id.as_str()),
+            };
+            if wanted {
+                lines.clear();
+            }
+        }
+        if wanted {
+            lines.push(event.to_json());
+        }
+    }
+    Ok(html(&proctor_server::html_report(), lines.iter().map(String::as_str)))
 }
 
 /// Ids come from recordings, which anybody may have written: nothing in them may lead elsewhere.

@@ -1,6 +1,7 @@
 //! `proctor run`: wires suites, runner, recording, terminal and reports together.
 
 mod ab;
+mod embedded;
 mod outputs;
 mod recording;
 mod screen;
@@ -15,9 +16,10 @@ use proctor_converse::Saved;
 use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, Schedule};
 
+pub(crate) use self::embedded::Embedded;
 use self::recording::Recording;
 use super::journal::resolving::Resolving;
-use super::{report_problem, scenarios, suites};
+use super::{report_problem, scenarios, serve, suites};
 use crate::cli::{Cli, RunArguments, ScheduleChoice, Tolerance};
 use crate::config::Config;
 use crate::error::CommandError;
@@ -59,6 +61,7 @@ pub(super) fn once(
     let resolving = Resolving::prepare(&arguments.journal, root, config, terminal)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
     let recording = Recording::start(root, events, terminal)?;
+    let live = arguments.live.then(|| serve::show_live(root, &recording.run_id(), terminal)).transpose()?;
     let timings = root.join(".proctor/timings.json");
     let mut options = options(arguments, config, workers)?;
     options.selection = chosen.selection;
@@ -72,11 +75,15 @@ pub(super) fn once(
     });
     let signals = signals::Signals::watch(&controller)?;
     let (result, run) = view::show(arguments, &controller, &recording, terminal)?;
+    let events_path = recording.events_path();
     let failures = recording.finish(terminal);
+    if let Some(server) = live {
+        server.finish(serve::LAST_LOOK);
+    }
     if let Err(error) = save_timings(&timings, known, &result.durations) {
         terminal.warn(&format!("cannot write {}: {error}", timings.display()));
     }
-    outputs::write(arguments, &run, terminal)?;
+    outputs::write(arguments, &run, &events_path, terminal)?;
     let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
     let code = conclude(&result, failures, signals.caught(), root, terminal)?;
     match resolved {

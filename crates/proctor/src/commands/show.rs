@@ -43,7 +43,7 @@ pub(crate) fn run(
         select(&mut loaded.run, wanted)?;
     }
     if reports::wanted(&arguments.reports) {
-        reports::write(&arguments.reports, &loaded.run, terminal)?;
+        reports::write(&arguments.reports, &loaded.run, (&path, &choice), terminal)?;
         return Ok(ExitCode::SUCCESS);
     }
     match arguments.format {

@@ -1,8 +1,9 @@
 //! What a run leaves besides its recording: reports, annotations, the summary of a job.
 
 use std::io::Write as _;
+use std::path::Path;
 
-use proctor_record::RunData;
+use proctor_record::{RunChoice, RunData};
 use proctor_report::{ANNOTATION_LIMIT, github_annotations, markdown};
 
 use crate::cli::RunArguments;
@@ -19,9 +20,10 @@ pub(super) fn check(arguments: &RunArguments) -> Result<(), CommandError> {
 pub(super) fn write(
     arguments: &RunArguments,
     run: &RunData,
+    recording: &Path,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    reports::write(&arguments.reports, run, terminal)?;
+    reports::write(&arguments.reports, run, (recording, &RunChoice::Last), terminal)?;
     if env_vars::GITHUB_ACTIONS.get().is_some() {
         terminal.print(&github_annotations(run, ANNOTATION_LIMIT))?;
     }

@@ -1,6 +1,6 @@
 //! A run's recording: its folder, its bus, and whoever else gets the events.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -36,6 +36,17 @@ impl Recording {
         events: Option<&str>,
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
+        let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        Self::start_as(argv, root, events, terminal)
+    }
+
+    /// The same for a run that another command line stands for.
+    pub(super) fn start_as(
+        argv: Vec<String>,
+        root: &Path,
+        events: Option<&str>,
+        terminal: &mut Terminal,
+    ) -> Result<Self, CommandError> {
         let destinations = match events {
             Some(list) => destinations::parse(list).map_err(CommandError::unusable)?,
             None => Vec::new(),
@@ -61,6 +72,16 @@ impl Recording {
         // Asking git takes longer than starting a run, so it happens meanwhile.
         let git = std::thread::Builder::new().spawn(move || git_state(&root)).ok();
         Ok(Self { bus, folded, observers, warnings, folder, info, git })
+    }
+
+    /// The run's id.
+    pub(super) fn run_id(&self) -> String {
+        self.folder.name()
+    }
+
+    /// Where its events are written.
+    pub(super) fn events_path(&self) -> PathBuf {
+        self.folder.events_path()
     }
 
     /// The run as folded so far.
