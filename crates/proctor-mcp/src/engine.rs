@@ -1,20 +1,28 @@
 //! What handlers work with: the project, its journal, and how to make time and chance.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proctor_journal::{Journal, Moment};
+use proctor_record::RunStore;
 
 use crate::error::ToolError;
 use crate::journal::refused;
+use crate::runs::Listings;
 
 /// What the binary knows and the tools need.
 pub struct Setup {
     /// The project's root folder.
     pub root: PathBuf,
+    /// The `proctor` program itself, which makes runs.
+    pub program: PathBuf,
+    /// A fresh run id.
+    pub new_run_id: Box<dyn Fn() -> String + Send + Sync>,
     /// The journal.
     pub journal: JournalSetup,
+    /// Where workspaces of the test tools are made, and with which programs.
+    pub workspaces: proctor_workspace::Config,
     /// The present moment, with fresh random bits.
     pub moment: Box<dyn Fn() -> Moment + Send + Sync>,
 }
@@ -33,6 +41,8 @@ pub struct JournalSetup {
 #[derive(Clone)]
 pub struct Engine {
     setup: Arc<Setup>,
+    listings: Arc<Listings>,
+    workspaces: proctor_workspace::Tools,
 }
 
 impl fmt::Debug for Engine {
@@ -44,7 +54,32 @@ impl fmt::Debug for Engine {
 impl Engine {
     /// An engine over this setup. Nothing is opened yet.
     pub fn new(setup: Setup) -> Self {
-        Self { setup: Arc::new(setup) }
+        let workspaces = proctor_workspace::Tools::new(setup.workspaces.clone());
+        Self { setup: Arc::new(setup), listings: Arc::default(), workspaces }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.setup.root
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.setup.program
+    }
+
+    pub(crate) fn store(&self) -> RunStore {
+        RunStore::new(&self.setup.root)
+    }
+
+    pub(crate) fn new_run_id(&self) -> String {
+        (self.setup.new_run_id)()
+    }
+
+    pub(crate) fn listings(&self) -> &Listings {
+        &self.listings
+    }
+
+    pub(crate) fn workspaces(&self) -> &proctor_workspace::Tools {
+        &self.workspaces
     }
 
     pub(crate) fn moment(&self) -> Moment {

@@ -11,9 +11,11 @@ mod engine;
 mod error;
 mod journal;
 mod paging;
+mod runs;
 mod schema;
 mod server;
 mod table;
+mod workspaces;
 
 pub use engine::{Engine, JournalSetup, Setup};
 pub use error::{ToolError, kind};

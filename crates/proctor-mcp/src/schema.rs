@@ -18,8 +18,35 @@ pub(crate) fn output<T: JsonSchema>() -> Map<String, Value> {
 
 /// A schema made elsewhere, in the same form.
 pub(crate) fn tidied(mut schema: Value) -> Map<String, Value> {
+    let definitions = match &mut schema {
+        Value::Object(map) => map.remove("$defs").unwrap_or_default(),
+        _ => Value::Null,
+    };
+    inline(&mut schema, &definitions, 0);
     tidy(&mut schema);
     object(schema)
+}
+
+/// How deep references are followed; a type that holds itself would never end.
+const DEEPEST: usize = 12;
+
+/// Puts what is referred to where it is referred to; what stands beside a reference wins.
+fn inline(schema: &mut Value, definitions: &Value, depth: usize) {
+    if depth > DEEPEST {
+        return;
+    }
+    if let Value::Object(map) = schema {
+        let name = map.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
+        if let Some(Value::Object(meant)) = name.map(|name| definitions[name].clone()) {
+            map.remove("$ref");
+            for (key, value) in meant {
+                map.entry(key).or_insert(value);
+            }
+        }
+        map.values_mut().for_each(|value| inline(value, definitions, depth + 1));
+    } else if let Value::Array(all) = schema {
+        all.iter_mut().for_each(|value| inline(value, definitions, depth + 1));
+    }
 }
 
 fn generate<T: JsonSchema>() -> Value {

@@ -23,6 +23,10 @@ use crate::schema;
 pub enum Group {
     /// The GHAP journal.
     Journal,
+    /// Runs of the project's examples.
+    Runs,
+    /// Workspaces in which an orchestrator is tested.
+    Workspaces,
 }
 
 /// What a client may assume about a tool.
@@ -97,7 +101,7 @@ impl fmt::Debug for Context {
 }
 
 type Answer = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
-type Handler = Arc<dyn Fn(Engine, Value, Context) -> Answer + Send + Sync>;
+pub(crate) type Handler = Arc<dyn Fn(Engine, Value, Context) -> Answer + Send + Sync>;
 
 /// One row of the table.
 #[derive(Clone)]
@@ -116,7 +120,7 @@ pub struct Tool {
     pub output_schema: Map<String, Value>,
     /// What may be assumed about it.
     pub hints: Hints,
-    handler: Handler,
+    pub(crate) handler: Handler,
 }
 
 impl fmt::Debug for Tool {
@@ -169,14 +173,16 @@ impl Row {
                 serde_json::to_value(value).map_err(ToolError::io)
             })
         });
+        let Self { name, title, description, group, hints } = self;
+        let output_schema = schema::output::<R>();
         Tool {
-            name: self.name.to_owned(),
-            title: self.title.to_owned(),
-            description: self.description.to_owned(),
-            group: self.group,
+            name: name.to_owned(),
+            title: title.to_owned(),
+            description: description.to_owned(),
+            group,
             input_schema,
-            output_schema: schema::output::<R>(),
-            hints: self.hints,
+            output_schema,
+            hints,
             handler,
         }
     }
@@ -226,7 +232,9 @@ pub struct Tools {
 impl Tools {
     /// Every tool there is, over this engine; with `groups`, only theirs.
     pub fn new(engine: Engine, groups: Option<&[Group]>) -> Self {
-        let mut rows = crate::journal::tools();
+        let mut rows = crate::runs::tools();
+        rows.extend(crate::journal::tools());
+        rows.extend(crate::workspaces::tools());
         if let Some(groups) = groups {
             rows.retain(|tool| groups.contains(&tool.group));
         }
@@ -236,6 +244,12 @@ impl Tools {
     /// The rows, in the order in which they are offered.
     pub fn all(&self) -> &[Tool] {
         &self.rows
+    }
+
+    /// Removes workspaces that nobody has used for a day and nobody holds; to be called at the start of a server.
+    pub async fn clean_stale(&self) {
+        // Nothing hangs on it: what cannot be removed now is tried again by the next server.
+        let _ = self.engine.workspaces().clean_stale().await;
     }
 
     /// The row of this name.
@@ -279,5 +293,5 @@ impl Tools {
 /// Handlers end in order when they can (a workspace run is killed and kept); this is for those that do not.
 async fn given_up(cancel: &CancellationToken) {
     cancel.cancelled().await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
 }

@@ -88,6 +88,12 @@ pub(crate) enum Command {
     /// Guard a tree of child processes (started by proctor itself)
     #[command(name = "__guard", hide = true)]
     Guard,
+    /// Play the model of a workspace (started by proctor itself)
+    #[command(name = "__mock", hide = true)]
+    Mock(agents::MockArguments),
+    /// Run a workspace that nobody waits for (started by proctor itself)
+    #[command(name = "__detached", hide = true)]
+    Detached(agents::DetachedTestArguments),
 }
 
 /// What a command prints.
@@ -248,6 +254,9 @@ pub(crate) struct RunArguments {
 
     #[command(flatten)]
     pub(crate) journal: journal::ResolveJournal,
+
+    #[command(flatten)]
+    pub(crate) detached: agents::DetachedArguments,
 }
 
 #[derive(Debug, Args)]

@@ -46,6 +46,7 @@ variables! { READ:
     NO_COLOR = "When set, no colours. Beaten by `--color`.";
     HOME = "The home folder; it is never taken for a project's root.";
     XDG_CACHE_HOME = "The Ruby library is unpacked in `proctor` below it (else below `~/.cache`).";
+    XDG_STATE_HOME = "Workspaces of the test tools are registered in `proctor` below it (else below `~/.local/state`).";
     TMPDIR = "Sockets for workers are made below it (else below `/tmp`).";
     TERM = "`dumb` means that there is no screen to draw on.";
     GITHUB_ACTIONS = "Failures become annotations; so that tests cannot forge them, their lines are altered where they look like commands.";

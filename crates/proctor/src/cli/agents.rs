@@ -1,6 +1,11 @@
 //! What can be typed to serve agents: `mcp` and `tool`.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
+
+use crate::values;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,8 +25,12 @@ pub(crate) struct McpArguments {
 /// A group of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupChoice {
+    /// `run_*`, `list_examples`, `show_example`: runs of this project's examples
+    Runs,
     /// `ghap_*`: the journal
     Journal,
+    /// `test_*`: workspaces in which an orchestrator is tested
+    Workspaces,
 }
 
 #[derive(Debug, Args)]
@@ -50,4 +59,40 @@ pub(crate) struct ToolArguments {
     /// What `--list` prints
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: super::Format,
+}
+
+/// What concerns a run as a whole, and a run that nobody waits for.
+#[derive(Debug, Default, Args)]
+pub(crate) struct DetachedArguments {
+    /// Stop the whole run when it takes longer (`10m`, `2h`)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) time_limit: Option<u64>,
+
+    /// Leave the session of whoever started the run
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+
+    /// The run's id, chosen by whoever started it
+    #[arg(long, hide = true, value_parser = run_id)]
+    pub(crate) run_id: Option<String>,
+}
+
+fn run_id(text: &str) -> Result<String, String> {
+    uuid::Uuid::parse_str(text).map(|id| id.to_string()).map_err(|error| error.to_string())
+}
+
+/// A run of a workspace that nobody waits for.
+#[derive(Debug, Args)]
+pub(crate) struct DetachedTestArguments {
+    /// The file that says what to run
+    pub(crate) order: PathBuf,
+}
+
+/// The parts of a workspace that are processes of their own.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct MockArguments {
+    /// Which part, and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) rest: Vec<OsString>,
 }

@@ -18,7 +18,12 @@ pub(crate) fn run(
     let groups: Vec<Group> = arguments.tools.iter().map(|choice| group(*choice)).collect();
     let tools = tools::open(cli, (!groups.is_empty()).then_some(&groups[..]), terminal)?;
     let runtime = tools::runtime()?;
-    let outcome = runtime.block_on(proctor_mcp::serve_stdio(tools));
+    let outcome = runtime.block_on(async {
+        // What others left behind; nobody waits for it.
+        let stale = tools.clone();
+        tokio::spawn(async move { stale.clean_stale().await });
+        proctor_mcp::serve_stdio(tools).await
+    });
     // A thread may still be reading standard input; nobody waits for it.
     runtime.shutdown_background();
     outcome.map_err(CommandError::unusable)?;
@@ -27,6 +32,8 @@ pub(crate) fn run(
 
 fn group(choice: GroupChoice) -> Group {
     match choice {
+        GroupChoice::Runs => Group::Runs,
         GroupChoice::Journal => Group::Journal,
+        GroupChoice::Workspaces => Group::Workspaces,
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod suites;
+pub(crate) mod test_tools;
 pub(crate) mod tool;
 mod tools;
 pub(crate) mod validate;

@@ -2,6 +2,7 @@
 
 mod ab;
 mod embedded;
+mod live;
 mod outputs;
 mod recording;
 mod screen;
@@ -17,6 +18,7 @@ use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, Schedule};
 
 pub(crate) use self::embedded::Embedded;
+use self::live::Live;
 use self::recording::Recording;
 use super::journal::resolving::Resolving;
 use super::{report_problem, scenarios, serve, suites};
@@ -31,6 +33,7 @@ pub(crate) fn run(
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
+    live::detach(&arguments.detached);
     let (root, config) = project::open(cli, terminal)?;
     match &arguments.talk.ab {
         Some(other) => ab::run(arguments, &root, &config, other, terminal),
@@ -60,7 +63,8 @@ pub(super) fn once(
     outputs::check(arguments)?;
     let resolving = Resolving::prepare(&arguments.journal, root, config, terminal)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
-    let recording = Recording::start(root, events, terminal)?;
+    let run_id = arguments.detached.run_id.as_deref();
+    let recording = Recording::start(run_id, root, events, terminal)?;
     let live = arguments.live.then(|| serve::show_live(root, &recording.run_id(), terminal)).transpose()?;
     let timings = root.join(".proctor/timings.json");
     let mut options = options(arguments, config, workers)?;
@@ -74,6 +78,8 @@ pub(super) fn once(
         bus: recording.bus.clone(),
     });
     let signals = signals::Signals::watch(&controller)?;
+    let asked = &arguments.detached;
+    let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
     let (result, run) = view::show(arguments, &controller, &recording, terminal)?;
     let events_path = recording.events_path();
     let failures = recording.finish(terminal);
@@ -83,6 +89,7 @@ pub(super) fn once(
     if let Err(error) = save_timings(&timings, known, &result.durations) {
         terminal.warn(&format!("cannot write {}: {error}", timings.display()));
     }
+    alive.finish(terminal);
     outputs::write(arguments, &run, &events_path, terminal)?;
     let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
     let code = conclude(&result, failures, signals.caught(), root, terminal)?;

@@ -2,7 +2,7 @@
 
 use proctor_mcp::{Engine, Group, JournalSetup, Setup, Tools};
 
-use super::journal;
+use super::{journal, test_tools};
 use crate::cli::Cli;
 use crate::env_vars;
 use crate::error::CommandError;
@@ -22,7 +22,18 @@ pub(super) fn open(
         lane: env_vars::PROCTOR_LANE.get(),
         host_session: env_vars::CLAUDE_CODE_SESSION_ID.get(),
     };
-    let engine = Engine::new(Setup { root, journal, moment: Box::new(journal::now) });
+    let program = std::env::current_exe().map_err(|error| {
+        CommandError::unusable(format_args!("cannot find the proctor program itself: {error}"))
+    })?;
+    let workspaces = test_tools::config(&root, &config)?;
+    let engine = Engine::new(Setup {
+        root,
+        program,
+        new_run_id: Box::new(|| uuid::Uuid::now_v7().to_string()),
+        journal,
+        moment: Box::new(journal::now),
+        workspaces,
+    });
     Ok(Tools::new(engine, groups))
 }
 

@@ -10,6 +10,7 @@ use crate::env::repository;
 /// Who may know whom: a crate may depend on the crates named beside it, directly or not.
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats"]),
+    ("proctor-control", &[]),
     ("proctor-converse", &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process"]),
     ("proctor-cover", &["proctor-ruby"]),
     ("proctor-dialogue", &["proctor-events"]),
@@ -18,7 +19,20 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-history", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
     ("proctor-journal", &[]),
     ("proctor-llm", &[]),
-    ("proctor-mcp", &["proctor-journal"]),
+    (
+        "proctor-mcp",
+        &[
+            "proctor-compare",
+            "proctor-control",
+            "proctor-events",
+            "proctor-history",
+            "proctor-journal",
+            "proctor-process",
+            "proctor-record",
+            "proctor-stats",
+            "proctor-workspace",
+        ],
+    ),
     ("proctor-process", &[]),
     ("proctor-record", &["proctor-events"]),
     ("proctor-report", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
@@ -56,6 +70,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 
 /// The binary wires everything together.
 const ALL: &[&str] = &[
+    "proctor-control",
     "proctor-converse",
     "proctor-dialogue",
     "proctor-llm",
@@ -73,6 +88,7 @@ const ALL: &[&str] = &[
     "proctor-server",
     "proctor-stats",
     "proctor-tui",
+    "proctor-workspace",
 ];
 
 /// Crates that know no runtime, no network and no terminal.

@@ -32,6 +32,7 @@ pub(super) struct Recording {
 impl Recording {
     /// Makes the run's folder and opens every destination, before anything runs.
     pub(super) fn start(
+        run_id: Option<&str>,
         root: &Path,
         events: Option<&str>,
         terminal: &mut Terminal,
@@ -51,7 +52,8 @@ impl Recording {
             Some(list) => destinations::parse(list).map_err(CommandError::unusable)?,
             None => Vec::new(),
         };
-        let run_id = RunId::new(uuid::Uuid::now_v7().to_string());
+        let fresh = || uuid::Uuid::now_v7().to_string();
+        let run_id = RunId::new(run_id.map_or_else(fresh, ToOwned::to_owned));
         let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let mut info = RunInfo::new(run_id.clone(), now(), argv);
         info.versions.insert("proctor".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
@@ -82,6 +84,11 @@ impl Recording {
     /// Where its events are written.
     pub(super) fn events_path(&self) -> PathBuf {
         self.folder.events_path()
+    }
+
+    /// The run's folder.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The run as folded so far.

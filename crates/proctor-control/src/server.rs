@@ -1,0 +1,134 @@
+//! The run's side: a thread that answers until the run is over.
+
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::socket::{self, SOCKET_NAME};
+use crate::wire::{Action, Answer, Request, Status, VERSION, line, read_line};
+
+/// How long a client may take over its line.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How many clients are answered at once; more are turned away.
+const CLIENTS: usize = 32;
+
+/// A run that can be asked and stopped. Called from several threads; must not block.
+pub trait Controlled: Send + Sync + 'static {
+    /// How far it is. The server fills in version, run and process.
+    fn status(&self) -> Status;
+    /// Start nothing more.
+    fn cancel(&self);
+    /// End now.
+    fn kill(&self);
+}
+
+/// Answers on a run's socket while it lives.
+#[derive(Debug)]
+pub struct ControlServer {
+    path: PathBuf,
+    /// Closing it wakes the thread for the last time.
+    wake: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlServer {
+    /// Opens the socket in the run's folder.
+    pub fn start(folder: &Path, run: impl Controlled) -> io::Result<Self> {
+        let path = folder.join(SOCKET_NAME);
+        let listener = socket::bind(folder)?;
+        listener.set_nonblocking(true)?;
+        let (wake, woken) = UnixStream::pair()?;
+        let run: Arc<dyn Controlled> = Arc::new(run);
+        let thread = std::thread::Builder::new()
+            .name("control".to_owned())
+            .spawn(move || listen(&listener, &woken, &run))?;
+        Ok(Self { path, wake: Some(wake), thread: Some(thread) })
+    }
+}
+
+impl Drop for ControlServer {
+    fn drop(&mut self) {
+        // First the name, so that nobody finds a socket at which nobody answers.
+        let _ = std::fs::remove_file(&self.path);
+        drop(self.wake.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn listen(listener: &UnixListener, woken: &UnixStream, run: &Arc<dyn Controlled>) {
+    let clients = Arc::new(AtomicUsize::new(0));
+    loop {
+        let mut descriptors = [
+            PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut descriptors, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return,
+        }
+        if !descriptors[1].revents().is_empty() {
+            return;
+        }
+        match listener.accept() {
+            Ok((client, _)) => serve(client, run, &clients),
+            Err(error) if transient(&error) => {}
+            // Out of descriptors, most likely: better days may come, but not by turning in circles.
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+fn transient(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+    )
+}
+
+fn serve(client: UnixStream, run: &Arc<dyn Controlled>, clients: &Arc<AtomicUsize>) {
+    if clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
+        clients.fetch_sub(1, Ordering::SeqCst);
+        return;
+    }
+    let (run, served) = (Arc::clone(run), Arc::clone(clients));
+    let spawned = std::thread::Builder::new().name("control client".to_owned()).spawn(move || {
+        // A client that says nothing sensible, or leaves, is no concern of the run.
+        let _ = answer(&client, &*run);
+        served.fetch_sub(1, Ordering::SeqCst);
+    });
+    if spawned.is_err() {
+        clients.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn answer(client: &UnixStream, run: &dyn Controlled) -> io::Result<()> {
+    client.set_nonblocking(false)?;
+    client.set_read_timeout(Some(PATIENCE))?;
+    client.set_write_timeout(Some(PATIENCE))?;
+    let answer = match serde_json::from_str::<Request>(&read_line(client)?) {
+        Ok(request) if request.v > VERSION => Answer::Error {
+            message: format!("this run speaks version {VERSION}, not {}", request.v),
+        },
+        Ok(request) => {
+            match request.action {
+                Action::Status => {}
+                Action::Cancel => run.cancel(),
+                Action::Kill => run.kill(),
+            }
+            Answer::Status(Status { v: VERSION, pid: std::process::id(), ..run.status() })
+        }
+        Err(error) => Answer::Error { message: format!("this is not a request: {error}") },
+    };
+    let mut client = client;
+    client.write_all(&line(&answer)?)
+}

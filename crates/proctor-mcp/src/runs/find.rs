@@ -1,0 +1,93 @@
+//! Which run a caller means.
+
+use proctor_record::{RunFolder, RunStore};
+use serde_json::json;
+
+use crate::error::{ToolError, kind};
+
+/// How many known runs an error names.
+const NAMED: usize = 5;
+
+/// The run that a name means: an id or the start of one, a tag, `last`, `last~2`. Nothing else: a path is no name.
+pub(super) fn run(store: &RunStore, name: Option<&str>) -> Result<RunFolder, ToolError> {
+    let name = name.unwrap_or("last");
+    let runs = store.list().map_err(ToolError::io)?;
+    if let Some(back) = steps_back(name) {
+        let wanted = runs.len().checked_sub(back + 1).and_then(|place| runs.get(place));
+        return wanted.cloned().ok_or_else(|| unknown(name, &runs));
+    }
+    let begins = |run: &&RunFolder| !name.is_empty() && run.name().starts_with(name);
+    let matching: Vec<&RunFolder> = runs.iter().filter(begins).collect();
+    match matching.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => tagged(name, &runs).ok_or_else(|| unknown(name, &runs)),
+        several => Err(ToolError::new(
+            kind::UNKNOWN_RUN,
+            format_args!("`{name}` could be any of {} runs: give more of the id", several.len()),
+        )
+        .details(json!({ "candidates": names(several.iter().rev().copied()) }))),
+    }
+}
+
+/// The newest run with this tag.
+fn tagged(name: &str, runs: &[RunFolder]) -> Option<RunFolder> {
+    let has_tag =
+        |run: &&RunFolder| run.info().is_ok_and(|info| info.tags.iter().any(|t| t == name));
+    runs.iter().rev().find(has_tag).cloned()
+}
+
+/// `last` is 0 steps back, `last~2` two.
+fn steps_back(name: &str) -> Option<usize> {
+    match name.strip_prefix("last")? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+fn unknown(name: &str, runs: &[RunFolder]) -> ToolError {
+    let known = names(runs.iter().rev());
+    let error = ToolError::new(kind::UNKNOWN_RUN, format_args!("there is no run `{name}`"));
+    let error = if known.is_empty() {
+        error.hint("there are no runs in this project yet: run_start makes one")
+    } else {
+        error.hint(format!("newest runs: {}", known.join(", "))).hint("`last` is the newest")
+    };
+    error.details(json!({ "known": known }))
+}
+
+fn names<'a>(runs: impl Iterator<Item = &'a RunFolder>) -> Vec<String> {
+    runs.take(NAMED).map(RunFolder::name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_record::RunInfo;
+
+    use super::*;
+
+    #[test]
+    fn names_mean_runs_and_never_files() {
+        let project = tempfile::tempdir().unwrap();
+        let store = RunStore::new(project.path());
+        let nothing = run(&store, None).unwrap_err();
+        assert!(nothing.hints[0].contains("run_start"), "{nothing:?}");
+        for id in ["0190-a", "0190-b", "0200-c"] {
+            let time = "2026-01-22T10:30:00Z".parse().unwrap();
+            let mut info = RunInfo::new(id.into(), time, Vec::new());
+            info.tags = vec![format!("tag-{}", &id[5..])];
+            store.create(&info).unwrap();
+        }
+        let found = |name: &str| run(&store, Some(name)).map(|run| run.name());
+        assert_eq!(run(&store, None).unwrap().name(), "0200-c");
+        assert_eq!(found("last~2").unwrap(), "0190-a");
+        assert_eq!(found("02").unwrap(), "0200-c");
+        assert_eq!(found("tag-b").unwrap(), "0190-b");
+        let several = found("0190").unwrap_err();
+        assert_eq!(several.details["candidates"], json!(["0190-b", "0190-a"]));
+        let path = store.runs_folder().join("0190-a/events.jsonl");
+        for name in ["", "../x", "/etc/passwd", path.to_str().unwrap()] {
+            let error = found(name).unwrap_err();
+            assert_eq!(error.details["known"], json!(["0200-c", "0190-b", "0190-a"]), "{name}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! list_examples: what a run would run.
+//!
+//! Finding examples means loading the project, which may take longer than a call should. So a process of its own does it (`proctor
+//! list`), and a call that would have to wait too long says so; the next one with the same parameters gets the answer.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
+use tokio::sync::watch;
+
+use crate::engine::Engine;
+use crate::error::{ToolError, kind};
+use crate::paging::{brief, page};
+use crate::table::{Context, Group, Hints, Row, Tool};
+
+/// How long finding examples may take in all.
+const LIMIT: Duration = Duration::from_secs(120);
+/// How much of a description comes.
+const TITLE: usize = 300;
+
+pub(super) fn tools() -> Vec<Tool> {
+    let row = Row {
+        name: "list_examples",
+        title: "List the examples of this project",
+        group: Group::Runs,
+        hints: Hints { open_world: true, ..Hints::LOOKS },
+        description: "List the examples that a run would run, with their stable ids, descriptions, places and tags. Nothing is run, but the project is loaded. \
+             Narrow it with the same parameters as run_start. If loading takes too long the error says `not_ready`: call again with the same parameters.",
+    };
+    vec![row.slow(list)]
+}
+
+/// Parameters of `list_examples`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Files, folders, `FILE:LINE` or `FILE[1:2]`, as seen from the project's root. Leave out for everything.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Only examples whose stable id begins with one of these.
+    #[serde(default)]
+    examples: Vec<String>,
+    /// Only examples whose full description contains this text, or matches it when written as /REGEX/.
+    #[serde(default)]
+    matching: Vec<String>,
+    /// Only examples with one of these tags (`~slow` leaves them out).
+    #[serde(default)]
+    tags: Vec<String>,
+    /// Only these suites: `rspec`, `scenario`, or a name of proctor.toml.
+    #[serde(default)]
+    suites: Vec<String>,
+    /// How many at once; 10 if not given, at most 100.
+    #[serde(default)]
+    limit: Option<u32>,
+    /// Where to go on: `next` of the answer before.
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+/// Which examples, as `proctor run` and `proctor list` take it.
+pub(super) struct Which<'a> {
+    pub(super) paths: &'a [String],
+    pub(super) examples: &'a [String],
+    pub(super) matching: &'a [String],
+    pub(super) tags: &'a [String],
+    pub(super) suites: &'a [String],
+}
+
+impl Which<'_> {
+    /// Options first, then paths; a value is never taken for an option.
+    pub(super) fn arguments(&self) -> Result<Vec<String>, ToolError> {
+        if let Some(path) = self.paths.iter().find(|path| path.starts_with('-') || path.is_empty())
+        {
+            return Err(ToolError::invalid(format_args!("paths: `{path}` is not a path")));
+        }
+        let options = [
+            ("stable-id", self.examples),
+            ("example", self.matching),
+            ("tag", self.tags),
+            ("suite", self.suites),
+        ];
+        let named = options
+            .into_iter()
+            .flat_map(|(name, values)| values.iter().map(move |value| format!("--{name}={value}")));
+        Ok(named.chain(self.paths.iter().cloned()).collect())
+    }
+}
+
+/// Answer of `list_examples`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    /// The examples, in the order of their suites.
+    examples: Vec<ListedExample>,
+    /// How many there are in all.
+    total: u64,
+    /// Give this as `cursor` for the next ones; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// One example.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedExample {
+    /// Its stable id.
+    id: String,
+    /// Its descriptions, outermost first.
+    title: String,
+    /// `file:line`.
+    location: String,
+    /// The suite it belongs to.
+    suite: String,
+    /// Its tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+}
+
+/// An example as `proctor list --format json` prints it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Printed {
+    id: String,
+    suite: String,
+    file: String,
+    path: Vec<String>,
+    location: Option<String>,
+    full_description: String,
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+impl Printed {
+    fn shown(&self) -> ListedExample {
+        let title = match self.path.as_slice() {
+            [] => self.full_description.clone(),
+            path => path.join(" > "),
+        };
+        ListedExample {
+            id: self.id.clone(),
+            title: brief(&title, TITLE),
+            location: self.location.clone().unwrap_or_else(|| self.file.clone()),
+            suite: self.suite.clone(),
+            tags: self.tags.clone(),
+        }
+    }
+}
+
+type Outcome = Result<Arc<Vec<Printed>>, ToolError>;
+
+/// Listings under way, by what was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Listings(Mutex<HashMap<Vec<String>, watch::Receiver<Option<Outcome>>>>);
+
+impl Listings {
+    /// The listing under way for these arguments, else a new one.
+    fn of(&self, engine: &Engine, arguments: &[String]) -> watch::Receiver<Option<Outcome>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listing) = all.get(arguments) {
+            return listing.clone();
+        }
+        let (sender, receiver) = watch::channel(None);
+        all.insert(arguments.to_vec(), receiver.clone());
+        let (engine, arguments) = (engine.clone(), arguments.to_vec());
+        tokio::spawn(async move { sender.send(Some(discover(&engine, &arguments).await)) });
+        receiver
+    }
+
+    /// An answer is given once: the next question looks at the project as it is then.
+    fn forget(&self, arguments: &[String]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(arguments);
+    }
+}
+
+async fn list(engine: Engine, given: List, context: Context) -> Result<Listed, ToolError> {
+    let which = Which {
+        paths: &given.paths,
+        examples: &given.examples,
+        matching: &given.matching,
+        tags: &given.tags,
+        suites: &given.suites,
+    };
+    let arguments = which.arguments()?;
+    let mut listing = engine.listings().of(&engine, &arguments);
+    let arrived = tokio::time::timeout(context.patience, listing.wait_for(Option::is_some)).await;
+    let outcome = match arrived {
+        Err(_) => {
+            return Err(ToolError::new(kind::NOT_READY, "the project is still being loaded")
+                .hint("call again with the same parameters; or narrow it with `paths`"));
+        }
+        Ok(found) => found.ok().and_then(|found| found.clone()),
+    };
+    engine.listings().forget(&arguments);
+    let all = outcome.unwrap_or_else(|| Err(ToolError::io("the listing was lost")))?;
+    let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
+    let examples = page.items.into_iter().map(Printed::shown).collect();
+    Ok(Listed { examples, total: all.len() as u64, next: page.next })
+}
+
+/// Asks `proctor list`. Its guards end what it started if it must be ended.
+async fn discover(engine: &Engine, arguments: &[String]) -> Outcome {
+    let asking = Command::new(engine.program())
+        .arg("--root")
+        .arg(engine.root())
+        .args(["list", "--format=json"])
+        .args(arguments)
+        .current_dir(engine.root())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = match tokio::time::timeout(LIMIT, asking).await {
+        Ok(output) => output.map_err(|error| {
+            ToolError::io(format_args!("cannot start {}: {error}", engine.program().display()))
+        })?,
+        Err(_) => {
+            let limit = LIMIT.as_secs();
+            return Err(ToolError::new(
+                kind::REFUSED,
+                format_args!("the project was not loaded within {limit} s"),
+            ));
+        }
+    };
+    let examples: Option<Vec<Printed>> = serde_json::from_slice(&output.stdout).ok();
+    match examples {
+        Some(examples) => Ok(Arc::new(examples)),
+        None => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.trim().trim_start_matches("error: ");
+            Err(ToolError::new(kind::REFUSED, brief(said, 2000))
+                .hint("`proctor doctor` says what is missing"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_never_taken_for_an_option() {
+        let (paths, values) = (["spec".to_owned()], ["--seed=1".to_owned()]);
+        let none: [String; 0] = [];
+        let which =
+            Which { paths: &paths, examples: &none, matching: &values, tags: &none, suites: &none };
+        assert_eq!(which.arguments().unwrap(), ["--example=--seed=1", "spec"]);
+        let which =
+            Which { paths: &values, examples: &none, matching: &none, tags: &none, suites: &none };
+        assert!(which.arguments().is_err());
+    }
+}

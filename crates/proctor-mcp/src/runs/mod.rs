@@ -1,0 +1,31 @@
+//! The tools of the runner: start a run, see how it goes, stop it, read what became of it.
+//!
+//! All state is on disk: the recording says what happened, the control socket whether the run lives. So any number of
+//! servers, shells and people look at the same runs, and closing one of them changes nothing.
+
+mod compare;
+mod find;
+mod list;
+mod reading;
+mod results;
+mod show;
+mod start;
+mod stop;
+mod view;
+mod watch;
+
+use crate::table::Tool;
+
+pub(crate) use list::Listings;
+
+/// The rows.
+pub(crate) fn tools() -> Vec<Tool> {
+    let mut all = start::tools();
+    all.extend(watch::tools());
+    all.extend(stop::tools());
+    all.extend(results::tools());
+    all.extend(compare::tools());
+    all.extend(list::tools());
+    all.extend(show::tools());
+    all
+}

@@ -1,0 +1,278 @@
+//! run_start: a detached runner, and proof that it really goes.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use proctor_control::State as Live;
+use proctor_record::{RunFolder, RunStore};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::process::{Child, Command};
+
+use super::find;
+use super::list::Which;
+use super::reading::Reading;
+use super::view::RunView;
+use crate::engine::Engine;
+use crate::error::{ToolError, kind};
+use crate::paging::brief;
+use crate::table::{Context, Group, Hints, Progress, Row, Tool};
+
+/// How long a run may last when nobody says.
+const TIME_LIMIT: &str = "30m";
+/// How long the runner's process may take to answer at all.
+const ANSWER: Duration = Duration::from_secs(20);
+/// How long the call waits for the examples to be found once the runner answers.
+const LOADING: Duration = Duration::from_secs(3);
+/// How often the socket is looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+/// How much of a runner's last words comes with an error.
+const LAST_WORDS: usize = 2000;
+
+pub(super) fn tools() -> Vec<Tool> {
+    let row = Row {
+        name: "run_start",
+        title: "Start a run",
+        group: Group::Runs,
+        hints: Hints::RUNS,
+        description: "Start a run of the project's examples (RSpec, scenarios, workspaces, suites of proctor.toml) and get its run_id as soon as it is really going. \
+             The run is a process of its own: it goes on when this call or this server ends, until it is finished, cancelled with run_cancel, or over its time limit. \
+             Then call run_wait with the run_id until `state` is finished. Without parameters everything runs.",
+    };
+    vec![row.slow(start)]
+}
+
+/// Parameters of `run_start`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Start {
+    /// Files, folders, `FILE:LINE` or `FILE[1:2]`, as seen from the project's root. Leave out for everything.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Only examples whose stable id begins with one of these.
+    #[serde(default)]
+    examples: Vec<String>,
+    /// Only examples whose full description contains this text, or matches it when written as /REGEX/.
+    #[serde(default)]
+    matching: Vec<String>,
+    /// Only examples with one of these tags (`slow`, `type:model`; `~slow` leaves them out).
+    #[serde(default)]
+    tags: Vec<String>,
+    /// Only these suites: `rspec`, `scenario`, or a name of proctor.toml.
+    #[serde(default)]
+    suites: Vec<String>,
+    /// Only examples that did not pass in the last run.
+    #[serde(default)]
+    only_failures: bool,
+    /// How many workers run at once.
+    #[serde(default)]
+    workers: Option<u32>,
+    /// Stop after so many failures.
+    #[serde(default)]
+    fail_fast: Option<u32>,
+    /// End an example that takes longer: `500ms`, `30s`, `2m`.
+    #[serde(default)]
+    timeout: Option<String>,
+    /// Try a failed example again, up to so many times; a pass is then flaky.
+    #[serde(default)]
+    retries: Option<u32>,
+    /// Run every example so many times.
+    #[serde(default)]
+    repeat: Option<u32>,
+    /// The seed that orders the examples.
+    #[serde(default)]
+    seed: Option<u64>,
+    /// End the whole run after this time: `10m`, `2h`; 30m if not given.
+    #[serde(default)]
+    time_limit: Option<String>,
+    /// Resolve the journal's active entry from this run, by the expectation that the entry states.
+    #[serde(default)]
+    resolve_journal: bool,
+    /// The lane of that entry.
+    #[serde(default)]
+    lane: Option<String>,
+}
+
+impl Start {
+    fn which(&self) -> Which<'_> {
+        Which {
+            paths: &self.paths,
+            examples: &self.examples,
+            matching: &self.matching,
+            tags: &self.tags,
+            suites: &self.suites,
+        }
+    }
+
+    fn arguments(&self, id: &str) -> Result<Vec<String>, ToolError> {
+        let limit = self.time_limit.as_deref().unwrap_or(TIME_LIMIT);
+        let mut all = vec![
+            "run".to_owned(),
+            "--detached".to_owned(),
+            format!("--run-id={id}"),
+            format!("--time-limit={limit}"),
+            "--ui=terse".to_owned(),
+        ];
+        let number =
+            |name: &str, value: Option<u64>| value.map(|value| format!("--{name}={value}"));
+        all.extend(number("workers", self.workers.map(u64::from)));
+        all.extend(number("fail-fast", self.fail_fast.map(u64::from)));
+        all.extend(number("retries", self.retries.map(u64::from)));
+        all.extend(number("repeat", self.repeat.map(u64::from)));
+        all.extend(number("seed", self.seed));
+        all.extend(self.timeout.as_ref().map(|timeout| format!("--timeout={timeout}")));
+        all.extend(self.only_failures.then(|| "--only-failures".to_owned()));
+        if self.resolve_journal {
+            all.push("--resolve-journal".to_owned());
+            all.extend(self.lane.as_ref().map(|lane| format!("--lane={lane}")));
+        }
+        all.extend(self.which().arguments()?);
+        Ok(all)
+    }
+}
+
+async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView, ToolError> {
+    let id = engine.new_run_id();
+    let arguments = given.arguments(&id)?;
+    let folder = engine.store().runs_folder().join(&id);
+    let mut runner = Runner::spawn(&engine, arguments, folder).await?;
+    let outcome = runner.until_going(&context).await;
+    if outcome.is_err() {
+        runner.give_up().await;
+    }
+    outcome?;
+    let view = tokio::task::spawn_blocking(move || {
+        let run = find::run(&engine.store(), Some(&id))?;
+        Reading::of(&run).map(|reading| RunView::new(&reading))
+    });
+    view.await.unwrap_or_else(|error| Err(ToolError::io(error)))
+}
+
+/// A runner that was started and may not be going yet.
+struct Runner {
+    child: Child,
+    folder: PathBuf,
+    log: PathBuf,
+}
+
+impl Runner {
+    async fn spawn(
+        engine: &Engine,
+        arguments: Vec<String>,
+        folder: PathBuf,
+    ) -> Result<Self, ToolError> {
+        let log = folder.join("runner.log");
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        made.map_err(|error| {
+            ToolError::io(format_args!("cannot make {}: {error}", folder.display()))
+        })?;
+        let output = open(&log)?;
+        let errors = output.try_clone().map_err(ToolError::io)?;
+        // It makes a session of its own as soon as it is up (`--detached`), so nothing that ends us reaches it.
+        let child = Command::new(engine.program())
+            .arg("--root")
+            .arg(engine.root())
+            .args(arguments)
+            .current_dir(engine.root())
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .kill_on_drop(false)
+            .spawn()
+            .map_err(|error| {
+                ToolError::io(format_args!("cannot start {}: {error}", engine.program().display()))
+            })?;
+        Ok(Self { child, folder, log })
+    }
+
+    /// Waits until the run answers, and a little for its examples. Ends early with the run.
+    async fn until_going(&mut self, context: &Context) -> Result<(), ToolError> {
+        let begun = Instant::now();
+        let mut answered: Option<Instant> = None;
+        loop {
+            if self.child.try_wait().map_err(ToolError::io)?.is_some() {
+                return if self.has_results() { Ok(()) } else { Err(self.last_words()) };
+            }
+            let folder = self.folder.clone();
+            let asked = tokio::task::spawn_blocking(move || proctor_control::ask(&folder)).await;
+            if let Ok(Ok(status)) = asked {
+                let since = *answered.get_or_insert_with(Instant::now);
+                if status.state != Live::Loading || since.elapsed() >= LOADING {
+                    return Ok(());
+                }
+                if let Some(tell) = &context.progress {
+                    tell(Progress {
+                        done: 0,
+                        total: None,
+                        message: "looking for examples".to_owned(),
+                    });
+                }
+            } else if begun.elapsed() > ANSWER {
+                return Err(ToolError::new(
+                    kind::NOT_STARTED,
+                    format_args!(
+                        "the runner did not answer within {} s and was ended",
+                        ANSWER.as_secs()
+                    ),
+                )
+                .hint("the machine may be overloaded: try again, or with fewer workers"));
+            }
+            tokio::select! {
+                () = tokio::time::sleep(GLANCE) => {}
+                () = context.cancel.cancelled() => {
+                    return Err(ToolError::new(kind::CANCELLED, "the call was cancelled before the run was going; the run was ended"));
+                }
+            }
+        }
+    }
+
+    /// Whether a run that is over already has something to show.
+    fn has_results(&self) -> bool {
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let store = self.folder.ancestors().nth(3).map(RunStore::new);
+        let reading = store.and_then(|store| find::run(&store, Some(&name)).ok());
+        reading.is_some_and(|run: RunFolder| {
+            Reading::of(&run).is_ok_and(|reading| {
+                reading.run.finished_at.is_some()
+                    && (!reading.run.examples.is_empty() || !reading.run.errors.is_empty())
+            })
+        })
+    }
+
+    /// What a runner said that ended before it had begun.
+    fn last_words(&self) -> ToolError {
+        let mut text = String::new();
+        if let Ok(file) = File::open(&self.log) {
+            // Whatever can be read is better than nothing.
+            let _ = file.take(1 << 20).read_to_string(&mut text);
+        }
+        let words = brief(text.trim().trim_start_matches("error: "), LAST_WORDS);
+        let message =
+            if words.is_empty() { "the runner ended without a word".to_owned() } else { words };
+        ToolError::new(kind::NOT_STARTED, message)
+            .hint("list_examples shows what there is to run; `proctor doctor` says what is missing")
+    }
+
+    /// Ends what is not going; its guards end whatever it had started.
+    async fn give_up(&mut self) {
+        let _ = self.child.start_kill();
+        let _ = self.child.wait().await;
+        if !self.folder.join("events.jsonl").exists() {
+            // Nothing was recorded, so nothing is lost.
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+fn open(log: &Path) -> Result<File, ToolError> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log)
+        .map_err(|error| ToolError::io(format_args!("cannot write {}: {error}", log.display())))
+}

@@ -1,0 +1,75 @@
+//! run_cancel: ends a run.
+
+use std::time::{Duration, Instant};
+
+use proctor_control::AskError;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::find;
+use super::reading::Reading;
+use super::view::RunView;
+use crate::engine::Engine;
+use crate::error::{ToolError, kind};
+use crate::table::{Group, Hints, Row, Tool};
+
+/// How long the call waits for the run's end.
+const PATIENCE: Duration = Duration::from_secs(4);
+const GLANCE: Duration = Duration::from_millis(50);
+
+pub(super) fn tools() -> Vec<Tool> {
+    let row = Row {
+        name: "run_cancel",
+        title: "Stop a run",
+        group: Group::Runs,
+        hints: Hints { idempotent: true, ..Hints::ENDS },
+        description: "Stop a run: nothing new starts, running examples get two seconds, the rest is reported as not run. With `now`, everything ends at once. \
+             What was recorded stays. Answers when the run is over, or after a few seconds with state `stopping`.",
+    };
+    vec![row.quick(cancel)]
+}
+
+/// Parameters of `run_cancel`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Cancel {
+    /// The run: its id or the start of it. Must be given: there is no way back.
+    run_id: String,
+    /// End running examples at once instead of letting them finish within the grace.
+    #[serde(default)]
+    now: bool,
+}
+
+fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
+    let folder = find::run(&engine.store(), Some(&given.run_id))?;
+    let asked = if given.now {
+        proctor_control::kill(folder.path())
+    } else {
+        proctor_control::cancel(folder.path())
+    };
+    match asked {
+        Ok(_) => {}
+        Err(AskError::NotLive) => {
+            let state = Reading::of(&folder)?.state;
+            return Err(ToolError::new(
+                kind::NOT_RUNNING,
+                format_args!("run {} is not live: it is {}", folder.name(), word(state)?),
+            )
+            .hint("run_results shows what became of it"));
+        }
+        Err(error) => return Err(ToolError::new(kind::BUSY, error).hint("call again in a moment")),
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let reading = Reading::of(&folder)?;
+        if reading.state.is_over() || Instant::now() >= deadline {
+            return Ok(RunView::new(&reading));
+        }
+        std::thread::sleep(GLANCE);
+    }
+}
+
+fn word(state: super::reading::State) -> Result<String, ToolError> {
+    let value = serde_json::to_value(state).map_err(ToolError::io)?;
+    Ok(value.as_str().unwrap_or_default().to_owned())
+}

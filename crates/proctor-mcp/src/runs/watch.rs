@@ -1,0 +1,220 @@
+//! run_status and run_wait: how far a run is, and what is new since the last look.
+
+use std::time::{Duration, Instant};
+
+use proctor_record::Follower;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::find;
+use super::reading::Reading;
+use super::view::{ResultView, RunView, is_failure};
+use crate::engine::Engine;
+use crate::error::ToolError;
+use crate::paging::limited;
+use crate::table::{Context, Group, Hints, Progress, Row, Tool};
+
+/// How long run_wait waits when nobody says.
+const WAIT: u64 = 5;
+/// How long it may wait.
+const LONGEST_WAIT: u64 = 10;
+/// How long a wait for the file lasts before the caller's wish to give up is looked at.
+const GLANCE: Duration = Duration::from_millis(200);
+
+pub(super) fn tools() -> Vec<Tool> {
+    let row = |name, title, description| Row {
+        name,
+        title,
+        group: Group::Runs,
+        hints: Hints::LOOKS,
+        description,
+    };
+    vec![
+        row(
+            "run_status",
+            "How far is a run",
+            "How far a run is: its state, counts per status, and the examples that failed since `cursor` (all results with include: all). \
+             Answers at once. Give the `cursor` of the answer before to see only what is new; while `more` is true there is more right away.",
+        )
+        .quick(status),
+        row(
+            "run_wait",
+            "Wait for a run",
+            "Like run_status, but waits up to wait_seconds (5 if not given, at most 10) until the run is over or something failed since `cursor`. \
+             Call it again with the new cursor until `state` is finished or interrupted.",
+        )
+        .slow(wait),
+    ]
+}
+
+/// Which results come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Include {
+    /// Those that did not pass.
+    #[default]
+    Failures,
+    /// All of them.
+    All,
+    /// None: counts only.
+    None,
+}
+
+/// Parameters of `run_status`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Look {
+    /// The run: its id or the start of it, a tag, `last`, `last~2`. The newest run if not given.
+    #[serde(default)]
+    run_id: Option<String>,
+    /// Only results since this place: `cursor` of the answer before.
+    #[serde(default)]
+    cursor: Option<String>,
+    /// Which results come: `failures` if not given.
+    #[serde(default)]
+    include: Include,
+    /// How many results at once; 10 if not given, at most 100.
+    #[serde(default)]
+    limit: Option<u32>,
+}
+
+/// Parameters of `run_wait`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    /// The run: its id or the start of it, a tag, `last`. The newest run if not given.
+    #[serde(default)]
+    run_id: Option<String>,
+    /// Only results since this place: `cursor` of the answer before.
+    #[serde(default)]
+    cursor: Option<String>,
+    /// Which results come, and end the wait: `failures` if not given. With `none` only the end of the run does.
+    #[serde(default)]
+    include: Include,
+    /// How many results at once; 10 if not given, at most 100.
+    #[serde(default)]
+    limit: Option<u32>,
+    /// How long to wait; 5 if not given, at most 10.
+    #[serde(default)]
+    wait_seconds: Option<u64>,
+}
+
+/// Answer of `run_status` and `run_wait`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct News {
+    /// The run in numbers.
+    run: RunView,
+    /// Results since the cursor, in the order in which they came.
+    results: Vec<ResultView>,
+    /// Give this as `cursor` to see only what comes after.
+    cursor: String,
+    /// There are more results right away: call again with the cursor.
+    more: bool,
+}
+
+impl News {
+    fn new(reading: &Reading, look: &Look) -> Result<Self, ToolError> {
+        let since = place(look.cursor.as_deref())?;
+        let limit = limited(look.limit);
+        let mut cursor = reading.run.last_seq.unwrap_or_default().max(since);
+        let mut results = Vec::new();
+        let mut more = false;
+        for finished in reading.finished.iter().filter(|finished| finished.seq > since) {
+            let Some((example, attempt)) = reading.result(finished) else { continue };
+            let wanted = match look.include {
+                Include::All => true,
+                Include::Failures => is_failure(attempt.status.as_ref()),
+                Include::None => false,
+            };
+            if !wanted {
+                continue;
+            }
+            if results.len() == limit {
+                more = true;
+                break;
+            }
+            results.push(ResultView::new(example, attempt));
+            if results.len() == limit {
+                cursor = finished.seq;
+            }
+        }
+        if !more {
+            cursor = reading.run.last_seq.unwrap_or_default().max(since);
+        }
+        Ok(Self { run: RunView::new(reading), results, cursor: cursor.to_string(), more })
+    }
+}
+
+fn place(cursor: Option<&str>) -> Result<u64, ToolError> {
+    match cursor {
+        None | Some("") => Ok(0),
+        Some(text) => text.parse().map_err(|_| {
+            ToolError::invalid(format_args!("cursor: `{text}` is not a cursor of a run"))
+                .hint("use the `cursor` of the answer before, or leave it out to see everything")
+        }),
+    }
+}
+
+fn status(engine: &Engine, given: Look) -> Result<News, ToolError> {
+    let folder = find::run(&engine.store(), given.run_id.as_deref())?;
+    News::new(&Reading::of(&folder)?, &given)
+}
+
+async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, ToolError> {
+    let seconds = given.wait_seconds.unwrap_or(WAIT).min(LONGEST_WAIT);
+    let look = Look {
+        run_id: given.run_id,
+        cursor: given.cursor,
+        include: given.include,
+        limit: given.limit,
+    };
+    let waiting = tokio::task::spawn_blocking(move || {
+        until_news(&engine, look, Duration::from_secs(seconds), &context)
+    });
+    waiting.await.unwrap_or_else(|error| Err(ToolError::io(error)))
+}
+
+/// Looks whenever the recording has grown. A run whose process dies writes nothing more, so there is a look now and then anyway.
+fn until_news(
+    engine: &Engine,
+    mut look: Look,
+    patience: Duration,
+    context: &Context,
+) -> Result<News, ToolError> {
+    let deadline = Instant::now() + patience;
+    let folder = find::run(&engine.store(), look.run_id.as_deref())?;
+    // `last` must not come to mean another run while we wait.
+    look.run_id = Some(folder.name());
+    let mut file = Follower::new(&folder.events_path());
+    let mut told = 0;
+    loop {
+        let reading = Reading::of(&folder)?;
+        let news = News::new(&reading, &look)?;
+        let over = news.run.state.is_over() || !news.results.is_empty();
+        if let (Some(tell), true) = (&context.progress, news.run.completed > told) {
+            told = news.run.completed;
+            let message = format!("{} of {}", told, news.run.total.unwrap_or_default());
+            tell(Progress { done: told, total: news.run.total, message });
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if over || left.is_zero() || context.cancel.is_cancelled() {
+            return Ok(news);
+        }
+        rest(&mut file, left, context);
+    }
+}
+
+/// Rests until the file has grown, or for a second, or until somebody gives up; at least for a moment, so that a busy run is
+/// not read again for each of its lines.
+fn rest(file: &mut Follower, left: Duration, context: &Context) {
+    std::thread::sleep(Duration::from_millis(50).min(left));
+    let begun = Instant::now();
+    let most = left.min(Duration::from_secs(1));
+    while begun.elapsed() < most && !context.cancel.is_cancelled() {
+        match file.read() {
+            Ok(proctor_record::Grown::Nothing) => drop(file.wait(GLANCE.min(most))),
+            _ => break,
+        }
+    }
+    while matches!(file.read(), Ok(proctor_record::Grown::Lines(_))) {}
+}

@@ -1,0 +1,79 @@
+//! What the test tools need to know about this machine, and the parts of them that are processes of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use proctor_process::GuardCommand;
+use proctor_workspace::{Limits, Program, Tools};
+
+use super::tools::runtime;
+use crate::cli::Cli;
+use crate::cli::agents::DetachedTestArguments;
+use crate::config::{Config, Origin};
+use crate::env_vars;
+use crate::error::CommandError;
+use crate::project;
+use crate::terminal::Terminal;
+
+/// The machine as the test tools see it.
+pub(super) fn config(
+    root: &Path,
+    config: &Config,
+) -> Result<proctor_workspace::Config, CommandError> {
+    let own = std::env::current_exe().map_err(|error| {
+        CommandError::unusable(format_args!("cannot find the proctor program itself: {error}"))
+    })?;
+    let home = env_vars::HOME.get_os().map(PathBuf::from);
+    let temp = env_vars::TMPDIR.get_os().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let state = env_vars::XDG_STATE_HOME.get_os().map(PathBuf::from);
+    let state = state.or_else(|| home.map(|home| home.join(".local/state")));
+    let path = env_vars::PATH.get_os().unwrap_or_default();
+    let detached = vec![format!("--root={}", root.display()), "__detached".to_owned()];
+    Ok(proctor_workspace::Config {
+        state: state.unwrap_or_else(|| temp.clone()).join("proctor"),
+        temp,
+        guard: GuardCommand::new(own.clone(), ["__guard"]),
+        mock: Program::new(own.clone(), ["__mock"]),
+        detached: Some(Program { path: own, args: detached }),
+        ralph: ralph(root, config, &path),
+        path,
+        inheritable: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
+        limits: Limits::default(),
+    })
+}
+
+/// The `ralph` that is meant: a path, or a name to look for.
+fn ralph(root: &Path, config: &Config, path: &std::ffi::OsStr) -> Option<PathBuf> {
+    let wanted = Path::new(&config.ralph.value);
+    if wanted.components().count() > 1 {
+        let from_file = config.ralph.origin == Origin::File;
+        return Some(if from_file {
+            root.join(wanted)
+        } else {
+            std::path::absolute(wanted).ok()?
+        });
+    }
+    std::env::split_paths(path).map(|folder| folder.join(wanted)).find(|path| path.is_file())
+}
+
+/// `proctor __detached ORDER`: a run of a workspace that nobody waits for.
+pub(crate) fn detached(
+    arguments: &DetachedTestArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let (root, config) = project::open(cli, terminal)?;
+    let tools = Tools::new(self::config(&root, &config)?);
+    match runtime()?.block_on(tools.execute_order(arguments.order.clone())) {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        // What went wrong is on disk, where whoever asks looks for it.
+        Err(_) => Ok(ExitCode::from(1)),
+    }
+}
+
+/// `proctor __mock …`: the scripted model, hooks and launcher of a workspace.
+pub(crate) fn mock(arguments: &[std::ffi::OsString]) -> ExitCode {
+    proctor_workspace::mock::main(arguments.iter().cloned(), &|name| std::env::var_os(name))
+}
