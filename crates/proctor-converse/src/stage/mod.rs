@@ -33,7 +33,7 @@ use crate::judge::{Judge, NoJudge};
 use crate::saved::Saved;
 use crate::simulator::{NoSimulator, Simulator};
 use crate::tape::Tape;
-use crate::tools::{McpServer, ScenarioTools};
+use crate::tools::{Fill, McpServer, ScenarioTools};
 
 /// How long a call to a tool server may take unless it says otherwise.
 const TOOL_WITHIN: Duration = Duration::from_secs(30);
@@ -273,13 +273,15 @@ impl<'a> Maker<'a> {
         let cast = &example.cast;
         let places = self.places(&example.file);
         let judge = self.judge(cast, example, &places);
+        let filled = places.clone();
+        let fill: Fill = Arc::new(move |words: &proctor_dialogue::Words| filled.words(words));
         if let Some(saved) = &self.settings.saved {
             return Room {
                 agent: saved.clone(),
                 simulator: saved.clone(),
                 judge,
                 tools: saved.clone(),
-                checks: Arc::new(CommandChecks::new(&self.settings.root)),
+                checks: Arc::new(CommandChecks::new(&self.settings.root).filling(fill)),
                 tape: Tape::Off,
             };
         }
@@ -287,14 +289,14 @@ impl<'a> Maker<'a> {
         let servers = self.servers(cast, &places);
         let agent = self.agent(cast, example, &places);
         let folder = self.settings.root.clone();
-        let fill = Arc::new(move |words: &proctor_dialogue::Words| places.words(words));
-        let tools = ScenarioTools::new(Arc::clone(cast), servers, folder.clone(), fill);
+        let checks = CommandChecks::new(&folder).filling(Arc::clone(&fill));
+        let tools = ScenarioTools::new(Arc::clone(cast), servers, folder, fill);
         Room {
             agent,
             simulator,
             judge,
             tools: Arc::new(tools),
-            checks: Arc::new(CommandChecks::new(folder)),
+            checks: Arc::new(checks),
             tape: Tape::Off,
         }
     }
