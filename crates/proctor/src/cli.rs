@@ -1,6 +1,7 @@
 //! What can be typed: every command, option and its help.
 
 pub(crate) mod agents;
+pub(crate) mod cover;
 pub(crate) mod journal;
 pub(crate) mod past;
 pub(crate) mod serve;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Rejudge(Box<talk::RejudgeArguments>),
     /// Check that a recording is complete and readable
     Validate(ValidateArguments),
+    /// Write specs for untested Ruby code, run them and review them
+    Cover(cover::CoverArguments),
     /// Keep score: what you believed, what you predicted, what really happened
     Journal(journal::JournalArguments),
     /// Offer Proctor's tools to an agent, over MCP on standard input and output

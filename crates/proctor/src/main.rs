@@ -60,6 +60,7 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::History(arguments) => commands::history::run(arguments, cli, terminal),
         Command::Rejudge(arguments) => commands::rejudge::run(arguments, cli, terminal),
         Command::Validate(arguments) => commands::validate::run(arguments, cli, terminal),
+        Command::Cover(arguments) => commands::cover::run(arguments, cli, terminal),
         Command::Journal(arguments) => commands::journal::run(arguments, cli, terminal),
         Command::Mcp(arguments) => commands::mcp::run(arguments, cli, terminal),
         Command::Tool(arguments) => commands::tool::run(arguments, cli, terminal),

@@ -3,6 +3,7 @@
 pub(crate) mod baseline;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod cover;
 pub(crate) mod doctor;
 mod facts;
 pub(crate) mod guard;
