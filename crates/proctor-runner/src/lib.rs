@@ -23,5 +23,5 @@ pub use run::{
 };
 pub use suite::{
     CommandSuite, DialogueFilter, DialogueSuite, RspecSuite, ScenarioFile, Suite, SuiteError,
-    Surroundings,
+    Surroundings, WorkspaceSuite,
 };

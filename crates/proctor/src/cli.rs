@@ -419,4 +419,6 @@ pub(crate) enum SchemaName {
     Config,
     /// A scenario file (`*.scenario.yaml`)
     Scenario,
+    /// A workspace file (`*.workspace.yaml`)
+    Workspace,
 }

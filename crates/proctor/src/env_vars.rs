@@ -47,7 +47,7 @@ variables! { READ:
     HOME = "The home folder; it is never taken for a project's root.";
     XDG_CACHE_HOME = "The Ruby library is unpacked in `proctor` below it (else below `~/.cache`).";
     XDG_STATE_HOME = "Workspaces of the test tools are registered in `proctor` below it (else below `~/.local/state`).";
-    TMPDIR = "Sockets for workers are made below it (else below `/tmp`).";
+    TMPDIR = "Workspaces and sockets for workers are made below it (else below `/tmp`).";
     TERM = "`dumb` means that there is no screen to draw on.";
     GITHUB_ACTIONS = "Failures become annotations; so that tests cannot forge them, their lines are altered where they look like commands.";
     GITHUB_STEP_SUMMARY = "Where a job on GitHub shows its summary: `proctor run` appends the Markdown report there.";

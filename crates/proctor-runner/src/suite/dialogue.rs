@@ -57,7 +57,7 @@ pub struct DialogueFilter {
 }
 
 impl DialogueFilter {
-    fn accepts(&self, example: &Example) -> bool {
+    pub(super) fn accepts(&self, example: &Example) -> bool {
         let described = self.texts.is_empty() && self.patterns.is_empty()
             || self.texts.iter().any(|text| example.full_description.contains(text.as_str()))
             || self.patterns.iter().any(|pattern| pattern.is_match(&example.full_description));
@@ -188,7 +188,7 @@ fn wanted_lines(lines: &[u32], examples: &[proctor_dialogue::Example]) -> Vec<u3
 }
 
 /// `./examples/a.scenario.yaml`, as RSpec writes paths.
-fn name_in_root(path: &Path, root: &Path) -> String {
+pub(super) fn name_in_root(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(below) => {
             let plain: PathBuf =

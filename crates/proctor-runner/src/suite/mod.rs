@@ -5,6 +5,7 @@ pub(crate) mod dialogue;
 pub(crate) mod library;
 pub(crate) mod listing;
 pub(crate) mod rspec;
+pub(crate) mod workspace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::worker::{BoxFuture, Launcher};
 pub use command::CommandSuite;
 pub use dialogue::{DialogueFilter, DialogueSuite, ScenarioFile};
 pub use rspec::RspecSuite;
+pub use workspace::WorkspaceSuite;
 
 /// Why a suite cannot be used at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +54,8 @@ pub enum Suite {
     Command(CommandSuite),
     /// Conversations, conducted in this process.
     Dialogue(Box<DialogueSuite>),
+    /// Tests of an orchestrator, each in a workspace of its own.
+    Workspace(Box<WorkspaceSuite>),
 }
 
 /// A suite that has been listed and can launch workers.
@@ -80,6 +84,7 @@ impl Suite {
             Self::Rspec(_) => "rspec",
             Self::Command(suite) => &suite.name,
             Self::Dialogue(_) => dialogue::NAME,
+            Self::Workspace(_) => workspace::NAME,
         }
     }
 
@@ -89,6 +94,7 @@ impl Suite {
             Self::Rspec(suite) => rspec::open(suite, surroundings).await,
             Self::Command(suite) => command::open(suite, surroundings).await,
             Self::Dialogue(suite) => dialogue::open(suite, surroundings),
+            Self::Workspace(suite) => Ok(workspace::open(suite, surroundings)),
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) mod tool;
 mod tools;
 pub(crate) mod validate;
 pub(crate) mod watch;
+mod workspaces;
 
 use std::path::PathBuf;
 

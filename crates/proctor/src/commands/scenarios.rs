@@ -62,12 +62,12 @@ pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn has_specs(folder: &Path) -> bool {
+pub(super) fn has_specs(folder: &Path) -> bool {
     walk(folder, &mut |path| path.to_string_lossy().ends_with("_spec.rb"))
 }
 
 /// Looks at every file until one is what is sought. Hidden folders and links to folders are passed over.
-fn walk(folder: &Path, seek: &mut dyn FnMut(&Path) -> bool) -> bool {
+pub(super) fn walk(folder: &Path, seek: &mut dyn FnMut(&Path) -> bool) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
     for entry in entries.flatten() {
         let name = entry.file_name();
@@ -183,7 +183,7 @@ fn hard_to_guess() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-fn filter(arguments: &SelectionArguments) -> Result<DialogueFilter, CommandError> {
+pub(super) fn filter(arguments: &SelectionArguments) -> Result<DialogueFilter, CommandError> {
     let mut filter = DialogueFilter::default();
     for text in &arguments.example {
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {

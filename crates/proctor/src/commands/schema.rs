@@ -15,6 +15,7 @@ pub(crate) fn run(
         SchemaName::Events => proctor_events::json_schema(),
         SchemaName::Config => config::json_schema(),
         SchemaName::Scenario => proctor_dialogue::scenario_schema(),
+        SchemaName::Workspace => proctor_workspace::file::schema().to_value(),
     };
     terminal.json(&schema)?;
     Ok(ExitCode::SUCCESS)

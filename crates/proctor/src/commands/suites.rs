@@ -7,6 +7,7 @@ use proctor_record::{RunStore, failed_examples};
 use proctor_runner::{CommandSuite, RspecSuite, ScenarioFile, Selection, Suite, Surroundings};
 
 use super::scenarios::{self, Sorted};
+use super::workspaces;
 use crate::cli::SelectionArguments;
 use crate::config::Config;
 use crate::env_vars;
@@ -29,7 +30,7 @@ pub(super) fn choose(
     let suites = suites(arguments, config, root, &surroundings)?;
     if suites.is_empty() {
         return Err(CommandError::unusable(format_args!(
-            "there is nothing to run in {}: no `spec` folder, no `*.scenario.yaml` file, no suite in proctor.toml",
+            "there is nothing to run in {}: no `spec` folder, no `*.scenario.yaml` or `*.workspace.yaml` file, no suite in proctor.toml",
             root.display()
         ))
         .hint("name files or folders, or see `proctor doctor`"));
@@ -52,8 +53,10 @@ fn suites(
     // Paths of the file are written as seen from the root, where the file stands.
     let from = if arguments.paths.is_empty() { root } else { &current };
     let all_specs = paths.is_empty();
-    let Sorted { mut files, rest: paths } = scenarios::sort(&paths, from);
+    let workspaces::Sorted { files: mut workspace_files, rest } = workspaces::sort(&paths, from);
+    let Sorted { mut files, rest: paths } = scenarios::sort(&rest, from);
     if all_specs {
+        workspace_files.extend(workspaces::below(root));
         let everything = scenarios::below(root).into_iter();
         files.extend(everything.map(|path| ScenarioFile { path, lines: Vec::new() }));
     }
@@ -70,6 +73,10 @@ fn suites(
         let suite = scenarios::suite(files, arguments, config, root, guard)?;
         suites.push(Suite::Dialogue(Box::new(suite)));
     }
+    if wanted("workspace") && !workspace_files.is_empty() {
+        let suite = workspaces::suite(workspace_files, arguments, config, root)?;
+        suites.push(Suite::Workspace(Box::new(suite)));
+    }
     // Paths name specs; a suite of its own takes part when it is named, or when nothing is.
     for suite in &config.suites {
         let named = arguments.suite.contains(&suite.name);
@@ -82,7 +89,7 @@ fn suites(
             }));
         }
     }
-    let known: Vec<&str> = ["rspec", "scenario"]
+    let known: Vec<&str> = ["rspec", "scenario", "workspace"]
         .into_iter()
         .chain(config.suites.iter().map(|s| s.name.as_str()))
         .collect();

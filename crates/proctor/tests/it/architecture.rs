@@ -45,6 +45,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-llm",
             "proctor-process",
             "proctor-record",
+            "proctor-workspace",
         ],
     ),
     (

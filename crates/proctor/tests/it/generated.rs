@@ -30,6 +30,11 @@ fn config_schema() {
 }
 
 #[test]
+fn workspace_schema() {
+    compare("schema/workspace.schema.json", &["schema", "workspace"]);
+}
+
+#[test]
 fn environment_page() {
     compare("docs/environment.md", &["doctor", "--environment"]);
 }
