@@ -51,6 +51,7 @@ variables! { READ:
     TERM = "`dumb` means that there is no screen to draw on.";
     GITHUB_ACTIONS = "Failures become annotations; so that tests cannot forge them, their lines are altered where they look like commands.";
     GITHUB_STEP_SUMMARY = "Where a job on GitHub shows its summary: `proctor run` appends the Markdown report there.";
+    OTEL_EXPORTER_OTLP_HEADERS = "Headers for `--otlp`, as in `authorization=Bearer%20TOKEN,x-team=a` (builds with the feature `otlp`).";
     CI = "Lines instead of a screen; so do `CONTINUOUS_INTEGRATION` and `GITHUB_ACTIONS`. The variables of coding agents (`CLAUDECODE`, `CURSOR_AGENT`, `GEMINI_CLI`, …) make the output terse.";
     PATH = "Where `ruby`, `git` and `ralph` are looked for.";
 }

@@ -239,4 +239,14 @@ pub(crate) struct ReportArguments {
     /// Write every conversation as an ATIF 1.7 trajectory, one file each, into this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) atif: Option<PathBuf>,
+
+    /// Send one trace per attempt to an OpenTelemetry collector (OTLP over HTTP), as in `http://localhost:4318`
+    #[cfg(feature = "otlp")]
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+
+    /// Send what was said, too: messages, arguments, results, reasoning
+    #[cfg(feature = "otlp")]
+    #[arg(long, requires = "otlp")]
+    pub(crate) otlp_content: bool,
 }

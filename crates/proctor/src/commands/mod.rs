@@ -13,6 +13,8 @@ pub(crate) mod journal;
 pub(crate) mod list;
 pub(crate) mod mcp;
 pub(crate) mod rejudge;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod reports;
 pub(crate) mod run;
 pub(crate) mod runs;

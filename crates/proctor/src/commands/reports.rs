@@ -37,6 +37,10 @@ pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
 pub(super) fn wanted(arguments: &ReportArguments) -> bool {
     let files =
         [&arguments.junit, &arguments.json, &arguments.markdown, &arguments.html, &arguments.atif];
+    #[cfg(feature = "otlp")]
+    if arguments.otlp.is_some() {
+        return true;
+    }
     files.into_iter().any(Option::is_some)
 }
 
@@ -65,6 +69,10 @@ pub(super) fn write(
             let name = file_name(&trajectory.trajectory_id);
             put(&folder.join(name), &format!("{text}\n"), terminal)?;
         }
+    }
+    #[cfg(feature = "otlp")]
+    if let Some(address) = &arguments.otlp {
+        super::otlp::send(address, run, arguments.otlp_content)?;
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ mod generated;
 mod journal;
 mod journal_hook;
 mod journal_run;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod past;
 mod recorded;
 mod recordings;
