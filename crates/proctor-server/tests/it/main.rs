@@ -2,6 +2,7 @@
 //! The server as clients meet it: real sockets, real files.
 
 mod answers;
+mod rows;
 mod security;
 mod stage;
 mod streams;

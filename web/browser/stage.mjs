@@ -1,0 +1,52 @@
+// Starts the real binary on a project of its own, and Debian's Chromium.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { chromium } from "playwright-core";
+
+export const PROCTOR = process.env.PROCTOR ?? fileURLToPath(new URL("../../target/debug/proctor", import.meta.url));
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export async function launch() {
+  if (!CHROMIUM) throw new Error("no Chromium: apt-get install chromium");
+  return chromium.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS });
+}
+
+export function folder() {
+  const path = mkdtempSync(join(tmpdir(), "proctor-web-"));
+  process.on("exit", () => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** `proctor serve` on a project; resolves once it listens. */
+export async function serve(project, ...more) {
+  const child = spawn(PROCTOR, ["serve", "--format", "json", "--root", project, ...more], { stdio: ["ignore", "pipe", "inherit"], cwd: project });
+  process.on("exit", () => child.kill("SIGKILL"));
+  let text = "";
+  for await (const chunk of child.stdout) {
+    text += chunk;
+    if (text.includes("\n")) break;
+  }
+  const told = JSON.parse(text);
+  return { ...told, base: told.url.split("/?")[0], stop: async () => { child.kill("SIGTERM"); if (child.exitCode === null) await once(child, "exit"); } };
+}
+
+/** A page that notes what goes wrong in it. */
+export async function newPage(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.troubles = [];
+  page.requests = [];
+  page.on("pageerror", (error) => page.troubles.push(error.message));
+  page.on("console", (message) => { if (message.type() === "error") page.troubles.push(message.text()); });
+  page.on("request", (request) => page.requests.push(request.url()));
+  page.setDefaultTimeout(30_000);
+  return page;
+}

@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+
+import sampleText from "./sample.events.jsonl?raw";
+import kept from "./sample.rows.json";
+import { criteriaOf } from "../src/model/criteria";
+import { apply, emptyRun, isBad, statusOf } from "../src/model/rows";
+import { search } from "../src/model/search";
+import { talksOf } from "../src/model/talk";
+import { graphOf, START } from "../src/model/topics";
+import { linesOf } from "../src/model/tree";
+import type { Event } from "../src/model/types";
+
+const events = sampleText.trim().split("\n").map((line: string) => JSON.parse(line) as Event);
+
+function folded() {
+  const run = emptyRun();
+  for (const event of events) apply(run, event);
+  return run;
+}
+
+/** Sums of cents are not exact in either language; times may be written in two ways. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (key, one) => {
+    if (key === "cost_usd") return Math.round(one * 1e9) / 1e9;
+    if (key.endsWith("_at") && typeof one === "string") return Date.parse(one);
+    return one;
+  }));
+}
+
+test("the page and the server see the same run", () => {
+  const { header, rows } = folded();
+  expect(plain({ header, rows })).toEqual(plain(kept));
+});
+
+test("failures come first, in groups and files", () => {
+  const { rows } = folded();
+  const lines = linesOf(rows, { text: "", status: null }, new Set());
+  const examples = lines.filter((line) => line.kind === "example");
+  expect(examples).toHaveLength(rows.length);
+  const flags = lines.flatMap((line) => (line.kind === "group" && line.file ? [line.bad > 0] : []));
+  expect(flags).toEqual([...flags].sort((a, b) => Number(b) - Number(a)));
+  const only = linesOf(rows, { text: "", status: "bad" }, new Set()).filter((line) => line.kind === "example");
+  expect(only.length).toBe(rows.filter((row) => isBad(statusOf(row))).length);
+  const closed = linesOf(rows, { text: "second try", status: null }, new Set(["\u0000./spec/retry_spec.rb"]));
+  expect(closed.map((line) => line.kind)).toEqual(["group"]);
+});
+
+test("a conversation turn by turn, whoever reported the tools", () => {
+  const id = folded().rows[0]!.id;
+  const talks = talksOf(events.filter((event) => event.example_id === id));
+  expect(talks.map((talk) => [talk.repeat, talk.attempt])).toEqual([[1, 1], [2, 1]]);
+  const turn = talks[0]!.turns[1]!;
+  expect(turn.steps.map((step) => step.kind)).toEqual(["topic", "user", "tool", "agent"]);
+  const call = turn.steps[2]!;
+  expect(call.kind === "tool" && [call.call.done, call.call.duration_ms]).toEqual([true, 84]);
+  const retried = talksOf(events.filter((event) => event.example_id === "feedfacecafe"));
+  expect(retried.map((talk) => talk.status)).toEqual(["crashed", "passed"]);
+  expect(retried[0]!.turns[0]!.steps.map((step) => step.kind)).toEqual(["tool", "tool", "agent"]);
+});
+
+test("topics are counted by way and by conversation", () => {
+  const graph = graphOf(folded().rows);
+  expect(graph.talks).toBe(24);
+  expect(graph.edges.find((edge) => edge.from === START)?.count).toBe(24);
+  expect(graph.nodes.every((node) => node.layer >= 0)).toBe(true);
+});
+
+test("criteria are counted, and no verdict is none", () => {
+  const { names, totals } = criteriaOf(folded().rows);
+  expect(names[0]).not.toBe("friendly");
+  expect(totals.get("intent")).toMatchObject({ checked: 0, unclear: 1 });
+});
+
+test("words are found together in one text", () => {
+  const run = folded();
+  expect(search("sample", events, run, "second TRY").hits.map((hit) => hit.found)).toContain("title");
+  expect(search("sample", events, run, "kulturbrauerei nowhere").hits).toEqual([]);
+  expect(search("sample", events, run, " ").hits).toEqual([]);
+});
