@@ -13,8 +13,8 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use proctor_dialogue::{
-    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Prompt, RequestId,
-    ToolCall, Verdict,
+    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, Prompt, RequestId,
+    ToolCall, Transcript, Verdict,
 };
 use proctor_events::{Body, Status};
 use serde_json::Value;
@@ -89,12 +89,38 @@ impl Conversation {
         Self { room, lane, engine, session: None, deadline: None, seed }
     }
 
-    /// Conducts it to its verdict.
+    /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
+    /// waits for [`proceed`](Self::proceed).
+    pub fn open_ended(example: Arc<Example>, room: Arc<Room>, lane: Lane, seed: u64) -> Self {
+        let engine = Engine::open_ended(example);
+        Self { room, lane, engine, session: None, deadline: None, seed }
+    }
+
+    /// Conducts it to its verdict, or to its first pause.
     pub async fn run(&mut self, sink: &mut impl Sink) -> Verdict {
+        self.conduct(Input::Begin { seed: self.seed }, sink).await
+    }
+
+    /// Goes on after a pause, to the next one or to the end. What an earlier call left undone, because it was
+    /// dropped, is given up first.
+    pub async fn proceed(&mut self, next: Next, sink: &mut impl Sink) -> Verdict {
+        self.deadline = None;
+        if !self.engine.is_paused() {
+            self.step(Input::Cancel, sink);
+        }
+        self.conduct(Input::Next(next), sink).await
+    }
+
+    /// What has been said so far.
+    pub fn transcript(&self) -> &Transcript {
+        self.engine.transcript()
+    }
+
+    async fn conduct(&mut self, first: Input, sink: &mut impl Sink) -> Verdict {
         let room = Arc::clone(&self.room);
         let lane = self.lane.clone();
         let mut tools: FuturesUnordered<BoxFuture<'_, Input>> = FuturesUnordered::new();
-        let mut input = Input::Begin { seed: self.seed };
+        let mut input = first;
         loop {
             let wishes = self.step(input, sink);
             if let Some(verdict) = wishes.verdict {
@@ -167,7 +193,7 @@ impl Conversation {
                 Effect::SetDeadline { id, after } => {
                     self.deadline = Instant::now().checked_add(after).map(|at| (id, at));
                 }
-                Effect::Finish(verdict) => wishes.verdict = Some(verdict),
+                Effect::Pause(verdict) | Effect::Finish(verdict) => wishes.verdict = Some(verdict),
             }
         }
         wishes
@@ -221,7 +247,7 @@ async fn answer(
                 Ok(answer) => Input::AgentAnswered { id, answer },
                 Err(failure) => blamed(failure, |failure| Input::AgentFailed {
                     id,
-                    class: Some(failure.class.into()),
+                    class: Some(failure.class.into_owned()),
                     message: failure.message,
                 }),
             };

@@ -1,5 +1,7 @@
 //! What went wrong when a party was asked, and on whose account it goes.
 
+use std::borrow::Cow;
+
 use proctor_events::ModelCall;
 use proctor_llm::{ErrorKind, ModelError};
 
@@ -20,20 +22,20 @@ pub struct Failure {
     /// On whose account it goes.
     pub blame: Blame,
     /// A word for programs.
-    pub class: &'static str,
+    pub class: Cow<'static, str>,
     /// What happened, for people.
     pub message: String,
 }
 
 impl Failure {
     /// A failure of the party that was asked.
-    pub fn party(class: &'static str, message: impl Into<String>) -> Self {
-        Self { blame: Blame::Party, class, message: message.into() }
+    pub fn party(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { blame: Blame::Party, class: class.into(), message: message.into() }
     }
 
     /// A failure of the configuration or of Proctor itself.
     pub fn harness(message: impl Into<String>) -> Self {
-        Self { blame: Blame::Harness, class: "Harness", message: message.into() }
+        Self { blame: Blame::Harness, class: "Harness".into(), message: message.into() }
     }
 }
 
@@ -63,7 +65,7 @@ impl From<ModelError> for Failure {
             ErrorKind::Storage => "Storage",
             ErrorKind::Config => "Config",
         };
-        Self { blame, class, message: error.message }
+        Self { blame, class: class.into(), message: error.message }
     }
 }
 

@@ -40,6 +40,10 @@ pub use simulator::{ModelSimulator, ScriptedSimulator, Simulator};
 pub use stage::{Cassette, Ended, Environment, Settings, Stage, StageError};
 pub use tape::Tape;
 pub use tools::{McpServer, ScenarioTools, Tools};
+pub use wire::read_answer;
+
+/// What agents are told about a tool.
+pub use proctor_llm::ToolSpec;
 
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -4,6 +4,11 @@ use proctor_dialogue::{AgentAnswer, DoneCall, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// Reads an agent's answer as workers send it.
+pub fn read_answer(text: &str) -> Result<AgentAnswer, serde_json::Error> {
+    serde_json::from_str::<WireAnswer>(text).map(Into::into)
+}
+
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireAnswer {
@@ -20,6 +25,8 @@ pub(crate) struct WireAnswer {
     pub(crate) first_token_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) ends_turn: bool,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -62,6 +69,7 @@ impl From<WireAnswer> for AgentAnswer {
             duration_ms: wire.duration_ms,
             first_token_ms: wire.first_token_ms,
             cost_usd: wire.cost_usd,
+            ends_turn: wire.ends_turn,
         }
     }
 }
@@ -89,6 +97,7 @@ impl From<&AgentAnswer> for WireAnswer {
             duration_ms: answer.duration_ms,
             first_token_ms: answer.first_token_ms,
             cost_usd: answer.cost_usd,
+            ends_turn: answer.ends_turn,
         }
     }
 }

@@ -9,7 +9,7 @@ mod describe;
 use proctor_events::{EvaluationMode, InvariantType};
 
 use crate::file::At;
-use crate::format::{Assertion, Criterion, Ordered};
+use crate::format::{Assertion, BlockKind, Criterion, Ordered};
 use crate::judge::JudgeQuestion;
 
 pub(crate) use self::decide::{calls_tool, decide};
@@ -67,7 +67,10 @@ pub(crate) fn plan(
                 assertion: inner.clone(),
                 negated,
                 mode,
-                name: None,
+                name: match inner {
+                    Assertion::Block(block) => block.name.clone(),
+                    _ => None,
+                },
                 demand: demand(inner, goal),
             });
         }
@@ -106,6 +109,7 @@ fn demand(assertion: &Assertion, goal: Option<&str>) -> Demand {
             None => Demand::Here,
         },
         Assertion::Command(command) => Demand::Command(command.0.clone()),
+        Assertion::Block(block) => Demand::Command(block.command()),
         _ => Demand::Here,
     }
 }
@@ -121,6 +125,12 @@ pub(crate) fn invariant_type(assertion: &Assertion) -> InvariantType {
             InvariantType::ToolCall
         }
         Assertion::Grounded(_) | Assertion::ForbiddenClaims(_) => InvariantType::Grounding,
+        Assertion::Block(block) => match block.kind {
+            BlockKind::Quality => InvariantType::Quality,
+            BlockKind::Pattern => InvariantType::Pattern,
+            BlockKind::ToolCall | BlockKind::ConversationToolCall => InvariantType::ToolCall,
+            BlockKind::Custom => InvariantType::Custom,
+        },
         _ => InvariantType::Custom,
     }
 }

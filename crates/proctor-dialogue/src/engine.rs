@@ -21,14 +21,20 @@
 //! | any | `Break` | the status that is given, fault harness |
 //! | any | `TimedOut` | timed out |
 //! | any | `Cancel` | cancelled |
+//! | next | `Next` | a message, a simulation, checks or the end of an open-ended conversation |
 //! | nothing | any | nothing: the verdict has been given |
 //!
 //! Between two inputs a queue of work is worked off until somebody must be waited for. A complete turn is
 //! classified (current topic, successors, judge), checked, and in a simulation put to the stop rules in
 //! their written order. A hard check that fails ends the conversation once all checks beside it are known.
+//!
+//! An open-ended conversation has no steps of its own. Where others come to their verdict, it pauses with one and waits
+//! to be told how it goes on; see [`open_ended`](self::open_ended).
 
 mod batch;
 mod judging;
+mod open_ended;
+mod outside;
 mod protocol;
 mod simulate;
 #[cfg(test)]
@@ -44,8 +50,11 @@ use proctor_events::{Body, Fault, MessageSource, SimulationEnded, Status, Termin
 
 use self::batch::{Batch, Origin};
 use self::judging::Asking;
+use self::open_ended::OpenEnd;
+use self::outside::Outside;
 pub use self::protocol::{
-    AgentAnswer, Effect, Input, Message, RequestId, Role, ToolOutcome, Verdict, VerdictFailure,
+    AgentAnswer, Effect, Input, Message, Next, RequestId, Role, ToolOutcome, Verdict,
+    VerdictFailure,
 };
 use self::simulate::Simulation;
 use crate::check::{Planned, plan};
@@ -80,6 +89,9 @@ pub struct Engine {
     seed: u64,
     /// Rounds of tools in the current turn.
     tool_rounds: u32,
+    /// Whether the turn ends when the tools have answered.
+    turn_ends: bool,
+    open_end: Option<OpenEnd>,
 }
 
 /// Who must answer before anything goes on.
@@ -90,7 +102,8 @@ enum Waiting {
     Agent { id: RequestId },
     Tools { open: Vec<(RequestId, ToolCall)>, done: Vec<DoneCall>, order: Vec<String> },
     Judge(Box<Asking>),
-    Check { id: RequestId, index: usize },
+    Outside(Outside),
+    Next,
     Nothing,
 }
 
@@ -111,7 +124,12 @@ enum Work {
     CheckEveryTurn,
     CheckTopic(String),
     CheckExample,
+    /// Checks that were asked for one by one.
+    CheckNow(Vec<Planned>, Scope),
+    /// Triggers, from this candidate and this trigger on.
+    Triggers(usize, usize),
     StopRules(usize),
+    EndSimulation(TerminationReason),
     ContinueBatch,
     Conclude,
 }
@@ -142,6 +160,8 @@ impl Engine {
             last_id: 0,
             seed: 0,
             tool_rounds: 0,
+            turn_ends: false,
+            open_end: None,
         }
     }
 
@@ -187,6 +207,7 @@ impl Engine {
                 "it took too long".into(),
                 TerminationReason::Timeout,
             ),
+            Input::Next(next) => self.next(next),
             Input::Cancel => self.break_down(
                 Status::Cancelled,
                 None,
@@ -206,7 +227,9 @@ impl Engine {
             return;
         }
         self.enter_first_topic();
-        self.work.push_back(Work::Step(0));
+        if self.open_end.is_none() {
+            self.work.push_back(Work::Step(0));
+        }
         self.go_on();
     }
 
@@ -232,7 +255,10 @@ impl Engine {
             Work::CheckEveryTurn => self.check_every_turn(),
             Work::CheckTopic(topic) => self.check_topic(topic),
             Work::CheckExample => self.check_example(),
+            Work::CheckNow(checks, scope) => self.start_batch(checks, scope, Origin::Example),
+            Work::Triggers(candidate, trigger) => self.triggers_from(candidate, trigger),
             Work::StopRules(index) => self.stop_rules(index),
+            Work::EndSimulation(reason) => self.end_simulation(reason),
             Work::ContinueBatch => self.continue_batch(),
             Work::Conclude => self.conclude(),
         }
@@ -261,7 +287,10 @@ impl Engine {
                     Work::Step(index + 1),
                 ]);
             }
-            (None, Some(simulate)) => self.start_simulation(simulate, index),
+            (None, Some(simulate)) => {
+                self.start_simulation(simulate);
+                self.do_first([Work::NextSimulated, Work::CheckStep(index), Work::Step(index + 1)]);
+            }
             (None, None) => self.do_first([Work::Step(index + 1)]),
         }
     }
@@ -304,6 +333,7 @@ impl Engine {
             return;
         }
         let checks = self.planned(&declared.expect, &declared.evaluate);
+        self.topic_is_checked(&topic);
         self.start_batch(checks, Scope::Topic(topic.clone()), Origin::Topic(topic));
     }
 

@@ -12,3 +12,4 @@ pub use self::node::{Key, Kind, Node, Place};
 pub use self::problem::FileProblem;
 pub(crate) use self::problem::Finding;
 pub(crate) use self::read::read_node;
+pub use self::read::read_value;

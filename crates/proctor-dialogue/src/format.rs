@@ -5,6 +5,7 @@
 
 mod agent;
 mod assertion;
+mod block;
 mod matcher;
 mod model;
 mod program;
@@ -21,6 +22,7 @@ use serde_json::{Map, Value};
 
 pub use self::agent::{AgentFields, AgentSpec, ChatSpec, HttpSpec, Readiness, ToolCallPlaces};
 pub use self::assertion::{Assertion, Goal, Grounding, Intent, ToolExpectation};
+pub use self::block::{Block, BlockKind};
 pub use self::matcher::{Condition, Matcher, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
 pub use self::program::{ServerSpec, Words};
@@ -260,6 +262,10 @@ pub enum Trigger {
     TurnsIn(TurnsIn),
     /// A CEL expression is true.
     Condition(Expression),
+    /// A block outside says so. Not for files.
+    #[serde(rename = "$block")]
+    #[schemars(skip)]
+    Block(Block),
 }
 
 /// So many turns in a topic.

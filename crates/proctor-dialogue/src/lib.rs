@@ -22,16 +22,16 @@ mod transcript;
 
 pub use engine::{
     AgentAnswer, DEFAULT_JUDGE_RETRIES, DEFAULT_MAX_TURNS, Effect, Engine, Input, MAX_TOOL_ROUNDS,
-    Message, RequestId, Role, SIMULATOR_RETRIES, ToolOutcome, Verdict, VerdictFailure,
+    Message, Next, RequestId, Role, SIMULATOR_RETRIES, ToolOutcome, Verdict, VerdictFailure,
 };
 pub use expression::evaluate;
-pub use file::{At, FileProblem, Key, Kind, Node, Place};
+pub use file::{At, FileProblem, Key, Kind, Node, Place, read_value};
 pub use format::*;
 pub use judge::{
     ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, Prompt, TopicChoice, Unusable,
     judge_prompt, parse_judge_answer,
 };
 pub use rows::{Row, RowFormat, parse_rows, row_name};
-pub use scenario::{Cast, Example, ScenarioFile, parse, scenario_schema};
+pub use scenario::{Cast, Example, OpenEnded, ScenarioFile, Whereabouts, parse, scenario_schema};
 pub use simulated_user::{clean_simulator_answer, simulator_prompt};
 pub use transcript::{DoneCall, Scope, ToolCall, Transcript, Turn, Visit};

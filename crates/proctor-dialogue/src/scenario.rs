@@ -5,6 +5,7 @@
 
 mod check;
 mod expand;
+mod open_ended;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use proctor_events::{StableId, StableIds};
 use serde_json::Value;
 
+pub use self::open_ended::{OpenEnded, Whereabouts};
 use crate::file::{At, FileProblem, Finding, read_node, read_yaml};
 use crate::format::{
     AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,

@@ -103,6 +103,8 @@ pub(crate) struct Listed {
     pub(crate) unit: Option<u32>,
     #[serde(default)]
     pub(crate) ordinal: Option<u32>,
+    #[serde(default)]
+    pub(crate) scenario: Option<Value>,
 }
 
 /// Gives listed examples their ids.
@@ -146,7 +148,7 @@ fn example(suite: &str, listed: Listed, id: ExampleId) -> Example {
         full_description,
         tags: tags(&listed.tags),
         unit: listed.unit,
-        scenario: None,
+        scenario: listed.scenario.map(Arc::new),
         repeats: None,
         pass_rate: None,
     }

@@ -20,6 +20,7 @@ pub use listing::{ListError, list};
 pub use plan::Selection;
 pub use run::{
     AlreadyStarted, Controller, Problem, Progress, RunOptions, RunResult, RunSetup, RunStatus,
+    attend,
 };
 pub use suite::{
     CommandSuite, DialogueFilter, DialogueSuite, RspecSuite, ScenarioFile, Suite, SuiteError,

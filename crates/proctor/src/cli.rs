@@ -88,6 +88,9 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print the JSON Schema of a file format
     Schema(SchemaArguments),
+    /// Conduct conversations for `rspec` and record its run (started by `require "proctor/rspec"`)
+    #[command(hide = true)]
+    Host(HostArguments),
     /// Guard a tree of child processes (started by proctor itself)
     #[command(name = "__guard", hide = true)]
     Guard,
@@ -97,6 +100,13 @@ pub(crate) enum Command {
     /// Run a workspace that nobody waits for (started by proctor itself)
     #[command(name = "__detached", hide = true)]
     Detached(agents::DetachedTestArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostArguments {
+    /// Send events here too: a path for JSON lines, or ws://localhost:PORT; several with commas
+    #[arg(long, value_name = "DEST")]
+    pub(crate) events: Option<String>,
 }
 
 /// What a command prints.

@@ -57,7 +57,7 @@ variables! { READ:
 }
 
 variables! { SET:
-    RPC_SOCKET_FD = "The descriptor of the worker's socket (see the protocol page).";
+    RPC_SOCKET_FD = "The descriptor of the worker's socket (see the protocol page); `proctor host` reads it too.";
     RPC_SOCKET_PATH = "The path of the socket that a forked worker connects to.";
     RPC_TOKEN = "What it must present there.";
     WORKER_INDEX = "The worker's number, from 0.";

@@ -68,6 +68,7 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Doctor(arguments) => commands::doctor::run(arguments, cli, terminal),
         Command::Completions(arguments) => commands::completions::run(arguments, terminal),
         Command::Schema(arguments) => commands::schema::run(arguments, terminal),
+        Command::Host(arguments) => commands::host::run(arguments, cli, terminal),
         Command::Guard => Ok(commands::guard::run()),
         Command::Mock(arguments) => Ok(commands::test_tools::mock(&arguments.rest)),
         Command::Detached(arguments) => commands::test_tools::detached(arguments, cli, terminal),

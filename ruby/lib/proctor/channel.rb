@@ -11,7 +11,19 @@ module Proctor
   # hash, or nil when it will reply later with `reply`. `hello` and `dump` are answered here, because
   # they must work while the main thread is busy with user code.
   class Channel
+    # What the host asks for on behalf of a conversation; the line answers, not the owner.
+    FOR_THE_LINE = %w[agent.chat agent.tool simulator.rules evaluate_block].freeze
+
+    class << self
+      # The channel of this process to the run it works for, if it is a worker.
+      attr_accessor :current
+    end
+
     attr_reader :writer
+    # Who asks the host (see Host::Line); nobody, usually.
+    attr_accessor :line
+    # What is being run: an item of the work queue.
+    attr_accessor :item
 
     def initialize(pair, name:, capabilities:, hello: {})
       @input = pair.input
@@ -70,13 +82,17 @@ module Proctor
 
     def read
       @reader.each { |message| dispatch(message) }
+      @line&.host_gone
       @on_end.call
     end
 
-    # We ask the host nothing, so replies and notifications mean nothing to us.
+    # Notifications of the host mean nothing to us.
     def dispatch(message)
+      return @line&.take(message) if message["reply_to"]
+
       id = message["id"]
-      return if message["reply_to"] || id.nil?
+      return if id.nil?
+      return if @line && FOR_THE_LINE.include?(message["action"]) && @line.take(message)
       return no_action(message, id) unless message["action"]
 
       answer = answer_to(message)

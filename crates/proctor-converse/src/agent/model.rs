@@ -98,6 +98,7 @@ fn answer(answer: llm::Answer) -> AgentAnswer {
         duration_ms: Some(millis(answer.timings.total)),
         first_token_ms: answer.timings.first_token.map(millis),
         cost_usd: answer.cost.map(llm::Cost::dollars),
+        ends_turn: false,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Assertions in words.
 
-use crate::format::{Assertion, Pattern, ToolExpectation};
+use crate::format::{Assertion, BlockKind, Pattern, ToolExpectation};
 
 use super::Planned;
 
 /// What a check demands, as a sentence without its subject's turn: `call tool book with {…}`.
 pub(crate) fn describe(check: &Planned) -> String {
+    if let (Assertion::ForbiddenClaims(claims), true) = (&check.assertion, check.negated) {
+        return format!("claim any of: {}", claims.0.join(", "));
+    }
     let text = positive(&check.assertion);
     if check.negated { format!("not {text}") } else { text }
 }
@@ -58,6 +61,7 @@ fn positive(assertion: &Assertion) -> String {
         Assertion::CostUsd(limit) => format!("cost {limit} US dollars"),
         Assertion::Expression(expression) => format!("make true: {}", expression.source()),
         Assertion::Command(command) => format!("pass the command `{}`", command.0.join(" ")),
+        Assertion::Block(block) => block.description.clone(),
     }
 }
 
@@ -93,5 +97,12 @@ pub(crate) fn evaluation_type(assertion: &Assertion) -> &'static str {
         Assertion::LatencyMs(_) => "latency",
         Assertion::CostUsd(_) => "cost",
         Assertion::Expression(_) | Assertion::Command(_) => "custom",
+        Assertion::Block(block) => match block.kind {
+            BlockKind::Quality => "quality",
+            BlockKind::Pattern => "pattern",
+            BlockKind::ToolCall => "tool_call",
+            BlockKind::ConversationToolCall => "conversation_tool_call",
+            BlockKind::Custom => "custom",
+        },
     }
 }

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use proctor_events::{
-    EvaluationMode, EvaluationRecorded, Fault, InvariantEvaluated, Json, Status, TerminationReason,
-};
+use proctor_events::{EvaluationMode, EvaluationRecorded, Fault, InvariantEvaluated, Json, Status};
 use serde_json::json;
 
 use super::judging::Purpose;
-use super::{Effect, Engine, RequestId, Trouble, VerdictFailure, Waiting, Work};
+use super::outside::OutsideFor;
+use super::{Engine, Trouble, VerdictFailure, Work};
 use crate::check::{Demand, Planned, decide, describe, evaluation_type, invariant_type};
+use crate::format::Assertion;
 use crate::judge::ItemAnswer;
 use crate::transcript::Scope;
 
@@ -134,10 +134,8 @@ impl Engine {
             let focus = turns.iter().map(|turn| turn.number).collect();
             self.ask_judge(questions, focus, Purpose::Checks(indices));
         } else if let Some((index, command)) = command {
-            let conversation = self.transcript.to_value(batch.scope.turn_number());
-            let id = self.next_id();
-            self.effects.push(Effect::RunCheck { id, command, conversation });
-            self.waiting = Waiting::Check { id, index };
+            let turn = batch.scope.turn_number();
+            self.ask_outside(command, turn, OutsideFor::Check(index));
         } else {
             self.record_batch();
         }
@@ -166,26 +164,23 @@ impl Engine {
         }
     }
 
-    pub(super) fn check_result(&mut self, id: RequestId, passed: bool, message: Option<String>) {
-        let Waiting::Check { id: wanted, index } = self.waiting else { return };
-        let Some(batch) = self.batch.as_mut().filter(|_| wanted == id) else { return };
-        let negated = batch.checks.get(index).is_some_and(|check| check.negated);
-        let said = message.unwrap_or_else(|| "it said nothing".into());
-        let outcome = Outcome {
-            passed: Some(passed != negated),
-            actual: format!("the command {}: {said}", if passed { "agreed" } else { "disagreed" }),
-            ..Outcome::default()
+    /// A command or a block has looked at the check with this index.
+    pub(super) fn check_answered(&mut self, index: usize, passed: bool, message: Option<String>) {
+        let Some(batch) = &mut self.batch else { return };
+        let Some(check) = batch.checks.get(index) else { return };
+        let actual = match (&check.assertion, message) {
+            (Assertion::Block(_), Some(found)) => found,
+            (Assertion::Block(_), None) => format!("it gave {passed}"),
+            (_, said) => format!(
+                "the command {}: {}",
+                if passed { "agreed" } else { "disagreed" },
+                said.unwrap_or_else(|| "it said nothing".into())
+            ),
         };
+        let outcome =
+            Outcome { passed: Some(passed != check.negated), actual, ..Outcome::default() };
         batch.outcomes.insert(index, outcome);
         self.do_first([Work::ContinueBatch]);
-        self.go_on();
-    }
-
-    pub(super) fn check_failed(&mut self, id: RequestId, message: &str) {
-        if matches!(self.waiting, Waiting::Check { id: wanted, .. } if wanted == id) {
-            let text = format!("a check could not be run: {message}");
-            self.break_down(Status::Errored, Some(Fault::Harness), text, TerminationReason::Error);
-        }
     }
 
     fn record_batch(&mut self) {
@@ -210,10 +205,12 @@ impl Engine {
 
     /// No further turn is taken. Checks of the whole conversation are made only if it was over anyway.
     fn stop_after_checks(&mut self) {
-        let only_checks_left = self
-            .work
-            .iter()
-            .all(|work| matches!(work, Work::CheckExample | Work::CheckTopic(_) | Work::Conclude));
+        let only_checks_left = self.work.iter().all(|work| {
+            matches!(
+                work,
+                Work::CheckExample | Work::CheckTopic(_) | Work::EndSimulation(_) | Work::Conclude
+            )
+        });
         if !only_checks_left {
             self.work.clear();
             self.work.push_back(Work::Conclude);

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use proctor_events::{Body, Fault, Status};
+use proctor_events::{Body, EvaluationMode, Fault, Status};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::format::{Assertion, Simulate};
 use crate::judge::{JudgeRequest, Prompt};
-use crate::transcript::{DoneCall, ToolCall};
+use crate::transcript::{DoneCall, Scope, ToolCall};
 
 /// Names a question, so that its answer is known as such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,6 +113,33 @@ pub enum Input {
     TimedOut,
     /// Somebody wants no verdict any more.
     Cancel,
+    /// How an open-ended conversation goes on; counts only while it pauses.
+    Next(Next),
+}
+
+/// How an open-ended conversation goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// The user says this.
+    Say {
+        /// The words.
+        text: String,
+        /// Whatever else goes with the message.
+        metadata: Option<Value>,
+    },
+    /// A model plays the user.
+    Simulate(Box<Simulate>),
+    /// Something is asserted about what has been said so far.
+    Check {
+        /// What.
+        assertions: Vec<Assertion>,
+        /// Whether it decides.
+        mode: EvaluationMode,
+        /// What it looks at.
+        scope: Scope,
+    },
+    /// It is over: the last topic is left, and the verdict is given.
+    End,
 }
 
 /// What the engine wants done.
@@ -169,6 +197,8 @@ pub enum Effect {
         /// From now.
         after: Duration,
     },
+    /// An open-ended conversation waits for [`Input::Next`]; the verdict is about what came since it last did.
+    Pause(Verdict),
     /// The attempt is over. Sent once, last.
     Finish(Verdict),
 }
@@ -223,6 +253,8 @@ pub struct AgentAnswer {
     pub first_token_ms: Option<f64>,
     /// What it cost.
     pub cost_usd: Option<f64>,
+    /// Whether it wants no answer to the tools it asks for: their results are there in the next turn.
+    pub ends_turn: bool,
 }
 
 /// What a tool answered.

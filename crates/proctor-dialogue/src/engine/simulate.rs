@@ -7,6 +7,7 @@ use proctor_events::{
 
 use super::batch::Origin;
 use super::judging::Purpose;
+use super::outside::OutsideFor;
 use super::{
     DEFAULT_MAX_TURNS, Effect, Engine, RequestId, SIMULATOR_RETRIES, VerdictFailure, Waiting, Work,
 };
@@ -35,7 +36,7 @@ pub(super) struct Simulation {
 }
 
 impl Engine {
-    pub(super) fn start_simulation(&mut self, simulate: &Simulate, step: usize) {
+    pub(super) fn start_simulation(&mut self, simulate: &Simulate) {
         let user = simulate.user_within(&self.example.simulator);
         let max_turns = user.max_turns.unwrap_or(DEFAULT_MAX_TURNS);
         self.emit(SimulationStarted {
@@ -61,7 +62,6 @@ impl Engine {
             goal_answer: None,
             user,
         });
-        self.do_first([Work::NextSimulated, Work::CheckStep(step), Work::Step(step + 1)]);
     }
 
     pub(super) fn next_simulated(&mut self) {
@@ -129,8 +129,12 @@ impl Engine {
                 if *rule == StopWhen::GoalReached {
                     return self.ask_for_goal(Purpose::Stop(index));
                 }
+                if let StopWhen::Block(block) = rule {
+                    let command = block.command();
+                    return self.ask_outside(command, None, OutsideFor::Stop(index));
+                }
                 match self.stops(rule) {
-                    Ok(true) => return self.end_simulation(TerminationReason::StopCondition),
+                    Ok(true) => return self.leave_simulation(TerminationReason::StopCondition),
                     Ok(false) => {}
                     Err(message) => return self.broken_expression(&message),
                 }
@@ -142,7 +146,7 @@ impl Engine {
     fn stops(&self, rule: &StopWhen) -> Result<bool, String> {
         let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
         Ok(match rule {
-            StopWhen::GoalReached => false,
+            StopWhen::GoalReached | StopWhen::Block(_) => false,
             StopWhen::Response(pattern) => pattern.occurs_in(&turn.agent),
             StopWhen::User(pattern) => pattern.occurs_in(&turn.user),
             StopWhen::CallTool(tool) => calls_tool(tool, turn),
@@ -162,7 +166,7 @@ impl Engine {
     pub(super) fn goal_at_rule(&mut self, answer: ItemAnswer, index: usize) {
         if answer.satisfied {
             self.record_goal(&answer);
-            self.end_simulation(TerminationReason::GoalReached);
+            self.leave_simulation(TerminationReason::GoalReached);
             return;
         }
         if let Some(simulation) = &mut self.simulation {
@@ -175,7 +179,7 @@ impl Engine {
     fn limit_reached(&mut self) {
         let Some(simulation) = &mut self.simulation else { return };
         if simulation.on_max_turns == OnMaxTurns::Fine {
-            return self.end_simulation(TerminationReason::MaxTurns);
+            return self.leave_simulation(TerminationReason::MaxTurns);
         }
         match simulation.goal_answer.take() {
             Some(answer) => self.goal_at_limit(&answer),
@@ -186,14 +190,14 @@ impl Engine {
     pub(super) fn goal_at_limit(&mut self, answer: &ItemAnswer) {
         self.record_goal(answer);
         if answer.satisfied {
-            return self.end_simulation(TerminationReason::GoalReached);
+            return self.leave_simulation(TerminationReason::GoalReached);
         }
         if let Some(simulation) = &self.simulation {
             let message = not_reached(&simulation.goal, simulation.max_turns, answer);
             let turn = Some(self.turn_number());
             self.failures.push(VerdictFailure { turn, message });
         }
-        self.end_simulation(TerminationReason::MaxTurns);
+        self.leave_simulation(TerminationReason::MaxTurns);
     }
 
     fn record_goal(&mut self, answer: &ItemAnswer) {

@@ -5,41 +5,56 @@ use std::sync::Arc;
 use proctor_events::{Fault, Status, TerminationReason, TopicChanged, TopicTrigger};
 
 use super::judging::Purpose;
+use super::outside::OutsideFor;
 use super::{Engine, Work};
 use crate::check::calls_tool;
 use crate::expression::evaluate;
+use crate::file::At;
 use crate::format::{Topic, Trigger};
 use crate::judge::{JudgeQuestion, TopicChoice};
+use crate::scenario::Example;
 use crate::transcript::Visit;
 
 impl Engine {
     pub(super) fn enter_first_topic(&mut self) {
         let first = self.example.topics.names().next().map(str::to_owned);
         if let Some(topic) = first {
-            self.move_to(&topic, TopicTrigger::Initial);
+            // An open-ended conversation tells of its first topic when there is a turn in it.
+            if self.open_end.is_some() {
+                self.transcript.visits.push(Visit { topic, turns: Vec::new() });
+            } else {
+                self.move_to(&topic, TopicTrigger::Initial);
+            }
         }
     }
 
     /// The current topic's triggers first, then its successors' in order, then the judge.
     pub(super) fn classify(&mut self) {
+        self.announce_first_topic();
+        self.triggers_from(0, 0);
+    }
+
+    /// The triggers from one on; a block outside is asked for and answers later.
+    pub(super) fn triggers_from(&mut self, first_candidate: usize, first_trigger: usize) {
         let example = Arc::clone(&self.example);
         let Some(current) = self.transcript.topic().map(str::to_owned) else { return };
-        let Some(topic) = example.topics.get(&current) else { return };
-        let successors: Vec<(&str, &Topic)> = topic
-            .next
-            .0
-            .iter()
-            .filter_map(|next| example.topics.get(next).map(|topic| (next.value.as_str(), topic)))
-            .collect();
-        let candidates =
-            std::iter::once((current.as_str(), topic)).chain(successors.iter().copied());
-        for (name, candidate) in candidates {
-            match self.triggered(candidate) {
-                Ok(true) => return self.belongs_to(name, TopicTrigger::TriggerMatch),
-                Ok(false) => {}
-                Err(message) => return self.broken_expression(&message),
+        let candidates = candidates(&example, &current);
+        let mut skipped = first_trigger;
+        for (index, (name, candidate)) in candidates.iter().enumerate().skip(first_candidate) {
+            for (number, trigger) in candidate.triggers.iter().enumerate().skip(skipped) {
+                if let Trigger::Block(block) = trigger {
+                    let asked_for = OutsideFor::Trigger(index, number);
+                    return self.ask_outside(block.command(), None, asked_for);
+                }
+                match self.trigger_holds(trigger) {
+                    Ok(true) => return self.belongs_to(name, TopicTrigger::TriggerMatch),
+                    Ok(false) => {}
+                    Err(message) => return self.broken_expression(&message),
+                }
             }
+            skipped = 0;
         }
+        let Some(((_, topic), successors)) = candidates.split_first() else { return };
         let choices: Vec<TopicChoice> = successors
             .iter()
             .filter(|(_, topic)| topic.characteristic.is_some())
@@ -53,13 +68,16 @@ impl Engine {
         self.ask_judge(vec![JudgeQuestion::Topic(choices)], focus, Purpose::Topic);
     }
 
-    fn triggered(&self, topic: &Topic) -> Result<bool, String> {
-        for trigger in &topic.triggers {
-            if self.trigger_holds(trigger)? {
-                return Ok(true);
-            }
+    /// A block outside has looked at a trigger.
+    pub(super) fn trigger_answered(&mut self, candidate: usize, trigger: usize, holds: bool) {
+        if !holds {
+            return self.do_first([Work::Triggers(candidate, trigger + 1)]);
         }
-        Ok(false)
+        let example = Arc::clone(&self.example);
+        let current = self.transcript.topic().map(str::to_owned).unwrap_or_default();
+        if let Some((name, _)) = candidates(&example, &current).get(candidate) {
+            self.belongs_to(name, TopicTrigger::TriggerMatch);
+        }
     }
 
     fn trigger_holds(&self, trigger: &Trigger) -> Result<bool, String> {
@@ -72,6 +90,7 @@ impl Engine {
                 self.transcript.turns_in(&turns.topic).len() >= turns.count as usize
             }
             Trigger::Condition(expression) => evaluate(expression, &self.transcript, None)?,
+            Trigger::Block(_) => false,
         })
     }
 
@@ -98,7 +117,7 @@ impl Engine {
         }
     }
 
-    fn move_to(&mut self, topic: &str, trigger: TopicTrigger) {
+    pub(super) fn move_to(&mut self, topic: &str, trigger: TopicTrigger) {
         let from_topic = self.transcript.topic().map(str::to_owned);
         self.emit(TopicChanged {
             turn_number: self.turn_number(),
@@ -108,6 +127,14 @@ impl Engine {
         });
         self.transcript.visits.push(Visit { topic: topic.to_owned(), turns: Vec::new() });
     }
+}
+
+/// The current topic, then its successors in order.
+fn candidates<'a>(example: &'a Example, current: &'a str) -> Vec<(&'a str, &'a Topic)> {
+    let Some(topic) = example.topics.get(current) else { return Vec::new() };
+    let known =
+        |next: &'a At<String>| example.topics.get(next).map(|topic| (next.value.as_str(), topic));
+    std::iter::once((current, topic)).chain(topic.next.0.iter().filter_map(known)).collect()
 }
 
 fn choice(name: &str, topic: &Topic) -> TopicChoice {

@@ -74,6 +74,7 @@ impl Engine {
             add_number(&mut turn.latency_ms, answer.duration_ms);
             add_number(&mut turn.cost_usd, answer.cost_usd);
         }
+        self.turn_ends = answer.ends_turn;
         if pending.is_empty() {
             self.go_on();
         } else {
@@ -157,7 +158,9 @@ impl Engine {
         if let Some(turn) = self.transcript.turns.last_mut() {
             turn.tool_calls.extend(done);
         }
-        self.do_first([Work::CallAgent]);
+        if !self.turn_ends {
+            self.do_first([Work::CallAgent]);
+        }
         self.go_on();
     }
 

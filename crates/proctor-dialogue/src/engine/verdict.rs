@@ -28,7 +28,11 @@ impl Engine {
             let message = Some(messages.join("\n"));
             Verdict { status: Status::Failed, fault: Some(Fault::Agent), message, failures }
         };
-        self.finish(verdict);
+        if self.open_end.is_some() {
+            self.pause(verdict);
+        } else {
+            self.finish(verdict);
+        }
     }
 
     pub(super) fn finish(&mut self, verdict: Verdict) {

@@ -75,6 +75,14 @@ impl Finding {
         Self { place, message: message.into(), hint: None }
     }
 
+    /// What is wrong and the way out, for something that has no place.
+    pub(crate) fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -35,6 +35,17 @@ pub(crate) fn read_node<T: DeserializeOwned>(
     }
 }
 
+/// Reads a value that was made by a program; the first mistake is told.
+pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, String> {
+    let mut findings = Vec::new();
+    let read = read_node(&Node::from_value(value, Place::default()), &mut findings);
+    match (read, findings.into_iter().next()) {
+        (Some(read), None) => Ok(read),
+        (_, Some(finding)) => Err(finding.text()),
+        (None, None) => Err("it cannot be read".to_owned()),
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     node: &'a Node,

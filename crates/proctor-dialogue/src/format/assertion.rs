@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::block::Block;
 use super::matcher::{Matcher, NumberMatcher};
 use super::shorthand::{Expression, OneOrMany, Pattern, text_or_mapping};
 use crate::file::At;
@@ -54,6 +55,10 @@ pub enum Assertion {
     Expression(Expression),
     /// A command, given the conversation as JSON, exits with 0.
     Command(OneOrMany<String>),
+    /// A block outside says so. Not for files.
+    #[serde(rename = "$block")]
+    #[schemars(skip)]
+    Block(Block),
 }
 
 impl Assertion {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::assertion::{Assertion, ToolExpectation};
+use super::block::Block;
 use super::model::ModelSpec;
 use super::shorthand::{Expression, Pattern};
 use super::values::{Notes, TimeSpan};
@@ -71,6 +72,10 @@ pub enum StopWhen {
     Topic(At<String>),
     /// A CEL expression is true.
     Condition(Expression),
+    /// A block outside says so. Not for files.
+    #[serde(rename = "$block")]
+    #[schemars(skip)]
+    Block(Block),
 }
 
 /// A stretch of conversation in which a model plays the user.

@@ -99,6 +99,18 @@ pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: 
     check.assertions(spec.expect.iter().chain(&spec.evaluate));
 }
 
+/// Checks what a group says about topics, for examples that have no steps of their own.
+pub(super) fn topics(said: &Group, findings: &mut Vec<Finding>) {
+    let mut check = Check { said, findings };
+    check.graph(&said.topics);
+    if said.topics.0.is_empty() {
+        return;
+    }
+    for name in said.simulator.during_topic.keys() {
+        check.topic(name, Place::default());
+    }
+}
+
 struct Check<'a> {
     said: &'a Group,
     findings: &'a mut Vec<Finding>,

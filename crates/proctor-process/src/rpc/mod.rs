@@ -231,6 +231,11 @@ impl Inner {
         self.config.diagnostics.report(diagnostic);
     }
 
+    /// Whether a request is open, in either direction.
+    fn is_awaited(&self) -> bool {
+        !lock(&self.running).is_empty() || lock(&self.mux).len() > 0
+    }
+
     fn is_reading_paused(&self) -> bool {
         self.reading_paused.load(Ordering::Relaxed)
     }

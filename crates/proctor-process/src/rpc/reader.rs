@@ -72,7 +72,8 @@ async fn read_all(
         };
         framer.feed(&chunk[..count]);
         handle_frames(inner, framer, intake).await;
-        if !inner.config.settle.is_zero() {
+        // Where one side waits for the other, a rest would only make it wait longer.
+        if !inner.config.settle.is_zero() && !inner.is_awaited() {
             tokio::time::sleep(inner.config.settle).await;
         }
     }

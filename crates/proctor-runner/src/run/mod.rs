@@ -1,9 +1,10 @@
 //! The controller: one run, from discovery to its exit code, usable from any thread.
 
+mod attend;
 mod driver;
 mod exit_code;
-mod pace;
 mod gate;
+mod pace;
 mod publish;
 
 use std::collections::HashMap;
@@ -15,6 +16,8 @@ use proctor_events::{
     StatusCounts,
 };
 use tokio::sync::mpsc;
+
+pub use self::attend::attend;
 
 use crate::dispatch::{Policy, Schedule};
 use crate::plan::Selection;

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_process::{Guard, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_host::Host;
+use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode};
 use serde_json::json;
 
 use super::{Finished, Opened, SuiteError, Surroundings, listing};
 use crate::dispatch::Exit;
-use crate::worker::{BoxFuture, Launched, Launcher};
+use crate::worker::{Asking, BoxFuture, Launched, Launcher};
 
 /// Any program that speaks the worker protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +28,15 @@ pub struct CommandSuite {
 pub(crate) async fn open(
     suite: &CommandSuite,
     surroundings: &Surroundings,
+    host: Option<Arc<Host>>,
 ) -> Result<Opened, SuiteError> {
     let launcher = Arc::new(Processes {
         suite: suite.clone(),
         surroundings: surroundings.clone(),
+        host,
         spare: Mutex::new(None),
     });
-    let first =
+    let (first, asking) =
         launcher.spawn(0, 1).await.map_err(|message| SuiteError { message, output: Vec::new() })?;
     let what = format!("suite {} ({})", suite.name, suite.command.join(" "));
     let (channel, mut notifications) = channel_of(&first)?;
@@ -47,7 +50,7 @@ pub(crate) async fn open(
         Err(error) => return Err(listing::failed(&what, &error, &first).await),
     };
     // It has loaded the suite, so it may as well be the first worker.
-    let ready = Ready { process: first, notifications };
+    let ready = Ready { process: first, notifications, asking };
     *lock(&launcher.spare) = Some(ready);
     let unused = Arc::clone(&launcher);
     Ok(Opened {
@@ -71,6 +74,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+type Spawned = (ManagedProcess, Option<Asking>);
 type Talk = (proctor_process::Channel, proctor_process::Notifications);
 
 fn channel_of(process: &ManagedProcess) -> Result<Talk, SuiteError> {
@@ -85,30 +89,39 @@ fn channel_of(process: &ManagedProcess) -> Result<Talk, SuiteError> {
 struct Ready {
     process: ManagedProcess,
     notifications: proctor_process::Notifications,
+    asking: Option<Asking>,
 }
 
 struct Processes {
     suite: CommandSuite,
     surroundings: Surroundings,
+    host: Option<Arc<Host>>,
     /// The process that listed the examples.
     spare: Mutex<Option<Ready>>,
 }
 
 impl Processes {
-    fn spawn(&self, slot: u32, generation: u32) -> BoxFuture<Result<ManagedProcess, String>> {
+    fn spawn(&self, slot: u32, generation: u32) -> BoxFuture<Result<Spawned, String>> {
         let guard = Guard::Program(self.surroundings.guard.clone());
         let number = slot + 1;
+        let asking = self.host.as_ref().map(Asking::new);
+        let config = Asking::config(asking.as_ref(), ChannelConfig::default());
         let spec = ProcessSpec::new(self.suite.command.iter().map(String::as_str), guard)
             .cwd(&self.surroundings.root)
             .rpc(RpcMode::Socket)
+            .channel(config)
             .env("WORKER_INDEX", slot.to_string())
             .env("PROCTOR_WORKER", number.to_string())
             .env("PROCTOR_GENERATION", generation.to_string())
             .env("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { number.to_string() })
             .envs(self.suite.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        Box::pin(
-            async move { ManagedProcess::spawn(spec).await.map_err(|error| error.to_string()) },
-        )
+        Box::pin(async move {
+            let process = ManagedProcess::spawn(spec).await.map_err(|error| error.to_string())?;
+            if let (Some(asking), Some(channel)) = (&asking, process.rpc()) {
+                asking.connect(channel.clone());
+            }
+            Ok((process, asking))
+        })
     }
 }
 
@@ -126,7 +139,7 @@ impl Launcher for Processes {
             "examples": false,
         });
         Box::pin(async move {
-            let process = spawning.await?;
+            let (process, asking) = spawning.await?;
             let (channel, mut notifications) =
                 channel_of(&process).map_err(|error| error.message)?;
             listing::hello(&channel).await.map_err(|error| error.to_string())?;
@@ -143,13 +156,13 @@ impl Launcher for Processes {
                 }
             }
             while notifications.try_next().is_some() {}
-            Ok(launched(Ready { process, notifications }))
+            Ok(launched(Ready { process, notifications, asking }))
         })
     }
 }
 
 fn launched(ready: Ready) -> Launched {
-    let Ready { process, notifications } = ready;
+    let Ready { process, notifications, asking } = ready;
     let (ending, killing) = (process.clone(), process.clone());
     let ended = Box::pin(async move {
         let report = ending.wait().await;
@@ -160,6 +173,7 @@ fn launched(ready: Ready) -> Launched {
             .rpc()
             .unwrap_or_else(|| unreachable!("a worker with notifications has a channel")),
         notifications: Some(notifications),
+        asking,
         stdout: process.stdout().clone(),
         stderr: process.stderr().clone(),
         pid: process.pid(),

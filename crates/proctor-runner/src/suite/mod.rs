@@ -92,7 +92,7 @@ impl Suite {
     pub(crate) async fn open(&self, surroundings: &Surroundings) -> Result<Opened, SuiteError> {
         match self {
             Self::Rspec(suite) => rspec::open(suite, surroundings).await,
-            Self::Command(suite) => command::open(suite, surroundings).await,
+            Self::Command(suite) => command::open(suite, surroundings, None).await,
             Self::Dialogue(suite) => dialogue::open(suite, surroundings),
             Self::Workspace(suite) => Ok(workspace::open(suite, surroundings)),
         }

@@ -5,11 +5,14 @@ mod parent;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use proctor_converse::Settings;
+use proctor_host::Host;
+
 use super::command::CommandSuite;
 use super::{Opened, SuiteError, Surroundings, command, library};
 
 /// A suite of RSpec examples.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct RspecSuite {
     /// The Ruby to run.
     pub ruby: String,
@@ -17,6 +20,8 @@ pub struct RspecSuite {
     pub args: Vec<String>,
     /// Whether to load once and fork. Without it every worker loads the project itself.
     pub preload: bool,
+    /// What conversations of its examples are conducted with; without it there are none.
+    pub talk: Option<Settings>,
 }
 
 pub(crate) async fn open(
@@ -28,16 +33,29 @@ pub(crate) async fn open(
     let program = |name: &str| {
         vec![suite.ruby.clone(), library.join("exe").join(name).to_string_lossy().into_owned()]
     };
-    if suite.preload {
-        let parent =
-            parent::Forks::new(program("proctor-rspec-parent"), suite.args.clone(), surroundings)?;
-        return parent::open(Arc::new(parent)).await;
-    }
-    let worker = CommandSuite {
-        name: "rspec".to_owned(),
-        command: program("proctor-rspec-worker"),
-        args: suite.args.clone(),
-        env: BTreeMap::new(),
+    let host = suite.talk.clone().map(Host::new);
+    let mut opened = if suite.preload {
+        let program = program("proctor-rspec-parent");
+        let parent = parent::Forks::new(program, suite.args.clone(), surroundings, host.clone())?;
+        parent::open(Arc::new(parent)).await?
+    } else {
+        let worker = CommandSuite {
+            name: "rspec".to_owned(),
+            command: program("proctor-rspec-worker"),
+            args: suite.args.clone(),
+            env: BTreeMap::new(),
+        };
+        command::open(&worker, surroundings, host.clone()).await?
     };
-    command::open(&worker, surroundings).await
+    if let Some(host) = host {
+        let finish = opened.finish;
+        opened.finish = Box::new(move |at_once| {
+            Box::pin(async move {
+                let mut finished = finish(at_once).await;
+                finished.notes.extend(host.end(at_once).await.notes);
+                finished
+            })
+        });
+    }
+    Ok(opened)
 }

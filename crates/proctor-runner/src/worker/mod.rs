@@ -4,6 +4,7 @@
 //! output stream attributes lines to examples. They meet in the inbox of the run. The exit is reported
 //! last, when everything the worker said and printed has been read.
 
+mod asking;
 mod output;
 pub(crate) mod said;
 
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+pub(crate) use self::asking::Asking;
 pub(crate) use self::output::{Owner, Tail};
 use crate::dispatch::Exit;
 
@@ -28,6 +30,8 @@ pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub(crate) struct Launched {
     pub(crate) channel: Channel,
     pub(crate) notifications: Option<Notifications>,
+    /// What it may ask of us, where it may.
+    pub(crate) asking: Option<Asking>,
     pub(crate) stdout: OutputStream,
     pub(crate) stderr: OutputStream,
     pub(crate) pid: Option<u32>,
@@ -152,10 +156,12 @@ pub(crate) async fn serve(
         Err(message) => return inbox.send(Report::StartFailed(message)).await,
     };
     let tail = Arc::new(Mutex::new(Tail::default()));
-    let Launched { channel, notifications, stdout, stderr, pid, mut ended, mut kill } = launched;
+    let Launched { channel, notifications, asking, stdout, stderr, pid, mut ended, mut kill } =
+        launched;
     let streams = [stdout.clone(), stderr.clone()];
     let readers = [
-        notifications.map(|notifications| tokio::spawn(forward(notifications, inbox.clone()))),
+        notifications
+            .map(|notifications| tokio::spawn(forward(notifications, asking, inbox.clone()))),
         Some(tokio::spawn(output::attribute(
             stdout,
             false,
@@ -209,10 +215,25 @@ async fn launch_unless_killed(
     }
 }
 
-async fn forward(mut notifications: Notifications, inbox: Inbox) {
-    while let Some(notification) = notifications.next().await {
-        inbox.send(Report::Said(notification)).await;
+async fn forward(mut notifications: Notifications, asking: Option<Asking>, inbox: Inbox) {
+    let Some(mut asking) = asking else {
+        while let Some(notification) = notifications.next().await {
+            inbox.send(Report::Said(notification)).await;
+        }
+        return;
+    };
+    loop {
+        // What the worker said before it asked comes before what we found out for it.
+        tokio::select! {
+            biased;
+            notification = notifications.next() => match notification {
+                Some(notification) => inbox.send(Report::Said(notification)).await,
+                None => break,
+            },
+            heard = asking.next() => inbox.send(Report::Heard(heard)).await,
+        }
     }
+    inbox.send(Report::Heard(asking.rest())).await;
 }
 
 async fn drain(readers: [Option<JoinHandle<()>>; 3]) {

@@ -8,13 +8,14 @@ pub(crate) mod doctor;
 mod facts;
 pub(crate) mod guard;
 pub(crate) mod history;
+pub(crate) mod host;
 pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod list;
 pub(crate) mod mcp;
-pub(crate) mod rejudge;
 #[cfg(feature = "otlp")]
 mod otlp;
+pub(crate) mod rejudge;
 mod reports;
 pub(crate) mod run;
 pub(crate) mod runs;

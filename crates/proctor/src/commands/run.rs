@@ -4,7 +4,7 @@ mod ab;
 mod embedded;
 mod live;
 mod outputs;
-mod recording;
+pub(super) mod recording;
 mod screen;
 mod signals;
 mod view;
@@ -65,7 +65,10 @@ pub(super) fn once(
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
     let run_id = arguments.detached.run_id.as_deref();
     let recording = Recording::start(run_id, root, events, terminal)?;
-    let live = arguments.live.then(|| serve::show_live(root, &recording.run_id(), terminal)).transpose()?;
+    let live = arguments
+        .live
+        .then(|| serve::show_live(root, &recording.run_id(), terminal))
+        .transpose()?;
     let timings = root.join(".proctor/timings.json");
     let mut options = options(arguments, config, workers)?;
     options.selection = chosen.selection;

@@ -107,6 +107,21 @@ pub(super) fn suite(
     guard: GuardCommand,
 ) -> Result<DialogueSuite, CommandError> {
     let how = &config.talk.how;
+    Ok(DialogueSuite {
+        files,
+        filter: filter(arguments)?,
+        settings: settings(arguments.seed, config, root, guard)?,
+        concurrency: how.concurrency.unwrap_or(CONCURRENCY).max(1),
+    })
+}
+
+/// What conversations of this project are conducted with.
+pub(super) fn settings(
+    seed: Option<u64>,
+    config: &Config,
+    root: &Path,
+    guard: GuardCommand,
+) -> Result<Settings, CommandError> {
     if let Some(unknown) =
         config.talk.agent.as_ref().filter(|name| !config.talk.agents.contains_key(*name))
     {
@@ -115,27 +130,20 @@ pub(super) fn suite(
         )));
     }
     let bin = Path::new(&guard.program).parent().map_or_else(|| root.to_owned(), Path::to_owned);
-    Ok(DialogueSuite {
-        files,
-        filter: filter(arguments)?,
-        settings: Settings {
-            root: root.to_owned(),
-            bin,
-            guard: Guard::Program(guard),
-            environment: Arc::new(|name| {
-                std::env::var(name).ok().filter(|value| !value.is_empty())
-            }),
-            agents: config.talk.agents.clone(),
-            models: config.talk.models.clone(),
-            agent: config.talk.agent.clone(),
-            agent_for_all: None,
-            saved: None,
-            cassette: Cassette::Off,
-            cache: None,
-            budget_usd: how.budget_usd,
-            seed: arguments.seed.unwrap_or_else(hard_to_guess),
-        },
-        concurrency: how.concurrency.unwrap_or(CONCURRENCY).max(1),
+    Ok(Settings {
+        root: root.to_owned(),
+        bin,
+        guard: Guard::Program(guard),
+        environment: Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
+        agents: config.talk.agents.clone(),
+        models: config.talk.models.clone(),
+        agent: config.talk.agent.clone(),
+        agent_for_all: None,
+        saved: None,
+        cassette: Cassette::Off,
+        cache: None,
+        budget_usd: config.talk.how.budget_usd,
+        seed: seed.unwrap_or_else(hard_to_guess),
     })
 }
 
@@ -148,9 +156,17 @@ pub(super) fn apply(
     root: &Path,
 ) -> Result<(), CommandError> {
     for suite in suites {
-        let Suite::Dialogue(suite) = suite else { continue };
-        let settings = &mut suite.settings;
-        suite.concurrency = talk.concurrency.unwrap_or(suite.concurrency);
+        let settings = match suite {
+            Suite::Dialogue(suite) => {
+                suite.concurrency = talk.concurrency.unwrap_or(suite.concurrency);
+                &mut suite.settings
+            }
+            Suite::Rspec(suite) => match &mut suite.talk {
+                Some(settings) => settings,
+                None => continue,
+            },
+            _ => continue,
+        };
         settings.budget_usd = talk.budget.or(settings.budget_usd);
         settings.saved = saved.cloned();
         if let Some(name) = &talk.agent {

@@ -66,6 +66,12 @@ fn suites(
             ruby: config.ruby.value.clone(),
             args: rspec_arguments(arguments, &paths, root),
             preload: !arguments.no_preload && config.run.preload != Some(false),
+            talk: Some(scenarios::settings(
+                arguments.seed,
+                config,
+                root,
+                surroundings.guard.clone(),
+            )?),
         }));
     }
     if wanted("scenario") && !files.is_empty() {
@@ -140,7 +146,7 @@ fn relative(path: &str, current: &Path, root: &Path) -> String {
     }
 }
 
-fn surroundings(root: &Path, workers: u32) -> Result<Surroundings, CommandError> {
+pub(super) fn surroundings(root: &Path, workers: u32) -> Result<Surroundings, CommandError> {
     let program = std::env::current_exe().map_err(|error| {
         CommandError::unusable(format_args!("cannot find the proctor program itself: {error}"))
     })?;

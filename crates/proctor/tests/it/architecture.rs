@@ -17,6 +17,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process"]),
     ("proctor-history", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
+    (
+        "proctor-host",
+        &[
+            "proctor-converse",
+            "proctor-dialogue",
+            "proctor-events",
+            "proctor-llm",
+            "proctor-process",
+        ],
+    ),
     ("proctor-journal", &[]),
     ("proctor-llm", &[]),
     (
@@ -42,6 +52,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-converse",
             "proctor-dialogue",
             "proctor-events",
+            "proctor-host",
             "proctor-llm",
             "proctor-process",
             "proctor-record",
@@ -79,6 +90,7 @@ const ALL: &[&str] = &[
     "proctor-history",
     "proctor-cover",
     "proctor-events",
+    "proctor-host",
     "proctor-journal",
     "proctor-mcp",
     "proctor-process",

@@ -27,6 +27,7 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             ruby: "ruby".to_owned(),
             args: vec!["spec".to_owned()],
             preload: true,
+            talk: None,
         })],
         surroundings: Surroundings {
             root: env.project.clone(),

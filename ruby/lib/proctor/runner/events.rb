@@ -89,6 +89,7 @@ module Proctor
       # The backtrace is taken before RSpec's presenter sees it, which edits it in place.
       def add_failure(payload, example)
         error = example.exception
+        payload.merge!(error.proctor_outcome) if error.respond_to?(:proctor_outcome)
         payload[:exception] = Serializer.exception(error)
         parts = Serializer.parts(error)
         payload[:failures] = parts if parts

@@ -138,6 +138,7 @@ module Proctor
                    tags: tags(metadata), unit: entry.unit, ordinal: @ordinals[example] || 1 }
         result[:skip] = flag(metadata[:skip]) if metadata[:skip]
         result[:pending] = flag(metadata[:pending]) if metadata[:pending]
+        result[:scenario] = metadata[:proctor_scenario].to_wire if metadata[:proctor_scenario]
         shared = metadata[:shared_group_inclusion_backtrace].last
         result[:shared] = shared_group(shared) if shared
         result

@@ -15,7 +15,7 @@ module Proctor
       CAPABILITIES = %w[run unrun cancel dump marks leaks].freeze
 
       def initialize(channel)
-        @channel = channel
+        @channel = Channel.current = channel
         @queue = WorkQueue.new
         @cancelled = false
       end
@@ -102,6 +102,7 @@ module Proctor
 
       def run_item(item)
         @agents&.example_started(item)
+        @channel.item = item
         @runner.run(item)
       end
 

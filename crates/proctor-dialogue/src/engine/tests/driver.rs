@@ -193,7 +193,7 @@ impl Driver {
                 *deadline = Some(id);
                 return None;
             }
-            Effect::Finish(verdict) => {
+            Effect::Pause(verdict) | Effect::Finish(verdict) => {
                 ran.verdict = verdict;
                 return None;
             }

@@ -71,6 +71,7 @@ impl Model {
                 Effect::RunCheck { id, .. } => self.open.push((id, Open::Check)),
                 Effect::SetDeadline { id, .. } => self.open.push((id, Open::Deadline)),
                 Effect::Finish(verdict) => self.verdicts.push(verdict),
+                Effect::Pause(verdict) => panic!("a scripted conversation paused: {verdict:?}"),
             }
         }
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use proctor_host::Host;
 use proctor_process::protocol::StreamName;
 use proctor_process::{
     Channel, ChannelConfig, Connection, Guard, Listener, ListenerConfig, ManagedProcess,
@@ -20,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::dispatch::Exit;
 use crate::example::Discovery;
 use crate::suite::{Finished, Opened, SuiteError, Surroundings, listing};
-use crate::worker::{BoxFuture, Launched, Launcher};
+use crate::worker::{Asking, BoxFuture, Launched, Launcher};
 
 /// How long a fork and its three connections may take, on a busy machine with a large parent.
 const FORK_WITHIN: Duration = Duration::from_secs(30);
@@ -83,6 +84,7 @@ pub(super) struct Forks {
     surroundings: Surroundings,
     socket: [(&'static str, String); 2],
     registry: Arc<Registry>,
+    host: Option<Arc<Host>>,
     parent: tokio::sync::Mutex<Option<Parent>>,
     _accepting: tokio_util::task::AbortOnDropHandle<()>,
 }
@@ -92,6 +94,7 @@ impl Forks {
         program: Vec<String>,
         args: Vec<String>,
         surroundings: &Surroundings,
+        host: Option<Arc<Host>>,
     ) -> Result<Self, SuiteError> {
         let listener = Listener::bind(&surroundings.sockets, ListenerConfig::default())
             .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
@@ -104,6 +107,7 @@ impl Forks {
             surroundings: surroundings.clone(),
             socket,
             registry,
+            host,
             parent: tokio::sync::Mutex::new(None),
             _accepting: tokio_util::task::AbortOnDropHandle::new(accepting),
         })
@@ -173,7 +177,9 @@ impl Forks {
             error.to_string()
         })?;
         let pid = reply.body.value()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-        let connected = tokio::time::timeout(FORK_WITHIN, connect(&mut arriving)).await;
+        let asking = self.host.as_ref().map(Asking::new);
+        let connecting = connect(&mut arriving, asking.as_ref());
+        let connected = tokio::time::timeout(FORK_WITHIN, connecting).await;
         let Ok(Some((channel, stdout, stderr))) = connected else {
             if let Some(pid) = pid {
                 kill_tree(pid);
@@ -192,7 +198,7 @@ impl Forks {
                 kill_tree(pid);
             }
         });
-        Ok(Launched { channel, notifications, stdout, stderr, pid, ended, kill })
+        Ok(Launched { channel, notifications, asking, stdout, stderr, pid, ended, kill })
     }
 
     async fn finish(self: Arc<Self>, now: bool) -> Finished {
@@ -246,6 +252,7 @@ async fn route(mut listener: Listener, registry: Arc<Registry>) {
 /// Waits for the three connections of a worker.
 async fn connect(
     arriving: &mut mpsc::UnboundedReceiver<Connection>,
+    asking: Option<&Asking>,
 ) -> Option<(Channel, OutputStream, OutputStream)> {
     // A test that prints faster than we record has to wait, rather than lose lines.
     let config =
@@ -258,7 +265,11 @@ async fn connect(
         match connection.stream() {
             StreamName::Rpc => {
                 let config = ChannelConfig { settle: TALK_SETTLE, ..ChannelConfig::default() };
-                channel = Some(connection.into_channel(config).ok()?);
+                let connected = connection.into_channel(Asking::config(asking, config)).ok()?;
+                if let Some(asking) = asking {
+                    asking.connect(connected.clone());
+                }
+                channel = Some(connected);
             }
             StreamName::Stdout => {
                 connection.feed(&stdout);

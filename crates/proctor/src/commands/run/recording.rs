@@ -19,8 +19,8 @@ use crate::terminal::Terminal;
 /// How long observers may take to finish what they have.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) struct Recording {
-    pub(super) bus: Bus,
+pub(in crate::commands) struct Recording {
+    pub(in crate::commands) bus: Bus,
     folded: Arc<Mutex<Aggregator>>,
     observers: Vec<WebSocketObserver>,
     warnings: Arc<Mutex<Vec<String>>>,
@@ -38,11 +38,21 @@ impl Recording {
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
         let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self::start_as(argv, root, events, terminal)
+        Self::begin(run_id, argv, root, events, terminal)
     }
 
     /// The same for a run that another command line stands for.
-    pub(super) fn start_as(
+    pub(in crate::commands) fn start_as(
+        argv: Vec<String>,
+        root: &Path,
+        events: Option<&str>,
+        terminal: &mut Terminal,
+    ) -> Result<Self, CommandError> {
+        Self::begin(None, argv, root, events, terminal)
+    }
+
+    fn begin(
+        run_id: Option<&str>,
         argv: Vec<String>,
         root: &Path,
         events: Option<&str>,
@@ -54,7 +64,6 @@ impl Recording {
         };
         let fresh = || uuid::Uuid::now_v7().to_string();
         let run_id = RunId::new(run_id.map_or_else(fresh, ToOwned::to_owned));
-        let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let mut info = RunInfo::new(run_id.clone(), now(), argv);
         info.versions.insert("proctor".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         let store = RunStore::new(root);
@@ -97,7 +106,7 @@ impl Recording {
     }
 
     /// Ends everything; returns how many recorders failed.
-    pub(super) fn finish(self, terminal: &mut Terminal) -> usize {
+    pub(in crate::commands) fn finish(self, terminal: &mut Terminal) -> usize {
         let Self { bus, observers, warnings, folder, mut info, git, folded } = self;
         let report = bus.close(PATIENCE);
         for observer in observers {

@@ -1,0 +1,106 @@
+//! Conversations without a script: somebody outside says, message by message, how they go on.
+//!
+//! What differs from scripted ones: the conversation pauses where others conclude, and a failure does not end it;
+//! the first topic is told of with the first turn in it; a simulation has the topic it ends in checked before it is
+//! over, because nobody knows whether anything follows.
+
+use std::sync::Arc;
+
+use proctor_events::{EvaluationMode, TerminationReason, TopicChanged, TopicTrigger};
+
+use super::{Effect, Engine, Next, Verdict, Waiting, Work};
+use crate::file::{At, Place};
+use crate::format::Assertion;
+use crate::scenario::Example;
+
+/// What only an open-ended conversation has to remember.
+#[derive(Debug, Default)]
+pub(super) struct OpenEnd {
+    /// Whether its first topic has been told of.
+    announced: bool,
+    /// The last topic whose invariants were checked, and the turn after which they were.
+    checked: Option<(String, u32)>,
+}
+
+impl Engine {
+    /// An engine for a conversation that is told how it goes on.
+    pub fn open_ended(example: Arc<Example>) -> Self {
+        let mut engine = Self::new(example);
+        engine.open_end = Some(OpenEnd::default());
+        engine
+    }
+
+    /// Whether it waits to be told how it goes on.
+    pub fn is_paused(&self) -> bool {
+        matches!(self.waiting, Waiting::Next)
+    }
+
+    pub(super) fn pause(&mut self, verdict: Verdict) {
+        self.work.clear();
+        self.batch = None;
+        self.waiting = Waiting::Next;
+        self.effects.push(Effect::Pause(verdict));
+    }
+
+    pub(super) fn next(&mut self, next: Next) {
+        if !self.is_paused() {
+            return;
+        }
+        match next {
+            Next::Say { text, metadata } => {
+                let source = proctor_events::MessageSource::Script;
+                self.work.push_back(Work::User { text, source, metadata });
+            }
+            Next::Simulate(simulate) => {
+                self.start_simulation(&simulate);
+                self.work.push_back(Work::NextSimulated);
+            }
+            Next::Check { assertions, mode, scope } => {
+                let assertions: Vec<At<Assertion>> = assertions
+                    .into_iter()
+                    .map(|value| At { value, place: Place::default() })
+                    .collect();
+                let checks = match mode {
+                    EvaluationMode::Soft => self.planned(&[], &assertions),
+                    _ => self.planned(&assertions, &[]),
+                };
+                self.work.push_back(Work::CheckNow(checks, scope));
+            }
+            Next::End => self.end(),
+        }
+        self.go_on();
+    }
+
+    fn end(&mut self) {
+        let checked = self.open_end.take().and_then(|open_end| open_end.checked);
+        let Some(topic) = self.transcript.topic().map(str::to_owned) else { return };
+        if checked != Some((topic.clone(), self.turn_number())) {
+            self.work.push_back(Work::CheckTopic(topic));
+        }
+    }
+
+    pub(super) fn topic_is_checked(&mut self, topic: &str) {
+        let turn = self.turn_number();
+        if let Some(open_end) = &mut self.open_end {
+            open_end.checked = Some((topic.to_owned(), turn));
+        }
+    }
+
+    pub(super) fn announce_first_topic(&mut self) {
+        let turn_number = self.turn_number();
+        let Some(to_topic) = self.transcript.topic().map(str::to_owned) else { return };
+        let Some(open_end) = &mut self.open_end else { return };
+        if !std::mem::replace(&mut open_end.announced, true) {
+            let trigger = Some(TopicTrigger::Initial);
+            self.emit(TopicChanged { turn_number, from_topic: None, to_topic, trigger });
+        }
+    }
+
+    /// A simulation has come to its own end.
+    pub(super) fn leave_simulation(&mut self, reason: TerminationReason) {
+        match self.transcript.topic().map(str::to_owned).filter(|_| self.open_end.is_some()) {
+            Some(topic) => self.do_first([Work::CheckTopic(topic), Work::EndSimulation(reason)]),
+            None => self.end_simulation(reason),
+        }
+    }
+}

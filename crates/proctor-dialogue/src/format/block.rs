@@ -1,0 +1,58 @@
+//! Code that lives outside: a block of a spec that the engine has somebody else run.
+//!
+//! Scenario files have none. Whoever writes an example by program (the RSpec side) names its blocks here; the engine
+//! hands the name to the driver, and the driver knows whom to ask.
+
+use serde::Deserialize;
+
+/// A block that answers yes or no.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Its name, for whoever runs it.
+    pub id: String,
+    /// What it demands, for people.
+    #[serde(default)]
+    pub description: String,
+    /// What kind of check it is.
+    #[serde(default)]
+    pub kind: BlockKind,
+    /// The criterion's name, where it is one.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// What kind of check a block is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockKind {
+    /// A quality of what was said.
+    Quality,
+    /// A pattern in what was said.
+    Pattern,
+    /// A tool call in a turn.
+    ToolCall,
+    /// A tool call at any time.
+    ConversationToolCall,
+    /// Anything else.
+    #[default]
+    Custom,
+}
+
+impl Block {
+    /// The first word of a command that stands for a block.
+    pub const WORD: &'static str = "$block";
+
+    /// The command by which the engine asks for it.
+    pub fn command(&self) -> Vec<String> {
+        vec![Self::WORD.to_owned(), self.id.clone()]
+    }
+
+    /// The name of the block that a command stands for.
+    pub fn named_by(command: &[String]) -> Option<&str> {
+        match command {
+            [word, id] if word == Self::WORD => Some(id),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Examples whose conversation is told step by step: what holds for them is described as in a scenario file, but the
+//! description is made by a program.
+
+use std::sync::Arc;
+
+use proctor_events::StableId;
+use serde_json::Value;
+
+use super::{Cast, Example, check};
+use crate::file::{read_node, read_yaml};
+use crate::format::{Criterion, Group, Ordered, Simulator, Topic};
+
+/// What holds for open-ended conversations: who takes part, criteria, topics, the simulated user.
+#[derive(Debug, Clone)]
+pub struct OpenEnded {
+    cast: Arc<Cast>,
+    simulator: Arc<Simulator>,
+    criteria: Arc<Ordered<Criterion>>,
+    topics: Arc<Ordered<Topic>>,
+}
+
+/// Which example a conversation belongs to.
+#[derive(Debug, Clone, Default)]
+pub struct Whereabouts {
+    /// The file it stands in.
+    pub file: String,
+    /// The line it stands on.
+    pub line: u32,
+    /// The chain of descriptions, outermost first.
+    pub path: Vec<String>,
+    /// The row of a scenario set.
+    pub row: Option<Value>,
+}
+
+impl OpenEnded {
+    /// Reads a description in JSON with the keys of a scenario's group, and checks its topics.
+    pub fn read(text: &str) -> Result<Self, Vec<String>> {
+        let mut findings = Vec::new();
+        let node = read_yaml(text).map_err(|problem| vec![problem.message])?;
+        let group = read_node::<Group>(&node, &mut findings);
+        if let Some(group) = &group {
+            check::topics(group, &mut findings);
+        }
+        match group {
+            Some(group) if findings.is_empty() => Ok(Self::new(group)),
+            _ => Err(findings.iter().map(crate::file::Finding::text).collect()),
+        }
+    }
+
+    fn new(group: Group) -> Self {
+        let cast = Cast {
+            agent: group.agent,
+            models: group.models,
+            judge: group.judge.unwrap_or_default(),
+            simulator: group.simulator.model.clone(),
+            tools: group.tools,
+            mcp: group.mcp,
+        };
+        Self {
+            cast: Arc::new(cast),
+            simulator: Arc::new(group.simulator),
+            criteria: Arc::new(group.criteria),
+            topics: Arc::new(group.topics),
+        }
+    }
+
+    /// Who takes part.
+    pub fn cast(&self) -> &Arc<Cast> {
+        &self.cast
+    }
+
+    /// The same with a cast that is shared with others.
+    #[must_use]
+    pub fn with_cast(self, cast: Arc<Cast>) -> Self {
+        Self { cast, ..self }
+    }
+
+    /// The example for one conversation.
+    pub fn example(&self, about: Whereabouts) -> Example {
+        Example {
+            id: StableId::new(&about.file, &about.path, 1),
+            file: about.file,
+            line: about.line,
+            path: about.path,
+            tags: Vec::new(),
+            pending: None,
+            repeat: None,
+            pass_rate: None,
+            cast: Arc::clone(&self.cast),
+            simulator: Arc::clone(&self.simulator),
+            criteria: Arc::clone(&self.criteria),
+            topics: Arc::clone(&self.topics),
+            steps: Vec::new(),
+            expect: Vec::new(),
+            evaluate: Vec::new(),
+            row: about.row.map(Arc::new),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Attending a run that somebody else makes: plain `rspec` tells what it does, over a socket, as a worker would.
+//!
+//! The other side lists its examples, says when each begins and how it ends, and may have conversations conducted.
+//! Events are published exactly as for a run of our own. When the other side is gone, the run is over.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proctor_events::{Bus, Event, ExampleFinished, Millis, Status, SuiteFinished, SuiteStarted};
+use proctor_host::Host;
+use proctor_process::protocol::{HostInfo, Notification};
+use proctor_process::{Channel, ChannelConfig};
+use serde::Deserialize;
+
+use super::exit_code::{Facts, exit_code};
+use super::publish::{Attempt, Publisher};
+use crate::example::{Example, Listed, OutsideError, Register};
+use crate::worker::Asking;
+use crate::worker::said::{Said, understand};
+
+/// How long the other side may take to say hello.
+const HELLO_WITHIN: Duration = Duration::from_mins(1);
+const SUITE: &str = "rspec";
+
+#[derive(Deserialize)]
+struct Part {
+    examples: Vec<Listed>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Begun {
+    seed: Option<u64>,
+    load_ms: Option<f64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Over {
+    errors: u64,
+}
+
+/// Attends the run at the other end of a socket until it is over; what a person should know is returned.
+pub async fn attend(socket: OwnedFd, host: Arc<Host>, bus: Bus) -> std::io::Result<Vec<String>> {
+    let mut asking = Asking::new(&host);
+    let config = Asking::config(Some(&asking), ChannelConfig::default());
+    let channel = Channel::over_socket(socket, SUITE, config)?;
+    asking.connect(channel.clone());
+    let greeting = channel.clone();
+    tokio::spawn(async move {
+        let host =
+            HostInfo { name: "proctor".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        // Whoever cannot answer will not get far, and says so itself.
+        let _ = greeting.hello(host, HELLO_WITHIN).await;
+    });
+    let mut run = Attended::new(bus);
+    if let Some(mut notifications) = channel.notifications() {
+        loop {
+            run.publisher.flush();
+            tokio::select! {
+                biased;
+                notification = notifications.next() => match notification {
+                    Some(notification) => run.take(&notification),
+                    None => break,
+                },
+                heard = asking.next() => heard.into_iter().for_each(|said| run.hear(said)),
+            }
+            while let Some(notification) = notifications.try_next() {
+                run.take(&notification);
+            }
+        }
+    }
+    asking.rest().into_iter().for_each(|said| run.hear(said));
+    run.end();
+    drop(run);
+    Ok(host.end(false).await.notes)
+}
+
+/// The run, as far as it has been told.
+struct Attended {
+    publisher: Publisher,
+    register: Register,
+    places: HashMap<String, usize>,
+    running: Option<usize>,
+    began: Instant,
+    begun: bool,
+    over: bool,
+}
+
+impl Attended {
+    fn new(bus: Bus) -> Self {
+        Self {
+            publisher: Publisher::new(bus),
+            register: Register::default(),
+            places: HashMap::new(),
+            running: None,
+            began: Instant::now(),
+            begun: false,
+            over: false,
+        }
+    }
+
+    fn take(&mut self, notification: &Notification) {
+        let body = notification.body.as_str();
+        match &*notification.kind {
+            "examples" => self.listed(body),
+            "suite_started" => self.start(&serde_json::from_str(body).unwrap_or_default()),
+            "suite_finished" => {
+                let over: Over = serde_json::from_str(body).unwrap_or_default();
+                self.publisher.errors = self.publisher.errors.max(over.errors);
+                self.over = true;
+            }
+            kind => self.hear(understand(kind, body)),
+        }
+    }
+
+    fn listed(&mut self, body: &str) {
+        match serde_json::from_str::<Part>(body) {
+            Ok(part) => {
+                part.examples.into_iter().for_each(|listed| self.register.add(SUITE, listed))
+            }
+            Err(error) => {
+                self.complain(&format!("something was listed that is no example: {error}"))
+            }
+        }
+        for (place, example) in self.register.examples.iter().enumerate().skip(self.places.len()) {
+            self.places.insert(example.key.clone(), place);
+        }
+    }
+
+    fn start(&mut self, begun: &Begun) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        self.publisher.publish(SuiteStarted {
+            seed: begun.seed,
+            example_count: Some(self.register.examples.len() as u64),
+            load_time_ms: begun.load_ms.map(Millis::new),
+            ..SuiteStarted::default()
+        });
+        for error in std::mem::take(&mut self.register.errors) {
+            self.publisher.error(error);
+        }
+    }
+
+    fn hear(&mut self, said: Said) {
+        match said {
+            Said::Started { key, .. } => {
+                self.running = self.places.get(&key).copied();
+                if let Some(example) = self.running.map(|place| &self.register.examples[place]) {
+                    self.publisher.started(attempt(example, true));
+                }
+            }
+            Said::Finished { key, outcome, .. } => self.finished(&key, *outcome),
+            Said::Event { key, event } => self.pass_on(key.as_deref(), *event),
+            Said::Log { level, message } => {
+                self.publisher.printed(None, None, true, &format!("{level}: {message}"));
+            }
+            Said::Nonsense(problem) => self.complain(&problem),
+        }
+    }
+
+    fn finished(&mut self, key: &str, mut outcome: ExampleFinished) {
+        let Some(place) = self.places.get(key).copied() else { return };
+        outcome.r#final = Some(true);
+        let announced = self.running.take() == Some(place);
+        self.publisher.finished(attempt(&self.register.examples[place], announced), outcome);
+    }
+
+    fn pass_on(&mut self, key: Option<&str>, mut event: Event) {
+        let place = key.and_then(|key| self.places.get(key));
+        event.example_id = place.map(|place| self.register.examples[*place].id.clone());
+        event.repeat = place.map(|_| 1);
+        event.attempt = place.map(|_| 1);
+        self.publisher.publish(event);
+    }
+
+    fn complain(&self, problem: &str) {
+        self.publisher.printed(None, None, true, &format!("proctor: {problem}"));
+    }
+
+    /// The other side is gone: orderly, or with an example open.
+    fn end(&mut self) {
+        if !self.begun {
+            return;
+        }
+        if let Some(place) = self.running.take() {
+            let message = "rspec ended while this example ran".to_owned();
+            let outcome = ExampleFinished {
+                status: Status::Crashed,
+                message: Some(message),
+                r#final: Some(true),
+                ..ExampleFinished::default()
+            };
+            self.publisher.finished(attempt(&self.register.examples[place], true), outcome);
+        } else if !self.over {
+            self.publisher.error(OutsideError {
+                phase: "rspec".to_owned(),
+                message: Some("rspec ended before it was through".to_owned()),
+                ..OutsideError::default()
+            });
+        }
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        let total = self.register.examples.len() as u64;
+        let counts = self.publisher.counts.clone();
+        let facts = Facts {
+            counts: counts.clone(),
+            total,
+            accounted: self.publisher.final_count() == total,
+            errors: self.publisher.errors,
+            inconclusive_fails: true,
+            ..Facts::default()
+        };
+        self.publisher.publish(SuiteFinished {
+            example_count: total,
+            failure_count: self.publisher.failure_count(),
+            pending_count: Some(counts.pending.unwrap_or_default()),
+            counts: Some(counts),
+            error_count: Some(facts.errors),
+            duration_ms: Some(self.began.elapsed().into()),
+            exit_code: Some(i32::from(exit_code(&facts))),
+        });
+        self.publisher.flush();
+    }
+}
+
+/// The attempt of an example; plain `rspec` makes one of each.
+fn attempt(example: &Example, announced: bool) -> Attempt<'_> {
+    Attempt { example, repeat: 1, attempt: 1, worker: None, announced }
+}

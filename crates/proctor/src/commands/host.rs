@@ -1,0 +1,62 @@
+//! `proctor host`: conducts conversations for a run that `rspec` makes, and records it.
+//!
+//! Started by the Ruby library, with a socket whose number is in `RPC_SOCKET_FD`. It ends when the other side does.
+
+use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::process::ExitCode;
+
+use proctor_host::Host;
+
+use super::run::recording::Recording;
+use super::{scenarios, suites};
+use crate::cli::{Cli, HostArguments};
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+use crate::{env_vars, project};
+
+pub(crate) fn run(
+    arguments: &HostArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let socket = socket()?;
+    let (root, config) = project::open(cli, terminal)?;
+    let surroundings = suites::surroundings(&root, 1)?;
+    let settings = scenarios::settings(None, &config, &root, surroundings.guard)?;
+    let events = arguments.events.as_deref().or(config.events.value.as_deref());
+    let recording = Recording::start_as(vec!["rspec".to_owned()], &root, events, terminal)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::unusable(format_args!("cannot start: {error}")))?;
+    let bus = recording.bus.clone();
+    let attended = runtime.block_on(proctor_runner::attend(socket, Host::new(settings), bus));
+    runtime.shutdown_background();
+    let failures = recording.finish(terminal);
+    let notes = attended.map_err(|error| {
+        CommandError::unusable(format_args!("the socket cannot be used: {error}"))
+    })?;
+    for note in notes {
+        terminal.warn(&note);
+    }
+    Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}
+
+/// The inherited socket.
+fn socket() -> Result<OwnedFd, CommandError> {
+    let missing = || {
+        CommandError::unusable("`proctor host` talks over a socket, and RPC_SOCKET_FD names none")
+            .hint("it is started by `require \"proctor/rspec\"`; there is no need to start it by hand")
+    };
+    let text = env_vars::RPC_SOCKET_FD.get().ok_or_else(missing)?;
+    let number: i32 = text.parse().ok().filter(|number| *number > 2).ok_or_else(missing)?;
+    // SAFETY: the parent made this descriptor for us and nobody else in this process knows it.
+    #[expect(unsafe_code, reason = "an inherited descriptor has no owner yet")]
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_getfd(&socket).map_err(|error| {
+        CommandError::unusable(format_args!(
+            "RPC_SOCKET_FD is {number}, which is not open: {error}"
+        ))
+    })?;
+    Ok(socket)
+}

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# Conversations with agents in RSpec:
+#
+#     require "proctor/rspec"
+#
+#     RSpec.describe "Booking agent", type: :agent do
+#       agent { ->(messages) { "You said: #{messages.last[:content]}" } }
+#
+#       it "answers" do
+#         user.says "Hello"
+#         expect(agent).to match(/Hello/)
+#       end
+#     end
+#
+# The engine, the judge and the simulated user are the host's; see docs/rspec.md.
+
+require "rspec/core"
+require_relative "version" unless defined?(Proctor::VERSION)
+require_relative "host"
+require_relative "rspec/configuration"
+require_relative "rspec/observers"
+require_relative "rspec/agent"
+require_relative "rspec/values"
+require_relative "rspec/conversation"
+require_relative "rspec/definition"
+require_relative "rspec/group_words"
+require_relative "rspec/matchers"
+require_relative "rspec/example_words"
+require_relative "rspec/attendance"
+require_relative "rspec/install"
