@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 
 /// The schema of what goes in. An optional parameter is left out, not null.
 pub(crate) fn input<T: JsonSchema>() -> Map<String, Value> {
-    let mut schema = generate::<T>();
+    let mut schema = generate::<T>(SchemaSettings::draft2020_12());
     forget_null(&mut schema);
     object(schema)
 }
 
-/// The schema of what comes out.
+/// The schema of what comes out: what may be left out is not required.
 pub(crate) fn output<T: JsonSchema>() -> Map<String, Value> {
-    object(generate::<T>())
+    object(generate::<T>(SchemaSettings::draft2020_12().for_serialize()))
 }
 
 /// A schema made elsewhere, in the same form.
@@ -27,31 +27,34 @@ pub(crate) fn tidied(mut schema: Value) -> Map<String, Value> {
     object(schema)
 }
 
-/// How deep references are followed; a type that holds itself would never end.
-const DEEPEST: usize = 12;
+/// How many references within each other are followed; a type that holds itself would never end.
+const DEEPEST: usize = 8;
 
 /// Puts what is referred to where it is referred to; what stands beside a reference wins.
 fn inline(schema: &mut Value, definitions: &Value, depth: usize) {
-    if depth > DEEPEST {
-        return;
-    }
-    if let Value::Object(map) = schema {
-        let name = map.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
-        if let Some(Value::Object(meant)) = name.map(|name| definitions[name].clone()) {
-            map.remove("$ref");
-            for (key, value) in meant {
-                map.entry(key).or_insert(value);
+    match schema {
+        Value::Object(map) => {
+            let mut depth = depth;
+            if let Some(reference) = map.remove("$ref") {
+                depth += 1;
+                let name = reference.as_str().and_then(|name| name.strip_prefix("#/$defs/"));
+                // Too deep, anything goes.
+                let meant = name.filter(|_| depth <= DEEPEST).map(|name| definitions[name].clone());
+                if let Some(Value::Object(meant)) = meant {
+                    for (key, value) in meant {
+                        map.entry(key).or_insert(value);
+                    }
+                }
             }
+            map.values_mut().for_each(|value| inline(value, definitions, depth));
         }
-        map.values_mut().for_each(|value| inline(value, definitions, depth + 1));
-    } else if let Value::Array(all) = schema {
-        all.iter_mut().for_each(|value| inline(value, definitions, depth + 1));
+        Value::Array(all) => all.iter_mut().for_each(|value| inline(value, definitions, depth)),
+        _ => {}
     }
 }
 
-fn generate<T: JsonSchema>() -> Value {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     tidy(&mut schema);
     schema
@@ -160,6 +163,21 @@ mod tests {
         count: Option<u32>,
         /// May be there too.
         inner: Option<Inner>,
+    }
+
+    #[test]
+    fn references_are_followed_and_circles_end() {
+        let schema = tidied(json!({
+            "properties": { "tree": { "$ref": "#/$defs/Tree", "description": "Mine." } },
+            "$defs": { "Tree": {
+                "type": "object", "description": "Theirs.",
+                "properties": { "left": { "$ref": "#/$defs/Tree" } }
+            } }
+        }));
+        assert_eq!(schema["properties"]["tree"]["description"], "Mine.");
+        let text = Value::Object(schema).to_string();
+        assert!(!text.contains("$ref"), "{text}");
+        assert_eq!(text.matches("Theirs.").count(), DEEPEST - 1);
     }
 
     #[test]

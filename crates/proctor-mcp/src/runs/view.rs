@@ -168,7 +168,7 @@ impl ResultView {
             attempt: attempt.attempt,
             duration_ms: attempt.duration_ms.map(milliseconds),
             class: exception.and_then(|exception| exception.class.clone()),
-            message: message.filter(|_| !quotes).map(|message| brief(message, MESSAGE)),
+            message: message.filter(|_| !quotes).map(|message| brief(message.trim(), MESSAGE)),
             place: exception.and_then(|exception| own_line(&exception.backtrace)),
             broken: broken(attempt),
             untrusted_available: quotes
@@ -233,7 +233,7 @@ struct Said {
 impl Untrusted {
     pub(super) fn new(attempt: &Attempt, limit: usize) -> Self {
         let message = attempt.exception.as_ref().map(|exception| exception.message.as_str());
-        let message = message.or(attempt.message.as_deref()).map(|text| brief(text, limit));
+        let message = message.or(attempt.message.as_deref()).map(|text| brief(text.trim(), limit));
         let printed: Vec<&str> = if attempt.output.is_empty() {
             attempt.output_tail.iter().map(String::as_str).collect()
         } else {

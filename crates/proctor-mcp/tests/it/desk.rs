@@ -1,0 +1,53 @@
+//! A project to call tools in.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proctor_journal::Moment;
+use proctor_mcp::{Context, Engine, JournalSetup, Setup, ToolError, Tools};
+use proctor_process::GuardCommand;
+use proctor_workspace::{Config, Limits, Program};
+use serde_json::Value;
+
+pub(crate) struct Desk {
+    pub(crate) project: tempfile::TempDir,
+    pub(crate) tools: Tools,
+}
+
+impl Desk {
+    pub(crate) fn new() -> Self {
+        let project = tempfile::tempdir().unwrap();
+        let tools = Tools::new(Engine::new(setup(project.path())), None);
+        Self { project, tools }
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> Result<Value, ToolError> {
+        self.tools.call(name, arguments, Context::brief()).await
+    }
+}
+
+fn setup(root: &Path) -> Setup {
+    static NONCE: AtomicU64 = AtomicU64::new(1);
+    let program = root.join("no-such-program");
+    Setup {
+        root: root.to_owned(),
+        program: program.clone(),
+        new_run_id: Box::new(|| format!("run-{}", NONCE.fetch_add(1, Ordering::SeqCst))),
+        journal: JournalSetup { dir: Ok(root.join("journal")), lane: None, host_session: None },
+        workspaces: Config {
+            state: root.join("state"),
+            temp: root.join("temp"),
+            guard: GuardCommand::new(program.clone(), ["guard"]),
+            mock: Program::new(program, ["mock"]),
+            detached: None,
+            ralph: None,
+            path: std::ffi::OsString::new(),
+            inheritable: std::collections::BTreeMap::new(),
+            limits: Limits::default(),
+        },
+        moment: Box::new(|| {
+            let nonce = NONCE.fetch_add(1, Ordering::SeqCst);
+            Moment::new("2026-01-22T10:30:00Z".parse().unwrap(), nonce << 32 | nonce)
+        }),
+    }
+}

@@ -1,0 +1,6 @@
+//! The table of tools and the protocol around it, with a real journal and real streams.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod desk;
+mod protocol;
+mod table;

@@ -1,0 +1,180 @@
+//! Bytes on the wire, for every version of the protocol.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+use tokio::task::JoinHandle;
+
+use crate::desk::Desk;
+
+/// Versions with a handshake.
+const HANDSHAKE: [&str; 2] = ["2025-06-18", "2025-11-25"];
+/// The version without.
+const STATELESS: &str = "2026-07-28";
+
+struct Client {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+    server: JoinHandle<()>,
+    version: &'static str,
+    id: u64,
+    /// Notifications that came before the answer.
+    notified: Vec<Value>,
+}
+
+impl Client {
+    async fn connect(desk: &Desk, version: &'static str) -> Self {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (input, output) = tokio::io::split(theirs);
+        let tools = desk.tools.clone();
+        let server = tokio::spawn(async move {
+            proctor_mcp::serve(tools, input, output).await.unwrap();
+        });
+        let (reader, writer) = tokio::io::split(ours);
+        let lines = BufReader::new(reader).lines();
+        let mut client = Self { lines, writer, server, version, id: 0, notified: Vec::new() };
+        if version != STATELESS {
+            let answer = client
+                .request(
+                    "initialize",
+                    json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } }),
+                )
+                .await;
+            assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
+            assert_eq!(answer["result"]["serverInfo"]["name"], "proctor");
+            let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+            client.send(&ready).await;
+        }
+        client
+    }
+
+    async fn send(&mut self, message: &Value) {
+        self.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn start(&mut self, method: &str, mut params: Value) -> u64 {
+        self.id += 1;
+        if self.version == STATELESS {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS);
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            params["_meta"]["io.modelcontextprotocol/clientInfo"] =
+                json!({ "name": "test", "version": "1" });
+        }
+        let id = self.id;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        id
+    }
+
+    async fn next(&mut self) -> Value {
+        let line = tokio::time::timeout(Duration::from_secs(60), self.lines.next_line()).await;
+        serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap()
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.start(method, params).await;
+        loop {
+            let message = self.next().await;
+            if message["id"] == id {
+                return message;
+            }
+            self.notified.push(message);
+        }
+    }
+
+    async fn call(&mut self, name: &str, arguments: Value) -> Value {
+        let answer =
+            self.request("tools/call", json!({ "name": name, "arguments": arguments })).await;
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].clone()
+    }
+
+    async fn close(mut self) {
+        self.writer.shutdown().await.unwrap();
+        drop(self.writer);
+        drop(self.lines);
+        tokio::time::timeout(Duration::from_secs(60), self.server).await.unwrap().unwrap();
+    }
+}
+
+fn entry() -> Value {
+    json!({
+        "domain": "testing", "strategy": "read-the-error", "goal": "g", "hypothesis": "h",
+        "action": "a", "prediction": "p"
+    })
+}
+
+#[tokio::test]
+async fn every_version_lists_and_calls() {
+    for version in HANDSHAKE.into_iter().chain([STATELESS]) {
+        let desk = Desk::new();
+        let mut client = Client::connect(&desk, version).await;
+        let listed = client.request("tools/list", json!({})).await;
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        assert_eq!(tools.len(), 25, "{version}");
+        let create = tools.iter().find(|tool| tool["name"] == "ghap_create").unwrap();
+        assert_eq!(create["annotations"]["readOnlyHint"], false);
+        assert!(create["inputSchema"]["properties"]["goal"]["description"].is_string());
+        assert!(create["outputSchema"]["properties"]["similar"].is_object());
+        let created = client.call("ghap_create", entry()).await;
+        assert_eq!(created["isError"], false, "{version}: {created}");
+        assert_eq!(created["structuredContent"]["entry"]["status"], "active");
+        let text = created["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text, created["structuredContent"], "the same as text, for older clients");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_mistake_is_a_result_that_the_model_can_read() {
+    let desk = Desk::new();
+    let mut client = Client::connect(&desk, HANDSHAKE[1]).await;
+    client.call("ghap_create", entry()).await;
+    let refused = client.call("ghap_create", entry()).await;
+    assert_eq!(refused["isError"], true);
+    assert_eq!(refused["structuredContent"], Value::Null, "it does not fit the output schema");
+    let error: Value =
+        serde_json::from_str(refused["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(error["error"]["kind"], "refused");
+    assert!(error["error"]["hints"][1].as_str().unwrap().contains("ghap_resolve"));
+    let nobody =
+        client.request("tools/call", json!({ "name": "ghap_find", "arguments": {} })).await;
+    assert_eq!(nobody["error"]["code"], -32602);
+    assert!(nobody["error"]["message"].as_str().unwrap().contains("there is no tool `ghap_find`"));
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_stateless_client_can_ask_what_there_is() {
+    let desk = Desk::new();
+    let mut client = Client::connect(&desk, STATELESS).await;
+    let found = client.request("server/discover", json!({})).await;
+    let versions = found["result"]["supportedVersions"].as_array().unwrap();
+    for version in HANDSHAKE.into_iter().chain([STATELESS]) {
+        assert!(versions.contains(&json!(version)), "{found}");
+    }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn calls_run_side_by_side_and_leaving_ends_the_server() {
+    let desk = Desk::new();
+    let mut client = Client::connect(&desk, HANDSHAKE[0]).await;
+    let mut waiting = Vec::new();
+    for lane in 0..20 {
+        let mut arguments = entry();
+        arguments["lane"] = json!(format!("lane-{lane}"));
+        let params = json!({ "name": "ghap_create", "arguments": arguments });
+        waiting.push(client.start("tools/call", params).await);
+    }
+    for _ in 0..20 {
+        let answer = client.next().await;
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        waiting.retain(|id| answer["id"] != *id);
+    }
+    assert_eq!(waiting, [0; 0], "every call has one answer");
+    client.close().await;
+}
