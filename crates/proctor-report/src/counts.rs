@@ -1,11 +1,35 @@
 //! A run in one line of numbers.
 
-use proctor_record::Summary;
+use proctor_events::Status;
+use proctor_record::{RunData, Summary};
 
+use crate::rates::gate;
 use crate::style::{Paint, Style, counted};
 
-pub(crate) fn counts(summary: &Summary, style: Style) -> String {
-    let examples = counted(summary.examples, "example");
+/// The numbers count repetitions; failures that a pass rate allows are named as such.
+pub(crate) fn counts(run: &RunData, style: Style) -> String {
+    let summary = run.summary();
+    let known = run.examples.len() as u64;
+    let examples = if known == 0 || known >= summary.examples {
+        counted(summary.examples, "example")
+    } else {
+        format!("{} run {} times in all", counted(known, "example"), summary.examples)
+    };
+    let mut text = line(&examples, &summary, style);
+    let allowed: usize = run
+        .examples
+        .iter()
+        .filter(|example| gate(example) == Some(true))
+        .flat_map(|example| example.deciding_attempts())
+        .filter(|attempt| attempt.status.as_ref().is_some_and(Status::is_failure))
+        .count();
+    if allowed > 0 {
+        text.push_str(&style.paint(Paint::Dim, format!(" ({allowed} allowed by a pass rate)")));
+    }
+    text
+}
+
+fn line(examples: &str, summary: &Summary, style: Style) -> String {
     let errors =
         if summary.errors == 1 { "error outside examples" } else { "errors outside examples" };
     let all = [
@@ -28,5 +52,5 @@ pub(crate) fn counts(summary: &Summary, style: Style) -> String {
         .filter(|(count, _, _)| *count > 0)
         .map(|(count, word, paint)| style.paint(*paint, format!("{count} {word}")))
         .collect();
-    if parts.is_empty() { examples } else { format!("{examples}: {}", parts.join(", ")) }
+    if parts.is_empty() { examples.to_owned() } else { format!("{examples}: {}", parts.join(", ")) }
 }

@@ -87,6 +87,8 @@ pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<Str
 pub(crate) fn outside_error(error: &ErrorOutsideExample, style: Style) -> String {
     let text = error.exception.as_ref().map(|e| e.message.as_str());
     let text = text.or(error.message.as_deref()).unwrap_or("unknown error");
+    // The summary has it in full.
+    let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(text);
     let phase = plain(error.phase.as_deref().unwrap_or("outside examples"));
     style.paint(Paint::Bad, format!("✗ error ({phase}): {}", shorten(text, 200)))
 }

@@ -26,7 +26,7 @@ pub fn markdown(run: &RunData) -> String {
     let summary = run.summary();
     let bad = summary.failures() + summary.errors > 0 || run.finished_at.is_none();
     let sign = if bad { "❌" } else { "✅" };
-    let mut text = format!("## {sign} {}\n\n", counts(&summary, Style { color: false }));
+    let mut text = format!("## {sign} {}\n\n", counts(run, Style { color: false }));
     let mut facts = Vec::new();
     facts.extend(run.duration_ms.map(|taken| format!("took {}", duration(taken))));
     facts.extend(run.seed.map(|seed| format!("seed {seed}")));

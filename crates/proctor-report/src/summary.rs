@@ -72,7 +72,7 @@ impl Page {
 
 /// The numbers, in one line.
 pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style) -> String {
-    let mut parts = vec![counts(&run.summary(), style)];
+    let mut parts = vec![counts(run, style)];
     let load = options.load_time.map(|taken| format!(" (load {})", duration(taken)));
     parts.push(match (run.finished_at, run.duration_ms) {
         (_, Some(taken)) => format!("finished in {}{}", duration(taken), load.unwrap_or_default()),

@@ -47,7 +47,7 @@ impl Page {
         });
         let title = self.style.paint(Paint::Bold, parts.join(" · "));
         self.line(0, &title);
-        let counts = counts(&run.summary(), self.style);
+        let counts = counts(run, self.style);
         self.line(0, &counts);
         self.line(0, "");
     }
