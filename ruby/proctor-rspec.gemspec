@@ -6,8 +6,8 @@ Gem::Specification.new do |spec|
   spec.name = "proctor-rspec"
   spec.version = Proctor::VERSION
   spec.summary = "The RSpec side of Proctor, the exam room for AI agents"
-  spec.description = "Loads an RSpec suite once, reports its examples and runs them in forked " \
-                     "workers on behalf of the proctor binary, which embeds this library."
+  spec.description = "Conversations with agents as RSpec examples (require \"proctor/rspec\"), and the workers " \
+                     "that run a suite on behalf of the proctor binary, which embeds this library."
   spec.authors = ["The Proctor authors"]
   spec.license = "MIT OR Apache-2.0"
   spec.required_ruby_version = ">= 3.0"
@@ -16,4 +16,5 @@ Gem::Specification.new do |spec|
   spec.executables = %w[proctor-rspec-parent proctor-rspec-worker]
   spec.require_paths = ["lib"]
   spec.add_dependency "rspec-core", ">= 3.10", "< 4"
+  spec.add_dependency "rspec-expectations", ">= 3.10", "< 4"
 end
