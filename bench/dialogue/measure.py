@@ -47,7 +47,7 @@ def project(name, count, agent):
 
 
 def execute(command, folder):
-    """Wall time in seconds and peak memory in MB, the greatest of the process and those it waited for."""
+    """Wall time in seconds, peak memory in MB (the greatest of the process and those it waited for), output, CPU seconds."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(FOLDER), "NO_COLOR": "1", "DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
     began = time.perf_counter()
     child = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -57,21 +57,21 @@ def execute(command, folder):
     taken = time.perf_counter() - began
     if child.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))} ended with {child.returncode}:\n{output[-2000:]}")
-    return taken, usage.ru_maxrss / 1024, output
+    return taken, usage.ru_maxrss / 1024, output, usage.ru_utime + usage.ru_stime
 
 
 def proctor(folder, count):
     command = [PROCTOR, "run", "--ui", "quiet", "--concurrency", "64", "bench.scenario.yaml"]
-    taken, memory, output = execute(command, folder)
-    if f"{count} examples: {count} passed" not in output.replace(",", ""):
+    taken, memory, output, cpu = execute(command, folder)
+    if f": {count} passed, finished" not in output:
         sys.exit(f"not every conversation passed:\n{output[-500:]}")
-    return taken, memory
+    return taken, memory, cpu
 
 
 def floor(count, latency):
     file = FOLDER / "floor.jsonl"
-    taken, memory, _ = execute([HELPER, "floor", file, str(count), "64", str(latency)], FOLDER)
-    return taken, memory
+    taken, _, _, cpu = execute([HELPER, "floor", file, str(count), "64", str(latency)], FOLDER)
+    return taken, cpu
 
 
 def median(values):
@@ -84,16 +84,17 @@ def say(what, figure, target="", reached=None):
 
 
 def rates(name, count, agent, latency):
-    """Medians: proctor's conversations a second, the floor's, proctor's memory."""
+    """Medians: proctor's conversations a second, the floor's, proctor's memory; CPU milliseconds for each; the folder."""
     folder = project(name, count, agent)
     ours, bare = [], []
     for _ in range(ROUNDS):
         ours.append(proctor(folder, count))
         bare.append(floor(count, latency))
     return (
-        count / median([taken for taken, _ in ours]),
+        count / median([taken for taken, _, _ in ours]),
         count / median([taken for taken, _ in bare]),
-        max(memory for _, memory in ours),
+        max(memory for _, memory, _ in ours),
+        (median([cpu for _, _, cpu in ours]) * 1000 / count, median([cpu for _, cpu in bare]) * 1000 / count),
         folder,
     )
 
@@ -122,17 +123,18 @@ def events_each(folder, count):
 def main():
     load = pathlib.Path("/proc/loadavg").read_text().split()[:3]
     print(f"load average before: {' '.join(load)}, {os.cpu_count()} cores; medians of {ROUNDS}, {COUNT} conversations of two turns")
-    ours, bare, memory, folder = rates("plain", COUNT, "{script: [{say: Booked, then: repeat}]}", 0)
+    ours, bare, memory, (cpu, bare_cpu), folder = rates("plain", COUNT, "{script: [{say: Booked, then: repeat}]}", 0)
     events, size = events_each(folder, COUNT)
     say("no latency, in process", f"{ours:,.0f} /s", "≥ 10,000 /s", ours >= 10_000)
     say("  a bare loop that writes the same events", f"{bare:,.0f} /s", f"ratio {ours / bare:.2f}")
+    say("  CPU for each conversation, ours and the bare loop's", f"{cpu:.3f} and {bare_cpu:.3f} ms")
     say("  peak memory", f"{memory:.0f} MB", "≤ 60 MB", memory <= 60)
     say("  recorded for each conversation", f"{events:.1f} events, {size:.0f} bytes")
     agent = f"{{command: ['{HELPER}', agent], processes: 2}}"
-    worker, _, memory, _ = rates("worker", COUNT, agent, 0)
+    worker, _, memory, _, _ = rates("worker", COUNT, agent, 0)
     say("no latency, through two worker processes", f"{worker:,.0f} /s", "≥ 1,300 /s", worker >= 1300)
     say("  peak memory", f"{memory:.0f} MB", "≤ 60 MB", memory <= 60)
-    slow, bare_slow, _, _ = rates("slow", COUNT, "{script: [{say: {text: Booked, delay: 50ms}, then: repeat}]}", 50)
+    slow, bare_slow, _, _, _ = rates("slow", COUNT, "{script: [{say: {text: Booked, delay: 50ms}, then: repeat}]}", 50)
     say("50 ms an answer, 64 at once", f"{slow:.1f} /s", "(ideal 640 /s)")
     say("  a bare loop that writes the same events", f"{bare_slow:.1f} /s", f"{slow / bare_slow:.1%}, ≥ 97 %", slow / bare_slow >= 0.97)
     first = start_up()
@@ -142,7 +144,7 @@ def main():
         print("deepeval: not installed here, left out")
         return
     script = REPOSITORY / "bench/dialogue/peer_deepeval.py"
-    taken, memory, output = execute([peer, script, str(PEER_COUNT)], FOLDER)
+    taken, memory, output, _ = execute([peer, script, str(PEER_COUNT)], FOLDER)
     theirs = PEER_COUNT / taken
     version = output.strip().splitlines()[-1]
     say(f"{version}, {PEER_COUNT} conversations", f"{theirs:,.0f} /s", f"proctor is {ours / theirs:,.0f} times as fast")

@@ -5,6 +5,7 @@ mod architecture;
 mod compare;
 mod embedded;
 mod env;
+mod examples;
 mod generated;
 mod journal;
 mod journal_hook;
