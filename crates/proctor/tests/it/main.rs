@@ -1,6 +1,7 @@
 //! The binary from outside: what is typed, what is printed, how it exits.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agents;
 mod architecture;
 mod compare;
 mod embedded;
