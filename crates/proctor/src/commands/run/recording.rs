@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ pub(in crate::commands) struct Recording {
     folder: RunFolder,
     info: RunInfo,
     git: Option<JoinHandle<Option<GitState>>>,
+    seed: OnceLock<u64>,
 }
 
 impl Recording {
@@ -82,7 +83,7 @@ impl Recording {
         let root = root.to_owned();
         // Asking git takes longer than starting a run, so it happens meanwhile.
         let git = std::thread::Builder::new().spawn(move || git_state(&root)).ok();
-        Ok(Self { bus, folded, observers, warnings, folder, info, git })
+        Ok(Self { bus, folded, observers, warnings, folder, info, git, seed: OnceLock::new() })
     }
 
     /// The run's id.
@@ -100,20 +101,27 @@ impl Recording {
         self.folder.path()
     }
 
-    /// The run as folded so far.
-    pub(super) fn run(&self) -> RunData {
-        self.folded.lock().unwrap_or_else(PoisonError::into_inner).run().clone()
+    /// The run as folded so far. It is handed over, not copied: a large run would be there twice.
+    pub(super) fn take_run(&self) -> RunData {
+        let mut folded = self.folded.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = std::mem::take(&mut *folded).into_run();
+        if let Some(seed) = run.seed {
+            // Only the first is asked for.
+            let _ = self.seed.set(seed);
+        }
+        run
     }
 
     /// Ends everything; returns how many recorders failed.
     pub(in crate::commands) fn finish(self, terminal: &mut Terminal) -> usize {
-        let Self { bus, observers, warnings, folder, mut info, git, folded } = self;
+        let Self { bus, observers, warnings, folder, mut info, git, folded, seed } = self;
         let report = bus.close(PATIENCE);
         for observer in observers {
             observer.finish(PATIENCE);
         }
         info.git = git.and_then(|asking| asking.join().ok()).flatten();
-        info.seed = folded.lock().unwrap_or_else(PoisonError::into_inner).run().seed;
+        let still_there = || folded.lock().unwrap_or_else(PoisonError::into_inner).run().seed;
+        info.seed = seed.into_inner().or_else(still_there);
         // Somebody may have named the run meanwhile.
         info.tags = folder.info().map(|present| present.tags).unwrap_or_default();
         if let Err(error) = folder.write_info(&info) {

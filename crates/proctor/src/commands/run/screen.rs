@@ -59,7 +59,7 @@ pub(super) fn show(
     for panic in outcome.map_err(CommandError::unusable)?.panics {
         terminal.warn(&panic);
     }
-    let run = recording.run();
+    let run = recording.take_run();
     let mut shown = summary_options(arguments);
     if let Some(event) = start.try_recv() {
         shown.note(&event);

@@ -40,7 +40,7 @@ pub(super) fn show(
     follow(&subscription, controller, &mut *reporter, &mut printer);
     let result = controller.wait();
     drain(&subscription, &mut *reporter, &mut printer);
-    let run = recording.run();
+    let run = recording.take_run();
     printer.print(&reporter.finish(&run));
     if subscription.dropped() > 0 {
         let lost = subscription.dropped();
