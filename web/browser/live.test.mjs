@@ -40,7 +40,9 @@ test("a run is followed from its start to its end without a reload", async () =>
   await page.waitForSelector(".line.example");
   await page.waitForSelector(".talk", { timeout: 30_000 });
   const seen = new Set();
+  const deadline = Date.now() + 60_000;
   while (await page.locator(".run-head .badge.s-running").count()) {
+    assert.ok(Date.now() < deadline, "the page learns that the run is over");
     seen.add(await page.locator(".line.example .mark.s-passed").count());
     await page.waitForTimeout(50);
   }

@@ -18,10 +18,10 @@ function folded() {
   return run;
 }
 
-/** Sums of cents are not exact in either language; times may be written in two ways. */
+/** The last digit of a fraction differs between the languages; times may be written in two ways. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (key, one) => {
-    if (key === "cost_usd") return Math.round(one * 1e9) / 1e9;
+    if (typeof one === "number") return Math.round(one * 1e9) / 1e9;
     if (key.endsWith("_at") && typeof one === "string") return Date.parse(one);
     return one;
   }));

@@ -43,6 +43,8 @@ export function RunPage({ feed }: { feed: Feed }) {
 }
 
 function Head({ feed }: { feed: Feed }) {
+  // The feed is one object that grows: whoever shows a part of it has to read this.
+  version.value;
   const { header, rows } = feed.run;
   const counts = countsOf(rows);
   const [problem, setProblem] = useState<string | null>(null);
@@ -83,6 +85,7 @@ function Head({ feed }: { feed: Feed }) {
 }
 
 function RunBadge({ feed }: { feed: Feed }) {
+  version.value;
   if (feed.state === "running") return <Badge status="running" />;
   if (feed.state === "cut_off") return <Badge status="cancelled" title="its process ended without finishing it" />;
   const { exit_code: code } = feed.run.header;
