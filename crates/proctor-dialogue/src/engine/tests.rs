@@ -4,6 +4,7 @@ mod assertions;
 mod driver;
 mod faults;
 mod golden;
+mod open_ended;
 mod order;
 mod properties;
 mod simulations;

@@ -16,6 +16,7 @@ mod otlp;
 mod past;
 mod recorded;
 mod recordings;
+mod rspec_talks;
 mod run_attempts;
 mod run_equality;
 mod run_faults;

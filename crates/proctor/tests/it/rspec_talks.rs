@@ -1,0 +1,221 @@
+//! Conversations in RSpec: the same specs under plain `rspec` and under `proctor run`, with the same results and events.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::env::{TestEnv, repository};
+
+/// Plain `rspec` with the library of this repository and the binary under test.
+fn rspec(env: &TestEnv, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new("rspec")
+        .arg("-I")
+        .arg(repository().join("ruby/lib"))
+        .args(arguments)
+        .current_dir(&env.project)
+        .env_clear()
+        .env("HOME", env.home())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("PROCTOR_BIN", env!("CARGO_BIN_EXE_proctor"))
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn events(path: &std::path::Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What must be equal of an event: everything but times, numbers of workers and our own lines in backtraces.
+fn comparable(mut event: Value) -> Value {
+    let fields = event.as_object_mut().unwrap();
+    for name in ["v", "seq", "run_id", "time", "worker", "duration_ms"] {
+        fields.remove(name);
+    }
+    if let Some(exception) = fields.get_mut("exception") {
+        *exception = json!([exception["class"], exception["message"], exception["project_line"]]);
+    }
+    event
+}
+
+/// The events of every example, in order.
+fn by_example(events: Vec<Value>) -> BTreeMap<String, Vec<Value>> {
+    let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for event in events {
+        if let Some(id) = event["example_id"].as_str().map(str::to_owned) {
+            all.entry(id).or_default().push(comparable(event));
+        }
+    }
+    all
+}
+
+fn run(env: &TestEnv, arguments: &[&str]) -> BTreeMap<String, Vec<Value>> {
+    let ran = env.run(&[&["run", "--events", "ours.jsonl"], arguments].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let events = events(&env.project.join("ours.jsonl"));
+    std::fs::remove_file(env.project.join("ours.jsonl")).unwrap();
+    by_example(events)
+}
+
+#[test]
+fn every_word_and_matcher_gives_the_same_results_and_events_either_way() {
+    let env = TestEnv::with_fixture("conversations");
+    let output = rspec(&env, &["spec"], &[("PROCTOR_EVENTS", "plain.jsonl")]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    let plain = by_example(events(&env.project.join("plain.jsonl")));
+    for (group, status) in [("Passing", "passed"), ("Failing", "failed"), ("Ordinary", "passed")] {
+        let mut seen = 0;
+        for story in plain.values().filter(|story| story[0]["path"][0] == group) {
+            let ended = story.last().unwrap()["status"].as_str().unwrap();
+            assert!(ended == status || ended == "inconclusive", "{}\n{shown}", story[0]["path"]);
+            seen += 1;
+        }
+        assert!(seen >= 2, "{group}: {shown}");
+    }
+    for arguments in [&["-w", "1"][..], &["-w", "3"], &["-w", "2", "--no-preload"]] {
+        let ours = run(&env, arguments);
+        assert_eq!(ours.keys().collect::<Vec<_>>(), plain.keys().collect::<Vec<_>>());
+        for (id, story) in &plain {
+            assert_eq!(&ours[id], story, "{arguments:?}: {}", story[0]["path"]);
+        }
+    }
+    env.assert_nobody_left();
+}
+
+#[test]
+fn failures_name_the_line_of_the_spec_and_show_the_turn() {
+    let env = TestEnv::with_fixture("conversations");
+    let output = rspec(&env, &["spec/failing_spec.rb:36"], &[]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in [
+        "turn 1: expected to match /Bye/, but the agent said \"Hello, how can I help?\"",
+        "         user:  Hi",
+        "# ./spec/failing_spec.rb:38:in",
+        "# ./spec/failing_spec.rb:39:in",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    assert!(!shown.contains("/lib/proctor/"), "no line of the library: {shown}");
+}
+
+const SECTION_TEN: &str = r#"
+require "proctor/rspec"
+Proctor.configure do |config|
+  config.judge = { verdicts: [{ about: "criterion", satisfied: true, because: "it is kind" }] }
+  config.simulator = { script: ["Hi, I need a venue", "For 50 people"] }
+end
+RSpec.describe "BookingAgent", type: :agent do
+  agent do
+    lambda do |messages|
+      search = { id: "tc_1", name: "search_venues", arguments: { city: "Rome" } }
+      first = { text: "Let me search...", pending_tool_calls: [search], ends_turn: true, metadata: { tracing: { id: 1 } } }
+      messages.size > 1 ? "The Grand Hall fits" : first
+    end
+  end
+  tool(:search_venues) { "Found 3 venues" }
+  topic(:greeting) { expect_agent to_satisfy: ["The agent is kind"] }
+  it "books venue" do
+    expect_conversation_to { use_topic :greeting }
+    user.simulate do
+      goal "Book a venue"
+      stop_when { |turn, _| turn.number == 2 }
+    end
+  end
+end
+"#;
+
+/// The complete flow of the observer design, event for event.
+#[test]
+fn the_flow_of_the_observer_design_is_reproduced() {
+    let env = TestEnv::with_spec(SECTION_TEN);
+    let output = rspec(&env, &[], &[("RSPEC_AGENTS_EVENTS", "flow.jsonl")]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let told: Vec<Value> = events(&env.project.join("flow.jsonl"))
+        .into_iter()
+        .filter(|event| {
+            !["ModelCall", "GroupStarted", "GroupFinished"]
+                .iter()
+                .any(|kind| event["event_type"] == *kind)
+        })
+        .collect();
+    let types: Vec<&str> = told.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    assert_eq!(
+        types,
+        [
+            "SuiteStarted",
+            "ExampleStarted",
+            "SimulationStarted",
+            "UserMessage",
+            "AgentResponse",
+            "ToolCallStarted",
+            "ToolCallCompleted",
+            "TopicChanged",
+            "UserMessage",
+            "AgentResponse",
+            "InvariantEvaluated",
+            "SimulationEnded",
+            "ExampleFinished",
+            "SuiteFinished",
+        ]
+    );
+    let holds = |place: usize, fields: Value| {
+        for (name, value) in fields.as_object().unwrap() {
+            assert_eq!(&told[place][name], value, "{name} of {}", told[place]);
+        }
+    };
+    holds(1, json!({"path": ["BookingAgent", "books venue"], "location": "./spec/a_spec.rb:17"}));
+    holds(2, json!({"goal": "Book a venue", "max_turns": 15}));
+    holds(3, json!({"turn_number": 1, "text": "Hi, I need a venue", "source": "simulator"}));
+    holds(
+        4,
+        json!({"turn_number": 1, "text": "Let me search...", "metadata": {"tracing": {"id": 1}},
+        "pending_tool_calls": [{"id": "tc_1", "name": "search_venues", "arguments": {"city": "Rome"}}]}),
+    );
+    holds(5, json!({"turn_number": 1, "tool_call_id": "tc_1", "tool_name": "search_venues"}));
+    holds(6, json!({"tool_call_id": "tc_1", "result": "Found 3 venues"}));
+    holds(
+        7,
+        json!({"turn_number": 1, "from_topic": null, "to_topic": "greeting", "trigger": "initial"}),
+    );
+    holds(10, json!({"topic": "greeting", "invariant_type": "quality", "passed": true}));
+    holds(11, json!({"turn_count": 2, "termination_reason": "stop_condition"}));
+    holds(12, json!({"status": "passed", "example_id": told[1]["example_id"]}));
+    holds(13, json!({"example_count": 1, "failure_count": 0}));
+}
+
+#[test]
+fn ordinary_specs_send_their_events_where_they_are_told_to() {
+    let env = TestEnv::with_spec(
+        "require \"proctor/rspec\"\nRSpec.describe(\"A\") { it(\"b\") {}; it(\"c\") { raise \"no\" }; xit(\"d\") {} }\n",
+    );
+    let output = rspec(&env, &[], &[("PROCTOR_EVENTS", "events.jsonl")]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = events(&env.project.join("events.jsonl"));
+    let statuses: Vec<&Value> = told
+        .iter()
+        .filter(|e| e["event_type"] == "ExampleFinished")
+        .map(|e| &e["status"])
+        .collect();
+    assert_eq!(statuses, ["passed", "failed", "pending"]);
+    assert_eq!(told.last().unwrap()["counts"], json!({"passed": 1, "failed": 1, "pending": 1}));
+    env.assert_complete();
+    // Without a destination and without conversations nobody starts anything.
+    let quiet = rspec(&env, &[], &[("PROCTOR_BIN", "/nonexistent")]);
+    assert_eq!(quiet.status.code(), Some(1));
+    assert!(quiet.stderr.is_empty(), "{}", String::from_utf8_lossy(&quiet.stderr));
+}
+
+#[test]
+fn a_missing_program_is_said_with_the_way_out() {
+    let env = TestEnv::with_fixture("conversations");
+    let output = rspec(&env, &["spec/passing_spec.rb"], &[("PROCTOR_BIN", "/nonexistent/proctor")]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success());
+    assert!(
+        shown.contains("/nonexistent/proctor cannot be started") && shown.contains("PROCTOR_BIN"),
+        "{shown}"
+    );
+}
