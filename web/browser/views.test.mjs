@@ -25,7 +25,9 @@ after(async () => {
 
 const open = async (hash, wait) => {
   await page.goto(`${server.base}/${hash}`);
-  await page.waitForSelector(wait);
+  await page.waitForSelector(wait).catch(async (error) => {
+    throw new Error(`${hash}: ${error.message}\n${page.url()}\n${(await page.locator("main").innerText()).slice(0, 600)}`);
+  });
 };
 const unharmed = async (on = page) => {
   assert.equal(await on.evaluate(() => window.__hacked), undefined, "no script of an agent ran");
@@ -152,6 +154,7 @@ test("history, flaky examples and search", async () => {
 
 test("ten thousand examples are a few dozen elements, to the last", async () => {
   await open("#/run/019a0000-0004", ".line.example");
+  await page.getByText("10000 examples").waitFor();
   const list = page.locator(".left .v-list");
   const height = await list.evaluate((element) => element.scrollHeight);
   assert.ok(height > 10_000 * 30, `${height}`);

@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 
 import { link, route } from "./router";
-import { feed, helpOpen, nextTheme, opening, openRun, source } from "./state";
+import { feed, helpOpen, nextTheme, openedAs, opening, openRun, source } from "./state";
 import { Help } from "./ui/help";
 import { Trouble } from "./ui/parts";
 import { useKeys } from "./ui/keys";
@@ -49,7 +49,8 @@ function Item({ to, now, text }: { to: string[]; now: boolean; text: string }) {
 
 function WithRun({ id }: { id: string }) {
   useEffect(() => { void openRun(id); }, [id]);
-  if (opening.value?.problem) return <Trouble message={opening.value.problem} />;
-  if (!feed.value) return <p class="empty" aria-busy="true">Opening the run…</p>;
+  // Until the run that the address names is there, no other one stands in its place.
+  if (openedAs.value === id && opening.value?.problem) return <Trouble message={opening.value.problem} />;
+  if (!feed.value || openedAs.value !== id) return <p class="empty" aria-busy="true">Opening the run…</p>;
   return <RunPage feed={feed.value} />;
 }

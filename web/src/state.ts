@@ -14,20 +14,31 @@ export const statusFilter = signal<string | null>(null);
 export const follow = signal(false);
 export const helpOpen = signal(false);
 
-export async function openRun(id: string): Promise<void> {
-  if (feed.value && (feed.value.id === id || source.value.kind === "file")) return;
-  if (opening.value?.id === id && !opening.value.problem) return;
+/** The name that the open run was asked for by: an id, the start of one, `last`. */
+export const openedAs = signal<string | null>(null);
+let asked = 0;
+
+export async function openRun(name: string): Promise<void> {
+  const same = openedAs.value === name || feed.value?.id === name || source.value.kind === "file";
+  if (feed.value && same) {
+    openedAs.value = name;
+    return;
+  }
+  asked += 1;
+  const question = asked;
   feed.value?.close();
   feed.value = null;
-  opening.value = { id, problem: null };
+  openedAs.value = name;
+  opening.value = { id: name, problem: null };
   try {
-    const opened = await source.value.open(id, () => { version.value += 1; });
-    if (opening.value?.id !== id) return opened.close();
+    const opened = await source.value.open(name, () => { version.value += 1; });
+    // Somebody has asked for another run meanwhile.
+    if (question !== asked) return opened.close();
     feed.value = opened;
     follow.value = opened.state === "running";
     opening.value = null;
   } catch (error) {
-    opening.value = { id, problem: error instanceof Error ? error.message : String(error) };
+    if (question === asked) opening.value = { id: name, problem: error instanceof Error ? error.message : String(error) };
   }
 }
 

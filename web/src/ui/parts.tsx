@@ -77,7 +77,8 @@ export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]): { value: 
   const [state, setState] = useState<{ value: T | null; problem: string | null; loading: boolean }>({ value: null, problem: null, loading: true });
   useEffect(() => {
     let current = true;
-    setState((before) => ({ ...before, loading: true }));
+    // What was loaded for something else must not stand under the new name.
+    setState({ value: null, problem: null, loading: true });
     load().then(
       (value) => current && setState({ value, problem: null, loading: false }),
       (error: unknown) => current && setState({ value: null, problem: error instanceof Error ? error.message : String(error), loading: false }),
