@@ -27,3 +27,4 @@ mod run_suites;
 mod runs;
 mod surfaces;
 mod talks;
+mod workspaces;
