@@ -32,7 +32,9 @@ fn main() {
         if verbose {
             print!("{}", text(&report));
         }
-        let sum = |value: &dyn Fn(&proctor_cover::FileReport) -> u64| report.files.iter().map(value).sum::<u64>();
+        let sum = |value: &dyn Fn(&proctor_cover::FileReport) -> u64| {
+            report.files.iter().map(value).sum::<u64>()
+        };
         let (taken, branches) = (sum(&|file| file.after.taken), sum(&|file| file.after.branches));
         let (killed, faults) = (sum(&|file| file.killed as u64), sum(&|file| file.faults as u64));
         println!(

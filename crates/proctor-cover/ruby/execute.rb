@@ -249,6 +249,7 @@ class ProctorExecute
   def raised(error, seen)
     place = error.backtrace_locations&.first
     explicit = place && place.path.start_with?(@root) && @raise_lines[place.path.delete_prefix("#{@root}/")]&.include?(place.lineno)
+    explicit = false if error.instance_of?(NoMethodError) || error.instance_of?(NameError)
     name = error.class.name
     own = error.class.respond_to?(:name) && name && defined_here?(name)
     noise = !explicit && !own && NOISE.any? { |type| error.is_a?(type) }

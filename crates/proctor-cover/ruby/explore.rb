@@ -157,7 +157,8 @@ class ProctorExplore
     other = other.empty? ? "a" : eval(other[@random.rand(other.length)])
     place = @random.rand(own.length + 1)
     changed =
-      case @random.rand(5)
+      case @random.rand(6)
+      when 5 then "#{own} #{other}"
       when 0 then own + other
       when 1 then own.dup.insert(place, other)
       when 2 then own.length > 1 ? own[0...place] + own[place + 1..].to_s : own
@@ -229,7 +230,7 @@ class ProctorExplore
     better = @base.nil? || (@base[3] && !result.noise)
     @base = [chosen, attempt.receiver, attempt.block, result.noise] if better
     return false if result.noise && fresh.empty?
-    return false if @digests[[shape, result.digest]] || @shapes[shape] >= 6 || @corpus.length >= 160
+    return false if @digests[[shape, result.digest]] || @shapes[shape] >= 14 || @corpus.length >= 220
 
     again = elsewhere { @execute.run(attempt) }
     result = @execute.agreed(result, again)
@@ -269,10 +270,23 @@ class ProctorExplore
     owner = result.value.class.name if result.kind == :return && attempt.block != "&probe"
     line["instance"] = owner if owner && attempt.cost < 120
     line["instance_code"] = attempt.code if line["instance"]
+    line["shape"] = shape_of(result.value) if line["instance"]
     line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil?
     @out.puts(JSON.generate(line))
   rescue JSON::GeneratorError, EncodingError
     nil
+  end
+
+  # What kind of object it is inside: two of the same shape teach little more than one.
+  def shape_of(value)
+    value.instance_variables.map do |name|
+      inner = value.instance_variable_get(name)
+      next "nil" if inner.nil?
+
+      inner.respond_to?(:empty?) && inner.empty? ? "empty" : inner.class.name
+    end.join(",")
+  rescue StandardError
+    ""
   end
 
   # The receiver after the call, as an expression.

@@ -41,7 +41,21 @@ module ProctorGuard
       block(File, %i[delete unlink rename write binwrite symlink link chmod chown truncate mkfifo utime], "changes files")
       block(Dir, %i[mkdir rmdir unlink delete chroot], "changes folders")
       install_open
+      install_input
       install_kernel
+    end
+
+    # A spec that reads standard input would wait for somebody to type.
+    def install_input
+      reading = Module.new do
+        %i[read gets getc getbyte readline readlines each_line readchar readpartial each_char].each do |name|
+          define_method(name) do |*args, **options, &block|
+            ProctorGuard.stop("reads standard input")
+            super(*args, **options, &block)
+          end
+        end
+      end
+      STDIN.singleton_class.prepend(reading)
     end
 
     # Sockets exist only after `require "socket"`.

@@ -135,7 +135,7 @@ class ProctorObserve
     name = klass["name"]
     return [name] if method["name"] == "initialize" || method["scope"] == "class" || method["module_function"]
 
-    list = @values.instances[name].first(24)
+    list = @values.instances[name].first(30)
     subclasses = @values.instances.keys.select { |other| constant(other)&.then { |mod| mod.is_a?(Class) && klass["module"] && mod < klass["module"] } }
     list += subclasses.flat_map { |other| @values.instances[other].first(3) }.first(10)
     list = list.drop(1) + list.first(1) if !klass["module"].is_a?(Class) && list.length > 1
@@ -289,12 +289,18 @@ class ProctorObserve
   end
 
   def take_case(line)
+    key = line.values_at("method", "receiver", "args", "keys", "block")
+    return if (@known_cases ||= {})[key]
+
+    @known_cases[key] = true
     line["number"] = @cases.length
     line["seen"].each { |key| @covered[key] = true } unless line["noise"]
     @cases << line
-    add_instance(line["instance"], line["instance_code"], 24) if line["instance"] && line["outcome"] == "return"
+    shape = [line["instance"], line["shape"]]
+    count = (@shapes ||= Hash.new(0))[shape] += 1
+    add_instance(line["instance"], line["instance_code"], 30) if line["instance"] && line["outcome"] == "return" && count <= 4
     owner = line["method"][/\A[\w:]+/]
-    add_instance(owner, line["changed"], 32) if line["changed"]
+    add_instance(owner, line["changed"], 40) if line["changed"]
   end
 
   def add_instance(owner, code, limit)

@@ -2,17 +2,19 @@
 
 # Strings that match a regular expression: a small generator over its source, checked against the expression itself.
 class ProctorSample
-  def self.for(regexp, random, wanted = 10)
+  def self.for(regexp, random, wanted = 24)
     shapes = {}
-    60.times do |round|
+    80.times do |round|
       text = new(regexp.source, random, round, regexp.options & Regexp::EXTENDED != 0).generate
       next unless text && text.length < 200 && (match = regexp.match(text))
 
-      # One text for each set of groups that take part, the shortest.
+      # A few texts for each set of groups that take part.
       shape = match.captures.map(&:nil?)
-      shapes[shape] = text if shapes[shape].nil? || shapes[shape].length > text.length
+      (shapes[shape] ||= []) << text unless shapes[shape]&.include?(text)
     end
-    shapes.values.first(wanted)
+    # The shortest of each set first, then the next ones.
+    lists = shapes.values.map { |list| list.sort_by(&:length).first(3) }
+    (0..2).flat_map { |place| lists.map { |list| list[place] } }.compact.first(wanted)
   rescue StandardError
     []
   end

@@ -89,9 +89,9 @@ class ProctorValues
     list.concat(of_name(param["name"], owner))
     list << param["default"] if param["default"]&.match?(/\A(nil|true|false|-?\d+(\.\d+)?|:\w+|"[^"#]*"|'[^']*'|\[\]|\{\})\z/)
     list << "nil"
-    wide = texts(usage) + GENERIC
+    wide = texts(usage, owner) + GENERIC
     list.concat(wide)
-    list.uniq.first(70)
+    list.uniq.first(90)
   end
 
   def generic
@@ -99,12 +99,23 @@ class ProctorValues
   end
 
   # Harvested texts, if it may be a text at all.
-  def texts(usage)
+  def texts(usage, owner)
     calls = (usage["calls"] || {}).keys - OBJECT
     return [] unless calls.empty? || calls.count { |name| String.method_defined?(name) } * 2 >= calls.length
 
     from_patterns = @regexps.first(40).flat_map { |code| samples(code, nil).first(1) }
-    (@literals.select { |code| code.start_with?('"') }.first(40) + from_patterns).uniq.first(50)
+    (of_own_patterns(owner) + @literals.select { |code| code.start_with?('"') }.first(40) + from_patterns).uniq.first(60)
+  end
+
+  # Texts that match the regular expressions that a class keeps as constants.
+  def of_own_patterns(owner)
+    (@own_patterns ||= {})[owner.to_s] ||= begin
+      mod = Object.const_get(owner.to_s)
+      values = mod.constants(false).map { |name| mod.const_get(name) }.grep(Regexp)
+      values.first(6).flat_map { |regexp| ProctorSample.for(regexp, Random.new(7), 12).map(&:inspect) }.first(24)
+    rescue StandardError, LoadError
+      []
+    end
   end
 
   def of_type(type, owner)

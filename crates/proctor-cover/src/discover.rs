@@ -78,7 +78,11 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
             }
         };
         let facts = analyze(&bytes).map_err(|errors| {
-            Stop::error(format!("{path} is not valid Ruby"), errors[0].to_string(), "repair the file, then run again")
+            Stop::error(
+                format!("{path} is not valid Ruby"),
+                errors[0].to_string(),
+                "repair the file, then run again",
+            )
         })?;
         let before = match (&base, &base_path) {
             (Some(commit), Some(old)) => git::show(&project.root, commit, old)
@@ -89,7 +93,9 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
         };
         let changed_only = base.is_some();
         let file = SourceFile { path: path.clone(), bytes, facts };
-        if let Some(target) = target(project, file, changed_only.then_some(before), choice, &mut discovery.warnings)? {
+        if let Some(target) =
+            target(project, file, changed_only.then_some(before), choice, &mut discovery.warnings)?
+        {
             discovery.targets.push(target);
         }
     }
@@ -114,16 +120,29 @@ fn paths(project: &Project, mode: &Mode) -> Result<Paths, Stop> {
             for path in given {
                 let full = if path.is_absolute() { path.clone() } else { project.root.join(path) };
                 let full = full.canonicalize().map_err(|error| {
-                    Stop::error(format!("cannot read {}", path.display()), error.to_string(), "name an existing file or folder of the project")
+                    Stop::error(
+                        format!("cannot read {}", path.display()),
+                        error.to_string(),
+                        "name an existing file or folder of the project",
+                    )
                 })?;
                 let root = project.root.canonicalize().unwrap_or_else(|_| project.root.clone());
                 let relative = full.strip_prefix(&root).map_err(|_| {
-                    Stop::error(format!("{} is outside of the project", path.display()), format!("the project is {}", root.display()), "use --root")
+                    Stop::error(
+                        format!("{} is outside of the project", path.display()),
+                        format!("the project is {}", root.display()),
+                        "use --root",
+                    )
                 })?;
                 let relative = relative.to_string_lossy().into_owned();
                 if full.is_dir() {
                     let inside = format!("{relative}/");
-                    found.extend(project.files().into_iter().filter(|file| relative.is_empty() || file.starts_with(&inside)));
+                    found.extend(
+                        project
+                            .files()
+                            .into_iter()
+                            .filter(|file| relative.is_empty() || file.starts_with(&inside)),
+                    );
                 } else {
                     found.push(relative);
                 }
@@ -144,8 +163,11 @@ fn changed(project: &Project, staged: bool) -> Result<Paths, Stop> {
             "name files, or use `all`",
         ));
     }
-    let failed = |error: std::io::Error| Stop::error("git failed".to_owned(), error.to_string(), "is git installed?");
-    let base = if staged { Some("HEAD".to_owned()) } else { git::base(&project.root).map_err(failed)? };
+    let failed = |error: std::io::Error| {
+        Stop::error("git failed".to_owned(), error.to_string(), "is git installed?")
+    };
+    let base =
+        if staged { Some("HEAD".to_owned()) } else { git::base(&project.root).map_err(failed)? };
     let Some(base) = base else {
         return Err(Stop::error(
             "no base to compare with".to_owned(),
@@ -153,7 +175,8 @@ fn changed(project: &Project, staged: bool) -> Result<Paths, Stop> {
             "name files, or use `staged` or `all`",
         ));
     };
-    let changes = git::changes(&project.root, (!staged).then_some(base.as_str())).map_err(failed)?;
+    let changes =
+        git::changes(&project.root, (!staged).then_some(base.as_str())).map_err(failed)?;
     let paths = changes
         .into_iter()
         .filter(|change| !change.deleted && project.is_testable(&change.path))
@@ -191,7 +214,8 @@ fn target(
                 Some(Some(old)) => method_mode(old, class, method),
             };
             let wanted = before.is_none() || mode != "unchanged";
-            let skip_reason = if wanted { deselected(&id, choice) } else { Some("unchanged".to_owned()) };
+            let skip_reason =
+                if wanted { deselected(&id, choice) } else { Some("unchanged".to_owned()) };
             methods.push(Selected {
                 name: method.name.clone(),
                 class_name: class.name.clone(),
@@ -212,12 +236,18 @@ fn target(
             return Err(Stop {
                 status: "stop".to_owned(),
                 reason: Some("red_zone_new_code".to_owned()),
-                error: format!("{} is new and too large ({} lines, {} methods)", source.path, complexity.loc, complexity.methods),
+                error: format!(
+                    "{} is new and too large ({} lines, {} methods)",
+                    source.path, complexity.loc, complexity.methods
+                ),
                 details: "new code in the red zone is better split before it is covered".to_owned(),
                 suggestion: "split the class, or name the file to cover it all the same".to_owned(),
             });
         }
-        warnings.push(format!("{}: red zone ({} lines, {} methods)", source.path, complexity.loc, complexity.methods));
+        warnings.push(format!(
+            "{}: red zone ({} lines, {} methods)",
+            source.path, complexity.loc, complexity.methods
+        ));
     }
     if !methods.iter().any(|method| method.selected) {
         return Ok(None);
@@ -253,8 +283,16 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 /// Compares syntax trees; a changed private method counts for its public callers.
 fn method_mode(old: &FileFacts, class: &ClassFacts, method: &MethodFacts) -> &'static str {
-    let Some(old_class) = old.classes.iter().find(|one| one.name == class.name) else { return "new" };
-    let find = |class: &ClassFacts, name: &str| class.methods.iter().find(|one| one.name == name && one.scope == method.scope).map(|one| one.digest.clone());
+    let Some(old_class) = old.classes.iter().find(|one| one.name == class.name) else {
+        return "new";
+    };
+    let find = |class: &ClassFacts, name: &str| {
+        class
+            .methods
+            .iter()
+            .find(|one| one.name == name && one.scope == method.scope)
+            .map(|one| one.digest.clone())
+    };
     let Some(before) = find(old_class, &method.name) else { return "new" };
     if before != method.digest {
         return "modified";
@@ -281,12 +319,19 @@ fn absorbed(class: &ClassFacts, method: &MethodFacts) -> BTreeSet<String> {
 }
 
 fn order(discovery: &mut Discovery) {
-    let classes: BTreeSet<String> =
-        discovery.targets.iter().flat_map(|target| target.source.facts.classes.iter().map(|class| class.name.clone())).collect();
+    let classes: BTreeSet<String> = discovery
+        .targets
+        .iter()
+        .flat_map(|target| target.source.facts.classes.iter().map(|class| class.name.clone()))
+        .collect();
     let full_name = |from: &str, name: &str| {
         let mut parts: Vec<&str> = from.split("::").collect();
         loop {
-            let candidate = if parts.is_empty() { name.to_owned() } else { format!("{}::{name}", parts.join("::")) };
+            let candidate = if parts.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{}::{name}", parts.join("::"))
+            };
             if classes.contains(&candidate) {
                 return Some(candidate);
             }
@@ -302,9 +347,22 @@ fn order(discovery: &mut Discovery) {
                     continue;
                 }
                 let inner = absorbed(class, method);
-                let used = class.methods.iter().filter(|one| inner.contains(&one.name)).flat_map(|one| &one.constants).chain(&method.constants);
-                let needs = used.filter_map(|name| full_name(&class.name, name)).filter(|name| *name != class.name).collect();
-                items.push(Item { id, class: class.name.clone(), needs, place: (target.source.path.clone(), method.lines.0) });
+                let used = class
+                    .methods
+                    .iter()
+                    .filter(|one| inner.contains(&one.name))
+                    .flat_map(|one| &one.constants)
+                    .chain(&method.constants);
+                let needs = used
+                    .filter_map(|name| full_name(&class.name, name))
+                    .filter(|name| *name != class.name)
+                    .collect();
+                items.push(Item {
+                    id,
+                    class: class.name.clone(),
+                    needs,
+                    place: (target.source.path.clone(), method.lines.0),
+                });
             }
         }
     }
@@ -320,7 +378,8 @@ fn order(discovery: &mut Discovery) {
         .flat_map(|(wave, ids)| ids.iter().map(move |id| (id.as_str(), wave)))
         .collect();
     for target in &mut discovery.targets {
-        let waves = target.methods.iter().filter_map(|method| wave_of.get(method.method_id.as_str()));
+        let waves =
+            target.methods.iter().filter_map(|method| wave_of.get(method.method_id.as_str()));
         target.wave = waves.copied().max().unwrap_or(0);
     }
     discovery.targets.sort_by(|a, b| (a.wave, &a.source.path).cmp(&(b.wave, &b.source.path)));
@@ -349,7 +408,9 @@ mod tests {
         let old = analyze(b"class A\n  def x\n    y + 1\n  end\n  def z; 1; end\n  private\n  def y\n    2\n  end\nend").unwrap();
         let new = analyze(b"class A\n  # words\n  def x\n\n    y +  1\n  end\n  def z; 1; end\n  def n; end\n  private\n  def y\n    3\n  end\nend").unwrap();
         let class = &new.classes[0];
-        let mode = |name: &str| method_mode(&old, class, class.methods.iter().find(|one| one.name == name).unwrap());
+        let mode = |name: &str| {
+            method_mode(&old, class, class.methods.iter().find(|one| one.name == name).unwrap())
+        };
         assert_eq!((mode("x"), mode("z"), mode("n")), ("modified", "unchanged", "new"));
     }
 }

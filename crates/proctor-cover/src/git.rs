@@ -16,7 +16,8 @@ pub struct Change {
 }
 
 fn git(root: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
-    let output = Command::new("git").args(arguments).current_dir(root).stdin(Stdio::null()).output()?;
+    let output =
+        Command::new("git").args(arguments).current_dir(root).stdin(Stdio::null()).output()?;
     Ok(output.status.success().then_some(output.stdout))
 }
 
@@ -45,7 +46,8 @@ pub fn changes(root: &Path, base: Option<&str>) -> io::Result<Vec<Change>> {
     let output = git(root, &arguments)?.unwrap_or_default();
     let mut changes = read_changes(&String::from_utf8_lossy(&output));
     if base.is_some() {
-        let fresh = git(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.unwrap_or_default();
+        let fresh =
+            git(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.unwrap_or_default();
         let fresh = String::from_utf8_lossy(&fresh).into_owned();
         changes.extend(fresh.split('\0').filter(|path| !path.is_empty()).map(|path| Change {
             path: path.to_owned(),
@@ -64,11 +66,23 @@ fn read_changes(text: &str) -> Vec<Change> {
         match status.chars().next() {
             Some('R' | 'C') => {
                 let Some(second) = parts.next() else { break };
-                changes.push(Change { path: second.to_owned(), base_path: Some(first.to_owned()), deleted: false });
+                changes.push(Change {
+                    path: second.to_owned(),
+                    base_path: Some(first.to_owned()),
+                    deleted: false,
+                });
             }
-            Some('A') => changes.push(Change { path: first.to_owned(), base_path: None, deleted: false }),
-            Some('D') => changes.push(Change { path: first.to_owned(), base_path: None, deleted: true }),
-            _ => changes.push(Change { path: first.to_owned(), base_path: Some(first.to_owned()), deleted: false }),
+            Some('A') => {
+                changes.push(Change { path: first.to_owned(), base_path: None, deleted: false })
+            }
+            Some('D') => {
+                changes.push(Change { path: first.to_owned(), base_path: None, deleted: true })
+            }
+            _ => changes.push(Change {
+                path: first.to_owned(),
+                base_path: Some(first.to_owned()),
+                deleted: false,
+            }),
         }
     }
     changes
@@ -86,11 +100,18 @@ mod tests {
     #[test]
     fn reads_renames_additions_and_deletions() {
         let changes = read_changes("M\0a.rb\0R100\0b.rb\0c.rb\0A\0d.rb\0D\0e.rb\0");
-        let names: Vec<(&str, Option<&str>, bool)> =
-            changes.iter().map(|one| (one.path.as_str(), one.base_path.as_deref(), one.deleted)).collect();
+        let names: Vec<(&str, Option<&str>, bool)> = changes
+            .iter()
+            .map(|one| (one.path.as_str(), one.base_path.as_deref(), one.deleted))
+            .collect();
         assert_eq!(
             names,
-            [("a.rb", Some("a.rb"), false), ("c.rb", Some("b.rb"), false), ("d.rb", None, false), ("e.rb", None, true)]
+            [
+                ("a.rb", Some("a.rb"), false),
+                ("c.rb", Some("b.rb"), false),
+                ("d.rb", None, false),
+                ("e.rb", None, true)
+            ]
         );
     }
 }

@@ -59,7 +59,8 @@ pub fn implement(
     observation: &Observation,
     selected: &BTreeSet<String>,
 ) -> io::Result<Vec<Written>> {
-    let mut drafts: Vec<Draft<'_>> = tasks.iter().map(|task| Draft::new(task, observation)).collect();
+    let mut drafts: Vec<Draft<'_>> =
+        tasks.iter().map(|task| Draft::new(task, observation)).collect();
     for draft in &mut drafts {
         draft.write(workshop, selected)?;
     }
@@ -76,9 +77,16 @@ pub fn implement(
 }
 
 /// Runs all drafts under all circumstances, at once; whether anything did not hold.
-fn verify_all(workshop: &Workshop, sandbox: &Sandbox, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
-    let specs: Vec<String> =
-        drafts.iter().filter(|draft| draft.result.error.is_none()).map(|draft| draft.result.spec.clone()).collect();
+fn verify_all(
+    workshop: &Workshop,
+    sandbox: &Sandbox,
+    drafts: &mut [Draft<'_>],
+) -> io::Result<bool> {
+    let specs: Vec<String> = drafts
+        .iter()
+        .filter(|draft| draft.result.error.is_none())
+        .map(|draft| draft.result.spec.clone())
+        .collect();
     if specs.is_empty() {
         return Ok(false);
     }
@@ -86,10 +94,16 @@ fn verify_all(workshop: &Workshop, sandbox: &Sandbox, drafts: &mut [Draft<'_>]) 
     let verdicts: Vec<verify::Verdict> = std::thread::scope(|scope| {
         let runs: Vec<_> = CIRCUMSTANCES
             .iter()
-            .map(|how| scope.spawn(|| verify::run(sandbox, &workshop.programs, &workshop.clean, &names, *how)))
+            .map(|how| {
+                scope.spawn(|| {
+                    verify::run(sandbox, &workshop.programs, &workshop.clean, &names, *how)
+                })
+            })
             .collect();
         runs.into_iter()
-            .map(|run| run.join().unwrap_or_else(|_| Err(io::Error::other("a verification ended early"))))
+            .map(|run| {
+                run.join().unwrap_or_else(|_| Err(io::Error::other("a verification ended early")))
+            })
             .collect::<io::Result<_>>()
     })?;
     if verdicts.iter().any(|verdict| verdict.error.is_some()) {
@@ -97,7 +111,10 @@ fn verify_all(workshop: &Workshop, sandbox: &Sandbox, drafts: &mut [Draft<'_>]) 
     }
     let mut bad = false;
     for draft in drafts.iter_mut() {
-        let mine = verdicts.iter().flat_map(|verdict| &verdict.failed).filter(|(spec, _)| *spec == draft.result.spec);
+        let mine = verdicts
+            .iter()
+            .flat_map(|verdict| &verdict.failed)
+            .filter(|(spec, _)| *spec == draft.result.spec);
         let lines: BTreeSet<u64> = mine.map(|(_, line)| *line).collect();
         draft.reject(&lines);
         bad |= draft.changed;
@@ -110,7 +127,8 @@ fn blame(workshop: &Workshop, sandbox: &Sandbox, drafts: &mut [Draft<'_>]) -> io
     let mut found = false;
     for draft in drafts.iter_mut().filter(|draft| draft.result.error.is_none()) {
         let spec = draft.result.spec.clone();
-        let verdict = verify::run(sandbox, &workshop.programs, &workshop.clean, &[&spec], CIRCUMSTANCES[0])?;
+        let verdict =
+            verify::run(sandbox, &workshop.programs, &workshop.clean, &[&spec], CIRCUMSTANCES[0])?;
         draft.changed = false;
         if let Some(error) = verdict.error {
             draft.result.error = Some(error);
@@ -139,9 +157,20 @@ struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     fn new(task: &'a Task<'a>, observation: &Observation) -> Self {
-        let own: BTreeSet<String> = task.file.facts.methods().map(|(class, method)| method.id(&class.name)).collect();
-        let result = Written { source: task.file.path.clone(), spec: task.spec.clone(), ..Written::default() };
-        Self { task, mine: only(observation, &own), rejected: BTreeSet::new(), result, changed: false }
+        let own: BTreeSet<String> =
+            task.file.facts.methods().map(|(class, method)| method.id(&class.name)).collect();
+        let result = Written {
+            source: task.file.path.clone(),
+            spec: task.spec.clone(),
+            ..Written::default()
+        };
+        Self {
+            task,
+            mine: only(observation, &own),
+            rejected: BTreeSet::new(),
+            result,
+            changed: false,
+        }
     }
 
     fn write(&mut self, workshop: &Workshop, selected: &BTreeSet<String>) -> io::Result<()> {
@@ -151,17 +180,34 @@ impl<'a> Draft<'a> {
             fs::create_dir_all(folder)?;
         }
         let choice = choose(&self.mine, &self.rejected);
-        let mut classes = plan(&self.task.file.facts, base_of(self.task.index), &self.mine, &choice, selected);
-        let says_something = |method: &MethodPlan| method.contexts.iter().any(|context| !context.examples.is_empty());
+        let mut classes =
+            plan(&self.task.file.facts, base_of(self.task.index), &self.mine, &choice, selected);
+        let says_something = |method: &MethodPlan| {
+            method.contexts.iter().any(|context| !context.examples.is_empty())
+        };
         classes.retain(|class| class.methods.iter().any(says_something));
         let result = &mut self.result;
         result.plan = SpecPlan { requires: self.task.way.lines.clone(), classes };
-        let bodies = || result.plan.classes.iter().flat_map(|class| &class.methods).flat_map(|method| &method.contexts).flat_map(|context| &context.examples);
-        result.pending = bodies().filter(|example| matches!(example.body, ExampleBody::Pending(_))).count();
+        let bodies = || {
+            result
+                .plan
+                .classes
+                .iter()
+                .flat_map(|class| &class.methods)
+                .flat_map(|method| &method.contexts)
+                .flat_map(|context| &context.examples)
+        };
+        result.pending =
+            bodies().filter(|example| matches!(example.body, ExampleBody::Pending(_))).count();
         result.examples = bodies().count() - result.pending;
-        result.unproven = bodies().filter(|example| !example.kills && !matches!(example.body, ExampleBody::Pending(_))).count();
+        result.unproven = bodies()
+            .filter(|example| !example.kills && !matches!(example.body, ExampleBody::Pending(_)))
+            .count();
         let Some(merged) = merge(self.task.existing.as_deref(), &result.plan) else {
-            result.error = Some(format!("{} is not valid Ruby; repair or move it, then run again", result.spec));
+            result.error = Some(format!(
+                "{} is not valid Ruby; repair or move it, then run again",
+                result.spec
+            ));
             return Ok(());
         };
         result.kept = merged.kept;
@@ -173,8 +219,12 @@ impl<'a> Draft<'a> {
     fn reject(&mut self, lines: &BTreeSet<u64>) {
         let places = example_lines(&self.result.text);
         let units = units_by_place(&self.result.plan, &self.mine);
-        let bad: Vec<(usize, usize)> =
-            lines.iter().filter_map(|line| places.get(line)).filter_map(|place| units.get(place)).copied().collect();
+        let bad: Vec<(usize, usize)> = lines
+            .iter()
+            .filter_map(|line| places.get(line))
+            .filter_map(|place| units.get(place))
+            .copied()
+            .collect();
         self.changed = !bad.is_empty();
         self.result.dropped += bad.len();
         self.rejected.extend(bad);
@@ -192,12 +242,15 @@ impl<'a> Draft<'a> {
 
 /// The part of an observation that concerns some methods.
 fn only(observation: &Observation, methods: &BTreeSet<String>) -> Observation {
-    let cases: Vec<_> = observation.cases.iter().filter(|case| methods.contains(&case.method)).cloned().collect();
+    let cases: Vec<_> =
+        observation.cases.iter().filter(|case| methods.contains(&case.method)).cloned().collect();
     let numbers: BTreeSet<usize> = cases.iter().map(|case| case.number).collect();
     let kills = observation
         .kills
         .iter()
-        .map(|(fault, kills)| (*fault, kills.iter().filter(|unit| numbers.contains(&unit.0)).copied().collect()))
+        .map(|(fault, kills)| {
+            (*fault, kills.iter().filter(|unit| numbers.contains(&unit.0)).copied().collect())
+        })
         .collect();
     Observation { cases, kills, blocked: observation.blocked.clone(), trouble: Vec::new() }
 }
@@ -235,10 +288,16 @@ fn units_by_place(plan: &SpecPlan, observation: &Observation) -> BTreeMap<Place,
                     && case.receiver == observed.receiver
                     && case.args == observed.args
                     && case.block == observed.block
-                    && case.keys.iter().map(|(key, value)| (key.clone(), value.clone())).eq(observed.keys.iter().cloned());
+                    && case
+                        .keys
+                        .iter()
+                        .map(|(key, value)| (key.clone(), value.clone()))
+                        .eq(observed.keys.iter().cloned());
                 let index = same.then(|| {
                     case.observations.iter().position(|sight| {
-                        sight.kind == observed.kind && sight.matcher == observed.matcher && sight.index == observed.index
+                        sight.kind == observed.kind
+                            && sight.matcher == observed.matcher
+                            && sight.index == observed.index
                     })
                 })??;
                 Some((case.number, index))

@@ -11,7 +11,9 @@ pub fn isolate(metadata: &mut Metadata, is_library: bool) {
         .methods
         .iter()
         .map(|method| {
-            let choice = metadata.methods_to_analyze.iter().find(|choice| choice.name == method.name && choice.class_name == method.class_name);
+            let choice = metadata.methods_to_analyze.iter().find(|choice| {
+                choice.name == method.name && choice.class_name == method.class_name
+            });
             choice.map_or(0, |choice| choice.line_range[1] - choice.line_range[0] + 1)
         })
         .collect();
@@ -20,11 +22,19 @@ pub fn isolate(metadata: &mut Metadata, is_library: bool) {
     }
 }
 
-fn decide(method: &MethodEntry, loc: u32, zone: &str, source: &str, is_library: bool) -> TestConfig {
+fn decide(
+    method: &MethodEntry,
+    loc: u32,
+    zone: &str,
+    source: &str,
+    is_library: bool,
+) -> TestConfig {
     let mut trace = Vec::new();
     let has = |kind: &str| method.side_effects.iter().any(|effect| effect.kind == kind);
-    let uses_db = has("cache") || method.characteristics.iter().any(|one| one.setup.kind == SetupKind::Model);
-    let uses_http = has("external_api") || method.characteristics.iter().any(|one| one.source.is_some());
+    let uses_db =
+        has("cache") || method.characteristics.iter().any(|one| one.setup.kind == SetupKind::Model);
+    let uses_http =
+        has("external_api") || method.characteristics.iter().any(|one| one.source.is_some());
     let uses_queue = has("event") || has("webhook") || has("email");
     let level = if is_library {
         trace.push("a library: unit".to_owned());
@@ -36,13 +46,24 @@ fn decide(method: &MethodEntry, loc: u32, zone: &str, source: &str, is_library: 
         trace.push("a job: integration".to_owned());
         "integration"
     } else if uses_db && (loc > 20 || zone != "green" || method.dependencies.len() > 1) {
-        trace.push(format!("uses stored objects and is large or connected ({loc} lines, zone {zone}): integration"));
+        trace.push(format!(
+            "uses stored objects and is large or connected ({loc} lines, zone {zone}): integration"
+        ));
         "integration"
     } else {
-        trace.push(if uses_db { "uses stored objects, small: unit" } else { "no stored objects: unit" }.to_owned());
+        trace.push(
+            if uses_db { "uses stored objects, small: unit" } else { "no stored objects: unit" }
+                .to_owned(),
+        );
         "unit"
     };
-    let db = if !uses_db { "none" } else if level == "integration" || level == "request" { "real" } else { "stubbed" };
+    let db = if !uses_db {
+        "none"
+    } else if level == "integration" || level == "request" {
+        "real"
+    } else {
+        "stubbed"
+    };
     let outside = |used: bool| if used { "stubbed" } else { "none" };
     let confidence = if zone == "red" {
         "low"
@@ -54,7 +75,11 @@ fn decide(method: &MethodEntry, loc: u32, zone: &str, source: &str, is_library: 
     trace.push(format!("zone {zone}, {loc} lines: confidence {confidence}"));
     TestConfig {
         test_level: level.to_owned(),
-        isolation: Isolation { db: db.to_owned(), external_http: outside(uses_http).to_owned(), queue: outside(uses_queue).to_owned() },
+        isolation: Isolation {
+            db: db.to_owned(),
+            external_http: outside(uses_http).to_owned(),
+            queue: outside(uses_queue).to_owned(),
+        },
         confidence: confidence.to_owned(),
         decision_trace: trace,
     }

@@ -23,7 +23,9 @@ mod waves;
 pub use discover::{Choice, Discovery, Mode, Target, discover};
 pub use implement::{Task, Written, implement};
 pub use metadata::{Metadata, STAGES, VERSION, slug};
-pub use observation::{Case, Effort, Fault, Observation, Sight, Workshop, faults, find_ways, observe};
+pub use observation::{
+    Case, Effort, Fault, Observation, Sight, Workshop, faults, find_ways, observe,
+};
 pub use pipeline::{FileReport, Options, Progress, Report, run};
 pub use project::{Layout, Project, SourceFile, Way};
 pub use report::{html, text, yaml};

@@ -7,7 +7,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use proctor_ruby::{Behavior, BehaviorKind, Characteristic, CharacteristicKind, MethodFacts, SetupKind};
+use proctor_ruby::{
+    Behavior, BehaviorKind, Characteristic, CharacteristicKind, MethodFacts, SetupKind,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -293,7 +295,8 @@ impl Metadata {
 
     /// Adds to a list under `automation`.
     pub fn note(&mut self, list: &str, message: String) {
-        let entry = self.automation.entry(list.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
+        let entry =
+            self.automation.entry(list.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
         if let Value::Array(items) = entry {
             let message = Value::String(message);
             if !items.contains(&message) {
@@ -309,7 +312,9 @@ impl Metadata {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("{}: {error}", path.display())),
         };
-        serde_saphyr::from_str(&text).map(Some).map_err(|error| format!("{}: {error}", path.display()))
+        serde_saphyr::from_str(&text)
+            .map(Some)
+            .map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// Writes the file, whole or not at all.
@@ -329,16 +334,27 @@ impl Metadata {
         let mut methods = Vec::new();
         for (class, method) in facts.methods().filter(|(_, method)| method.is_testable()) {
             let id = method.id(&class.name);
-            let Some(choice) = self.methods_to_analyze.iter().find(|choice| choice.method_id == id && choice.selected) else { continue };
+            let Some(choice) = self
+                .methods_to_analyze
+                .iter()
+                .find(|choice| choice.method_id == id && choice.selected)
+            else {
+                continue;
+            };
             methods.push(entry(&class.name, method, &choice.method_mode, &mut bank, is_model));
         }
-        let disabled: Vec<String> = self.behaviors.iter().filter(|one| !one.enabled).map(|one| one.id.clone()).collect();
+        let disabled: Vec<String> =
+            self.behaviors.iter().filter(|one| !one.enabled).map(|one| one.id.clone()).collect();
         for one in &mut bank.entries {
             one.enabled = !disabled.contains(&one.id);
         }
         self.behaviors = bank.entries;
         self.methods = methods;
-        self.limits = facts.limits.iter().map(|limit| format!("line {}: {}", limit.line, limit.reason)).collect();
+        self.limits = facts
+            .limits
+            .iter()
+            .map(|limit| format!("line {}: {}", limit.line, limit.reason))
+            .collect();
     }
 }
 
@@ -360,12 +376,22 @@ struct Bank {
 
 impl Bank {
     fn id(&mut self, kind: &str, description: &str, subtype: Option<&str>) -> String {
-        if let Some(known) = self.entries.iter_mut().find(|one| one.description == description && one.kind == kind) {
+        if let Some(known) =
+            self.entries.iter_mut().find(|one| one.description == description && one.kind == kind)
+        {
             known.used_by += 1;
             return known.id.clone();
         }
-        let words: String = description.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' }).collect();
-        let plain = words.split('_').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("_");
+        let words: String = description
+            .chars()
+            .map(
+                |letter| {
+                    if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' }
+                },
+            )
+            .collect();
+        let plain =
+            words.split('_').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("_");
         let mut id = plain.clone();
         let mut number = 2;
         while self.entries.iter().any(|one| one.id == id) {
@@ -393,7 +419,13 @@ impl Bank {
     }
 }
 
-fn entry(class: &str, method: &MethodFacts, mode: &str, bank: &mut Bank, is_model: &dyn Fn(&str) -> bool) -> MethodEntry {
+fn entry(
+    class: &str,
+    method: &MethodFacts,
+    mode: &str,
+    bank: &mut Bank,
+    is_model: &dyn Fn(&str) -> bool,
+) -> MethodEntry {
     let characteristics = method
         .characteristics
         .iter()
@@ -411,7 +443,8 @@ fn entry(class: &str, method: &MethodFacts, mode: &str, bank: &mut Bank, is_mode
     MethodEntry {
         name: method.name.clone(),
         class_name: class.to_owned(),
-        kind: if method.scope == proctor_ruby::Scope::Class { "class" } else { "instance" }.to_owned(),
+        kind: if method.scope == proctor_ruby::Scope::Class { "class" } else { "instance" }
+            .to_owned(),
         analyzed: true,
         method_mode: mode.to_owned(),
         side_effects,
@@ -422,7 +455,12 @@ fn entry(class: &str, method: &MethodFacts, mode: &str, bank: &mut Bank, is_mode
     }
 }
 
-fn characteristic(one: &Characteristic, all: &[Characteristic], bank: &mut Bank, is_model: &dyn Fn(&str) -> bool) -> CharacteristicEntry {
+fn characteristic(
+    one: &Characteristic,
+    all: &[Characteristic],
+    bank: &mut Bank,
+    is_model: &dyn Fn(&str) -> bool,
+) -> CharacteristicEntry {
     let values = one
         .arms
         .iter()

@@ -6,7 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use proctor_ruby::{ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, instrument, mutants};
+use proctor_ruby::{
+    ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, instrument, mutants,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -170,8 +172,10 @@ pub fn find_ways(
     all: &[SourceFile],
 ) -> io::Result<Vec<Result<Way, String>>> {
     let at = &workshop.clean;
-    let ways: Vec<Vec<Way>> =
-        files.iter().map(|file| project.ways(&file.path, &project.spec_path(&file.path), at)).collect();
+    let ways: Vec<Vec<Way>> = files
+        .iter()
+        .map(|file| project.ways(&file.path, &project.spec_path(&file.path), at))
+        .collect();
     let jobs: Vec<Value> = files
         .iter()
         .zip(&ways)
@@ -200,11 +204,17 @@ pub fn find_ways(
 }
 
 fn best_way(ways: &[Way], answers: &[Value], at: &Path, spec: &str) -> Result<Way, String> {
-    let complete = |answer: &Value| answer["loaded"] == true && answer["missing"].as_array().is_some_and(Vec::is_empty);
-    let chosen = answers.iter().position(complete).or_else(|| answers.iter().position(|answer| answer["loaded"] == true));
+    let complete = |answer: &Value| {
+        answer["loaded"] == true && answer["missing"].as_array().is_some_and(Vec::is_empty)
+    };
+    let chosen = answers
+        .iter()
+        .position(complete)
+        .or_else(|| answers.iter().position(|answer| answer["loaded"] == true));
     let Some(place) = chosen else {
         let error = answers.first().map(|answer| {
-            let place = answer["place"].as_str().unwrap_or("?").replace(&*at.to_string_lossy(), ".");
+            let place =
+                answer["place"].as_str().unwrap_or("?").replace(&*at.to_string_lossy(), ".");
             format!("{} ({place})", answer["error"].as_str().unwrap_or("unknown error"))
         });
         return Err(error.unwrap_or_else(|| "it cannot be loaded".to_owned()));
@@ -212,7 +222,10 @@ fn best_way(ways: &[Way], answers: &[Value], at: &Path, spec: &str) -> Result<Wa
     let mut way = ways[place].clone();
     // What had to be loaded first was found last-needed first.
     for path in answers[place]["extra"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        let relative = Path::new(path).strip_prefix(at).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+        let relative = Path::new(path)
+            .strip_prefix(at)
+            .map(|path| path.to_string_lossy().into_owned())
+            .unwrap_or_default();
         way.lines.insert(0, crate::project::relative_require(spec, &relative));
         way.requires.insert(0, path.to_owned());
     }
@@ -231,7 +244,9 @@ pub fn faults(targets: &[SourceFile], per_file: usize) -> Vec<Fault> {
         for mutant in mutants(&file.bytes) {
             let owner = file.facts.methods().find(|(_, method)| method.span == mutant.method);
             let Some((class, method)) = owner else { continue };
-            let Some(entry) = method.entry_probe.filter(|_| !class.nesting.is_empty()) else { continue };
+            let Some(entry) = method.entry_probe.filter(|_| !class.nesting.is_empty()) else {
+                continue;
+            };
             list.push(Fault {
                 id: 0,
                 file: file.path.clone(),
@@ -255,8 +270,11 @@ pub fn faults(targets: &[SourceFile], per_file: usize) -> Vec<Fault> {
 
 /// The class reopened with the same constant lookup, and the method with its fault.
 fn reopened(bytes: &[u8], class: &ClassFacts, method: &MethodFacts, mutant: &Mutant) -> String {
-    let text = |from: u32, to: u32| String::from_utf8_lossy(&bytes[from as usize..to as usize]).into_owned();
-    let mut code: String = class.nesting.iter().map(|level| format!("{} {};", level.keyword, level.name)).collect();
+    let text = |from: u32, to: u32| {
+        String::from_utf8_lossy(&bytes[from as usize..to as usize]).into_owned()
+    };
+    let mut code: String =
+        class.nesting.iter().map(|level| format!("{} {};", level.keyword, level.name)).collect();
     if method.in_singleton {
         code += "class << self;";
     }
@@ -295,14 +313,21 @@ pub fn observe(
     let target_paths: BTreeSet<&str> = targets.iter().map(|file| file.path.as_str()).collect();
     let mut classes = Vec::new();
     for (index, file) in targets.iter().enumerate() {
-        classes.extend(file.facts.classes.iter().map(|class| class_job(class, &file.facts.place_probes, base_of(index), Some(selected))));
+        classes.extend(file.facts.classes.iter().map(|class| {
+            class_job(class, &file.facts.place_probes, base_of(index), Some(selected))
+        }));
     }
     for file in all.iter().filter(|file| !target_paths.contains(file.path.as_str())).take(150) {
         classes.extend(file.facts.classes.iter().map(|class| class_job(class, &[], 0, None)));
     }
     let raise_lines: BTreeMap<&str, Vec<u32>> = all
         .iter()
-        .map(|file| (file.path.as_str(), file.facts.methods().flat_map(|(_, method)| method.raise_lines.clone()).collect()))
+        .map(|file| {
+            (
+                file.path.as_str(),
+                file.facts.methods().flat_map(|(_, method)| method.raise_lines.clone()).collect(),
+            )
+        })
         .collect();
     let job = json!({
         "root": root, "load_paths": absolute(project, root), "requires": requires, "late": [], "classes": classes,
@@ -313,12 +338,17 @@ pub fn observe(
     let path = workshop.folder.path().join("observe.json");
     let result = workshop.folder.path().join("observed.ndjson");
     fs::write(&path, job.to_string())?;
-    let arguments = [workshop.programs.join("observe.rb").into(), path.into(), result.clone().into()];
+    let arguments =
+        [workshop.programs.join("observe.rb").into(), path.into(), result.clone().into()];
     let limit = Duration::from_secs_f64(effort.seconds * 8.0 + effort.mutation_seconds + 120.0);
     let finished = sandbox.run(&arguments, root, &[], limit)?;
     let mut observation = read(&result)?;
     if !finished.success {
-        let mut message = if finished.timed_out { "observation took too long".to_owned() } else { "observation ended early".to_owned() };
+        let mut message = if finished.timed_out {
+            "observation took too long".to_owned()
+        } else {
+            "observation ended early".to_owned()
+        };
         if let Some(line) = finished.stderr.lines().find(|line| !line.trim().is_empty()) {
             message += &format!(": {line}");
         }
@@ -331,9 +361,11 @@ pub fn observe(
 fn pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Harvest {
     let mut pool = Harvest::default();
     let mut add = |more: Harvest| {
-        for (list, found) in
-            [(&mut pool.literals, more.literals), (&mut pool.patterns, more.patterns), (&mut pool.calls, more.calls)]
-        {
+        for (list, found) in [
+            (&mut pool.literals, more.literals),
+            (&mut pool.patterns, more.patterns),
+            (&mut pool.calls, more.calls),
+        ] {
             for item in found {
                 if list.len() < 400 && !list.contains(&item) {
                     list.push(item);
@@ -347,14 +379,20 @@ fn pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Harves
     for name in ["README.md", "README.rdoc", "README"] {
         if let Ok(text) = fs::read_to_string(project.root.join(name)) {
             // Every line as a comment: what parses is code.
-            let commented: String = text.lines().take(2000).map(|line| format!("# {line}\n")).collect();
+            let commented: String =
+                text.lines().take(2000).map(|line| format!("# {line}\n")).collect();
             add(harvest(commented.as_bytes()));
         }
     }
     pool
 }
 
-fn class_job(class: &ClassFacts, places: &[u32], base: u32, selected: Option<&BTreeSet<String>>) -> Value {
+fn class_job(
+    class: &ClassFacts,
+    places: &[u32],
+    base: u32,
+    selected: Option<&BTreeSet<String>>,
+) -> Value {
     let methods: Vec<Value> = class
         .methods
         .iter()
@@ -393,11 +431,15 @@ fn read(path: &Path) -> io::Result<Observation> {
                 }
             }
             Some("explored") => {
-                if let (Some(method), Some(reason)) = (value["method"].as_str(), value["blocked"].as_str()) {
+                if let (Some(method), Some(reason)) =
+                    (value["method"].as_str(), value["blocked"].as_str())
+                {
                     observation.blocked.insert(method.to_owned(), reason.to_owned());
                 }
             }
-            Some("trouble") => observation.trouble.extend(value["message"].as_str().map(str::to_owned)),
+            Some("trouble") => {
+                observation.trouble.extend(value["message"].as_str().map(str::to_owned))
+            }
             _ => {}
         }
     }

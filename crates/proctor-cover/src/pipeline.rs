@@ -110,7 +110,11 @@ pub struct Progress {
 fn place(name: &str) -> Result<usize, Stop> {
     STAGES.iter().position(|(stage, _)| *stage == name).ok_or_else(|| {
         let names: Vec<&str> = STAGES.iter().map(|(stage, _)| *stage).collect();
-        Stop::error(format!("there is no stage {name}"), format!("stages are {}", names.join(", ")), "name one of them")
+        Stop::error(
+            format!("there is no stage {name}"),
+            format!("stages are {}", names.join(", ")),
+            "name one of them",
+        )
     })
 }
 
@@ -122,7 +126,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Repo
     let folder = options.root.join("tmp/rspec_metadata");
     progress(Progress { stage: "discover", what: "looking for files and methods".to_owned() });
     let discovery = discover(&project, &options.mode, &options.choice)?;
-    let mut run = Run { options, project, folder, report: Report::default(), metadata: BTreeMap::new() };
+    let mut run =
+        Run { options, project, folder, report: Report::default(), metadata: BTreeMap::new() };
     run.report.warnings.clone_from(&discovery.warnings);
     let mut open = Vec::new();
     for target in &discovery.targets {
@@ -170,13 +175,21 @@ impl Run<'_> {
                 self.report.warnings.push(format!("damaged metadata is made again: {error}"));
                 None
             }
-            Err(error) => return Err(Stop::error("damaged metadata".to_owned(), error, "delete the file and start with the first stage")),
+            Err(error) => {
+                return Err(Stop::error(
+                    "damaged metadata".to_owned(),
+                    error,
+                    "delete the file and start with the first stage",
+                ));
+            }
         };
         let digest = hash(&source.bytes);
         let spec = fs::read(self.options.root.join(&target.spec_path)).unwrap_or_default();
         if let Some(old) = &old {
             let complete = STAGES.iter().all(|(_, agent)| old.is_complete(agent));
-            let same = old.source_hash == digest && old.spec_hash == hash(&spec) && old.methods_to_analyze == target.methods;
+            let same = old.source_hash == digest
+                && old.spec_hash == hash(&spec)
+                && old.methods_to_analyze == target.methods;
             if complete && same && first == 0 && !self.options.again {
                 self.report.files.push(cached(target, old));
                 return Ok(false);
@@ -184,11 +197,19 @@ impl Run<'_> {
         }
         if first > 0 {
             let (_, before) = STAGES[first - 1];
-            let ready = old.as_ref().is_some_and(|old| old.is_complete(before) && old.source_hash == digest);
+            let ready = old
+                .as_ref()
+                .is_some_and(|old| old.is_complete(before) && old.source_hash == digest);
             if !ready {
                 return Err(Stop::error(
-                    format!("the stage before {} is not complete for {}", STAGES[first].0, source.path),
-                    format!("{} has no {before}_completed for this version of the source", path.display()),
+                    format!(
+                        "the stage before {} is not complete for {}",
+                        STAGES[first].0, source.path
+                    ),
+                    format!(
+                        "{} has no {before}_completed for this version of the source",
+                        path.display()
+                    ),
                     "run without --from first",
                 ));
             }
@@ -200,11 +221,20 @@ impl Run<'_> {
         let behaviors = old.map(|old| old.behaviors).unwrap_or_default();
         let main = source.facts.main_class().map(|class| class.name.clone()).unwrap_or_default();
         let mut metadata = Metadata {
-            slug: path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            slug: path
+                .file_stem()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
             source_file: source.path.clone(),
             source_mtime: mtime(&self.options.root.join(&source.path)),
             source_hash: digest,
-            classes: source.facts.classes.iter().map(|class| class.name.clone()).filter(|name| *name != main).collect(),
+            classes: source
+                .facts
+                .classes
+                .iter()
+                .map(|class| class.name.clone())
+                .filter(|name| *name != main)
+                .collect(),
             class_name: main,
             complexity: target.complexity.clone(),
             spec_path: target.spec_path.clone(),
@@ -220,7 +250,12 @@ impl Run<'_> {
         Ok(true)
     }
 
-    fn update(&mut self, source: &str, agent: &str, change: impl FnOnce(&mut Metadata)) -> Result<(), Stop> {
+    fn update(
+        &mut self,
+        source: &str,
+        agent: &str,
+        change: impl FnOnce(&mut Metadata),
+    ) -> Result<(), Stop> {
         if let Some((path, metadata)) = self.metadata.get_mut(source) {
             change(metadata);
             metadata.complete(agent);
@@ -229,12 +264,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn analyze(&mut self, open: &[&Target], progress: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
+    fn analyze(
+        &mut self,
+        open: &[&Target],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Stop> {
         let models: BTreeSet<String> = self
             .project
             .files()
             .into_iter()
-            .filter_map(|path| path.strip_prefix("app/models/").map(|name| constant_of(name.trim_end_matches(".rb"))))
+            .filter_map(|path| {
+                path.strip_prefix("app/models/")
+                    .map(|name| constant_of(name.trim_end_matches(".rb")))
+            })
             .collect();
         let mut answers = Vec::new();
         for target in open {
@@ -242,25 +284,46 @@ impl Run<'_> {
             self.update(&target.source.path, "code_analyzer", |metadata| {
                 metadata.analyze(&target.source.facts, &|class| models.contains(class));
             })?;
-            answers.push(self.answer(target, &["slug", "source_file", "source_mtime", "class_name", "behaviors", "methods", "limits"]));
+            answers.push(self.answer(
+                target,
+                &[
+                    "slug",
+                    "source_file",
+                    "source_mtime",
+                    "class_name",
+                    "behaviors",
+                    "methods",
+                    "limits",
+                ],
+            ));
         }
         self.report.answers.insert("analyze".to_owned(), Value::Array(answers));
         Ok(())
     }
 
-    fn isolate(&mut self, open: &[&Target], progress: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
+    fn isolate(
+        &mut self,
+        open: &[&Target],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Stop> {
         let library = self.project.layout != Layout::Rails;
         let mut answers = Vec::new();
         for target in open {
             progress(Progress { stage: "isolate", what: target.source.path.clone() });
-            self.update(&target.source.path, "isolation_decider", |metadata| isolate(metadata, library))?;
+            self.update(&target.source.path, "isolation_decider", |metadata| {
+                isolate(metadata, library)
+            })?;
             answers.push(self.answer(target, &["slug", "methods"]));
         }
         self.report.answers.insert("isolate".to_owned(), Value::Array(answers));
         Ok(())
     }
 
-    fn architect(&mut self, open: &[&Target], progress: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
+    fn architect(
+        &mut self,
+        open: &[&Target],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Stop> {
         let mut answers = Vec::new();
         for target in open {
             progress(Progress { stage: "architect", what: target.source.path.clone() });
@@ -274,35 +337,53 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn factories(&mut self, open: &[&Target], progress: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
+    fn factories(
+        &mut self,
+        open: &[&Target],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Stop> {
         let known = factories(&self.options.root);
         for target in open {
             progress(Progress { stage: "factories", what: target.source.path.clone() });
-            let Some((path, metadata)) = self.metadata.get_mut(&target.source.path) else { continue };
+            let Some((path, metadata)) = self.metadata.get_mut(&target.source.path) else {
+                continue;
+            };
             let models: BTreeSet<String> = metadata
                 .methods
                 .iter()
                 .flat_map(|method| &method.characteristics)
-                .filter_map(|one| one.setup.class.clone().filter(|_| one.setup.kind == proctor_ruby::SetupKind::Model))
+                .filter_map(|one| {
+                    one.setup
+                        .class
+                        .clone()
+                        .filter(|_| one.setup.kind == proctor_ruby::SetupKind::Model)
+                })
                 .collect();
             if models.is_empty() {
                 metadata.skip("factory_agent", "plain objects need no factories");
             } else {
                 for model in models {
                     let name = proctor_ruby::underscore(&model);
-                    let word = if known.contains_key(&name) { "is used" } else { "is missing; proposed" };
+                    let word =
+                        if known.contains_key(&name) { "is used" } else { "is missing; proposed" };
                     metadata.note("warnings", format!("factory_agent: factory :{name} {word}"));
                 }
                 metadata.complete("factory_agent");
             }
             metadata.write(path)?;
         }
-        self.report.answers.insert("factories".to_owned(), json!({ "status": "success", "data": { "known": known } }));
+        self.report.answers.insert(
+            "factories".to_owned(),
+            json!({ "status": "success", "data": { "known": known } }),
+        );
         Ok(())
     }
 
     fn answer(&self, target: &Target, keys: &[&str]) -> Value {
-        let metadata = self.metadata.get(&target.source.path).and_then(|(_, metadata)| serde_json::to_value(metadata).ok());
+        let metadata = self
+            .metadata
+            .get(&target.source.path)
+            .and_then(|(_, metadata)| serde_json::to_value(metadata).ok());
         let mut data = serde_json::Map::new();
         for key in keys {
             if let Some(value) = metadata.as_ref().and_then(|metadata| metadata.get(*key)) {
@@ -327,13 +408,18 @@ impl Run<'_> {
         self.report.isolated = sandbox.is_isolated();
         let workshop = Workshop::new(&self.project)?;
         // A few waves keep the order of dependencies; more would only start Ruby more often.
-        let wave_of = |target: &Target| target.wave.min(2);
+        let methods: usize = open.iter().map(|target| target.methods.len()).sum();
+        let most = if methods <= 300 { 0 } else { 2 };
+        let wave_of = |target: &Target| target.wave.min(most);
         let mut waves: BTreeMap<usize, Vec<&Target>> = BTreeMap::new();
         for target in open {
             waves.entry(wave_of(target)).or_default().push(target);
         }
         for (wave, targets) in waves {
-            progress(Progress { stage: "implement", what: format!("wave {wave}: {} files", targets.len()) });
+            progress(Progress {
+                stage: "implement",
+                what: format!("wave {wave}: {} files", targets.len()),
+            });
             self.wave(discovery, &targets, (&workshop, &sandbox), (write, review), progress)?;
         }
         Ok(())
@@ -359,7 +445,9 @@ impl Run<'_> {
                 }
                 Err(error) => {
                     let error = format!("cannot be loaded: {error}");
-                    self.update(&target.source.path, "discovery_agent", |metadata| metadata.note("errors", error.clone()))?;
+                    self.update(&target.source.path, "discovery_agent", |metadata| {
+                        metadata.note("errors", error.clone())
+                    })?;
                     let mut file = self.file_report(target);
                     file.error = Some(error);
                     self.report.files.push(file);
@@ -373,25 +461,52 @@ impl Run<'_> {
         let files: Vec<String> = usable.iter().map(|file| file.path.clone()).collect();
         let existing: Vec<Option<String>> = specs
             .iter()
-            .map(|spec| fs::read(self.options.root.join(spec)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+            .map(|spec| {
+                fs::read(self.options.root.join(spec))
+                    .ok()
+                    .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            })
             .collect();
-        let old: Vec<String> = specs.iter().zip(&existing).filter(|(_, text)| text.is_some()).map(|(spec, _)| spec.clone()).collect();
+        let old: Vec<String> = specs
+            .iter()
+            .zip(&existing)
+            .filter(|(_, text)| text.is_some())
+            .map(|(spec, _)| spec.clone())
+            .collect();
         let before = if old.is_empty() {
             BTreeMap::new()
         } else {
-            measure(&self.project, workshop, sandbox, (&old, &files), &[], &self.options.effort)?.coverage
+            measure(&self.project, workshop, sandbox, (&old, &files), &[], &self.options.effort)?
+                .coverage
         };
         let selected: BTreeSet<String> = good
             .iter()
-            .flat_map(|target| target.methods.iter().filter(|method| method.selected).map(|method| method.method_id.clone()))
+            .flat_map(|target| {
+                target
+                    .methods
+                    .iter()
+                    .filter(|method| method.selected)
+                    .map(|method| method.method_id.clone())
+            })
             .collect();
         let list = faults(&usable, 150);
         let mut written: Vec<Written> = Vec::new();
         if write {
             workshop.probe(&usable)?;
-            progress(Progress { stage: "implement", what: format!("observing {} methods", selected.len()) });
-            let observation =
-                observe(&self.project, workshop, sandbox, (&usable, &discovery.all), &selected, &good_ways, &list, &self.options.effort)?;
+            progress(Progress {
+                stage: "implement",
+                what: format!("observing {} methods", selected.len()),
+            });
+            let observation = observe(
+                &self.project,
+                workshop,
+                sandbox,
+                (&usable, &discovery.all),
+                &selected,
+                &good_ways,
+                &list,
+                &self.options.effort,
+            )?;
             self.report.warnings.extend(observation.trouble.iter().take(3).cloned());
             let tasks: Vec<Task<'_>> = usable
                 .iter()
@@ -404,17 +519,31 @@ impl Run<'_> {
                     existing: existing[index].clone(),
                 })
                 .collect();
-            progress(Progress { stage: "implement", what: "writing and verifying specs".to_owned() });
+            progress(Progress {
+                stage: "implement",
+                what: "writing and verifying specs".to_owned(),
+            });
             written = implement(workshop, sandbox, &tasks, &observation, &selected)?;
             workshop.restore(&usable)?;
             for one in &written {
                 self.keep(one)?;
             }
         }
-        let present: Vec<String> = specs.iter().filter(|spec| workshop.clean.join(spec).exists()).cloned().collect();
-        progress(Progress { stage: "review", what: format!("running specs against {} faults", list.len()) });
+        let present: Vec<String> =
+            specs.iter().filter(|spec| workshop.clean.join(spec).exists()).cloned().collect();
+        progress(Progress {
+            stage: "review",
+            what: format!("running specs against {} faults", list.len()),
+        });
         let measured = if review && !present.is_empty() {
-            measure(&self.project, workshop, sandbox, (&present, &files), &list, &self.options.effort)?
+            measure(
+                &self.project,
+                workshop,
+                sandbox,
+                (&present, &files),
+                &list,
+                &self.options.effort,
+            )?
         } else {
             crate::review::Measured::default()
         };
@@ -450,7 +579,10 @@ impl Run<'_> {
         self.update(&one.source, "test_implementer", |metadata| {
             metadata.spec_hash = hash(one.text.as_bytes());
             for id in &one.kept {
-                metadata.note("warnings", format!("test_implementer: the block of {id} was edited by hand and kept"));
+                metadata.note(
+                    "warnings",
+                    format!("test_implementer: the block of {id} was edited by hand and kept"),
+                );
             }
             if let Some(error) = &one.error {
                 metadata.note("errors", format!("test_implementer: {error}"));
@@ -458,8 +590,14 @@ impl Run<'_> {
         })
     }
 
-    fn review(&mut self, target: &Target, file: &mut FileReport, measured: &crate::review::Measured) -> Result<(), Stop> {
-        let text = fs::read_to_string(self.options.root.join(&target.spec_path)).unwrap_or_default();
+    fn review(
+        &mut self,
+        target: &Target,
+        file: &mut FileReport,
+        measured: &crate::review::Measured,
+    ) -> Result<(), Stop> {
+        let text =
+            fs::read_to_string(self.options.root.join(&target.spec_path)).unwrap_or_default();
         for finding in proctor_ruby::rules::check(&text) {
             file.violations.push(json!({
                 "rule": finding.rule, "description": finding.message,
@@ -478,7 +616,14 @@ impl Run<'_> {
         self.update(&target.source.path, "test_reviewer", |metadata| {
             metadata.review = Some(summary.clone());
             for violation in &violations {
-                metadata.note("errors", format!("test_reviewer: rule {} at {}", violation["rule"], violation["location"].as_str().unwrap_or_default()));
+                metadata.note(
+                    "errors",
+                    format!(
+                        "test_reviewer: rule {} at {}",
+                        violation["rule"],
+                        violation["location"].as_str().unwrap_or_default()
+                    ),
+                );
             }
         })?;
         let answers = self.report.answers.entry("review".to_owned()).or_insert_with(|| json!([]));
@@ -511,7 +656,11 @@ fn fill(file: &mut FileReport, one: &Written) {
         .iter()
         .flat_map(|class| &class.methods)
         .filter(|method| {
-            method.contexts.iter().flat_map(|context| &context.examples).any(|example| !matches!(example.body, ExampleBody::Pending(_)))
+            method
+                .contexts
+                .iter()
+                .flat_map(|context| &context.examples)
+                .any(|example| !matches!(example.body, ExampleBody::Pending(_)))
         })
         .count();
 }
@@ -522,7 +671,11 @@ fn open_situations(plan: &SpecPlan) -> Vec<String> {
         for context in &method.contexts {
             for example in &context.examples {
                 if let ExampleBody::Pending(reason) = &example.body {
-                    found.push(format!("{} {}: {reason}", method.id, context.name.as_deref().unwrap_or_default()));
+                    found.push(format!(
+                        "{} {}: {reason}",
+                        method.id,
+                        context.name.as_deref().unwrap_or_default()
+                    ));
                 }
             }
         }
@@ -531,7 +684,13 @@ fn open_situations(plan: &SpecPlan) -> Vec<String> {
 }
 
 fn cached(target: &Target, old: &Metadata) -> FileReport {
-    let number = |key: &str| old.review.as_ref().and_then(|review| review[key].as_u64()).and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
+    let number = |key: &str| {
+        old.review
+            .as_ref()
+            .and_then(|review| review[key].as_u64())
+            .and_then(|value| usize::try_from(value).ok())
+            .unwrap_or(0)
+    };
     FileReport {
         source: target.source.path.clone(),
         spec: target.spec_path.clone(),
@@ -563,8 +722,17 @@ fn factories(root: &Path) -> BTreeMap<String, String> {
             let text = fs::read_to_string(&path).unwrap_or_default();
             for line in text.lines() {
                 if let Some(name) = line.trim().strip_prefix("factory :") {
-                    let name: String = name.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect();
-                    found.insert(name, format!("{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy()));
+                    let name: String = name
+                        .chars()
+                        .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+                        .collect();
+                    found.insert(
+                        name,
+                        format!(
+                            "{folder}/{}",
+                            path.file_name().unwrap_or_default().to_string_lossy()
+                        ),
+                    );
                 }
             }
         }
@@ -575,7 +743,9 @@ fn factories(root: &Path) -> BTreeMap<String, String> {
 /// The outline of a spec: contexts by characteristics, the happy path first, ending where the method ends.
 fn outline(metadata: &Metadata) -> Value {
     let text = |id: &Option<String>| {
-        let entry = id.as_ref().and_then(|id| metadata.behaviors.iter().find(|one| one.id == *id && one.enabled));
+        let entry = id
+            .as_ref()
+            .and_then(|id| metadata.behaviors.iter().find(|one| one.id == *id && one.enabled));
         entry.map(|one| one.description.clone())
     };
     let methods: Vec<Value> = metadata
@@ -608,7 +778,11 @@ fn contexts(
         let here = match (parent, &one.depends_on) {
             (None, None) => true,
             (Some((name, value)), Some(depends_on)) => {
-                name == depends_on && one.when_parent.as_ref().is_some_and(|values| values.iter().any(|other| other == value))
+                name == depends_on
+                    && one
+                        .when_parent
+                        .as_ref()
+                        .is_some_and(|values| values.iter().any(|other| other == value))
             }
             _ => false,
         };
@@ -622,12 +796,17 @@ fn contexts(
             let word = if depth == 0 { "when" } else { "with" };
             let mut context = serde_json::Map::new();
             context.insert("name".to_owned(), json!(format!("{word} {}", value.description)));
-            let children = if value.terminal { Vec::new() } else { contexts(method, Some((&one.name, &plain)), text, effects, depth + 1) };
+            let children = if value.terminal {
+                Vec::new()
+            } else {
+                contexts(method, Some((&one.name, &plain)), text, effects, depth + 1)
+            };
             if value.terminal {
                 context.insert("terminal".to_owned(), json!(true));
             }
             if children.is_empty() {
-                let mut examples: Vec<String> = if value.terminal { Vec::new() } else { effects.to_vec() };
+                let mut examples: Vec<String> =
+                    if value.terminal { Vec::new() } else { effects.to_vec() };
                 examples.extend(text(&value.behavior_id));
                 if !value.terminal {
                     context.insert("leaf".to_owned(), json!(true));
@@ -644,7 +823,9 @@ fn contexts(
 
 fn discovery_answer(discovery: &Discovery) -> Value {
     let method = |id: &str| {
-        discovery.targets.iter().find_map(|target| target.methods.iter().find(|one| one.method_id == id).map(|one| (target, one)))
+        discovery.targets.iter().find_map(|target| {
+            target.methods.iter().find(|one| one.method_id == id).map(|one| (target, one))
+        })
     };
     let waves: Vec<Value> = discovery
         .waves
@@ -675,9 +856,15 @@ fn discovery_answer(discovery: &Discovery) -> Value {
             })).collect::<Vec<_>>(),
         }))
         .collect();
-    let zone = |name: &str| discovery.targets.iter().filter(|target| target.complexity.zone == name).count();
+    let zone = |name: &str| {
+        discovery.targets.iter().filter(|target| target.complexity.zone == name).count()
+    };
     let total: usize = discovery.targets.iter().map(|target| target.methods.len()).sum();
-    let chosen: usize = discovery.targets.iter().map(|target| target.methods.iter().filter(|one| one.selected).count()).sum();
+    let chosen: usize = discovery
+        .targets
+        .iter()
+        .map(|target| target.methods.iter().filter(|one| one.selected).count())
+        .sum();
     json!({
         "status": "success", "method_waves": waves, "files": files, "warnings": discovery.warnings,
         "summary": {

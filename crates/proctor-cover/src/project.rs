@@ -52,8 +52,35 @@ pub struct Way {
 
 /// Folders in which no testable code lies.
 const LEFT_OUT: &[&str] = &[
-    "spec", "test", "tests", "features", "db", "config", "bin", "exe", "script", "scripts", "vendor", "node_modules", "tmp", "log",
-    "coverage", "doc", "docs", "examples", "example", "benchmark", "benchmarks", "bench", "tasks", "sorbet", "pkg", "target", "ext", "debian", "rakelib",
+    "spec",
+    "test",
+    "tests",
+    "features",
+    "db",
+    "config",
+    "bin",
+    "exe",
+    "script",
+    "scripts",
+    "vendor",
+    "node_modules",
+    "tmp",
+    "log",
+    "coverage",
+    "doc",
+    "docs",
+    "examples",
+    "example",
+    "benchmark",
+    "benchmarks",
+    "bench",
+    "tasks",
+    "sorbet",
+    "pkg",
+    "target",
+    "ext",
+    "debian",
+    "rakelib",
 ];
 
 impl Project {
@@ -72,9 +99,14 @@ impl Project {
     /// Whether a path (relative) may be covered.
     pub fn is_testable(&self, path: &str) -> bool {
         let file = path.rsplit('/').next().unwrap_or(path);
-        let left_out = path.split('/').next().is_some_and(|first| first != file && LEFT_OUT.contains(&first));
+        let left_out =
+            path.split('/').next().is_some_and(|first| first != file && LEFT_OUT.contains(&first));
         let is_ruby = Path::new(file).extension().is_some_and(|end| end.eq_ignore_ascii_case("rb"));
-        is_ruby && !file.ends_with("_spec.rb") && !file.ends_with("_test.rb") && !left_out && !file.starts_with('.')
+        is_ruby
+            && !file.ends_with("_spec.rb")
+            && !file.ends_with("_test.rb")
+            && !left_out
+            && !file.starts_with('.')
     }
 
     /// Every file that may be covered, sorted.
@@ -102,7 +134,10 @@ impl Project {
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 let top = !relative.contains('/');
-                if depth < 24 && !name.starts_with('.') && !(top && LEFT_OUT.contains(&name.as_ref())) {
+                if depth < 24
+                    && !name.starts_with('.')
+                    && !(top && LEFT_OUT.contains(&name.as_ref()))
+                {
                     self.collect(&path, found, depth + 1);
                 }
             } else if self.is_testable(&relative) && path.is_file() {
@@ -125,7 +160,10 @@ impl Project {
         if stem.starts_with("lib/") {
             let nested = format!("spec/{stem}_spec.rb");
             let exists = |path: &str| self.root.join(path).exists();
-            if exists(&nested) || (!exists(&usual) && (self.root.join("spec/lib").is_dir() || self.layout == Layout::Rails)) {
+            if exists(&nested)
+                || (!exists(&usual)
+                    && (self.root.join("spec/lib").is_dir() || self.layout == Layout::Rails))
+            {
                 return nested;
             }
         }
@@ -135,7 +173,11 @@ impl Project {
     /// Folders that Ruby must search for the project's files, relative to the root.
     pub fn load_paths(&self) -> Vec<String> {
         let candidates = ["lib", "spec", "app/models", "app/services", "app"];
-        candidates.iter().filter(|path| self.root.join(path).is_dir()).map(|path| (*path).to_owned()).collect()
+        candidates
+            .iter()
+            .filter(|path| self.root.join(path).is_dir())
+            .map(|path| (*path).to_owned())
+            .collect()
     }
 
     /// The ways in which a file's classes may be loaded, the best first. `at` is the copy's folder.
@@ -150,7 +192,8 @@ impl Project {
         let own = feature.map_or_else(|| absolute.clone(), str::to_owned);
         for helper in ["rails_helper", "spec_helper"] {
             if self.root.join(format!("spec/{helper}.rb")).is_file() {
-                let helper_path = at.join(format!("spec/{helper}.rb")).to_string_lossy().into_owned();
+                let helper_path =
+                    at.join(format!("spec/{helper}.rb")).to_string_lossy().into_owned();
                 ways.push(Way {
                     requires: vec!["rspec".to_owned(), helper_path, own.clone()],
                     resolve: false,
@@ -168,7 +211,11 @@ impl Project {
                 });
             }
         }
-        ways.push(Way { requires: vec![own.clone()], resolve: false, lines: vec![own_line.clone()] });
+        ways.push(Way {
+            requires: vec![own.clone()],
+            resolve: false,
+            lines: vec![own_line.clone()],
+        });
         ways.push(Way { requires: vec![own], resolve: true, lines: vec![own_line] });
         ways
     }
@@ -186,7 +233,9 @@ impl Project {
             }
         }
         if entries.is_empty() {
-            entries.extend(self.gem_name().filter(|name| self.root.join(format!("lib/{name}.rb")).is_file()));
+            entries.extend(
+                self.gem_name().filter(|name| self.root.join(format!("lib/{name}.rb")).is_file()),
+            );
         }
         entries.truncate(2);
         entries
@@ -196,7 +245,9 @@ impl Project {
         let entries = fs::read_dir(&self.root).ok()?;
         let mut names: Vec<String> = entries
             .flatten()
-            .filter_map(|entry| entry.file_name().to_string_lossy().strip_suffix(".gemspec").map(str::to_owned))
+            .filter_map(|entry| {
+                entry.file_name().to_string_lossy().strip_suffix(".gemspec").map(str::to_owned)
+            })
             .collect();
         names.sort();
         names.into_iter().next()
@@ -214,8 +265,15 @@ pub(crate) fn relative_require(spec: &str, file: &str) -> String {
 pub(crate) fn constant_index(files: &[SourceFile], at: &Path) -> BTreeMap<String, String> {
     let mut index = BTreeMap::new();
     for file in files {
-        for class in file.facts.classes.iter().filter(|class| class.methods.iter().any(|_| true) || class.superclass.is_some()) {
-            index.entry(class.name.clone()).or_insert_with(|| at.join(&file.path).to_string_lossy().into_owned());
+        for class in file
+            .facts
+            .classes
+            .iter()
+            .filter(|class| class.methods.iter().any(|_| true) || class.superclass.is_some())
+        {
+            index
+                .entry(class.name.clone())
+                .or_insert_with(|| at.join(&file.path).to_string_lossy().into_owned());
         }
     }
     index

@@ -31,7 +31,9 @@ pub fn text(report: &Report) -> String {
         for violation in &file.violations {
             text += &format!(
                 "  rule {}: {} ({})\n",
-                violation["rule"], violation["description"].as_str().unwrap_or_default(), violation["location"].as_str().unwrap_or_default()
+                violation["rule"],
+                violation["description"].as_str().unwrap_or_default(),
+                violation["location"].as_str().unwrap_or_default()
             );
         }
         for warning in &file.warnings {
@@ -50,9 +52,18 @@ fn line(file: &FileReport) -> String {
     }
     format!(
         "  {} of {} methods, {} examples ({} not tied to a fault), {} pending, {} dropped; branches {} → {} ({} of {}); faults noticed {} of {}\n",
-        file.methods_covered, file.methods, file.examples, file.unproven, file.pending.len(), file.dropped,
-        percent(file.before.taken, file.before.branches), percent(file.after.taken, file.after.branches),
-        file.after.taken, file.after.branches, file.killed, file.faults
+        file.methods_covered,
+        file.methods,
+        file.examples,
+        file.unproven,
+        file.pending.len(),
+        file.dropped,
+        percent(file.before.taken, file.before.branches),
+        percent(file.after.taken, file.after.branches),
+        file.after.taken,
+        file.after.branches,
+        file.killed,
+        file.faults
     )
 }
 
@@ -60,11 +71,18 @@ fn summary(report: &Report) -> String {
     let sum = |value: &dyn Fn(&FileReport) -> u64| report.files.iter().map(value).sum::<u64>();
     let (taken, branches) = (sum(&|file| file.after.taken), sum(&|file| file.after.branches));
     let (killed, faults) = (sum(&|file| file.killed as u64), sum(&|file| file.faults as u64));
-    let (examples, pending) = (sum(&|file| file.examples as u64), sum(&|file| file.pending.len() as u64));
-    let confined = if report.files.iter().all(|file| file.cached) || report.isolated { "" } else { " (network not cut off by the kernel)" };
+    let (examples, pending) =
+        (sum(&|file| file.examples as u64), sum(&|file| file.pending.len() as u64));
+    let confined = if report.files.iter().all(|file| file.cached) || report.isolated {
+        ""
+    } else {
+        " (network not cut off by the kernel)"
+    };
     format!(
         "{} files: {examples} examples, {pending} pending; branches {}; faults noticed {}{confined}\n",
-        report.files.len(), percent(taken, branches), percent(killed, faults)
+        report.files.len(),
+        percent(taken, branches),
+        percent(killed, faults)
     )
 }
 

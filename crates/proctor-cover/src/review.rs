@@ -72,7 +72,8 @@ pub fn measure(
     let path = workshop.folder.path().join("review.json");
     let result = workshop.folder.path().join("reviewed.ndjson");
     fs::write(&path, job.to_string())?;
-    let arguments = [workshop.programs.join("review.rb").into(), path.into(), result.clone().into()];
+    let arguments =
+        [workshop.programs.join("review.rb").into(), path.into(), result.clone().into()];
     let limit = Duration::from_secs_f64(effort.mutation_seconds + 180.0);
     let finished = sandbox.run(&arguments, root, &[], limit)?;
     let mut measured = Measured::default();
@@ -82,7 +83,8 @@ pub fn measure(
         }
     }
     if !finished.success && measured.error.is_none() {
-        measured.error = Some(finished.stderr.lines().next().unwrap_or("the review ended early").to_owned());
+        measured.error =
+            Some(finished.stderr.lines().next().unwrap_or("the review ended early").to_owned());
     }
     Ok(measured)
 }

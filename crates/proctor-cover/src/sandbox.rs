@@ -94,7 +94,8 @@ impl Sandbox {
             pause = (pause * 2).min(Duration::from_millis(50));
         };
         // Without a namespace, what it started may still be there; it shares the group unless it left it.
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
+        {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         Ok(Finished {

@@ -5,7 +5,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Folders that are not needed to run a library's code.
-const LEFT_OUT: &[&str] = &[".git", ".proctor", "node_modules", "tmp", "log", "coverage", "target", ".bundle", "pkg", "doc"];
+const LEFT_OUT: &[&str] = &[
+    ".git",
+    ".proctor",
+    "node_modules",
+    "tmp",
+    "log",
+    "coverage",
+    "target",
+    ".bundle",
+    "pkg",
+    "doc",
+];
 /// Larger files are left out.
 const FILE_LIMIT: u64 = 5 << 20;
 
@@ -22,7 +33,10 @@ fn copy_folder(root: &Path, from: &Path, to: &Path, depth: u32) -> io::Result<()
         let name = entry.file_name();
         let path = entry.path();
         let Ok(real) = path.canonicalize() else { continue };
-        if depth > 24 || !real.starts_with(root) || LEFT_OUT.iter().any(|left_out| name == *left_out) {
+        if depth > 24
+            || !real.starts_with(root)
+            || LEFT_OUT.iter().any(|left_out| name == *left_out)
+        {
             continue;
         }
         let target = to.join(&name);
@@ -53,6 +67,17 @@ macro_rules! programs {
 }
 
 const PROGRAMS: &[(&str, &str)] = programs![
-    "probe.rb", "guard.rb", "clock.rb", "double.rb", "sample.rb", "render.rb", "values.rb", "execute.rb", "explore.rb", "observe.rb",
-    "load.rb", "verify.rb", "review.rb",
+    "probe.rb",
+    "guard.rb",
+    "clock.rb",
+    "double.rb",
+    "sample.rb",
+    "render.rb",
+    "values.rb",
+    "execute.rb",
+    "explore.rb",
+    "observe.rb",
+    "load.rb",
+    "verify.rb",
+    "review.rb",
 ];

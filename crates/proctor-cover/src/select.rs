@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proctor_ruby::spec::{ClassPlan, ContextPlan, ExampleBody, ExamplePlan, MethodPlan, Observed};
-use proctor_ruby::{Characteristic, ClassFacts, FileFacts, MethodFacts, Scope};
+use proctor_ruby::{Characteristic, FileFacts, MethodFacts};
 
 use crate::observation::{Case, Observation, Sight};
 
@@ -18,21 +18,24 @@ enum Goal {
     Seen(u64),
     /// A fault.
     Fault(usize),
+    /// A method, by the number of its first case: each gets an example.
+    Method(usize),
 }
 
 /// Chosen units, and those among them that notice a fault.
 #[derive(Debug, Default)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// In the order of cases.
-    pub units: Vec<Unit>,
+    pub(crate) units: Vec<Unit>,
     /// Those that notice a fault.
-    pub kill: BTreeSet<Unit>,
+    pub(crate) kill: BTreeSet<Unit>,
 }
 
 /// Chooses greedily, then drops what the others make needless.
-pub fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
+pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
     let mut goals: BTreeMap<Unit, BTreeSet<Goal>> = BTreeMap::new();
-    let cases: HashMap<usize, &Case> = observation.cases.iter().map(|case| (case.number, case)).collect();
+    let cases: HashMap<usize, &Case> =
+        observation.cases.iter().map(|case| (case.number, case)).collect();
     for case in &observation.cases {
         for index in &case.stable {
             let unit = (case.number, *index);
@@ -40,6 +43,13 @@ pub fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
                 goals.insert(unit, case.seen.iter().map(|key| Goal::Seen(*key)).collect());
             }
         }
+    }
+    let mut first_case: HashMap<&str, usize> = HashMap::new();
+    for case in &observation.cases {
+        first_case.entry(&case.method).or_insert(case.number);
+    }
+    for (unit, goals) in &mut goals {
+        goals.insert(Goal::Method(first_case[cases[&unit.0].method.as_str()]));
     }
     for (fault, kills) in &observation.kills {
         for unit in kills {
@@ -50,12 +60,22 @@ pub fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
         }
     }
     // Goals as numbers: the loop below looks at them very often.
-    let numbers: BTreeMap<Goal, usize> =
-        goals.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().enumerate().map(|(number, goal)| (goal, number)).collect();
-    let weights: Vec<f64> = numbers.keys().map(|goal| if matches!(goal, Goal::Seen(_)) { 1.0 } else { 1.2 }).collect();
+    let numbers: BTreeMap<Goal, usize> = goals
+        .values()
+        .flatten()
+        .copied()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .enumerate()
+        .map(|(number, goal)| (goal, number))
+        .collect();
+    let weights: Vec<f64> =
+        numbers.keys().map(|goal| if matches!(goal, Goal::Seen(_)) { 1.0 } else { 1.2 }).collect();
     let mut wanted: Vec<(Unit, f64, Vec<usize>)> = goals
         .iter()
-        .map(|(unit, goals)| (*unit, worth(cases[&unit.0], unit.1), goals.iter().map(|goal| numbers[goal]).collect()))
+        .map(|(unit, goals)| {
+            (*unit, worth(cases[&unit.0], unit.1), goals.iter().map(|goal| numbers[goal]).collect())
+        })
         .collect();
     let mut open = vec![true; numbers.len()];
     let mut units = Vec::new();
@@ -63,7 +83,10 @@ pub fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
         let gain = |(_, worth, goals): &(Unit, f64, Vec<usize>)| {
             goals.iter().filter(|goal| open[**goal]).map(|goal| weights[*goal]).sum::<f64>() * worth
         };
-        let best = wanted.iter().map(|one| (gain(one), one.0)).max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(&a.1)));
+        let best = wanted
+            .iter()
+            .map(|one| (gain(one), one.0))
+            .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(&a.1)));
         let Some((_, unit)) = best.filter(|(gain, _)| *gain > 0.0) else { break };
         if let Some(place) = wanted.iter().position(|one| one.0 == unit) {
             let (_, _, goals) = wanted.swap_remove(place);
@@ -73,7 +96,8 @@ pub fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Choice {
         units.push(unit);
     }
     units.sort_unstable();
-    let kill = observation.kills.values().flatten().copied().filter(|unit| units.contains(unit)).collect();
+    let kill =
+        observation.kills.values().flatten().copied().filter(|unit| units.contains(unit)).collect();
     Choice { units, kill }
 }
 
@@ -83,22 +107,39 @@ fn worth(case: &Case, index: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "lengths of code are small")]
     let length = (usize::try_from(case.cost).unwrap_or(usize::MAX).saturating_add(matcher)) as f64;
     let vague = case.observations.get(index).is_some_and(|sight| {
-        sight.matcher.starts_with("be_an_instance_of(") && !sight.matcher.contains("have_attributes")
+        sight.matcher.starts_with("be_an_instance_of(")
+            && !sight.matcher.contains("have_attributes")
     });
-    1.0 / (1.0 + length / 150.0) * if case.noise { 0.15 } else { 1.0 } * if vague { 0.5 } else { 1.0 }
+    1.0 / (1.0 + length / 150.0)
+        * if case.noise { 0.15 } else { 1.0 }
+        * if vague { 0.5 } else { 1.0 }
 }
 
 /// The groups of a file's classes, from the chosen units. `base` is where the file's probes start.
-pub fn plan(facts: &FileFacts, base: u32, observation: &Observation, choice: &Choice, selected: &BTreeSet<String>) -> Vec<ClassPlan> {
-    let cases: HashMap<usize, &Case> = observation.cases.iter().map(|case| (case.number, case)).collect();
-    let seen: BTreeSet<u64> = choice.units.iter().flat_map(|(number, _)| cases[number].seen.iter().copied()).collect();
+pub(crate) fn plan(
+    facts: &FileFacts,
+    base: u32,
+    observation: &Observation,
+    choice: &Choice,
+    selected: &BTreeSet<String>,
+) -> Vec<ClassPlan> {
+    let cases: HashMap<usize, &Case> =
+        observation.cases.iter().map(|case| (case.number, case)).collect();
+    let seen: BTreeSet<u64> =
+        choice.units.iter().flat_map(|(number, _)| cases[number].seen.iter().copied()).collect();
     let mut classes = Vec::new();
     for class in &facts.classes {
         let mut methods = Vec::new();
-        for method in class.public_methods().filter(|method| selected.contains(&method.id(&class.name))) {
+        for method in
+            class.public_methods().filter(|method| selected.contains(&method.id(&class.name)))
+        {
             let id = method.id(&class.name);
-            let units: Vec<(Unit, &Case)> =
-                choice.units.iter().map(|unit| (*unit, cases[&unit.0])).filter(|(_, case)| case.method == id).collect();
+            let units: Vec<(Unit, &Case)> = choice
+                .units
+                .iter()
+                .map(|unit| (*unit, cases[&unit.0]))
+                .filter(|(_, case)| case.method == id)
+                .collect();
             let contexts = contexts(method, base, &units, choice, &seen);
             methods.push(MethodPlan { id, label: label(method), contexts });
         }
@@ -139,12 +180,15 @@ fn contexts(
         let order = if name.is_none() { 0 } else { place + 1 };
         let key = (terminal, order);
         let key = found.keys().find(|(_, other)| *other == order).copied().unwrap_or(key);
-        let context = found.entry(key).or_insert_with(|| ContextPlan { name, examples: Vec::new() });
+        let context =
+            found.entry(key).or_insert_with(|| ContextPlan { name, examples: Vec::new() });
         context.examples.push(example(case, unit.1, choice.kill.contains(unit)));
     }
     let mut contexts: Vec<ContextPlan> = found.into_values().collect();
     for context in &mut contexts {
-        context.examples.sort_by_key(|example| matches!(&example.body, ExampleBody::Observed(one) if one.kind == "raise"));
+        context.examples.sort_by_key(
+            |example| matches!(&example.body, ExampleBody::Observed(one) if one.kind == "raise"),
+        );
         distinguish(&mut context.examples);
     }
     contexts.sort_by_key(|context| context.name.is_some());
@@ -173,7 +217,11 @@ fn example(case: &Case, index: usize, kills: bool) -> ExamplePlan {
         description: sight.words.clone(),
         kills,
         body: ExampleBody::Observed(Observed {
-            method: case.method.rsplit(['#', '.']).next().map_or_else(String::new, |_| method_name(&case.method)),
+            method: case
+                .method
+                .rsplit(['#', '.'])
+                .next()
+                .map_or_else(String::new, |_| method_name(&case.method)),
             receiver: case.receiver.clone(),
             args: case.args.clone(),
             keys: case.keys.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
@@ -206,8 +254,13 @@ fn distinguish(examples: &mut [ExamplePlan]) {
                 if inputs.is_empty() {
                     inputs.push(observed.receiver.clone());
                 }
-                let text: String = inputs.join(", ").split_whitespace().collect::<Vec<_>>().join(" ");
-                let text: String = if text.chars().count() > 70 { text.chars().take(66).collect::<String>() + "..." } else { text };
+                let text: String =
+                    inputs.join(", ").split_whitespace().collect::<Vec<_>>().join(" ");
+                let text: String = if text.chars().count() > 70 {
+                    text.chars().take(66).collect::<String>() + "..."
+                } else {
+                    text
+                };
                 example.description = format!("{} for {text}", example.description);
             }
         }
@@ -228,7 +281,10 @@ fn key(base: u32, probe: u32, answer: bool) -> u64 {
 fn arm_taken(characteristic: &Characteristic, base: u32, seen: &BTreeSet<u64>) -> Option<usize> {
     let hits: Vec<usize> = (0..characteristic.arms.len())
         .filter(|index| match characteristic.arms[*index].probe {
-            Some((probe, Some(answer))) => seen.contains(&key(base, probe, answer)) && !seen.contains(&key(base, probe, !answer)),
+            Some((probe, Some(answer))) => {
+                seen.contains(&key(base, probe, answer))
+                    && !seen.contains(&key(base, probe, !answer))
+            }
             Some((probe, None)) => seen.contains(&key(base, probe, true)),
             None => false,
         })
@@ -252,7 +308,8 @@ fn situation(method: &MethodFacts, base: u32, case: &Case) -> (Option<String>, b
         }
     }
     let arm_of = |(index, arm): (usize, usize)| &method.characteristics[index].arms[arm];
-    let last = deepest.iter().rev().find(|place| arm_of(**place).terminal).or_else(|| deepest.last());
+    let last =
+        deepest.iter().rev().find(|place| arm_of(**place).terminal).or_else(|| deepest.last());
     let Some(last) = last.copied() else { return (None, false) };
     let mut words = vec![arm_of(last).description.clone()];
     // The decision it stands in, if that is more than a guard that was passed.
@@ -271,26 +328,26 @@ fn pending(method: &MethodFacts, base: u32, seen: &BTreeSet<u64>) -> Vec<Context
     let mut found = Vec::new();
     for characteristic in &method.characteristics {
         for arm in &characteristic.arms {
-            let (Some((probe, answer)), Some(behavior)) = (arm.probe, &arm.behavior) else { continue };
+            let (Some((probe, answer)), Some(behavior)) = (arm.probe, &arm.behavior) else {
+                continue;
+            };
             if seen.contains(&key(base, probe, answer.unwrap_or(true))) {
                 continue;
             }
             let (from, to) = characteristic.lines;
-            let lines = if from == to { format!("line {from}") } else { format!("lines {from}-{to}") };
+            let lines =
+                if from == to { format!("line {from}") } else { format!("lines {from}-{to}") };
             found.push(ContextPlan {
                 name: Some(format!("when {}", arm.description)),
                 examples: vec![ExamplePlan {
                     description: behavior.description.clone(),
                     kills: false,
-                    body: ExampleBody::Pending(format!("no input was found that takes this path ({lines})")),
+                    body: ExampleBody::Pending(format!(
+                        "no input was found that takes this path ({lines})"
+                    )),
                 }],
             });
         }
     }
     found
-}
-
-/// Public methods of a class in words, for reports.
-pub fn testable(class: &ClassFacts) -> usize {
-    class.public_methods().filter(|method| method.scope == Scope::Instance || method.scope == Scope::Class).count()
 }

@@ -21,7 +21,13 @@ pub struct Stop {
 
 impl Stop {
     pub(crate) fn error(error: String, details: String, suggestion: &str) -> Self {
-        Self { status: "error".to_owned(), reason: None, error, details, suggestion: suggestion.to_owned() }
+        Self {
+            status: "error".to_owned(),
+            reason: None,
+            error,
+            details,
+            suggestion: suggestion.to_owned(),
+        }
     }
 }
 

@@ -43,7 +43,13 @@ pub const CIRCUMSTANCES: &[Circumstances] = &[
 ];
 
 /// Runs spec files (relative to `root`).
-pub fn run(sandbox: &Sandbox, programs: &Path, root: &Path, specs: &[&str], how: Circumstances) -> io::Result<Verdict> {
+pub fn run(
+    sandbox: &Sandbox,
+    programs: &Path,
+    root: &Path,
+    specs: &[&str],
+    how: Circumstances,
+) -> io::Result<Verdict> {
     let out = root.join(format!(".proctor-verify-{}.json", how.seed));
     let mut arguments: Vec<OsString> = vec![
         "-r".into(),
@@ -65,20 +71,32 @@ pub fn run(sandbox: &Sandbox, programs: &Path, root: &Path, specs: &[&str], how:
     let text = fs::read_to_string(&out).unwrap_or_default();
     let _ = fs::remove_file(&out);
     let Ok(report) = serde_json::from_str::<Value>(&text) else {
-        let words = if finished.timed_out { "the specs take too long" } else { "rspec gave no report" };
-        let first: Vec<&str> = finished.stderr.lines().chain(finished.stdout.lines()).take(5).collect();
-        return Ok(Verdict { error: Some(format!("{words}: {}", first.join(" / "))), ..Verdict::default() });
+        let words =
+            if finished.timed_out { "the specs take too long" } else { "rspec gave no report" };
+        let first: Vec<&str> =
+            finished.stderr.lines().chain(finished.stdout.lines()).take(5).collect();
+        return Ok(Verdict {
+            error: Some(format!("{words}: {}", first.join(" / "))),
+            ..Verdict::default()
+        });
     };
     let mut verdict = Verdict::default();
     if report["summary"]["errors_outside_of_examples_count"].as_u64().unwrap_or(0) > 0 {
-        let messages = report["messages"].as_array().map(|list| list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"));
-        verdict.error = Some(messages.unwrap_or_else(|| "an error outside of examples".to_owned()).trim().to_owned());
+        let messages = report["messages"]
+            .as_array()
+            .map(|list| list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"));
+        verdict.error = Some(
+            messages.unwrap_or_else(|| "an error outside of examples".to_owned()).trim().to_owned(),
+        );
     }
     for example in report["examples"].as_array().into_iter().flatten() {
         match example["status"].as_str() {
             Some("failed") => {
-                let path = example["file_path"].as_str().unwrap_or_default().trim_start_matches("./");
-                verdict.failed.extend(example["line_number"].as_u64().map(|line| (path.to_owned(), line)));
+                let path =
+                    example["file_path"].as_str().unwrap_or_default().trim_start_matches("./");
+                verdict
+                    .failed
+                    .extend(example["line_number"].as_u64().map(|line| (path.to_owned(), line)));
             }
             Some("pending") => verdict.pending += 1,
             _ => verdict.passed += 1,

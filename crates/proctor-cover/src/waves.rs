@@ -26,14 +26,25 @@ pub struct Waves {
 
 /// Kahn's order over methods; a class is done when all its methods are.
 pub fn waves(items: &[Item]) -> Waves {
-    let mut open: BTreeMap<&str, &Item> = items.iter().map(|item| (item.id.as_str(), item)).collect();
+    let mut open: BTreeMap<&str, &Item> =
+        items.iter().map(|item| (item.id.as_str(), item)).collect();
     let mut result = Waves::default();
     while !open.is_empty() {
         let unfinished: BTreeSet<&str> = open.values().map(|item| item.class.as_str()).collect();
-        let blocked = |item: &Item| item.needs.iter().filter(|class| **class != item.class && unfinished.contains(class.as_str())).count();
-        let mut ready: Vec<&Item> = open.values().copied().filter(|item| blocked(item) == 0).collect();
+        let blocked = |item: &Item| {
+            item.needs
+                .iter()
+                .filter(|class| **class != item.class && unfinished.contains(class.as_str()))
+                .count()
+        };
+        let mut ready: Vec<&Item> =
+            open.values().copied().filter(|item| blocked(item) == 0).collect();
         if ready.is_empty() {
-            let Some(least) = open.values().copied().min_by_key(|item| (blocked(item), item.id.clone())) else { break };
+            let Some(least) =
+                open.values().copied().min_by_key(|item| (blocked(item), item.id.clone()))
+            else {
+                break;
+            };
             result.cycles.push(least.id.clone());
             ready.push(least);
         }
@@ -52,7 +63,12 @@ mod tests {
 
     fn item(id: &str, needs: &[&str]) -> Item {
         let class = id.split('#').next().unwrap().to_owned();
-        Item { id: id.to_owned(), class, needs: needs.iter().map(|name| (*name).to_owned()).collect(), place: (id.to_owned(), 1) }
+        Item {
+            id: id.to_owned(),
+            class,
+            needs: needs.iter().map(|name| (*name).to_owned()).collect(),
+            place: (id.to_owned(), 1),
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use ruby_prism::{CallNode, Node};
 
 use crate::effects::{is_core, is_lifecycle, side_effect};
 use crate::facts::{
-    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Origin, Setup, SetupKind, SideEffect,
+    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Origin, Setup, SetupKind,
+    SideEffect,
 };
 use crate::probes::{ProbeMap, grouped, negated};
 use crate::source::{Source, constant, is_literal, listed, literal_code, name, statements, text};
@@ -88,9 +89,12 @@ impl Study<'_> {
             // A decision with an early exit governs what follows.
             let guard = (before..self.found.len()).rev().find(|index| {
                 let arms = &self.found[*index].arms;
-                let same_level = self.found[*index].parent == parent.as_ref().map(|parent| parent.0)
+                let same_level = self.found[*index].parent
+                    == parent.as_ref().map(|parent| parent.0)
                     || self.chained(*index, before);
-                same_level && arms.iter().any(|arm| arm.terminal) && arms.iter().any(|arm| !arm.terminal)
+                same_level
+                    && arms.iter().any(|arm| arm.terminal)
+                    && arms.iter().any(|arm| !arm.terminal)
             });
             if let Some(index) = guard {
                 let goes_on = self.found[index].arms.iter().filter(|arm| !arm.terminal);
@@ -113,7 +117,8 @@ impl Study<'_> {
             self.decide(&branch.predicate(), &then, &other, parent, lines);
         } else if let Some(branch) = node.as_unless_node() {
             let then = listed(branch.statements());
-            let other = branch.else_clause().map(|other| listed(other.statements())).unwrap_or_default();
+            let other =
+                branch.else_clause().map(|other| listed(other.statements())).unwrap_or_default();
             let lines = self.around.source.lines(&branch.location());
             self.decide(&branch.predicate(), &other, &then, parent, lines);
         } else if let Some(case) = node.as_case_node() {
@@ -162,14 +167,19 @@ impl Study<'_> {
             .as_instance_variable_or_write_node()
             .map(|write| (name(write.name().as_slice()), write.value()))
             .or_else(|| {
-                node.as_local_variable_or_write_node().map(|write| (name(write.name().as_slice()), write.value()))
+                node.as_local_variable_or_write_node()
+                    .map(|write| (name(write.name().as_slice()), write.value()))
             });
         if let Some((variable, value)) = or_write {
             self.default(node, &variable, parent.clone());
             return self.statement(&value, parent);
         }
-        if node.as_if_node().is_some() || node.as_case_node().is_some() || node.as_unless_node().is_some()
-            || node.as_begin_node().is_some() || node.as_and_node().is_some() || node.as_or_node().is_some()
+        if node.as_if_node().is_some()
+            || node.as_case_node().is_some()
+            || node.as_unless_node().is_some()
+            || node.as_begin_node().is_some()
+            || node.as_and_node().is_some()
+            || node.as_or_node().is_some()
         {
             return self.statement(node, parent);
         }
@@ -185,7 +195,10 @@ impl Study<'_> {
         if let Some(kind) = side_effect(&owner, &method) {
             let line = self.around.source.line(call.location().start());
             let description = effect_words(kind, &owner, &method);
-            if !self.effects.iter().any(|effect| effect.description == description) {
+            let known = |effect: &SideEffect| {
+                effect.description == description || (effect.kind == kind && effect.line == line)
+            };
+            if !self.effects.iter().any(known) {
                 self.effects.push(SideEffect { kind: kind.to_owned(), description, line });
             }
         }
@@ -228,8 +241,10 @@ impl Study<'_> {
         let first = clause.as_ref().map(|clause| clause.location().start());
         let mut bodies = Vec::new();
         while let Some(rescue) = clause {
-            let errors: Vec<String> = rescue.exceptions().iter().map(|error| text(&error)).collect();
-            let error = if errors.is_empty() { "StandardError".to_owned() } else { errors.join(" or ") };
+            let errors: Vec<String> =
+                rescue.exceptions().iter().map(|error| text(&error)).collect();
+            let error =
+                if errors.is_empty() { "StandardError".to_owned() } else { errors.join(" or ") };
             let probe = self.around.probes.place(rescue.location().start());
             let list = listed(rescue.statements());
             let mut value = arm(&error, &format!("{error} is raised"), probe.map(|id| (id, None)));
@@ -240,7 +255,8 @@ impl Study<'_> {
         }
         if let Some(first) = first {
             let line = self.around.source.line(first);
-            let index = self.push("error", CharacteristicKind::Boolean, arms, parent.clone(), (line, line));
+            let index =
+                self.push("error", CharacteristicKind::Boolean, arms, parent.clone(), (line, line));
             for (value, list) in bodies {
                 self.block(&list, Some((index, vec![value])));
             }
@@ -258,11 +274,19 @@ impl Study<'_> {
         for condition in &case.conditions() {
             let Some(when) = condition.as_when_node() else { continue };
             let values: Vec<String> = when.conditions().iter().map(|value| text(&value)).collect();
-            let plain: Vec<String> = when.conditions().iter().map(|value| plain_value(&value)).collect();
+            let plain: Vec<String> =
+                when.conditions().iter().map(|value| plain_value(&value)).collect();
             let description = if subject.is_some() {
-                format!("{word} is {}", values.iter().map(|value| short(value)).collect::<Vec<_>>().join(" or "))
+                format!(
+                    "{word} is {}",
+                    values.iter().map(|value| short(value)).collect::<Vec<_>>().join(" or ")
+                )
             } else {
-                values.iter().map(|value| format!("{} holds", short(value))).collect::<Vec<_>>().join(" or ")
+                values
+                    .iter()
+                    .map(|value| format!("{} holds", short(value)))
+                    .collect::<Vec<_>>()
+                    .join(" or ")
             };
             let probe = self.around.probes.place(when.location().start()).map(|id| (id, None));
             let list = listed(when.statements());
@@ -281,7 +305,14 @@ impl Study<'_> {
         }
         let origin = subject.as_ref().and_then(|subject| self.origin(subject));
         let setup = self.setup(subject.as_ref(), origin.as_ref());
-        self.enumerate(&word, arms, bodies, (origin, setup), parent, self.around.source.lines(&case.location()));
+        self.enumerate(
+            &word,
+            arms,
+            bodies,
+            (origin, setup),
+            parent,
+            self.around.source.lines(&case.location()),
+        );
     }
 
     fn case_match(&mut self, case: &ruby_prism::CaseMatchNode<'_>, parent: Parent) {
@@ -308,7 +339,14 @@ impl Study<'_> {
         }
         let origin = case.predicate().as_ref().and_then(|subject| self.origin(subject));
         let setup = self.setup(case.predicate().as_ref(), origin.as_ref());
-        self.enumerate(&word, arms, bodies, (origin, setup), parent, self.around.source.lines(&case.location()));
+        self.enumerate(
+            &word,
+            arms,
+            bodies,
+            (origin, setup),
+            parent,
+            self.around.source.lines(&case.location()),
+        );
     }
 
     fn enumerate(
@@ -321,7 +359,11 @@ impl Study<'_> {
         lines: (u32, u32),
     ) {
         let values: Vec<String> = arms.iter().map(|arm| arm.value.clone()).collect();
-        let kind = if is_lifecycle(&values) { CharacteristicKind::Sequential } else { CharacteristicKind::Enum };
+        let kind = if is_lifecycle(&values) {
+            CharacteristicKind::Sequential
+        } else {
+            CharacteristicKind::Enum
+        };
         let index = self.push(&identifier(word, 40), kind, arms, parent, lines);
         self.found[index].description = word.to_owned();
         self.found[index].origin = origin;
@@ -397,7 +439,8 @@ impl Study<'_> {
         self.leaf(&mut positive, yes);
         self.leaf(&mut negative, no);
         let (yes_value, no_value) = (positive.value.clone(), negative.value.clone());
-        let arms = if question.no_first { vec![negative, positive] } else { vec![positive, negative] };
+        let arms =
+            if question.no_first { vec![negative, positive] } else { vec![positive, negative] };
         let index = self.push(&identifier(&question.name, 40), question.kind, arms, parent, lines);
         let found = &mut self.found[index];
         found.description = question.name;
@@ -427,9 +470,11 @@ impl Study<'_> {
         let Some(last) = list.last() else { return };
         if is_exit(last) {
             arm.terminal = true;
-            arm.behavior = Some(Behavior { kind: BehaviorKind::Terminal, description: ending(last) });
+            arm.behavior =
+                Some(Behavior { kind: BehaviorKind::Terminal, description: ending(last) });
         } else {
-            arm.behavior = Some(Behavior { kind: BehaviorKind::Success, description: ending(last) });
+            arm.behavior =
+                Some(Behavior { kind: BehaviorKind::Success, description: ending(last) });
         }
     }
 
@@ -478,7 +523,9 @@ impl Study<'_> {
             .collect();
         for (index, found) in self.found.iter_mut().enumerate() {
             for arm in &mut found.arms {
-                let inner = parents.iter().any(|(parent, values)| *parent == index && values.contains(&arm.value));
+                let inner = parents
+                    .iter()
+                    .any(|(parent, values)| *parent == index && values.contains(&arm.value));
                 if inner && !arm.terminal {
                     arm.behavior = None;
                 } else if arm.behavior.is_none() {
@@ -490,7 +537,9 @@ impl Study<'_> {
 
     fn note_raise(&mut self, node: &Node<'_>) {
         if let Some(call) = node.as_call_node() {
-            if call.receiver().is_none() && matches!(call.name().as_slice(), b"raise" | b"fail" | b"throw") {
+            if call.receiver().is_none()
+                && matches!(call.name().as_slice(), b"raise" | b"fail" | b"throw")
+            {
                 let line = self.around.source.line(call.location().start());
                 self.raise_lines.push(line);
             }
@@ -524,16 +573,27 @@ impl Study<'_> {
                 return predicate(&call, &method);
             }
         }
-        if node.as_or_node().is_some() || node.as_defined_node().is_some() || node.as_match_predicate_node().is_some() {
+        if node.as_or_node().is_some()
+            || node.as_defined_node().is_some()
+            || node.as_match_predicate_node().is_some()
+        {
             let code = short(&text(node));
-            return boolean(&phrase(node), &format!("{code} holds"), &format!("{code} does not hold"));
+            return boolean(
+                &phrase(node),
+                &format!("{code} holds"),
+                &format!("{code} does not hold"),
+            );
         }
         self.presence(node, &phrase(node))
     }
 
     fn presence(&self, node: &Node<'_>, word: &str) -> Question {
         let word = humanize(word);
-        let word = if word.len() > 60 || word.contains(['(', '[', '{', '"']) { short(&text(node)) } else { word };
+        let word = if word.len() > 60 || word.contains(['(', '[', '{', '"']) {
+            short(&text(node))
+        } else {
+            word
+        };
         Question {
             kind: CharacteristicKind::Presence,
             yes: ("present".to_owned(), format!("{word} is present")),
@@ -550,7 +610,8 @@ impl Study<'_> {
         let call = node.as_call_node()?;
         let receiver = call.receiver()?;
         if let Some(class) = constant(&receiver) {
-            let foreign = class != self.around.class && !self.around.class.ends_with(&format!("::{class}"));
+            let foreign =
+                class != self.around.class && !self.around.class.ends_with(&format!("::{class}"));
             return (foreign && !is_core(&class)).then(|| Origin {
                 kind: "external".to_owned(),
                 class: Some(class),
@@ -567,14 +628,19 @@ impl Study<'_> {
         let owner = node.and_then(|node| {
             let call = node.as_call_node()?;
             let receiver = call.receiver()?;
-            let local = receiver.as_local_variable_read_node().map(|read| name(read.name().as_slice()));
+            let local =
+                receiver.as_local_variable_read_node().map(|read| name(read.name().as_slice()));
             local.or_else(|| {
                 let inner = receiver.as_call_node()?;
                 inner.receiver().is_none().then(|| name(inner.name().as_slice()))
             })
         });
         let code = node.map(text).unwrap_or_default();
-        if code.contains("Time.now") || code.contains("Date.today") || code.contains("session[") || code.contains("cookies[") {
+        if code.contains("Time.now")
+            || code.contains("Date.today")
+            || code.contains("session[")
+            || code.contains("cookies[")
+        {
             return Setup { kind: SetupKind::Action, class: None };
         }
         Setup { kind: SetupKind::Data, class: owner.map(|owner| constant_for(&owner)) }
@@ -636,7 +702,11 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
             let differs = ("other".to_owned(), format!("{word} is not {other}"));
             let equal = method == "==";
             return Some(Question {
-                kind: if is_literal(right) { CharacteristicKind::Enum } else { CharacteristicKind::Boolean },
+                kind: if is_literal(right) {
+                    CharacteristicKind::Enum
+                } else {
+                    CharacteristicKind::Boolean
+                },
                 yes: if equal { same.clone() } else { differs.clone() },
                 no: if equal { differs } else { same },
                 ..boolean(&word, "", "")
@@ -662,7 +732,10 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
 /// A question-mark method.
 fn predicate(call: &CallNode<'_>, method: &str) -> Question {
     let owner = call.receiver().map_or_else(|| "it".to_owned(), |receiver| phrase(&receiver));
-    let argument = call.arguments().and_then(|list| list.arguments().first()).map(|first| short(&text(&first)));
+    let argument = call
+        .arguments()
+        .and_then(|list| list.arguments().first())
+        .map(|first| short(&text(&first)));
     let about = argument.map(|argument| format!(" {argument}")).unwrap_or_default();
     let word = humanize(method);
     let (yes, no) = match method {
@@ -695,11 +768,21 @@ fn predicate(call: &CallNode<'_>, method: &str) -> Question {
         "is_a?" | "kind_of?" | "instance_of?" => {
             (format!("{owner} is a{about}"), format!("{owner} is not a{about}"))
         }
-        "respond_to?" => (format!("{owner} responds to{about}"), format!("{owner} does not respond to{about}")),
-        "include?" | "member?" => (format!("{owner} includes{about}"), format!("{owner} does not include{about}")),
-        "key?" | "has_key?" => (format!("{owner} has the key{about}"), format!("{owner} lacks the key{about}")),
-        "start_with?" => (format!("{owner} starts with{about}"), format!("{owner} does not start with{about}")),
-        "end_with?" => (format!("{owner} ends with{about}"), format!("{owner} does not end with{about}")),
+        "respond_to?" => {
+            (format!("{owner} responds to{about}"), format!("{owner} does not respond to{about}"))
+        }
+        "include?" | "member?" => {
+            (format!("{owner} includes{about}"), format!("{owner} does not include{about}"))
+        }
+        "key?" | "has_key?" => {
+            (format!("{owner} has the key{about}"), format!("{owner} lacks the key{about}"))
+        }
+        "start_with?" => {
+            (format!("{owner} starts with{about}"), format!("{owner} does not start with{about}"))
+        }
+        "end_with?" => {
+            (format!("{owner} ends with{about}"), format!("{owner} does not end with{about}"))
+        }
         "match?" => (format!("{owner} matches{about}"), format!("{owner} does not match{about}")),
         "block_given?" => ("a block is given".to_owned(), "no block is given".to_owned()),
         _ => (format!("{owner} is {word}{about}"), format!("{owner} is not {word}{about}")),
@@ -712,17 +795,27 @@ fn predicate(call: &CallNode<'_>, method: &str) -> Question {
 fn phrase(node: &Node<'_>) -> String {
     let code = text(node);
     let simple = code.chars().all(|letter| letter.is_alphanumeric() || "_.@?!&$".contains(letter));
-    if simple && code.len() <= 60 { humanize(&code.replace("&.", "_").replace('.', "_")) } else { short(&code) }
+    if simple && code.len() <= 60 {
+        humanize(&code.replace("&.", "_").replace('.', "_"))
+    } else {
+        short(&code)
+    }
 }
 
 /// Whether a statement ends the method, or the iteration.
 fn is_exit(node: &Node<'_>) -> bool {
-    if node.as_return_node().is_some() || node.as_next_node().is_some() || node.as_break_node().is_some() {
+    if node.as_return_node().is_some()
+        || node.as_next_node().is_some()
+        || node.as_break_node().is_some()
+    {
         return true;
     }
     node.as_call_node().is_some_and(|call| {
         call.receiver().is_none()
-            && matches!(call.name().as_slice(), b"raise" | b"fail" | b"throw" | b"exit" | b"abort" | b"exit!")
+            && matches!(
+                call.name().as_slice(),
+                b"raise" | b"fail" | b"throw" | b"exit" | b"abort" | b"exit!"
+            )
     })
 }
 
@@ -731,16 +824,24 @@ fn ending(node: &Node<'_>) -> String {
     if let Some(leave) = node.as_return_node() {
         return match leave.arguments() {
             None => "returns nil".to_owned(),
-            Some(arguments) => format!("returns {}", short(&String::from_utf8_lossy(arguments.location().as_slice()))),
+            Some(arguments) => format!(
+                "returns {}",
+                short(&String::from_utf8_lossy(arguments.location().as_slice()))
+            ),
         };
     }
     if let Some(call) = node.as_call_node() {
         let method = name(call.name().as_slice());
         if call.receiver().is_none() && matches!(method.as_str(), "raise" | "fail") {
             let first = call.arguments().and_then(|arguments| arguments.arguments().first());
-            let error = first.map(|first| constant(&first).or_else(|| {
-                first.as_call_node().and_then(|new| new.receiver()).and_then(|receiver| constant(&receiver))
-            }));
+            let error = first.map(|first| {
+                constant(&first).or_else(|| {
+                    first
+                        .as_call_node()
+                        .and_then(|new| new.receiver())
+                        .and_then(|receiver| constant(&receiver))
+                })
+            });
             return match error {
                 Some(Some(class)) => format!("raises {class}"),
                 Some(None) => "raises RuntimeError".to_owned(),
@@ -766,7 +867,10 @@ fn effect_words(kind: &str, owner: &str, method: &str) -> String {
     let action = humanize(method);
     match kind {
         "email" => {
-            let call = owner.split('.').nth(1).map(|call| humanize(call.split('(').next().unwrap_or(call)));
+            let call = owner
+                .split('.')
+                .nth(1)
+                .map(|call| humanize(call.split('(').next().unwrap_or(call)));
             format!("sends {} email", call.unwrap_or(thing))
         }
         "webhook" => format!("sends {thing} {action}"),

@@ -2,14 +2,90 @@
 
 /// Classes and modules that come with Ruby: using them is no dependency.
 const CORE: &[&str] = &[
-    "Array", "BasicObject", "Class", "Comparable", "Complex", "Data", "Dir", "ENV", "Encoding", "Enumerable",
-    "Enumerator", "Exception", "FalseClass", "Fiber", "File", "FileUtils", "Float", "GC", "Hash", "IO", "Integer",
-    "Kernel", "Marshal", "MatchData", "Math", "Method", "Module", "Mutex", "NilClass", "Numeric", "Object", "ObjectSpace",
-    "Proc", "Process", "Queue", "Random", "Range", "Rational", "Regexp", "RUBY_VERSION", "Set", "Signal", "String",
-    "StringIO", "StringScanner", "Struct", "Symbol", "Thread", "Time", "TrueClass", "URI", "JSON", "YAML", "Date",
-    "DateTime", "BigDecimal", "Forwardable", "Singleton", "OpenStruct", "Logger", "Pathname", "Tempfile", "ERB", "CGI",
-    "SecureRandom", "Digest", "Base64", "Benchmark", "Timeout", "Shellwords", "Psych", "Zlib", "Etc", "RbConfig",
-    "Warning", "Ractor", "Monitor", "ObjectSpace", "Gem", "STDOUT", "STDERR", "STDIN", "ARGV", "RUBY_PLATFORM",
+    "Array",
+    "BasicObject",
+    "Class",
+    "Comparable",
+    "Complex",
+    "Data",
+    "Dir",
+    "ENV",
+    "Encoding",
+    "Enumerable",
+    "Enumerator",
+    "Exception",
+    "FalseClass",
+    "Fiber",
+    "File",
+    "FileUtils",
+    "Float",
+    "GC",
+    "Hash",
+    "IO",
+    "Integer",
+    "Kernel",
+    "Marshal",
+    "MatchData",
+    "Math",
+    "Method",
+    "Module",
+    "Mutex",
+    "NilClass",
+    "Numeric",
+    "Object",
+    "ObjectSpace",
+    "Proc",
+    "Process",
+    "Queue",
+    "Random",
+    "Range",
+    "Rational",
+    "Regexp",
+    "RUBY_VERSION",
+    "Set",
+    "Signal",
+    "String",
+    "StringIO",
+    "StringScanner",
+    "Struct",
+    "Symbol",
+    "Thread",
+    "Time",
+    "TrueClass",
+    "URI",
+    "JSON",
+    "YAML",
+    "Date",
+    "DateTime",
+    "BigDecimal",
+    "Forwardable",
+    "Singleton",
+    "OpenStruct",
+    "Logger",
+    "Pathname",
+    "Tempfile",
+    "ERB",
+    "CGI",
+    "SecureRandom",
+    "Digest",
+    "Base64",
+    "Benchmark",
+    "Timeout",
+    "Shellwords",
+    "Psych",
+    "Zlib",
+    "Etc",
+    "RbConfig",
+    "Warning",
+    "Ractor",
+    "Monitor",
+    "ObjectSpace",
+    "Gem",
+    "STDOUT",
+    "STDERR",
+    "STDIN",
+    "ARGV",
+    "RUBY_PLATFORM",
 ];
 
 /// Whether a constant comes with Ruby. Errors do too, as far as a dependency goes.
@@ -28,20 +104,36 @@ pub(crate) fn side_effect(receiver: &str, method: &str) -> Option<&'static str> 
     if has(&["webhook", "notifier", "notification"]) {
         return Some("webhook");
     }
-    if method.starts_with("perform_") || method == "enqueue" || has(&["eventbus", "event_bus", "events", "publisher"]) || method == "publish" || method == "instrument" {
+    if method.starts_with("perform_")
+        || method == "enqueue"
+        || has(&["eventbus", "event_bus", "events", "publisher"])
+        || method == "publish"
+        || method == "instrument"
+    {
         return Some("event");
     }
     if has(&["cache"]) && matches!(method, "write" | "delete" | "clear" | "fetch" | "increment") {
         return Some("cache");
     }
-    if has(&["net::http", "faraday", "httparty", "restclient", "http_client", "excon", "typhoeus"]) {
+    if has(&["net::http", "faraday", "httparty", "restclient", "http_client", "excon", "typhoeus"])
+    {
         return Some("external_api");
     }
     None
 }
 
 /// Words that name a state in a life: such values follow each other.
-const LIFECYCLE: &[&str] = &["draft", "submitted", "approved", "published", "archived", "shipped", "delivered", "started", "finished"];
+const LIFECYCLE: &[&str] = &[
+    "draft",
+    "submitted",
+    "approved",
+    "published",
+    "archived",
+    "shipped",
+    "delivered",
+    "started",
+    "finished",
+];
 
 /// Whether values read like states that follow each other.
 pub(crate) fn is_lifecycle(values: &[String]) -> bool {

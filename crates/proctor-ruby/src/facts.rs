@@ -54,7 +54,9 @@ pub struct FileFacts {
 impl FileFacts {
     /// All methods with their classes.
     pub fn methods(&self) -> impl Iterator<Item = (&ClassFacts, &MethodFacts)> {
-        self.classes.iter().flat_map(|class| class.methods.iter().map(move |method| (class, method)))
+        self.classes
+            .iter()
+            .flat_map(|class| class.methods.iter().map(move |method| (class, method)))
     }
 
     /// The class with the most public methods: the one the file is about.
@@ -255,9 +257,17 @@ impl MethodFacts {
             || (self.visibility == Visibility::Public
                 && !matches!(
                     self.name.as_str(),
-                    "method_missing" | "respond_to_missing?" | "inherited" | "included"
-                        | "extended" | "prepended" | "method_added" | "const_missing"
-                        | "initialize_copy" | "initialize_dup" | "initialize_clone"
+                    "method_missing"
+                        | "respond_to_missing?"
+                        | "inherited"
+                        | "included"
+                        | "extended"
+                        | "prepended"
+                        | "method_added"
+                        | "const_missing"
+                        | "initialize_copy"
+                        | "initialize_dup"
+                        | "initialize_clone"
                 ))
     }
 

@@ -34,7 +34,8 @@ pub fn harvest(source: &[u8]) -> Harvest {
 
 /// A line of a comment that may be code.
 fn example(gatherer: &mut Gatherer, line: &str) {
-    let line = line.trim_start_matches('#').trim().trim_start_matches(">>").trim_start_matches("irb>");
+    let line =
+        line.trim_start_matches('#').trim().trim_start_matches(">>").trim_start_matches("irb>");
     let code = line.split("# =>").next().unwrap_or(line).split("#=>").next().unwrap_or(line).trim();
     if code.len() < 3 || code.len() > 300 || !code.contains(['(', '.', '"', '\'', ':', '[']) {
         return;
@@ -56,7 +57,10 @@ struct Gatherer {
 impl Gatherer {
     fn literal(&mut self, node: &Node<'_>) {
         if let Some(code) = literal_code(node) {
-            if code.len() <= 200 && self.found.literals.len() < LIMIT && !self.found.literals.contains(&code) {
+            if code.len() <= 200
+                && self.found.literals.len() < LIMIT
+                && !self.found.literals.contains(&code)
+            {
                 self.found.literals.push(code);
             }
         }
@@ -128,12 +132,21 @@ fn is_closed(node: &Node<'_>) -> bool {
         .or_else(|| node.as_keyword_hash_node().map(|hash| hash.elements()));
     if let Some(pairs) = pairs {
         return pairs.iter().all(|pair| {
-            pair.as_assoc_node().is_some_and(|pair| is_closed(&pair.key()) && is_closed(&pair.value()))
+            pair.as_assoc_node()
+                .is_some_and(|pair| is_closed(&pair.key()) && is_closed(&pair.value()))
         });
     }
     let Some(call) = node.as_call_node() else { return false };
-    let arguments = call.arguments().is_none_or(|list| list.arguments().iter().all(|argument| is_closed(&argument)));
-    let dangerous = matches!(name(call.name().as_slice()).as_str(), "exit" | "abort" | "system" | "exec" | "run" | "start");
+    let arguments = call
+        .arguments()
+        .is_none_or(|list| list.arguments().iter().all(|argument| is_closed(&argument)));
+    let dangerous = matches!(
+        name(call.name().as_slice()).as_str(),
+        "exit" | "abort" | "system" | "exec" | "run" | "start"
+    );
     let bracketed = call.arguments().is_none() || call.closing_loc().is_some();
-    arguments && bracketed && !dangerous && call.receiver().is_some_and(|receiver| is_closed(&receiver))
+    arguments
+        && bracketed
+        && !dangerous
+        && call.receiver().is_some_and(|receiver| is_closed(&receiver))
 }

@@ -179,9 +179,11 @@ impl<'pr> Visit<'pr> for Maker<'_> {
 
     fn visit_call_node(&mut self, node: &ruby_prism::CallNode<'pr>) {
         if let Some(message) = node.message_loc() {
-            let found = OPERATORS.iter().chain(METHODS).find(|(from, _)| *from == message.as_slice());
+            let found =
+                OPERATORS.iter().chain(METHODS).find(|(from, _)| *from == message.as_slice());
             // A unary minus has no argument; `-x` would become `+x`, which says little.
-            let binary = node.arguments().is_some() || METHODS.iter().any(|(from, _)| *from == message.as_slice());
+            let binary = node.arguments().is_some()
+                || METHODS.iter().any(|(from, _)| *from == message.as_slice());
             if let Some((_, to)) = found.filter(|_| binary && node.receiver().is_some()) {
                 self.add(message.start(), message.end(), to, "exchange operator");
             }

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::branches::{Surroundings, study};
 use crate::facts::{
-    ClassFacts, ClassKind, ConstantName, FileFacts, Limit, MethodFacts, Nesting, Param, ParamKind, Scope,
-    SyntaxError, Usage, Visibility,
+    ClassFacts, ClassKind, ConstantName, FileFacts, Limit, MethodFacts, Nesting, Param, ParamKind,
+    Scope, SyntaxError, Usage, Visibility,
 };
 use crate::probes::ProbeMap;
 use crate::source::{Source, constant, name, statements, text};
@@ -23,7 +23,11 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
         .errors()
         .map(|error| {
             let start = error.location().start();
-            SyntaxError { line: source.line(start), column: source.column(start) + 1, message: name(error.message()) }
+            SyntaxError {
+                line: source.line(start),
+                column: source.column(start) + 1,
+                message: name(error.message()),
+            }
         })
         .collect();
     if !errors.is_empty() {
@@ -36,7 +40,12 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
         source: &source,
         probes: &probes,
         docs: &docs,
-        facts: FileFacts { probes: probes.count, place_probes: probes.marks(), loc: loc(bytes), ..FileFacts::default() },
+        facts: FileFacts {
+            probes: probes.count,
+            place_probes: probes.marks(),
+            loc: loc(bytes),
+            ..FileFacts::default()
+        },
         learned: BTreeMap::new(),
         nesting: Vec::new(),
         open: Vec::new(),
@@ -68,11 +77,15 @@ fn loc(bytes: &[u8]) -> u32 {
 }
 
 /// Comment text by the line on which it ends.
-fn documentation(parsed: &ruby_prism::ParseResult<'_>, source: &Source<'_>) -> BTreeMap<u32, String> {
+fn documentation(
+    parsed: &ruby_prism::ParseResult<'_>,
+    source: &Source<'_>,
+) -> BTreeMap<u32, String> {
     let mut docs: BTreeMap<u32, String> = BTreeMap::new();
     for comment in parsed.comments() {
         let line = source.line(comment.location().start());
-        let mut text = line.checked_sub(1).and_then(|before| docs.remove(&before)).unwrap_or_default();
+        let mut text =
+            line.checked_sub(1).and_then(|before| docs.remove(&before)).unwrap_or_default();
         text += &name(comment.text());
         text.push('\n');
         docs.insert(line, text);
@@ -133,14 +146,20 @@ impl Reader<'_> {
         } else if let Some(call) = node.as_call_node() {
             self.call(&call);
         } else if let Some(begin) = node.as_begin_node() {
-            statements(begin.statements().map(|list| list.as_node())).iter().for_each(|inner| self.statement(inner));
+            statements(begin.statements().map(|list| list.as_node()))
+                .iter()
+                .for_each(|inner| self.statement(inner));
         } else if let Some(branch) = node.as_if_node() {
             self.conditional += 1;
-            statements(branch.statements().map(|list| list.as_node())).iter().for_each(|inner| self.statement(inner));
+            statements(branch.statements().map(|list| list.as_node()))
+                .iter()
+                .for_each(|inner| self.statement(inner));
             self.conditional -= 1;
         } else if let Some(branch) = node.as_unless_node() {
             self.conditional += 1;
-            statements(branch.statements().map(|list| list.as_node())).iter().for_each(|inner| self.statement(inner));
+            statements(branch.statements().map(|list| list.as_node()))
+                .iter()
+                .for_each(|inner| self.statement(inner));
             self.conditional -= 1;
         }
     }
@@ -151,7 +170,8 @@ impl Reader<'_> {
             return self.limit(&node, "class with a computed name");
         };
         let superclass = class.superclass();
-        let members = superclass.as_ref().and_then(Node::as_call_node).map(|call| struct_members(&call));
+        let members =
+            superclass.as_ref().and_then(Node::as_call_node).map(|call| struct_members(&call));
         let index = self.scope(
             &own,
             ClassKind::Class,
@@ -174,11 +194,20 @@ impl Reader<'_> {
         node: &Node<'_>,
         body: Vec<Node<'_>>,
     ) -> usize {
-        let full = if node.location().as_slice().is_empty() { own.to_owned() } else { self.full_name(own) };
+        let full = if node.location().as_slice().is_empty() {
+            own.to_owned()
+        } else {
+            self.full_name(own)
+        };
         let keyword = if kind == ClassKind::Class { "class" } else { "module" };
         self.nesting.push(Nesting { keyword: keyword.to_owned(), name: own.to_owned() });
         let index = self.index_of(&full, kind, superclass, node);
-        self.open.push(Open { index, visibility: Visibility::Public, module_function: false, singleton: false });
+        self.open.push(Open {
+            index,
+            visibility: Visibility::Public,
+            module_function: false,
+            singleton: false,
+        });
         for statement in &body {
             self.statement(statement);
         }
@@ -187,7 +216,13 @@ impl Reader<'_> {
         index
     }
 
-    fn index_of(&mut self, full: &str, kind: ClassKind, superclass: Option<String>, node: &Node<'_>) -> usize {
+    fn index_of(
+        &mut self,
+        full: &str,
+        kind: ClassKind,
+        superclass: Option<String>,
+        node: &Node<'_>,
+    ) -> usize {
         if let Some(index) = self.facts.classes.iter().position(|class| class.name == full) {
             return index;
         }
@@ -208,7 +243,12 @@ impl Reader<'_> {
 
     fn singleton(&mut self, body: Vec<Node<'_>>) {
         let Some(index) = self.open.last().map(|open| open.index) else { return };
-        self.open.push(Open { index, visibility: Visibility::Public, module_function: false, singleton: true });
+        self.open.push(Open {
+            index,
+            visibility: Visibility::Public,
+            module_function: false,
+            singleton: true,
+        });
         for statement in &body {
             self.statement(statement);
         }
@@ -220,15 +260,21 @@ impl Reader<'_> {
         let call = value.as_call_node();
         let maker = call.as_ref().and_then(|call| {
             let class = constant(&call.receiver()?)?;
-            matches!((class.as_str(), call.name().as_slice()),
-                ("Struct" | "Class" | "Module", b"new") | ("Data", b"define")).then_some(class)
+            matches!(
+                (class.as_str(), call.name().as_slice()),
+                ("Struct" | "Class" | "Module", b"new") | ("Data", b"define")
+            )
+            .then_some(class)
         });
         let (Some(call), Some(maker)) = (call, maker) else {
             let full = self.full_name(own);
             self.facts.constants.push(ConstantName { name: full });
             return;
         };
-        let body = call.block().and_then(|block| block.as_block_node()).map(|block| statements(block.body()));
+        let body = call
+            .block()
+            .and_then(|block| block.as_block_node())
+            .map(|block| statements(block.body()));
         let kind = if maker == "Module" { ClassKind::Module } else { ClassKind::Class };
         let index = self.scope(own, kind, Some(maker.clone()), node, body.unwrap_or_default());
         if maker == "Struct" || maker == "Data" {
@@ -251,21 +297,38 @@ impl Reader<'_> {
             .collect();
         let Some(index) = self.open.last().map(|open| open.index) else { return };
         match method.as_str() {
-            "private" | "public" | "protected" | "module_function" | "private_class_method" | "public_class_method" => {
+            "private"
+            | "public"
+            | "protected"
+            | "module_function"
+            | "private_class_method"
+            | "public_class_method" => {
                 self.visibility(&method, &arguments, &symbols);
             }
-            "attr_reader" | "attr_accessor" | "attr" => self.facts.classes[index].readers.extend(symbols),
+            "attr_reader" | "attr_accessor" | "attr" => {
+                self.facts.classes[index].readers.extend(symbols)
+            }
             "include" | "extend" | "prepend" => {
                 let mixins = arguments.iter().filter_map(constant);
                 self.facts.classes[index].mixins.extend(mixins);
-                if method == "extend" && arguments.iter().any(|argument| argument.as_self_node().is_some()) {
+                if method == "extend"
+                    && arguments.iter().any(|argument| argument.as_self_node().is_some())
+                {
                     if let Some(open) = self.open.last_mut() {
                         open.module_function = true;
                     }
-                    self.facts.classes[index].methods.iter_mut().for_each(|method| method.module_function = true);
+                    self.facts.classes[index]
+                        .methods
+                        .iter_mut()
+                        .for_each(|method| method.module_function = true);
                 }
             }
-            "define_method" | "class_eval" | "instance_eval" | "module_eval" | "method_missing" | "define_singleton_method" => {
+            "define_method"
+            | "class_eval"
+            | "instance_eval"
+            | "module_eval"
+            | "method_missing"
+            | "define_singleton_method" => {
                 self.limit(&call.as_node(), &format!("{method}: made while running, not analysed"));
             }
             "delegate" | "def_delegators" | "def_delegator" | "def_instance_delegators" => {
@@ -281,7 +344,10 @@ impl Reader<'_> {
 
     fn class_method_call(&mut self, call: &CallNode<'_>) {
         let method = name(call.name().as_slice());
-        if matches!(method.as_str(), "class_eval" | "instance_eval" | "define_method" | "module_eval" | "send") {
+        if matches!(
+            method.as_str(),
+            "class_eval" | "instance_eval" | "define_method" | "module_eval" | "send"
+        ) {
             self.limit(&call.as_node(), &format!("{method}: made while running, not analysed"));
         }
     }
@@ -307,7 +373,11 @@ impl Reader<'_> {
                 self.def(&def, Some((visibility, word == "module_function")));
             }
         }
-        let scope = if singleton || word.ends_with("_class_method") { Scope::Class } else { Scope::Instance };
+        let scope = if singleton || word.ends_with("_class_method") {
+            Scope::Class
+        } else {
+            Scope::Instance
+        };
         for method in &mut self.facts.classes[index].methods {
             if symbols.contains(&method.name) && method.scope == scope {
                 if word == "module_function" {
@@ -326,7 +396,8 @@ impl Reader<'_> {
         };
         let on_self = def.receiver().is_some_and(|receiver| {
             receiver.as_self_node().is_some()
-                || constant(&receiver).is_some_and(|name| self.nesting.last().is_some_and(|level| level.name == name))
+                || constant(&receiver)
+                    .is_some_and(|name| self.nesting.last().is_some_and(|level| level.name == name))
         });
         if def.receiver().is_some() && !on_self {
             return self.limit(&node, "method of a single object");
@@ -335,7 +406,8 @@ impl Reader<'_> {
         let own = name(def.name().as_slice());
         let own_visibility = if on_self { Visibility::Public } else { open.visibility };
         let visibility = given.map_or(own_visibility, |given| given.0);
-        let module_function = given.is_some_and(|given| given.1) || (open.module_function && scope == Scope::Instance);
+        let module_function = given.is_some_and(|given| given.1)
+            || (open.module_function && scope == Scope::Instance);
         let (index, in_singleton) = (open.index, open.singleton);
         let lines = self.source.lines(&def.location());
         let first_line = lines.0;
@@ -344,7 +416,10 @@ impl Reader<'_> {
         let names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
         let class_name = self.facts.classes[index].name.clone();
         let readers = self.facts.classes[index].readers.clone();
-        let body = study(def.body(), &Surroundings { source: self.source, probes: self.probes, class: &class_name });
+        let body = study(
+            def.body(),
+            &Surroundings { source: self.source, probes: self.probes, class: &class_name },
+        );
         let learned = learn(def.body(), &names, &readers);
         let calls = Calls::of(def);
         let probes = self.probes.method(def.location().start());
@@ -366,13 +441,20 @@ impl Reader<'_> {
             characteristics: body.characteristics,
             side_effects: body.side_effects,
             outcome: body.outcome,
-            raise_lines: calls.raise_offsets.iter().map(|offset| self.source.line(*offset)).chain(body.raise_lines).collect(),
+            raise_lines: calls
+                .raise_offsets
+                .iter()
+                .map(|offset| self.source.line(*offset))
+                .chain(body.raise_lines)
+                .collect(),
             entry_probe: probes.map(|probes| probes.0),
             probes: probes.map_or((0, 0), |probes| (probes.1, probes.2)),
         };
         let methods = &mut self.facts.classes[index].methods;
         // A later definition replaces an earlier one, unless a condition chooses between them.
-        if let Some(place) = methods.iter().position(|other| other.name == own && other.scope == scope) {
+        if let Some(place) =
+            methods.iter().position(|other| other.name == own && other.scope == scope)
+        {
             if self.conditional == 0 {
                 methods[place] = method;
                 self.learned.insert((index, place), learned);
@@ -400,7 +482,9 @@ fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
         params.push(Param { name: own, kind, default, types, usage: Usage::default() });
     };
     let required = |node: &Node<'_>| {
-        node.as_required_parameter_node().map(|param| name(param.name().as_slice())).unwrap_or_default()
+        node.as_required_parameter_node()
+            .map(|param| name(param.name().as_slice()))
+            .unwrap_or_default()
     };
     for param in &list.requireds() {
         add(required(&param), ParamKind::Required, None);
@@ -411,7 +495,10 @@ fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
         }
     }
     if let Some(rest) = list.rest() {
-        let own = rest.as_rest_parameter_node().and_then(|rest| rest.name()).map(|own| name(own.as_slice()));
+        let own = rest
+            .as_rest_parameter_node()
+            .and_then(|rest| rest.name())
+            .map(|own| name(own.as_slice()));
         add(own.unwrap_or_default(), ParamKind::Rest, None);
     }
     for param in &list.posts() {
@@ -425,7 +512,9 @@ fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
         }
     }
     match list.keyword_rest() {
-        Some(rest) if rest.as_forwarding_parameter_node().is_some() => add(String::new(), ParamKind::Forward, None),
+        Some(rest) if rest.as_forwarding_parameter_node().is_some() => {
+            add(String::new(), ParamKind::Forward, None)
+        }
         Some(rest) if rest.as_no_keywords_parameter_node().is_none() => {
             let own = rest.as_keyword_rest_parameter_node().and_then(|rest| rest.name());
             add(own.map(|own| name(own.as_slice())).unwrap_or_default(), ParamKind::KeyRest, None);
@@ -433,7 +522,10 @@ fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
         _ => {}
     }
     if let Some(block) = list.block() {
-        let own = block.as_block_parameter_node().and_then(|block| block.name()).map(|own| name(own.as_slice()));
+        let own = block
+            .as_block_parameter_node()
+            .and_then(|block| block.name())
+            .map(|own| name(own.as_slice()));
         add(own.unwrap_or_default(), ParamKind::Block, None);
     }
     params
@@ -443,10 +535,20 @@ fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
 fn documented(doc: &str, param: &str) -> Vec<String> {
     let mut types = Vec::new();
     for line in doc.lines().filter(|line| line.contains("@param") || line.contains("@option")) {
-        let mentions = line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).any(|word| word == param);
-        let inside = line.split_once('[').and_then(|(_, rest)| rest.rsplit_once(']')).map(|(inside, _)| inside);
+        let mentions = line
+            .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
+            .any(|word| word == param);
+        let inside = line
+            .split_once('[')
+            .and_then(|(_, rest)| rest.rsplit_once(']'))
+            .map(|(inside, _)| inside);
         if let (true, Some(inside)) = (mentions, inside) {
-            types.extend(inside.split([',', '|']).map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()));
+            types.extend(
+                inside
+                    .split([',', '|'])
+                    .map(|word| word.trim().to_owned())
+                    .filter(|word| !word.is_empty()),
+            );
         }
     }
     types
@@ -463,7 +565,8 @@ struct Calls {
 impl Calls {
     fn of(def: &DefNode<'_>) -> Self {
         let block = def.parameters().is_some_and(|list| list.block().is_some());
-        let mut calls = Self { own: vec![], constants: vec![], yields: block, raise_offsets: vec![] };
+        let mut calls =
+            Self { own: vec![], constants: vec![], yields: block, raise_offsets: vec![] };
         if let Some(body) = def.body() {
             calls.visit(&body);
         }
@@ -533,8 +636,13 @@ fn digest(node: &Node<'_>) -> String {
                 self.0.update(range.operator_loc().as_slice());
             } else if node.as_parameters_node().is_some() || node.as_multi_write_node().is_some() {
                 // Names of parameters and targets are not nodes of their own everywhere.
-                let words: Vec<u8> =
-                    node.location().as_slice().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+                let words: Vec<u8> = node
+                    .location()
+                    .as_slice()
+                    .iter()
+                    .copied()
+                    .filter(|byte| !byte.is_ascii_whitespace())
+                    .collect();
                 self.0.update(words);
             }
         }
@@ -604,11 +712,21 @@ fn flow(class: &mut ClassFacts) {
         .flat_map(|method| {
             let own = own.clone();
             method.params.iter().enumerate().flat_map(move |(place, param)| {
-                let target = if method.name == "initialize" { format!("{own}.new") } else { method.name.clone() };
-                let short = if method.name == "initialize" { "new".to_owned() } else { method.name.clone() };
+                let target = if method.name == "initialize" {
+                    format!("{own}.new")
+                } else {
+                    method.name.clone()
+                };
+                let short = if method.name == "initialize" {
+                    "new".to_owned()
+                } else {
+                    method.name.clone()
+                };
                 [target, short]
                     .into_iter()
-                    .flat_map(move |target| [format!("{target}:{place}"), format!("{target}:{}", param.name)])
+                    .flat_map(move |target| {
+                        [format!("{target}:{place}"), format!("{target}:{}", param.name)]
+                    })
                     .map(move |key| (key, param.usage.clone()))
             })
         })

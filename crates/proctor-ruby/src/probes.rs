@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use ruby_prism::{
-    AndNode, BlockNode, CallNode, CaseMatchNode, CaseNode, DefNode, IfNode, LambdaNode, Node, OrNode,
-    RescueModifierNode, RescueNode, UnlessNode, UntilNode, Visit, WhileNode,
+    AndNode, BlockNode, CallNode, CaseMatchNode, CaseNode, DefNode, IfNode, LambdaNode, Node,
+    OrNode, RescueModifierNode, RescueNode, UnlessNode, UntilNode, Visit, WhileNode,
 };
 
 use crate::source::{listed, statements};
@@ -196,7 +196,11 @@ pub(crate) fn grouped<'pr>(node: &Node<'pr>) -> Option<Node<'pr>> {
 /// What `!x` or `not x` negates.
 pub(crate) fn negated<'pr>(node: &Node<'pr>) -> Option<Node<'pr>> {
     let call = node.as_call_node()?;
-    if call.name().as_slice() == b"!" && call.arguments().is_none() { call.receiver() } else { None }
+    if call.name().as_slice() == b"!" && call.arguments().is_none() {
+        call.receiver()
+    } else {
+        None
+    }
 }
 
 fn can_wrap(node: &Node<'_>) -> bool {
@@ -316,7 +320,11 @@ impl<'pr> Visit<'pr> for Placer {
             let first = list.first().map(|first| first.location().start());
             for pattern in &when.conditions() {
                 // Without a subject the conditions are ordinary ones.
-                if node.predicate().is_none() { self.condition(&pattern) } else { self.visit(&pattern) }
+                if node.predicate().is_none() {
+                    self.condition(&pattern)
+                } else {
+                    self.visit(&pattern)
+                }
             }
             self.reached(when.location().start(), first, empty);
             list.iter().for_each(|statement| self.visit(statement));

@@ -29,7 +29,8 @@ pub fn check(text: &str) -> Vec<Finding> {
         return Vec::new();
     }
     let source = Source::new(text.as_bytes());
-    let mut checker = Checker { source: &source, found: Vec::new(), in_example: false, in_group: false };
+    let mut checker =
+        Checker { source: &source, found: Vec::new(), in_example: false, in_group: false };
     checker.visit(&parsed.node());
     checker.found.sort_by_key(|finding| (finding.line, finding.rule));
     checker.found.dedup();
@@ -44,8 +45,10 @@ struct Checker<'a> {
 }
 
 const EXAMPLES: &[&str] = &["it", "specify", "example", "fit", "xit"];
-const GROUPS: &[&str] = &["describe", "context", "fdescribe", "fcontext", "xdescribe", "xcontext", "feature"];
-const MODALS: &[&str] = &["should", "must", "can", "could", "will", "would", "shall", "may", "might"];
+const GROUPS: &[&str] =
+    &["describe", "context", "fdescribe", "fcontext", "xdescribe", "xcontext", "feature"];
+const MODALS: &[&str] =
+    &["should", "must", "can", "could", "will", "would", "shall", "may", "might"];
 
 impl Checker<'_> {
     fn add(&mut self, rule: u32, node: &Node<'_>, message: &str, fix: &str) {
@@ -57,21 +60,38 @@ impl Checker<'_> {
         let node = call.as_node();
         let words = description(call).unwrap_or_default();
         if words.split_whitespace().any(|word| MODALS.contains(&word.to_lowercase().as_str())) {
-            self.add(19, &node, "the description uses a modal verb", "say what happens: present tense, third person");
+            self.add(
+                19,
+                &node,
+                "the description uses a modal verb",
+                "say what happens: present tense, third person",
+            );
         }
         let Some(block) = call.block().and_then(|block| block.as_block_node()) else { return };
         let list = statements(block.body());
         let mut expectations = Expectations(0);
         list.iter().for_each(|statement| expectations.visit(statement));
-        let aggregate = text(&node).lines().next().is_some_and(|line| line.contains("aggregate_failures"))
-            || list.first().is_some_and(|first| text(first).starts_with("aggregate_failures"));
+        let aggregate =
+            text(&node).lines().next().is_some_and(|line| line.contains("aggregate_failures"))
+                || list.first().is_some_and(|first| text(first).starts_with("aggregate_failures"));
         if expectations.0 > 1 && !aggregate {
-            self.add(3, &node, "the example has several expectations", "one behaviour per example, or aggregate_failures");
+            self.add(
+                3,
+                &node,
+                "the example has several expectations",
+                "one behaviour per example, or aggregate_failures",
+            );
         }
         if list.is_empty() {
-            self.add(28, &node, "the example is empty", "expect something, or leave the block away");
+            self.add(
+                28,
+                &node,
+                "the example is empty",
+                "expect something, or leave the block away",
+            );
         }
-        if words.starts_with(['f', 'x']) && matches!(call.name().as_slice(), b"fit" | b"fdescribe") {
+        if words.starts_with(['f', 'x']) && matches!(call.name().as_slice(), b"fit" | b"fdescribe")
+        {
             self.add(28, &node, "the example is focused", "remove the focus");
         }
     }
@@ -81,21 +101,35 @@ impl Checker<'_> {
         if let Some(words) = description(call) {
             let good = ["when ", "with ", "without "].iter().any(|start| words.starts_with(start));
             if call.name().as_slice().ends_with(b"context") && !good {
-                self.add(20, &node, "the context does not begin with when, with or without", "begin with one of these words");
+                self.add(
+                    20,
+                    &node,
+                    "the context does not begin with when, with or without",
+                    "begin with one of these words",
+                );
             }
         }
         let Some(block) = call.block().and_then(|block| block.as_block_node()) else { return };
         let list = statements(block.body());
         let calls: Vec<CallNode<'_>> = list.iter().filter_map(Node::as_call_node).collect();
-        let contexts: Vec<&CallNode<'_>> = calls.iter().filter(|call| call.name().as_slice() == b"context").collect();
+        let contexts: Vec<&CallNode<'_>> =
+            calls.iter().filter(|call| call.name().as_slice() == b"context").collect();
         if let Some(first) = contexts.first().filter(|_| contexts.len() > 1) {
             let unhappy = |call: &CallNode<'_>| {
-                let inner = call.block().and_then(|block| block.as_block_node()).map(|block| statements(block.body()));
+                let inner = call
+                    .block()
+                    .and_then(|block| block.as_block_node())
+                    .map(|block| statements(block.body()));
                 let inner: Vec<String> = inner.unwrap_or_default().iter().map(text).collect();
                 !inner.is_empty() && inner.iter().all(|code| code.contains("raise_error"))
             };
             if unhappy(first) && contexts.iter().any(|call| !unhappy(call)) {
-                self.add(7, &first.as_node(), "an error case stands before the happy path", "put the happy path first");
+                self.add(
+                    7,
+                    &first.as_node(),
+                    "an error case stands before the happy path",
+                    "put the happy path first",
+                );
             }
         }
     }
@@ -105,7 +139,10 @@ struct Expectations(u32);
 
 impl<'pr> Visit<'pr> for Expectations {
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
-        let expects = matches!(node.name().as_slice(), b"expect" | b"is_expected" | b"expect_any_instance_of");
+        let expects = matches!(
+            node.name().as_slice(),
+            b"expect" | b"is_expected" | b"expect_any_instance_of"
+        );
         self.0 += u32::from(expects && node.receiver().is_none());
         ruby_prism::visit_call_node(self, node);
     }
@@ -130,10 +167,28 @@ impl<'pr> Visit<'pr> for Checker<'_> {
                 self.add(28, &node.as_node(), "the group is focused", "remove the focus");
             }
             self.in_group = true;
-        } else if self.in_group && matches!(method.as_str(), "allow_any_instance_of" | "expect_any_instance_of" | "any_instance") {
-            self.add(22, &node.as_node(), "any_instance is used", "inject the object, or stub the constructor");
-        } else if self.in_example && method == "not_to" && text(&node.as_node()).ends_with("raise_error") {
-            self.add(1, &node.as_node(), "the example only says that nothing is raised", "expect what happens instead");
+        } else if self.in_group
+            && matches!(
+                method.as_str(),
+                "allow_any_instance_of" | "expect_any_instance_of" | "any_instance"
+            )
+        {
+            self.add(
+                22,
+                &node.as_node(),
+                "any_instance is used",
+                "inject the object, or stub the constructor",
+            );
+        } else if self.in_example
+            && method == "not_to"
+            && text(&node.as_node()).ends_with("raise_error")
+        {
+            self.add(
+                1,
+                &node.as_node(),
+                "the example only says that nothing is raised",
+                "expect what happens instead",
+            );
         }
         if self.in_example && matches!(method.as_str(), "sleep") && node.receiver().is_none() {
             self.add(27, &node.as_node(), "the example sleeps", "control the clock instead");
@@ -143,7 +198,10 @@ impl<'pr> Visit<'pr> for Checker<'_> {
         self.in_group = was_group;
     }
 
-    fn visit_instance_variable_write_node(&mut self, node: &ruby_prism::InstanceVariableWriteNode<'pr>) {
+    fn visit_instance_variable_write_node(
+        &mut self,
+        node: &ruby_prism::InstanceVariableWriteNode<'pr>,
+    ) {
         if self.in_group {
             self.add(11, &node.as_node(), "an instance variable is used", "use let");
         }
@@ -152,7 +210,12 @@ impl<'pr> Visit<'pr> for Checker<'_> {
 
     fn visit_if_node(&mut self, node: &ruby_prism::IfNode<'pr>) {
         if self.in_example {
-            self.add(15, &node.as_node(), "the example decides something", "one example for each case");
+            self.add(
+                15,
+                &node.as_node(),
+                "the example decides something",
+                "one example for each case",
+            );
         }
         ruby_prism::visit_if_node(self, node);
     }

@@ -4,8 +4,8 @@ use ruby_prism::{Location, Node, StatementsNode};
 
 /// The bytes of a file with a table of its lines.
 pub(crate) struct Source<'a> {
-    pub(crate) bytes: &'a [u8],
     starts: Vec<u32>,
+    text: std::marker::PhantomData<&'a [u8]>,
 }
 
 impl<'a> Source<'a> {
@@ -16,7 +16,7 @@ impl<'a> Source<'a> {
                 starts.push(u32::try_from(place + 1).unwrap_or(u32::MAX));
             }
         }
-        Self { bytes, starts }
+        Self { starts, text: std::marker::PhantomData }
     }
 
     /// The line of an offset, from 1.
@@ -30,13 +30,10 @@ impl<'a> Source<'a> {
     }
 
     pub(crate) fn lines(&self, location: &Location<'_>) -> (u32, u32) {
-        (self.line(location.start()), self.line(location.end().saturating_sub(1).max(location.start())))
-    }
-
-    pub(crate) fn slice(&self, start: u32, end: u32) -> String {
-        let end = (end as usize).min(self.bytes.len());
-        let start = (start as usize).min(end);
-        String::from_utf8_lossy(&self.bytes[start..end]).into_owned()
+        (
+            self.line(location.start()),
+            self.line(location.end().saturating_sub(1).max(location.start())),
+        )
     }
 }
 

@@ -20,7 +20,13 @@ pub(crate) struct Learned {
 
 /// Follows the values through a body. `readers` are attributes: calling one is reading its variable.
 pub(crate) fn learn(body: Option<Node<'_>>, params: &[String], readers: &[String]) -> Learned {
-    let mut walker = Walker { readers, nodes: vec![], roots: BTreeMap::new(), locals: HashMap::new(), stores: vec![] };
+    let mut walker = Walker {
+        readers,
+        nodes: vec![],
+        roots: BTreeMap::new(),
+        locals: HashMap::new(),
+        stores: vec![],
+    };
     for param in params {
         let root = walker.root(param);
         walker.locals.insert(param.clone(), root);
@@ -88,10 +94,45 @@ struct Walker<'a> {
 
 /// Methods whose block gets the elements.
 const EACH: &[&str] = &[
-    "each", "map", "collect", "select", "filter", "reject", "find", "detect", "any?", "all?", "none?", "flat_map",
-    "each_with_index", "each_with_object", "sort_by", "min_by", "max_by", "group_by", "partition", "sum", "count",
-    "find_index", "index", "filter_map", "take_while", "drop_while", "each_char", "each_line", "map!", "reject!", "delete_if",
-    "each_slice", "zip", "uniq", "to_h", "reverse_each", "each_entry", "inject", "reduce",
+    "each",
+    "map",
+    "collect",
+    "select",
+    "filter",
+    "reject",
+    "find",
+    "detect",
+    "any?",
+    "all?",
+    "none?",
+    "flat_map",
+    "each_with_index",
+    "each_with_object",
+    "sort_by",
+    "min_by",
+    "max_by",
+    "group_by",
+    "partition",
+    "sum",
+    "count",
+    "find_index",
+    "index",
+    "filter_map",
+    "take_while",
+    "drop_while",
+    "each_char",
+    "each_line",
+    "map!",
+    "reject!",
+    "delete_if",
+    "each_slice",
+    "zip",
+    "uniq",
+    "to_h",
+    "reverse_each",
+    "each_entry",
+    "inject",
+    "reduce",
 ];
 
 impl Walker<'_> {
@@ -170,7 +211,8 @@ impl Walker<'_> {
         }
         let call = node.as_call_node()?;
         let method = name(call.name().as_slice());
-        let Some(receiver) = call.receiver().filter(|receiver| receiver.as_self_node().is_none()) else {
+        let Some(receiver) = call.receiver().filter(|receiver| receiver.as_self_node().is_none())
+        else {
             let is_reader = call.arguments().is_none() && self.readers.contains(&method);
             return is_reader.then(|| self.root(&format!("@{method}")));
         };
@@ -187,7 +229,11 @@ impl Walker<'_> {
                 Some(self.element(owner))
             }
             // These change the value but not what it is.
-            ("to_s" | "strip" | "downcase" | "upcase" | "dup" | "to_sym" | "to_i" | "freeze" | "chomp" | "to_a" | "compact" | "clone", _) => {
+            (
+                "to_s" | "strip" | "downcase" | "upcase" | "dup" | "to_sym" | "to_i" | "freeze"
+                | "chomp" | "to_a" | "compact" | "clone",
+                _,
+            ) => {
                 self.called(owner, &method);
                 Some(owner)
             }
@@ -225,7 +271,10 @@ impl Walker<'_> {
         } else if pattern.as_self_node().is_some() {
             Self::note(&mut own.classes, "self".to_owned());
         } else if let Some(class) = constant(pattern) {
-            let shouted = class.rsplit("::").next().is_some_and(|last| last.len() > 1 && last.to_uppercase() == last);
+            let shouted = class
+                .rsplit("::")
+                .next()
+                .is_some_and(|last| last.len() > 1 && last.to_uppercase() == last);
             Self::note(if shouted { &mut own.patterns } else { &mut own.classes }, class);
         } else if let Some(code) = literal_code(pattern) {
             Self::note(&mut own.equals, code);
@@ -273,14 +322,21 @@ impl Walker<'_> {
     fn bind_block(&mut self, call: &CallNode<'_>) {
         let Some(receiver) = call.receiver() else { return };
         let Some(block) = call.block().and_then(|block| block.as_block_node()) else { return };
-        let Some(params) = block.parameters().and_then(|params| params.as_block_parameters_node()) else { return };
+        let Some(params) = block.parameters().and_then(|params| params.as_block_parameters_node())
+        else {
+            return;
+        };
         let names: Vec<String> = params
             .parameters()
             .map(|params| {
                 params
                     .requireds()
                     .iter()
-                    .filter_map(|param| param.as_required_parameter_node().map(|param| name(param.name().as_slice())))
+                    .filter_map(|param| {
+                        param
+                            .as_required_parameter_node()
+                            .map(|param| name(param.name().as_slice()))
+                    })
                     .collect()
             })
             .unwrap_or_default();
@@ -314,11 +370,15 @@ impl<'pr> Visit<'pr> for Walker<'_> {
         }
     }
 
-    fn visit_instance_variable_write_node(&mut self, node: &ruby_prism::InstanceVariableWriteNode<'pr>) {
+    fn visit_instance_variable_write_node(
+        &mut self,
+        node: &ruby_prism::InstanceVariableWriteNode<'pr>,
+    ) {
         self.visit(&node.value());
         let key = name(node.name().as_slice());
         if let Some(id) = self.resolve(&node.value()) {
-            let param = self.roots.iter().find(|(root, other)| **other == id && !root.starts_with('@'));
+            let param =
+                self.roots.iter().find(|(root, other)| **other == id && !root.starts_with('@'));
             if let Some((param, _)) = param {
                 self.stores.push((key, param.clone()));
             }
@@ -366,11 +426,16 @@ impl<'pr> Visit<'pr> for Walker<'_> {
                 "==" | "!=" | "eql?" | "equal?" => self.compare(&receiver, first, false),
                 "<" | ">" | "<=" | ">=" => self.compare(&receiver, first, true),
                 "===" => self.pattern(first, &receiver),
-                "=~" | "match" | "match?" | "!~" | "scan" | "gsub" | "sub" | "split" | "slice" | "gsub!" | "sub!" => {
-                    if first.as_regular_expression_node().is_some() || method.starts_with(['=', 'm', '!']) {
+                "=~" | "match" | "match?" | "!~" | "scan" | "gsub" | "sub" | "split" | "slice"
+                | "gsub!" | "sub!" => {
+                    if first.as_regular_expression_node().is_some()
+                        || method.starts_with(['=', 'm', '!'])
+                    {
                         self.pattern(&receiver, first);
                     }
-                    if receiver.as_regular_expression_node().is_some() || constant(&receiver).is_some() {
+                    if receiver.as_regular_expression_node().is_some()
+                        || constant(&receiver).is_some()
+                    {
                         self.pattern(first, &receiver);
                     }
                 }

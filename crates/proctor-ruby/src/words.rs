@@ -55,7 +55,11 @@ pub(crate) fn identifier(text: &str, limit: usize) -> String {
     result.truncate(limit);
     let result = result.trim_end_matches('_');
     let starts_well = result.starts_with(|first: char| first.is_ascii_alphabetic());
-    if starts_well { result.to_owned() } else { format!("condition_{result}").trim_end_matches('_').to_owned() }
+    if starts_well {
+        result.to_owned()
+    } else {
+        format!("condition_{result}").trim_end_matches('_').to_owned()
+    }
 }
 
 /// Code in a description: one line, short.

@@ -105,7 +105,8 @@ fn group_end(text: &str, class: &str) -> Option<(usize, bool)> {
     }
     impl<'pr> Visit<'pr> for Finder<'_> {
         fn visit_call_node(&mut self, node: &ruby_prism::CallNode<'pr>) {
-            let describes = matches!(name(node.name().as_slice()).as_str(), "describe" | "context" | "feature");
+            let describes =
+                matches!(name(node.name().as_slice()).as_str(), "describe" | "context" | "feature");
             let first = node.arguments().and_then(|arguments| arguments.arguments().first());
             let about = first.as_ref().and_then(|first: &Node<'_>| constant(first));
             if let (true, Some(about), None, Some(block)) =
@@ -114,7 +115,8 @@ fn group_end(text: &str, class: &str) -> Option<(usize, bool)> {
                 if about.trim_start_matches("::") == self.class {
                     let own_line = block.opening_loc().as_slice() == b"do";
                     if own_line {
-                        self.end = Some((block.closing_loc().start() as usize, block.body().is_none()));
+                        self.end =
+                            Some((block.closing_loc().start() as usize, block.body().is_none()));
                     }
                 }
             }

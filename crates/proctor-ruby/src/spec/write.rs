@@ -29,8 +29,12 @@ pub fn file(plan: &SpecPlan) -> String {
 
 /// The group of one class, complete.
 pub(super) fn group(class: &ClassPlan) -> String {
-    let blocks: Vec<String> =
-        class.methods.iter().map(|method| block(class, method)).filter(|block| !block.is_empty()).collect();
+    let blocks: Vec<String> = class
+        .methods
+        .iter()
+        .map(|method| block(class, method))
+        .filter(|block| !block.is_empty())
+        .collect();
     format!("RSpec.describe {} do\n{}end\n", class.name, blocks.join("\n"))
 }
 
@@ -53,7 +57,8 @@ pub fn block(class: &ClassPlan, method: &MethodPlan) -> String {
             if place > 0 {
                 lines.push(String::new());
             }
-            lines.extend(example_lines(class, example).iter().map(|line| format!("{indent}{line}")));
+            lines
+                .extend(example_lines(class, example).iter().map(|line| format!("{indent}{line}")));
         }
         if context.name.is_some() {
             lines.push("    end".to_owned());
@@ -91,7 +96,8 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
     let receiver = described(class, &observed.receiver);
     let local = local_name(class);
     let name = if observed.method == "initialize" { "new" } else { &observed.method };
-    let is_setter = name.ends_with('=') && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let is_setter = name.ends_with('=')
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let matcher = observed.matcher.replace("RECEIVER", &local);
     let needs_local = observed.matcher.contains("RECEIVER") || observed.kind == "state";
     let mut lines = Vec::new();
@@ -114,7 +120,11 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
         "output" => lines.push(format!("expect {{ {call} }}.to {matcher}")),
         "listing" => lines.push(format!("expect({call}.first(50)).to {matcher}")),
         "yield" => {
-            let verb = if matcher == "not_yield" { "not_to yield_control".to_owned() } else { format!("to {matcher}") };
+            let verb = if matcher == "not_yield" {
+                "not_to yield_control".to_owned()
+            } else {
+                format!("to {matcher}")
+            };
             lines.push(format!("expect {{ |probe| {call} }}.{verb}"));
         }
         "state" => {
@@ -133,7 +143,8 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
 
 /// Operators that are written between their operands.
 const INFIX: &[&str] = &[
-    "+", "-", "*", "/", "%", "**", "==", "!=", "<", ">", "<=", ">=", "<=>", "===", "<<", ">>", "&", "|", "^", "=~", "!~",
+    "+", "-", "*", "/", "%", "**", "==", "!=", "<", ">", "<=", ">=", "<=>", "===", "<<", ">>", "&",
+    "|", "^", "=~", "!~",
 ];
 
 fn call(owner: &str, name: &str, args: &[String], observed: &Observed) -> String {
@@ -155,7 +166,9 @@ fn call(owner: &str, name: &str, args: &[String], observed: &Observed) -> String
         "!" => format!("!{owner}"),
         "-@" | "+@" => format!("{}{owner}", &name[..1]),
         "~" => format!("~{owner}"),
-        _ if plain && name.ends_with('=') && args.len() == 1 => format!("{owner}.{} = {joined}", name.trim_end_matches('=')),
+        _ if plain && name.ends_with('=') && args.len() == 1 => {
+            format!("{owner}.{} = {joined}", name.trim_end_matches('='))
+        }
         _ if plain && list.is_empty() => format!("{owner}.{name}{block}"),
         _ if plain => format!("{owner}.{name}({joined}){block}"),
         _ => format!("{owner}.public_send({}, {joined}){block}", string_code(name)),
@@ -174,6 +187,11 @@ fn described(class: &ClassPlan, code: &str) -> String {
 fn local_name(class: &ClassPlan) -> String {
     let last = class.name.rsplit("::").next().unwrap_or("object");
     let name = underscore(last);
-    const TAKEN: &[&str] = &["class", "module", "end", "def", "self", "in", "do", "if", "then", "case", "when", "begin", "not", "and", "or", "argument", "double", "expect", "alias", "next", "nil", "true", "false", "return", "super", "yield", "rescue", "ensure", "unless", "until", "while", "for", "break", "redo", "retry", "else", "elsif", "undef", "defined", "it", "subject"];
+    const TAKEN: &[&str] = &[
+        "class", "module", "end", "def", "self", "in", "do", "if", "then", "case", "when", "begin",
+        "not", "and", "or", "argument", "double", "expect", "alias", "next", "nil", "true",
+        "false", "return", "super", "yield", "rescue", "ensure", "unless", "until", "while", "for",
+        "break", "redo", "retry", "else", "elsif", "undef", "defined", "it", "subject",
+    ];
     if TAKEN.contains(&name.as_str()) { format!("{name}_object") } else { name }
 }

@@ -1,0 +1,34 @@
+//! The pipeline on real projects with real Ruby.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod hostile;
+mod pipeline;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proctor_cover::{Choice, Effort, Mode, Options};
+
+/// A project with these files.
+fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn options(root: &Path) -> Options {
+    Options {
+        root: root.to_path_buf(),
+        mode: Mode::All,
+        choice: Choice::default(),
+        from: None,
+        to: None,
+        ruby: PathBuf::from("ruby"),
+        effort: Effort { tries: 150, seconds: 5.0, mutation_seconds: 10.0, ..Effort::default() },
+        again: false,
+    }
+}

@@ -1,0 +1,118 @@
+//! One fixture per construct: which characteristics a body has.
+
+use proctor_ruby::{Visibility, analyze, harvest, instrument, mutants};
+
+/// `name:kind:level[values]`, terminal values with `!`.
+fn outline(body: &str) -> Vec<String> {
+    let source = format!("class A\n  def m(a, b = nil)\n{body}\n  end\nend\n");
+    let facts = analyze(source.as_bytes()).unwrap();
+    facts.classes[0].methods[0]
+        .characteristics
+        .iter()
+        .map(|one| {
+            let values: Vec<String> = one
+                .arms
+                .iter()
+                .map(|arm| format!("{}{}", arm.value, if arm.terminal { "!" } else { "" }))
+                .collect();
+            format!("{}:{:?}:{}[{}]", one.name, one.kind, one.level, values.join("|"))
+        })
+        .collect()
+}
+
+#[test]
+fn each_construct_is_found() {
+    for (body, expected) in [
+        ("if a.empty? then 1 else 2 end", vec!["a:Presence:1[present|empty]"]),
+        ("return 1 unless a.valid?\n2", vec!["a_valid:Boolean:1[true|false!]"]),
+        ("raise ArgumentError if a.nil?\n2", vec!["a:Presence:1[present|nil!]"]),
+        ("a > 18 ? 1 : 2", vec!["a:Range:1[greater than 18|at most 18]"]),
+        (
+            "case a\nwhen :x then 1\nwhen 'y', 'z' then 2\nelse 3\nend",
+            vec!["a:Enum:1[x|y, z|other]"],
+        ),
+        ("case a\nin [x, y] then x\nin {k:} then k\nend", vec!["a:Enum:1[[x, y]|{k:}]"]),
+        ("if a == :draft then 1 end", vec!["a:Enum:1[draft|other]"]),
+        (
+            "if a.ready? && b.ready? then 1 else 2 end",
+            vec!["a_ready:Boolean:1[true|false]", "b_ready:Boolean:2[true|false]"],
+        ),
+        ("a&.name", vec!["a:Presence:1[present|nil]"]),
+        ("@x ||= a", vec!["x:Presence:1[present|nil]"]),
+        ("begin\n a.run\nrescue KeyError => e\n nil\nend", vec!["error:Boolean:1[none|KeyError]"]),
+        ("while a.more?\n a.next\nend", vec!["a_more:Boolean:1[true|false]"]),
+        ("a.each { |x| next if x.odd?\n x }", vec!["x_odd:Boolean:1[true!|false]"]),
+        ("if a =~ /x/ then 1 end", vec!["a_match:Boolean:1[true|false]"]),
+        (
+            "case a\nwhen :draft then 1\nwhen :published then 2\nend",
+            vec!["a:Sequential:1[draft|published]"],
+        ),
+    ] {
+        assert_eq!(outline(body), expected, "{body}");
+    }
+}
+
+#[test]
+fn guards_are_an_ordered_path() {
+    let found = outline("return 1 if a.nil?\nreturn 2 if b.nil?\n3");
+    assert_eq!(found, ["a:Presence:1[present|nil!]", "b:Presence:2[present|nil!]"]);
+}
+
+#[test]
+fn all_forms_of_methods_are_found_with_their_visibility() {
+    let source = b"module M\n  class A\n    def x; end\n    private\n    def y; end\n    public\n    def self.z; end\n    class << self\n      def s; end\n      private\n      def t; end\n    end\n    private def q; end\n    def +(o) = o\n  end\n  P = Struct.new(:a) do\n    def twice = a * 2\n  end\nend\n";
+    let facts = analyze(source).unwrap();
+    let all: Vec<(String, Visibility)> = facts
+        .methods()
+        .map(|(class, method)| (method.id(&class.name), method.visibility))
+        .collect();
+    let expected = [
+        ("M::A#x", Visibility::Public),
+        ("M::A#y", Visibility::Private),
+        ("M::A.z", Visibility::Public),
+        ("M::A.s", Visibility::Public),
+        ("M::A.t", Visibility::Private),
+        ("M::A#q", Visibility::Private),
+        ("M::A#+", Visibility::Public),
+        ("M::P#twice", Visibility::Public),
+    ];
+    assert_eq!(all, expected.map(|(id, visibility)| (id.to_owned(), visibility)));
+}
+
+#[test]
+fn what_cannot_be_analysed_is_listed() {
+    let facts = analyze(b"class A\n  define_method(:x) { 1 }\nend\n").unwrap();
+    assert_eq!(facts.limits.len(), 1);
+    assert_eq!(facts.limits[0].line, 2);
+}
+
+#[test]
+fn syntax_errors_have_their_place() {
+    let errors = analyze(b"class A\n  def x(\nend\n").unwrap_err();
+    assert!(errors[0].line >= 2, "{errors:?}");
+}
+
+#[test]
+fn probed_source_is_valid_and_keeps_its_lines() {
+    let source = include_bytes!("../../../../examples/payment/app/services/payment_processor.rb");
+    let probed = instrument(source, 0);
+    assert_ne!(probed, source);
+    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(lines(&probed), lines(source));
+    assert!(analyze(&probed).is_ok());
+}
+
+#[test]
+fn faults_are_within_methods_and_differ_from_the_source() {
+    let source = b"class A\n  X = 1\n  def m(a)\n    a > 1 && !a.nil? ? 'x' : nil\n  end\nend\n";
+    let found = mutants(source);
+    assert!(found.iter().any(|one| one.operator == "exchange operator"));
+    assert!(found.iter().all(|one| one.line == 4), "{found:?}");
+}
+
+#[test]
+fn examples_in_comments_are_harvested() {
+    let found = harvest(b"# Shop.find(\"apple\") # => 1\nclass Shop; end\n");
+    assert_eq!(found.calls, ["Shop.find(\"apple\")"]);
+    assert_eq!(found.literals, ["\"apple\""]);
+}

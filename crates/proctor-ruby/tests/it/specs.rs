@@ -1,0 +1,92 @@
+//! Spec text always parses; hand-written parts are never lost; rules find what was seeded.
+
+use proctor_ruby::analyze;
+use proctor_ruby::rules::check;
+use proctor_ruby::spec::{
+    ClassPlan, ContextPlan, ExampleBody, ExamplePlan, MethodPlan, Observed, SpecPlan, file, merge,
+};
+use proptest::prelude::*;
+
+fn plan(description: &str, argument: &str) -> SpecPlan {
+    let observed = Observed {
+        method: "add".to_owned(),
+        receiver: "Cart.new".to_owned(),
+        args: vec![format!("{argument:?}").replace('#', "\\#")],
+        keys: Vec::new(),
+        block: None,
+        kind: "return".to_owned(),
+        matcher: "eq(1)".to_owned(),
+        index: None,
+    };
+    let example = ExamplePlan {
+        description: description.to_owned(),
+        body: ExampleBody::Observed(observed),
+        kills: true,
+    };
+    let context =
+        ContextPlan { name: Some(format!("when {description}")), examples: vec![example] };
+    let method =
+        MethodPlan { id: "Cart#add".to_owned(), label: "#add".to_owned(), contexts: vec![context] };
+    SpecPlan {
+        requires: vec!["require \"cart\"".to_owned()],
+        classes: vec![ClassPlan { name: "Cart".to_owned(), methods: vec![method] }],
+    }
+}
+
+proptest! {
+    #[test]
+    fn emitted_ruby_always_parses(description in ".{0,40}", argument in "[a-z#{}\"]{0,10}") {
+        let text = file(&plan(&description, &argument));
+        prop_assert!(analyze(text.as_bytes()).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn merging_twice_changes_nothing_and_keeps_what_people_wrote() {
+    let hand = "require \"cart\"\n\nRSpec.describe Cart do\n  it \"is mine\" do\n    expect(1).to eq(1)\n  end\nend\n";
+    let plan = plan("returns 1", "x");
+    let once = merge(Some(hand), &plan).unwrap();
+    assert!(once.text.contains("it \"is mine\" do"));
+    assert!(once.text.contains("proctor:begin Cart#add"));
+    let twice = merge(Some(&once.text), &plan).unwrap();
+    assert_eq!(once.text, twice.text);
+}
+
+#[test]
+fn an_edited_block_is_kept() {
+    let first = merge(None, &plan("returns 1", "x")).unwrap().text;
+    let edited = first.replace("eq(1)", "eq(2)");
+    let merged = merge(Some(&edited), &plan("returns 3", "y")).unwrap();
+    assert_eq!(merged.kept, ["Cart#add"]);
+    assert_eq!(merged.text, edited);
+}
+
+#[test]
+fn windows_line_ends_survive() {
+    let hand = "RSpec.describe Cart do\r\n  it(\"x\") { expect(1).to eq(1) }\r\nend\r\n";
+    let merged = merge(Some(hand), &plan("returns 1", "x")).unwrap();
+    assert_eq!(merged.text.matches('\n').count(), merged.text.matches("\r\n").count());
+}
+
+#[test]
+fn rules_find_what_was_seeded_and_nothing_else() {
+    assert!(check(&file(&plan("returns 1", "x"))).is_empty());
+    for (rule, body) in [
+        (3, "it('x') do\n expect(1).to eq(1)\n expect(2).to eq(2)\nend"),
+        (11, "before { @x = 1 }"),
+        (15, "it('x') do\n expect(1).to eq(1) if true\nend"),
+        (19, "it('should work') { expect(1).to eq(1) }"),
+        (20, "context('if broken') { it('x') { expect(1).to eq(1) } }"),
+        (22, "before { allow_any_instance_of(A).to receive(:x) }"),
+        (27, "it('x') do\n sleep 1\n expect(1).to eq(1)\nend"),
+        (28, "fdescribe('x') { it('y') { expect(1).to eq(1) } }"),
+        (
+            7,
+            "context('when bad') { it('x') { expect { 1 }.to raise_error(A) } }\ncontext('when good') { it('x') { expect(1).to eq(1) } }",
+        ),
+    ] {
+        let text = format!("RSpec.describe A do\n{body}\nend\n");
+        let rules: Vec<u32> = check(&text).iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, [rule], "{text}");
+    }
+}

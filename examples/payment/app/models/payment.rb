@@ -1,0 +1,3 @@
+# frozen_string_literal: true
+
+Payment = Struct.new(:id, :status, :amount, :user, :attempts)
