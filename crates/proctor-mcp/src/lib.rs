@@ -7,6 +7,11 @@
 //! The work itself is done by other crates: the journal, the recordings, the runner's own process. Nothing here
 //! prints, reads the environment or the clock: the binary passes in what it needs as a [`Setup`].
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a handler owns its parameters, whether or not it takes them apart"
+)]
+
 mod engine;
 mod error;
 mod journal;

@@ -90,7 +90,7 @@ impl Context {
 
     /// A call of a person or script that has nothing else to do.
     pub fn patient() -> Self {
-        Self { patience: Duration::from_secs(60), ..Self::brief() }
+        Self { patience: Duration::from_mins(1), ..Self::brief() }
     }
 }
 

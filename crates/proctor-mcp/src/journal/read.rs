@@ -1,4 +1,4 @@
-//! ghap_current, ghap_search, ghap_stats: looking at entries.
+//! `ghap_current`, `ghap_search`, `ghap_stats`: looking at entries.
 
 use std::collections::BTreeMap;
 

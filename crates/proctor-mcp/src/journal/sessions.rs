@@ -1,4 +1,4 @@
-//! ghap_orphan and ghap_session: what lasts longer than one entry.
+//! `ghap_orphan` and `ghap_session`: what lasts longer than one entry.
 
 use proctor_journal::Journal;
 use schemars::JsonSchema;
@@ -154,7 +154,7 @@ struct SessionAnswer {
     /// The open session; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// The entry that an earlier session left active; see ghap_orphan.
+    /// The entry that an earlier session left active; see `ghap_orphan`.
     #[serde(skip_serializing_if = "Option::is_none")]
     orphan: Option<String>,
     /// Entries, for `entries`.

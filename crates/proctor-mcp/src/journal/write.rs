@@ -1,4 +1,4 @@
-//! ghap_create, ghap_update, ghap_resolve, ghap_abandon: what changes the active entry.
+//! `ghap_create`, `ghap_update`, `ghap_resolve`, `ghap_abandon`: what changes the active entry.
 
 use proctor_journal::capture::Expectation;
 use proctor_journal::{

@@ -1,4 +1,4 @@
-//! run_compare: a tested verdict on a change.
+//! `run_compare`: a tested verdict on a change.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ struct Compared {
     before: String,
     /// The run that is judged.
     after: String,
-    /// regression, improvement, unchanged or too_little_data.
+    /// regression, improvement, unchanged or `too_little_data`.
     verdict: String,
     /// Examples by verdict, as numbers.
     counts: BTreeMap<String, u64>,
@@ -79,7 +79,7 @@ struct Change {
     id: String,
     /// What it describes.
     title: String,
-    /// regression, improvement, unchanged or too_little_data.
+    /// regression, improvement, unchanged or `too_little_data`.
     verdict: String,
     /// The reason as a sentence.
     why: String,

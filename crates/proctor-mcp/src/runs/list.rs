@@ -1,4 +1,4 @@
-//! list_examples: what a run would run.
+//! `list_examples`: what a run would run.
 //!
 //! Finding examples means loading the project, which may take longer than a call should. So a process of its own does it (`proctor
 //! list`), and a call that would have to wait too long says so; the next one with the same parameters gets the answer.
@@ -19,7 +19,7 @@ use crate::paging::{brief, page};
 use crate::table::{Context, Group, Hints, Row, Tool};
 
 /// How long finding examples may take in all.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 /// How much of a description comes.
 const TITLE: usize = 300;
 
@@ -210,28 +210,21 @@ async fn discover(engine: &Engine, arguments: &[String]) -> Outcome {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let output = match tokio::time::timeout(LIMIT, asking).await {
-        Ok(output) => output.map_err(|error| {
-            ToolError::io(format_args!("cannot start {}: {error}", engine.program().display()))
-        })?,
-        Err(_) => {
-            let limit = LIMIT.as_secs();
-            return Err(ToolError::new(
-                kind::REFUSED,
-                format_args!("the project was not loaded within {limit} s"),
-            ));
-        }
+    let Ok(output) = tokio::time::timeout(LIMIT, asking).await else {
+        let limit = LIMIT.as_secs();
+        let message = format!("the project was not loaded within {limit} s");
+        return Err(ToolError::new(kind::REFUSED, message));
     };
+    let output = output.map_err(|error| {
+        ToolError::io(format_args!("cannot start {}: {error}", engine.program().display()))
+    })?;
     let examples: Option<Vec<Printed>> = serde_json::from_slice(&output.stdout).ok();
-    match examples {
-        Some(examples) => Ok(Arc::new(examples)),
-        None => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.trim().trim_start_matches("error: ");
-            Err(ToolError::new(kind::REFUSED, brief(said, 2000))
-                .hint("`proctor doctor` says what is missing"))
-        }
-    }
+    examples.map(Arc::new).ok_or_else(|| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().trim_start_matches("error: ");
+        ToolError::new(kind::REFUSED, brief(said, 2000))
+            .hint("`proctor doctor` says what is missing")
+    })
 }
 
 #[cfg(test)]

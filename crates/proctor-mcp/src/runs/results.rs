@@ -1,4 +1,4 @@
-//! run_results: what became of the examples of a run.
+//! `run_results`: what became of the examples of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! show_example: one example of a run, attempt by attempt.
+//! `show_example`: one example of a run, attempt by attempt.
 
 use proctor_record::{Attempt, Example};
 use schemars::JsonSchema;

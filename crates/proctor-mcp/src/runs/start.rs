@@ -1,4 +1,4 @@
-//! run_start: a detached runner, and proof that it really goes.
+//! `run_start`: a detached runner, and proof that it really goes.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Read as _;
@@ -139,7 +139,7 @@ async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView
     let id = engine.new_run_id();
     let arguments = given.arguments(&id)?;
     let folder = engine.store().runs_folder().join(&id);
-    let mut runner = Runner::spawn(&engine, arguments, folder).await?;
+    let mut runner = Runner::spawn(&engine, arguments, folder)?;
     let outcome = runner.until_going(&context).await;
     if outcome.is_err() {
         runner.give_up().await;
@@ -160,11 +160,7 @@ struct Runner {
 }
 
 impl Runner {
-    async fn spawn(
-        engine: &Engine,
-        arguments: Vec<String>,
-        folder: PathBuf,
-    ) -> Result<Self, ToolError> {
+    fn spawn(engine: &Engine, arguments: Vec<String>, folder: PathBuf) -> Result<Self, ToolError> {
         let log = folder.join("runner.log");
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
         made.map_err(|error| {

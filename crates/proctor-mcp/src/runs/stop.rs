@@ -1,4 +1,4 @@
-//! run_cancel: ends a run.
+//! `run_cancel`: ends a run.
 
 use std::time::{Duration, Instant};
 

@@ -36,7 +36,7 @@ pub(super) struct RunView {
     pub(super) run_id: String,
     /// Where it is.
     pub(super) state: State,
-    /// Results so far by final status: passed, failed, pending, inconclusive, errored, crashed, timed_out, cancelled, not_run.
+    /// Results so far by final status: passed, failed, pending, inconclusive, errored, crashed, `timed_out`, cancelled, `not_run`.
     pub(super) counts: BTreeMap<String, u64>,
     /// Results so far.
     pub(super) completed: u64,
@@ -107,7 +107,7 @@ fn errors(run: &RunData) -> Vec<String> {
 /// One result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ResultView {
-    /// The example's stable id; give it to show_example, or to run_start as `examples`.
+    /// The example's stable id; give it to `show_example`, or to `run_start` as `examples`.
     id: String,
     /// What it describes, as one line.
     title: String,
@@ -140,7 +140,7 @@ pub(super) struct ResultView {
     /// Names or descriptions of the checks that did not hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     broken: Vec<String>,
-    /// There is text written by the agent under test; show_example gives it with include_untrusted.
+    /// There is text written by the agent under test; `show_example` gives it with `include_untrusted`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     untrusted_available: bool,
 }

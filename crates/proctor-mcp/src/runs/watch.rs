@@ -1,4 +1,4 @@
-//! run_status and run_wait: how far a run is, and what is new since the last look.
+//! `run_status` and `run_wait`: how far a run is, and what is new since the last look.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::error::ToolError;
 use crate::paging::limited;
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 
-/// How long run_wait waits when nobody says.
+/// How long `run_wait` waits when nobody says.
 const WAIT: u64 = 5;
 /// How long it may wait.
 const LONGEST_WAIT: u64 = 10;

@@ -69,7 +69,7 @@ impl Client {
     }
 
     async fn next(&mut self) -> Value {
-        let line = tokio::time::timeout(Duration::from_secs(60), self.lines.next_line()).await;
+        let line = tokio::time::timeout(Duration::from_mins(1), self.lines.next_line()).await;
         serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap()
     }
 
@@ -95,7 +95,7 @@ impl Client {
         self.writer.shutdown().await.unwrap();
         drop(self.writer);
         drop(self.lines);
-        tokio::time::timeout(Duration::from_secs(60), self.server).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_mins(1), self.server).await.unwrap().unwrap();
     }
 }
 
