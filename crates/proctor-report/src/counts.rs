@@ -1,7 +1,7 @@
 //! A run in one line of numbers.
 
 use proctor_events::Status;
-use proctor_record::{RunData, Summary};
+use proctor_record::{Example, RunData, Summary};
 
 use crate::rates::gate;
 use crate::style::{Paint, Style, counted};
@@ -20,11 +20,12 @@ pub(crate) fn counts(run: &RunData, style: Style) -> String {
         .examples
         .iter()
         .filter(|example| gate(example) == Some(true))
-        .flat_map(|example| example.deciding_attempts())
+        .flat_map(Example::deciding_attempts)
         .filter(|attempt| attempt.status.as_ref().is_some_and(Status::is_failure))
         .count();
     if allowed > 0 {
-        text.push_str(&style.paint(Paint::Dim, format!(" ({allowed} allowed by a pass rate)")));
+        let allowed = format!(" ({} allowed by a pass rate)", counted(allowed as u64, "failure"));
+        text.push_str(&style.paint(Paint::Dim, allowed));
     }
     text
 }
