@@ -70,7 +70,8 @@ fn stable(text: &str) -> String {
 #[test]
 fn everything_that_is_meant_to_pass_passes() {
     let env = with_examples();
-    let ran = env.run(&["run", "--ui", "quiet", "-t", "~intended", "examples"]);
+    let ran =
+        env.run(&["run", "--ui", "quiet", "-t", "~intended", "--suite", "scenario", "examples"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     env.assert_complete();
     env.assert_nobody_left();
