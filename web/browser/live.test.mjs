@@ -57,7 +57,7 @@ test("a run is followed from its start to its end without a reload", async () =>
 test("a run of another process is followed, and can be stopped from the page that started it", async () => {
   const page = await newPage(browser);
   await page.goto(server.url);
-  const other = spawn(PROCTOR, ["run", "spec/slow_spec.rb", "--ui", "quiet"], { cwd: root, stdio: "ignore" });
+  const other = spawn(PROCTOR, ["run", "spec/slow_spec.rb", "--ui", "quiet", "-w", "1"], { cwd: root, stdio: "ignore" });
   const ended = once(other, "exit");
   await page.locator(".runs .badge.s-running").waitFor();
   await page.locator(".runs tbody tr").first().click();

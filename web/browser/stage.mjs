@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,5 +48,13 @@ export async function newPage(browser, options = {}) {
   page.on("console", (message) => { if (message.type() === "error") page.troubles.push(message.text()); });
   page.on("request", (request) => page.requests.push(request.url()));
   page.setDefaultTimeout(30_000);
+  if (process.env.FRESH) {
+    // While working on the viewer: the files just built instead of those in the binary, under the server's own headers.
+    await page.route("**/assets/app.*", async (route) => {
+      const name = new URL(route.request().url()).pathname.split("/").at(-1);
+      const path = fileURLToPath(new URL(`../dist/${name}`, import.meta.url));
+      await route.fulfill({ response: await route.fetch(), body: readFileSync(path, "utf8") });
+    });
+  }
   return page;
 }

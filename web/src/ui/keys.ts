@@ -46,7 +46,16 @@ export function useKeys(): void {
       const target = event.target as HTMLElement;
       const typing = target.matches("input, textarea, select");
       if (typing && event.key !== "Escape") return;
-      if (typing) { target.blur(); return; }
+      if (typing) {
+        // By ourselves: browsers that clear a search field on Escape do not always say so.
+        event.preventDefault();
+        if (target instanceof HTMLInputElement && target.type === "search" && target.value !== "") {
+          target.value = "";
+          target.dispatchEvent(new Event("input", { bubbles: true }));
+        }
+        target.blur();
+        return;
+      }
       // Enter and space on a button or link belong to it.
       if (event.key === "Enter" && target.matches("a, button, summary")) return;
       if (everywhere(event.key)) { event.preventDefault(); return; }

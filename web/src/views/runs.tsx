@@ -9,7 +9,7 @@ import { source } from "../state";
 import { useActions } from "../ui/keys";
 import { Badge, Empty, Trouble } from "../ui/parts";
 
-const AGAIN = 1500;
+const AGAIN = 1000;
 
 export function RunsPage() {
   const [runs, setRuns] = useState<RunListing[] | null>(null);
