@@ -5,6 +5,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
+    clippy::cast_precision_loss,
     reason = "a measuring program; it fails by panicking"
 )]
 

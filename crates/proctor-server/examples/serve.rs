@@ -7,7 +7,7 @@ use proctor_record::RunStore;
 use proctor_server::{Server, ServerConfig};
 
 fn main() -> std::io::Result<()> {
-    let project = std::env::args().last().unwrap_or_else(|| ".".to_owned());
+    let project = std::env::args().next_back().unwrap_or_else(|| ".".to_owned());
     let server = Server::start(ServerConfig {
         bind: ([127, 0, 0, 1], 0).into(),
         token: "example".to_owned(),

@@ -26,7 +26,7 @@ const GLANCE: Duration = Duration::from_millis(15);
 /// How long a finished run may still write.
 const AFTERGLOW: Duration = Duration::from_millis(400);
 /// A run without a control socket counts as alive for so long after its last event.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -28,5 +28,5 @@ pub use report::html_report;
 pub use rows::{AttemptRow, CheckRow, Header, Row, Rows, WorkerRow};
 pub use server::{Server, ServerConfig};
 
-/// The description of the HTTP interface (OpenAPI 3.1).
+/// The description of the HTTP interface (`OpenAPI` 3.1).
 pub const OPENAPI: &str = include_str!("../openapi.json");

@@ -110,20 +110,17 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Op
     let mut seen: Option<String> = None;
     loop {
         let looked = next_run(&shared, seen.clone(), since.is_some()).await;
-        match looked {
-            Some(run) => {
-                seen = Some(run.name.clone());
-                client.form = Form::new(envelope);
-                if !client.stream(&run, since.take().unwrap_or_default()).await {
-                    return;
-                }
+        if let Some(run) = looked {
+            seen = Some(run.name.clone());
+            client.form = Form::new(envelope);
+            if !client.stream(&run, since.take().unwrap_or_default()).await {
+                return;
             }
-            None => {
-                since = None;
-                seen.get_or_insert_default();
-                if !client.wait(NEW_RUNS).await {
-                    return;
-                }
+        } else {
+            since = None;
+            seen.get_or_insert_default();
+            if !client.wait(NEW_RUNS).await {
+                return;
             }
         }
     }

@@ -157,7 +157,7 @@ pub(super) async fn events(
     let more = from < end;
     // Whoever has seen everything goes on after the newest event, wanted or not.
     let next_since = if more { since } else { last.max(since) };
-    let texts: Vec<&str> = found.iter().map(|text| text.as_str()).collect();
+    let texts: Vec<&str> = found.iter().map(axum::extract::ws::Utf8Bytes::as_str).collect();
     let state = serde_json::to_string(&state).map_err(ApiError::internal)?;
     Ok(json(format!(
         "{{\"events\":[{}],\"next_since\":{next_since},\"more\":{more},\"state\":{state}}}",
