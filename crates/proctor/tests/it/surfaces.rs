@@ -30,9 +30,9 @@ fn completions_for_every_shell() {
 
 #[test]
 fn a_typo_gets_a_suggestion_and_exit_2() {
-    let ran = TestEnv::new().run(&["sho"]);
+    let ran = TestEnv::new().run(&["valdate"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("similar subcommand exists: 'show'"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("similar subcommand exists: 'validate'"), "{}", ran.stderr);
 }
 
 #[test]
