@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub(crate) struct Change {
     /// Path now, relative to the project.
     pub path: String,
     /// Path in the base, if it was there.
@@ -22,12 +22,12 @@ fn git(root: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Whether the folder is in a repository.
-pub fn is_repository(root: &Path) -> bool {
+pub(crate) fn is_repository(root: &Path) -> bool {
     matches!(git(root, &["rev-parse", "--git-dir"]), Ok(Some(_)))
 }
 
 /// The commit that the branch started from: the remote's head, else `main` or `master`.
-pub fn base(root: &Path) -> io::Result<Option<String>> {
+pub(crate) fn base(root: &Path) -> io::Result<Option<String>> {
     for name in ["origin/HEAD", "origin/main", "origin/master", "main", "master"] {
         if let Some(commit) = git(root, &["merge-base", name, "HEAD"])? {
             return Ok(Some(String::from_utf8_lossy(&commit).trim().to_owned()));
@@ -37,7 +37,7 @@ pub fn base(root: &Path) -> io::Result<Option<String>> {
 }
 
 /// Files that differ from `base` (work tree included), or that are staged.
-pub fn changes(root: &Path, base: Option<&str>) -> io::Result<Vec<Change>> {
+pub(crate) fn changes(root: &Path, base: Option<&str>) -> io::Result<Vec<Change>> {
     let mut arguments = vec!["diff", "--name-status", "-z", "-M", "--relative"];
     match base {
         Some(base) => arguments.push(base),
@@ -73,10 +73,10 @@ fn read_changes(text: &str) -> Vec<Change> {
                 });
             }
             Some('A') => {
-                changes.push(Change { path: first.to_owned(), base_path: None, deleted: false })
+                changes.push(Change { path: first.to_owned(), base_path: None, deleted: false });
             }
             Some('D') => {
-                changes.push(Change { path: first.to_owned(), base_path: None, deleted: true })
+                changes.push(Change { path: first.to_owned(), base_path: None, deleted: true });
             }
             _ => changes.push(Change {
                 path: first.to_owned(),
@@ -89,7 +89,7 @@ fn read_changes(text: &str) -> Vec<Change> {
 }
 
 /// A file as it was.
-pub fn show(root: &Path, commit: &str, path: &str) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn show(root: &Path, commit: &str, path: &str) -> io::Result<Option<Vec<u8>>> {
     git(root, &["show", &format!("{commit}:./{path}")])
 }
 

@@ -4,7 +4,7 @@ use crate::metadata::{Isolation, Metadata, MethodEntry, TestConfig};
 use proctor_ruby::SetupKind;
 
 /// Decides for every analysed method.
-pub fn isolate(metadata: &mut Metadata, is_library: bool) {
+pub(crate) fn isolate(metadata: &mut Metadata, is_library: bool) {
     let zone = metadata.complexity.zone.clone();
     let source = metadata.source_file.clone();
     let sizes: Vec<u32> = metadata

@@ -265,11 +265,12 @@ pub struct Isolation {
 }
 
 /// A short hash of bytes.
-pub fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `app/services/payment.rb` to `app_services_payment`.
+#[must_use]
 pub fn slug(path: &str) -> String {
     path.strip_suffix(".rb").unwrap_or(path).replace('/', "_")
 }
@@ -289,6 +290,7 @@ impl Metadata {
     }
 
     /// Whether a stage is done.
+    #[must_use]
     pub fn is_complete(&self, agent: &str) -> bool {
         self.automation.get(&format!("{agent}_completed")) == Some(&Value::Bool(true))
     }
@@ -359,7 +361,7 @@ impl Metadata {
 }
 
 /// Where the metadata of a source lies. A name taken by another source gets a short hash.
-pub fn path_for(folder: &Path, source: &str) -> PathBuf {
+pub(crate) fn path_for(folder: &Path, source: &str) -> PathBuf {
     let plain = folder.join(format!("{}.yml", slug(source)));
     match Metadata::read(&plain) {
         Ok(Some(other)) if !other.source_file.is_empty() && other.source_file != source => {

@@ -237,6 +237,7 @@ fn absolute(project: &Project, at: &Path) -> Vec<PathBuf> {
 }
 
 /// The faults of the targets, with code to bring each about.
+#[must_use]
 pub fn faults(targets: &[SourceFile], per_file: usize) -> Vec<Fault> {
     let mut found = Vec::new();
     for (index, file) in targets.iter().enumerate() {
@@ -438,7 +439,7 @@ fn read(path: &Path) -> io::Result<Observation> {
                 }
             }
             Some("trouble") => {
-                observation.trouble.extend(value["message"].as_str().map(str::to_owned))
+                observation.trouble.extend(value["message"].as_str().map(str::to_owned));
             }
             _ => {}
         }

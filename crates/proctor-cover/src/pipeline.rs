@@ -93,6 +93,7 @@ pub struct Report {
 
 impl Report {
     /// Whether everything that was asked for was done.
+    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.files.iter().all(|file| file.error.is_none())
     }
@@ -311,7 +312,7 @@ impl Run<'_> {
         for target in open {
             progress(Progress { stage: "isolate", what: target.source.path.clone() });
             self.update(&target.source.path, "isolation_decider", |metadata| {
-                isolate(metadata, library)
+                isolate(metadata, library);
             })?;
             answers.push(self.answer(target, &["slug", "methods"]));
         }
@@ -446,7 +447,7 @@ impl Run<'_> {
                 Err(error) => {
                     let error = format!("cannot be loaded: {error}");
                     self.update(&target.source.path, "discovery_agent", |metadata| {
-                        metadata.note("errors", error.clone())
+                        metadata.note("errors", error.clone());
                     })?;
                     let mut file = self.file_report(target);
                     file.error = Some(error);

@@ -85,6 +85,7 @@ const LEFT_OUT: &[&str] = &[
 
 impl Project {
     /// Looks at a folder.
+    #[must_use]
     pub fn open(root: &Path) -> Self {
         let layout = if root.join("app").is_dir() {
             Layout::Rails
@@ -97,6 +98,7 @@ impl Project {
     }
 
     /// Whether a path (relative) may be covered.
+    #[must_use]
     pub fn is_testable(&self, path: &str) -> bool {
         let file = path.rsplit('/').next().unwrap_or(path);
         let left_out =
@@ -110,6 +112,7 @@ impl Project {
     }
 
     /// Every file that may be covered, sorted.
+    #[must_use]
     pub fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         let folders: &[&str] = match self.layout {
@@ -147,12 +150,14 @@ impl Project {
     }
 
     /// The path relative to the root, with `/`.
+    #[must_use]
     pub fn relative(&self, path: &Path) -> Option<String> {
         let inside = path.strip_prefix(&self.root).ok()?;
         Some(inside.to_string_lossy().replace('\\', "/"))
     }
 
     /// Where the spec of a file lies, or is to lie.
+    #[must_use]
     pub fn spec_path(&self, path: &str) -> String {
         let stem = path.strip_suffix(".rb").unwrap_or(path);
         let short = stem.strip_prefix("app/").or_else(|| stem.strip_prefix("lib/")).unwrap_or(stem);
@@ -171,6 +176,7 @@ impl Project {
     }
 
     /// Folders that Ruby must search for the project's files, relative to the root.
+    #[must_use]
     pub fn load_paths(&self) -> Vec<String> {
         let candidates = ["lib", "spec", "app/models", "app/services", "app"];
         candidates

@@ -13,6 +13,7 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 /// For people.
+#[must_use]
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
     for file in &report.files {
@@ -87,6 +88,7 @@ fn summary(report: &Report) -> String {
 }
 
 /// As a page of its own.
+#[must_use]
 pub fn html(report: &Report) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let rows: String = report

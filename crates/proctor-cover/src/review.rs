@@ -46,6 +46,7 @@ pub struct Measured {
 
 impl Measured {
     /// Noticed faults among those tried.
+    #[must_use]
     pub fn score(&self) -> Option<f64> {
         let all = self.killed.len() + self.survived.len();
         #[expect(clippy::cast_precision_loss, reason = "counts are small")]

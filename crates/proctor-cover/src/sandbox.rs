@@ -49,6 +49,7 @@ impl Sandbox {
     }
 
     /// Whether network and processes are cut off by the kernel, rather than only by our guard.
+    #[must_use]
     pub fn is_isolated(&self) -> bool {
         !self.wrapper.is_empty()
     }

@@ -235,7 +235,7 @@ fn example(case: &Case, index: usize, kills: bool) -> ExamplePlan {
 
 /// The name in `A::B#name` or `A::B.name`; operators may hold both marks.
 fn method_name(id: &str) -> String {
-    let constant = id.find(|letter: char| letter == '#' || letter == '.').unwrap_or(0);
+    let constant = id.find(['#', '.']).unwrap_or(0);
     id[constant + 1..].to_owned()
 }
 
@@ -247,22 +247,21 @@ fn distinguish(examples: &mut [ExamplePlan]) {
     }
     let mut used: BTreeSet<String> = BTreeSet::new();
     for example in examples.iter_mut() {
-        if counts[&example.description] > 1 {
-            if let ExampleBody::Observed(observed) = &example.body {
-                let mut inputs = observed.args.clone();
-                inputs.extend(observed.keys.iter().map(|(key, value)| format!("{key}: {value}")));
-                if inputs.is_empty() {
-                    inputs.push(observed.receiver.clone());
-                }
-                let text: String =
-                    inputs.join(", ").split_whitespace().collect::<Vec<_>>().join(" ");
-                let text: String = if text.chars().count() > 70 {
-                    text.chars().take(66).collect::<String>() + "..."
-                } else {
-                    text
-                };
-                example.description = format!("{} for {text}", example.description);
+        if counts[&example.description] > 1
+            && let ExampleBody::Observed(observed) = &example.body
+        {
+            let mut inputs = observed.args.clone();
+            inputs.extend(observed.keys.iter().map(|(key, value)| format!("{key}: {value}")));
+            if inputs.is_empty() {
+                inputs.push(observed.receiver.clone());
             }
+            let text: String = inputs.join(", ").split_whitespace().collect::<Vec<_>>().join(" ");
+            let text: String = if text.chars().count() > 70 {
+                text.chars().take(66).collect::<String>() + "..."
+            } else {
+                text
+            };
+            example.description = format!("{} for {text}", example.description);
         }
         let plain = example.description.clone();
         let mut number = 2;

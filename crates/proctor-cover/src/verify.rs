@@ -13,7 +13,7 @@ use crate::sandbox::Sandbox;
 
 /// One run of a spec file.
 #[derive(Debug, Default)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// Spec and line of examples that failed.
     pub failed: BTreeSet<(String, u64)>,
     /// How many passed.
@@ -26,7 +26,7 @@ pub struct Verdict {
 
 /// The circumstances of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Circumstances {
+pub(crate) struct Circumstances {
     /// RSpec's seed.
     pub seed: u32,
     /// Seconds by which the clock is moved.
@@ -36,14 +36,14 @@ pub struct Circumstances {
 }
 
 /// Different enough to show what depends on time, order or place.
-pub const CIRCUMSTANCES: &[Circumstances] = &[
+pub(crate) const CIRCUMSTANCES: &[Circumstances] = &[
     Circumstances { seed: 1, shift: 0, zone: "UTC" },
     Circumstances { seed: 4242, shift: 3_481_217, zone: "Asia/Tokyo" },
     Circumstances { seed: 77, shift: 34_560_003, zone: "America/New_York" },
 ];
 
 /// Runs spec files (relative to `root`).
-pub fn run(
+pub(crate) fn run(
     sandbox: &Sandbox,
     programs: &Path,
     root: &Path,
@@ -67,7 +67,7 @@ pub fn run(
     arguments.extend(specs.iter().map(|spec| OsString::from(*spec)));
     let shift = how.shift.to_string();
     let environment = [("PROCTOR_COVER_SHIFT", shift.as_str()), ("TZ", how.zone)];
-    let finished = sandbox.run(&arguments, root, &environment, Duration::from_secs(300))?;
+    let finished = sandbox.run(&arguments, root, &environment, Duration::from_mins(5))?;
     let text = fs::read_to_string(&out).unwrap_or_default();
     let _ = fs::remove_file(&out);
     let Ok(report) = serde_json::from_str::<Value>(&text) else {

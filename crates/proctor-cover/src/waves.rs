@@ -25,6 +25,7 @@ pub struct Waves {
 }
 
 /// Kahn's order over methods; a class is done when all its methods are.
+#[must_use]
 pub fn waves(items: &[Item]) -> Waves {
     let mut open: BTreeMap<&str, &Item> =
         items.iter().map(|item| (item.id.as_str(), item)).collect();

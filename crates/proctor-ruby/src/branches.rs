@@ -205,7 +205,7 @@ impl Study<'_> {
         if let Some(receiver) = &receiver {
             if call.is_safe_navigation() {
                 let lines = self.around.source.lines(&receiver.location());
-                let question = self.presence(receiver, &text(receiver));
+                let question = Self::presence(receiver, &text(receiver));
                 self.ask(question, receiver, (&[], &[]), parent.clone(), lines);
             }
             self.expression(receiver, parent.clone());
@@ -248,7 +248,7 @@ impl Study<'_> {
             let probe = self.around.probes.place(rescue.location().start());
             let list = listed(rescue.statements());
             let mut value = arm(&error, &format!("{error} is raised"), probe.map(|id| (id, None)));
-            self.leaf(&mut value, &list);
+            Self::leaf(&mut value, &list);
             arms.push(value);
             bodies.push((error, list));
             clause = rescue.subsequent();
@@ -291,7 +291,7 @@ impl Study<'_> {
             let probe = self.around.probes.place(when.location().start()).map(|id| (id, None));
             let list = listed(when.statements());
             let mut value = arm(&plain.join(", "), &description, probe);
-            self.leaf(&mut value, &list);
+            Self::leaf(&mut value, &list);
             bodies.push((value.value.clone(), list));
             arms.push(value);
         }
@@ -299,12 +299,12 @@ impl Study<'_> {
             let list = listed(other.statements());
             let probe = self.around.probes.place(other.location().start()).map(|id| (id, None));
             let mut value = arm("other", &format!("{word} is something else"), probe);
-            self.leaf(&mut value, &list);
+            Self::leaf(&mut value, &list);
             bodies.push(("other".to_owned(), list));
             arms.push(value);
         }
         let origin = subject.as_ref().and_then(|subject| self.origin(subject));
-        let setup = self.setup(subject.as_ref(), origin.as_ref());
+        let setup = Self::setup(subject.as_ref(), origin.as_ref());
         self.enumerate(
             &word,
             arms,
@@ -325,7 +325,7 @@ impl Study<'_> {
             let probe = self.around.probes.place(pattern.location().start()).map(|id| (id, None));
             let list = listed(pattern.statements());
             let mut value = arm(&short(&code), &format!("{word} matches {}", short(&code)), probe);
-            self.leaf(&mut value, &list);
+            Self::leaf(&mut value, &list);
             bodies.push((value.value.clone(), list));
             arms.push(value);
         }
@@ -333,12 +333,12 @@ impl Study<'_> {
             let list = listed(other.statements());
             let probe = self.around.probes.place(other.location().start()).map(|id| (id, None));
             let mut value = arm("other", &format!("{word} matches nothing else"), probe);
-            self.leaf(&mut value, &list);
+            Self::leaf(&mut value, &list);
             bodies.push(("other".to_owned(), list));
             arms.push(value);
         }
         let origin = case.predicate().as_ref().and_then(|subject| self.origin(subject));
-        let setup = self.setup(case.predicate().as_ref(), origin.as_ref());
+        let setup = Self::setup(case.predicate().as_ref(), origin.as_ref());
         self.enumerate(
             &word,
             arms,
@@ -365,7 +365,7 @@ impl Study<'_> {
             CharacteristicKind::Enum
         };
         let index = self.push(&identifier(word, 40), kind, arms, parent, lines);
-        self.found[index].description = word.to_owned();
+        word.clone_into(&mut self.found[index].description);
         self.found[index].origin = origin;
         self.found[index].setup = setup;
         for (value, list) in bodies {
@@ -410,7 +410,7 @@ impl Study<'_> {
         let mut arms = std::mem::take(&mut self.found[index].arms);
         for arm in &mut arms {
             if arm.probe.is_some_and(|(_, answer)| answer == Some(false)) {
-                self.leaf(arm, no);
+                Self::leaf(arm, no);
             }
         }
         self.found[index].arms = arms;
@@ -436,8 +436,8 @@ impl Study<'_> {
         let probe = self.around.probes.condition(condition);
         let mut positive = arm(&question.yes.0, &question.yes.1, probe.map(|id| (id, Some(true))));
         let mut negative = arm(&question.no.0, &question.no.1, probe.map(|id| (id, Some(false))));
-        self.leaf(&mut positive, yes);
-        self.leaf(&mut negative, no);
+        Self::leaf(&mut positive, yes);
+        Self::leaf(&mut negative, no);
         let (yes_value, no_value) = (positive.value.clone(), negative.value.clone());
         let arms =
             if question.no_first { vec![negative, positive] } else { vec![positive, negative] };
@@ -450,10 +450,10 @@ impl Study<'_> {
         self.arm_body(index, &yes_value, yes);
         self.arm_body(index, &no_value, no);
         // What the condition itself decides, such as blocks inside it.
-        if let Some(call) = condition.as_call_node() {
-            if let Some(block) = call.block().and_then(|block| block.as_block_node()) {
-                self.block(&statements(block.body()), None);
-            }
+        if let Some(call) = condition.as_call_node()
+            && let Some(block) = call.block().and_then(|block| block.as_block_node())
+        {
+            self.block(&statements(block.body()), None);
         }
     }
 
@@ -466,7 +466,7 @@ impl Study<'_> {
         }
     }
 
-    fn leaf(&mut self, arm: &mut Arm, list: &[Node<'_>]) {
+    fn leaf(arm: &mut Arm, list: &[Node<'_>]) {
         let Some(last) = list.last() else { return };
         if is_exit(last) {
             arm.terminal = true;
@@ -536,38 +536,37 @@ impl Study<'_> {
     }
 
     fn note_raise(&mut self, node: &Node<'_>) {
-        if let Some(call) = node.as_call_node() {
-            if call.receiver().is_none()
-                && matches!(call.name().as_slice(), b"raise" | b"fail" | b"throw")
-            {
-                let line = self.around.source.line(call.location().start());
-                self.raise_lines.push(line);
-            }
+        if let Some(call) = node.as_call_node()
+            && call.receiver().is_none()
+            && matches!(call.name().as_slice(), b"raise" | b"fail" | b"throw")
+        {
+            let line = self.around.source.line(call.location().start());
+            self.raise_lines.push(line);
         }
     }
 
     fn question(&self, node: &Node<'_>) -> Question {
         let origin = self.origin(node);
-        let setup = self.setup(Some(node), origin.as_ref());
-        let mut question = self.plain_question(node);
+        let setup = Self::setup(Some(node), origin.as_ref());
+        let mut question = Self::plain_question(node);
         question.origin = origin;
         question.setup = setup;
         if question.origin.is_some() && question.kind == CharacteristicKind::Presence {
             question.kind = CharacteristicKind::Boolean;
-            question.yes.0 = "true".to_owned();
-            question.no.0 = "false".to_owned();
+            "true".clone_into(&mut question.yes.0);
+            "false".clone_into(&mut question.no.0);
         }
         question
     }
 
-    fn plain_question(&self, node: &Node<'_>) -> Question {
+    fn plain_question(node: &Node<'_>) -> Question {
         if let Some(call) = node.as_call_node() {
             let method = name(call.name().as_slice());
             let first = call.arguments().and_then(|arguments| arguments.arguments().first());
-            if let (Some(receiver), Some(first)) = (call.receiver(), first) {
-                if let Some(question) = comparison(&method, &receiver, &first) {
-                    return question;
-                }
+            if let (Some(receiver), Some(first)) = (call.receiver(), first)
+                && let Some(question) = comparison(&method, &receiver, &first)
+            {
+                return question;
             }
             if method.ends_with('?') {
                 return predicate(&call, &method);
@@ -584,10 +583,10 @@ impl Study<'_> {
                 &format!("{code} does not hold"),
             );
         }
-        self.presence(node, &phrase(node))
+        Self::presence(node, &phrase(node))
     }
 
-    fn presence(&self, node: &Node<'_>, word: &str) -> Question {
+    fn presence(node: &Node<'_>, word: &str) -> Question {
         let word = humanize(word);
         let word = if word.len() > 60 || word.contains(['(', '[', '{', '"']) {
             short(&text(node))
@@ -621,7 +620,7 @@ impl Study<'_> {
         self.origin(&receiver)
     }
 
-    fn setup(&self, node: Option<&Node<'_>>, origin: Option<&Origin>) -> Setup {
+    fn setup(node: Option<&Node<'_>>, origin: Option<&Origin>) -> Setup {
         if origin.is_some() {
             return Setup { kind: SetupKind::Action, class: None };
         }

@@ -60,6 +60,7 @@ impl FileFacts {
     }
 
     /// The class with the most public methods: the one the file is about.
+    #[must_use]
     pub fn main_class(&self) -> Option<&ClassFacts> {
         let weight = |class: &ClassFacts| class.public_methods().count();
         let most = self.classes.iter().map(weight).max()?;
@@ -252,6 +253,7 @@ pub struct MethodFacts {
 
 impl MethodFacts {
     /// Whether callers can use it. A constructor is seen through `new`.
+    #[must_use]
     pub fn is_testable(&self) -> bool {
         self.name == "initialize"
             || (self.visibility == Visibility::Public
@@ -272,6 +274,7 @@ impl MethodFacts {
     }
 
     /// `#name` or `.name`.
+    #[must_use]
     pub fn label(&self) -> String {
         match self.scope {
             Scope::Instance => format!("#{}", self.name),
@@ -280,6 +283,7 @@ impl MethodFacts {
     }
 
     /// `Class#name` or `Class.name`.
+    #[must_use]
     pub fn id(&self, class: &str) -> String {
         format!("{class}{}", self.label())
     }

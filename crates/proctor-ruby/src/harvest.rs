@@ -19,6 +19,7 @@ pub struct Harvest {
 const LIMIT: usize = 400;
 
 /// Looks through code and comments of a Ruby file.
+#[must_use]
 pub fn harvest(source: &[u8]) -> Harvest {
     let parsed = ruby_prism::parse(source);
     let mut gatherer = Gatherer { found: Harvest::default(), with_calls: false };
@@ -56,13 +57,12 @@ struct Gatherer {
 
 impl Gatherer {
     fn literal(&mut self, node: &Node<'_>) {
-        if let Some(code) = literal_code(node) {
-            if code.len() <= 200
-                && self.found.literals.len() < LIMIT
-                && !self.found.literals.contains(&code)
-            {
-                self.found.literals.push(code);
-            }
+        if let Some(code) = literal_code(node)
+            && code.len() <= 200
+            && self.found.literals.len() < LIMIT
+            && !self.found.literals.contains(&code)
+        {
+            self.found.literals.push(code);
         }
     }
 }

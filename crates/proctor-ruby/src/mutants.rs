@@ -26,6 +26,7 @@ pub struct Mutant {
 }
 
 /// All faults of a file's methods, in source order.
+#[must_use]
 pub fn mutants(source: &[u8]) -> Vec<Mutant> {
     let parsed = ruby_prism::parse(source);
     if !parsed.is_success() {
@@ -187,11 +188,11 @@ impl<'pr> Visit<'pr> for Maker<'_> {
             if let Some((_, to)) = found.filter(|_| binary && node.receiver().is_some()) {
                 self.add(message.start(), message.end(), to, "exchange operator");
             }
-            if node.name().as_slice() == b"!" {
-                if let Some(receiver) = node.receiver() {
-                    let code = text(&receiver);
-                    self.replace(&node.as_node(), &format!("({code})"), "drop negation");
-                }
+            if node.name().as_slice() == b"!"
+                && let Some(receiver) = node.receiver()
+            {
+                let code = text(&receiver);
+                self.replace(&node.as_node(), &format!("({code})"), "drop negation");
             }
         }
         ruby_prism::visit_call_node(self, node);

@@ -12,7 +12,7 @@ use crate::facts::{
     Scope, SyntaxError, Usage, Visibility,
 };
 use crate::probes::ProbeMap;
-use crate::source::{Source, constant, name, statements, text};
+use crate::source::{Source, constant, listed, name, statements, text};
 use crate::usage::{Learned, learn, merge};
 
 /// Reads a file. Errors are all places where it is not Ruby.
@@ -132,10 +132,10 @@ impl Reader<'_> {
             let Some(own) = constant(&module.constant_path()) else {
                 return self.limit(node, "module with a computed name");
             };
-            self.scope(&own, ClassKind::Module, None, node, statements(module.body()));
+            self.scope(&own, ClassKind::Module, None, node, &statements(module.body()));
         } else if let Some(singleton) = node.as_singleton_class_node() {
             if singleton.expression().as_self_node().is_some() && !self.open.is_empty() {
-                self.singleton(statements(singleton.body()));
+                self.singleton(&statements(singleton.body()));
             } else {
                 self.limit(node, "singleton class of an object");
             }
@@ -146,20 +146,20 @@ impl Reader<'_> {
         } else if let Some(call) = node.as_call_node() {
             self.call(&call);
         } else if let Some(begin) = node.as_begin_node() {
-            statements(begin.statements().map(|list| list.as_node()))
-                .iter()
-                .for_each(|inner| self.statement(inner));
+            for inner in &listed(begin.statements()) {
+                self.statement(inner);
+            }
         } else if let Some(branch) = node.as_if_node() {
             self.conditional += 1;
-            statements(branch.statements().map(|list| list.as_node()))
-                .iter()
-                .for_each(|inner| self.statement(inner));
+            for inner in &listed(branch.statements()) {
+                self.statement(inner);
+            }
             self.conditional -= 1;
         } else if let Some(branch) = node.as_unless_node() {
             self.conditional += 1;
-            statements(branch.statements().map(|list| list.as_node()))
-                .iter()
-                .for_each(|inner| self.statement(inner));
+            for inner in &listed(branch.statements()) {
+                self.statement(inner);
+            }
             self.conditional -= 1;
         }
     }
@@ -177,7 +177,7 @@ impl Reader<'_> {
             ClassKind::Class,
             superclass.as_ref().map(text),
             &node,
-            statements(class.body()),
+            &statements(class.body()),
         );
         if let Some(members) = members {
             self.facts.classes[index].readers.extend(members.clone());
@@ -192,7 +192,7 @@ impl Reader<'_> {
         kind: ClassKind,
         superclass: Option<String>,
         node: &Node<'_>,
-        body: Vec<Node<'_>>,
+        body: &[Node<'_>],
     ) -> usize {
         let full = if node.location().as_slice().is_empty() {
             own.to_owned()
@@ -208,7 +208,7 @@ impl Reader<'_> {
             module_function: false,
             singleton: false,
         });
-        for statement in &body {
+        for statement in body {
             self.statement(statement);
         }
         self.open.pop();
@@ -241,7 +241,7 @@ impl Reader<'_> {
         self.facts.classes.len() - 1
     }
 
-    fn singleton(&mut self, body: Vec<Node<'_>>) {
+    fn singleton(&mut self, body: &[Node<'_>]) {
         let Some(index) = self.open.last().map(|open| open.index) else { return };
         self.open.push(Open {
             index,
@@ -249,7 +249,7 @@ impl Reader<'_> {
             module_function: false,
             singleton: true,
         });
-        for statement in &body {
+        for statement in body {
             self.statement(statement);
         }
         self.open.pop();
@@ -276,7 +276,7 @@ impl Reader<'_> {
             .and_then(|block| block.as_block_node())
             .map(|block| statements(block.body()));
         let kind = if maker == "Module" { ClassKind::Module } else { ClassKind::Class };
-        let index = self.scope(own, kind, Some(maker.clone()), node, body.unwrap_or_default());
+        let index = self.scope(own, kind, Some(maker.clone()), node, &body.unwrap_or_default());
         if maker == "Struct" || maker == "Data" {
             let members = struct_members(&call);
             self.facts.classes[index].readers.extend(members.clone());
@@ -306,7 +306,7 @@ impl Reader<'_> {
                 self.visibility(&method, &arguments, &symbols);
             }
             "attr_reader" | "attr_accessor" | "attr" => {
-                self.facts.classes[index].readers.extend(symbols)
+                self.facts.classes[index].readers.extend(symbols);
             }
             "include" | "extend" | "prepend" => {
                 let mixins = arguments.iter().filter_map(constant);
@@ -513,7 +513,7 @@ fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
     }
     match list.keyword_rest() {
         Some(rest) if rest.as_forwarding_parameter_node().is_some() => {
-            add(String::new(), ParamKind::Forward, None)
+            add(String::new(), ParamKind::Forward, None);
         }
         Some(rest) if rest.as_no_keywords_parameter_node().is_none() => {
             let own = rest.as_keyword_rest_parameter_node().and_then(|rest| rest.name());
@@ -689,10 +689,10 @@ fn connect(facts: &mut FileFacts, learned: &BTreeMap<(usize, usize), Learned>) {
                     merge(&mut param.usage, usage, 0);
                 }
                 for (variable, source) in &method.stores {
-                    if *source == param.name {
-                        if let Some(usage) = variables.get(variable) {
-                            merge(&mut param.usage, usage, 0);
-                        }
+                    if *source == param.name
+                        && let Some(usage) = variables.get(variable)
+                    {
+                        merge(&mut param.usage, usage, 0);
                     }
                 }
             }

@@ -67,6 +67,7 @@ impl ProbeMap {
 }
 
 /// The source with probes; numbers start at `base`. Gives the source back where it cannot be done.
+#[must_use]
 pub fn instrument(source: &[u8], base: u32) -> Vec<u8> {
     let parsed = ruby_prism::parse(source);
     if !parsed.is_success() {
@@ -321,13 +322,15 @@ impl<'pr> Visit<'pr> for Placer {
             for pattern in &when.conditions() {
                 // Without a subject the conditions are ordinary ones.
                 if node.predicate().is_none() {
-                    self.condition(&pattern)
+                    self.condition(&pattern);
                 } else {
-                    self.visit(&pattern)
+                    self.visit(&pattern);
                 }
             }
             self.reached(when.location().start(), first, empty);
-            list.iter().for_each(|statement| self.visit(statement));
+            for statement in &list {
+                self.visit(statement);
+            }
         }
         let end = node.end_keyword_loc().start();
         if let Some(other) = node.else_clause() {
@@ -335,7 +338,9 @@ impl<'pr> Visit<'pr> for Placer {
             if let Some(first) = list.first() {
                 self.reached(other.location().start(), Some(first.location().start()), 0);
             }
-            list.iter().for_each(|statement| self.visit(statement));
+            for statement in &list {
+                self.visit(statement);
+            }
         } else {
             let id = self.next();
             self.map.places.insert(end, id);
@@ -356,14 +361,18 @@ impl<'pr> Visit<'pr> for Placer {
             if let Some(first) = list.first() {
                 self.reached(arm.location().start(), Some(first.location().start()), 0);
             }
-            list.iter().for_each(|statement| self.visit(statement));
+            for statement in &list {
+                self.visit(statement);
+            }
         }
         if let Some(other) = node.else_clause() {
             let list = listed(other.statements());
             if let Some(first) = list.first() {
                 self.reached(other.location().start(), Some(first.location().start()), 0);
             }
-            list.iter().for_each(|statement| self.visit(statement));
+            for statement in &list {
+                self.visit(statement);
+            }
         }
     }
 
@@ -401,14 +410,15 @@ impl<'pr> Visit<'pr> for Placer {
 
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
         let plain = node.equal_loc().is_none();
-        if self.in_def && node.is_safe_navigation() && plain {
-            if let Some(receiver) = node.receiver() {
-                if can_wrap(&receiver) {
-                    let id = self.wrap(&receiver, 'c');
-                    let location = receiver.location();
-                    self.map.conditions.insert((location.start(), location.end()), id);
-                }
-            }
+        if self.in_def
+            && node.is_safe_navigation()
+            && plain
+            && let Some(receiver) = node.receiver()
+            && can_wrap(&receiver)
+        {
+            let id = self.wrap(&receiver, 'c');
+            let location = receiver.location();
+            self.map.conditions.insert((location.start(), location.end()), id);
         }
         ruby_prism::visit_call_node(self, node);
     }

@@ -23,6 +23,7 @@ pub struct Finding {
 }
 
 /// Checks a spec file. A file that is not Ruby has no findings: that is reported elsewhere.
+#[must_use]
 pub fn check(text: &str) -> Vec<Finding> {
     let parsed = ruby_prism::parse(text.as_bytes());
     if !parsed.is_success() {
@@ -70,7 +71,9 @@ impl Checker<'_> {
         let Some(block) = call.block().and_then(|block| block.as_block_node()) else { return };
         let list = statements(block.body());
         let mut expectations = Expectations(0);
-        list.iter().for_each(|statement| expectations.visit(statement));
+        for statement in &list {
+            expectations.visit(statement);
+        }
         let aggregate =
             text(&node).lines().next().is_some_and(|line| line.contains("aggregate_failures"))
                 || list.first().is_some_and(|first| text(first).starts_with("aggregate_failures"));

@@ -48,7 +48,7 @@ pub(crate) fn name(bytes: &[u8]) -> String {
 }
 
 /// The statements of a body, whatever wraps them.
-pub(crate) fn statements<'pr>(body: Option<Node<'pr>>) -> Vec<Node<'pr>> {
+pub(crate) fn statements(body: Option<Node<'_>>) -> Vec<Node<'_>> {
     let Some(body) = body else { return Vec::new() };
     if let Some(list) = body.as_statements_node() {
         return list.body().iter().collect();
@@ -57,7 +57,7 @@ pub(crate) fn statements<'pr>(body: Option<Node<'pr>>) -> Vec<Node<'pr>> {
 }
 
 /// The statements of an optional list.
-pub(crate) fn listed<'pr>(list: Option<StatementsNode<'pr>>) -> Vec<Node<'pr>> {
+pub(crate) fn listed(list: Option<StatementsNode<'_>>) -> Vec<Node<'_>> {
     list.map(|list| list.body().iter().collect()).unwrap_or_default()
 }
 

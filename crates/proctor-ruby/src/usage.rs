@@ -278,10 +278,10 @@ impl Walker<'_> {
             Self::note(if shouted { &mut own.patterns } else { &mut own.classes }, class);
         } else if let Some(code) = literal_code(pattern) {
             Self::note(&mut own.equals, code);
-        } else if let Some(splat) = pattern.as_splat_node() {
-            if let Some(inner) = splat.expression() {
-                self.member(value, &inner);
-            }
+        } else if let Some(splat) = pattern.as_splat_node()
+            && let Some(inner) = splat.expression()
+        {
+            self.member(value, &inner);
         }
     }
 
@@ -423,7 +423,7 @@ impl<'pr> Visit<'pr> for Walker<'_> {
         let first = first_argument(node);
         if let (Some(receiver), Some(first)) = (node.receiver(), first.as_ref()) {
             match method.as_str() {
-                "==" | "!=" | "eql?" | "equal?" => self.compare(&receiver, first, false),
+                "==" | "!=" | "eql?" | "equal?" | "start_with?" | "end_with?" => self.compare(&receiver, first, false),
                 "<" | ">" | "<=" | ">=" => self.compare(&receiver, first, true),
                 "===" => self.pattern(first, &receiver),
                 "=~" | "match" | "match?" | "!~" | "scan" | "gsub" | "sub" | "split" | "slice"
@@ -441,13 +441,11 @@ impl<'pr> Visit<'pr> for Walker<'_> {
                 }
                 "is_a?" | "kind_of?" | "instance_of?" => self.pattern(&receiver, first),
                 "include?" => self.member(first, &receiver),
-                "start_with?" | "end_with?" => self.compare(&receiver, first, false),
-                "[]" => {
+                "[]"
                     // `str[/regex/]`
-                    if first.as_regular_expression_node().is_some() {
+                    if first.as_regular_expression_node().is_some() => {
                         self.pattern(&receiver, first);
                     }
-                }
                 _ => {}
             }
         }

@@ -1,6 +1,7 @@
 //! English from identifiers and expressions.
 
 /// `payment_status` to `payment status`, `isValid?` to `is valid`.
+#[must_use]
 pub fn humanize(name: &str) -> String {
     underscore(name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']))
         .replace(['_', '/'], " ")
@@ -9,6 +10,7 @@ pub fn humanize(name: &str) -> String {
 }
 
 /// `PaymentStatus` to `payment_status`, `A::B` to `a/b`.
+#[must_use]
 pub fn underscore(name: &str) -> String {
     let letters: Vec<char> = name.replace("::", "/").chars().collect();
     let mut result = String::new();
@@ -30,6 +32,7 @@ pub fn underscore(name: &str) -> String {
 }
 
 /// `payment_gateway` to `PaymentGateway`.
+#[must_use]
 pub fn constant_for(name: &str) -> String {
     name.split('_')
         .map(|word| {

@@ -25,6 +25,7 @@ pub(super) fn fingerprint(body: &str) -> String {
 
 /// Puts a plan into a file. `methods` are those to be written; managed blocks of other methods stay.
 /// Gives back `None` if the existing text is not Ruby: then nothing can be put into it.
+#[must_use]
 pub fn merge(existing: Option<&str>, plan: &SpecPlan) -> Option<Merged> {
     let Some(existing) = existing.filter(|text| !text.trim().is_empty()) else {
         let written = methods(plan).map(|(_, method)| method.id.clone()).collect();
@@ -111,13 +112,11 @@ fn group_end(text: &str, class: &str) -> Option<(usize, bool)> {
             let about = first.as_ref().and_then(|first: &Node<'_>| constant(first));
             if let (true, Some(about), None, Some(block)) =
                 (describes, about, self.end, node.block().and_then(|block| block.as_block_node()))
+                && about.trim_start_matches("::") == self.class
             {
-                if about.trim_start_matches("::") == self.class {
-                    let own_line = block.opening_loc().as_slice() == b"do";
-                    if own_line {
-                        self.end =
-                            Some((block.closing_loc().start() as usize, block.body().is_none()));
-                    }
+                let own_line = block.opening_loc().as_slice() == b"do";
+                if own_line {
+                    self.end = Some((block.closing_loc().start() as usize, block.body().is_none()));
                 }
             }
             if self.end.is_none() {

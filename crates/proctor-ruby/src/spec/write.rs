@@ -12,6 +12,7 @@ const NOTICE: &str = "\
 ";
 
 /// A whole new file.
+#[must_use]
 pub fn file(plan: &SpecPlan) -> String {
     let mut text = String::from("# frozen_string_literal: true\n\n");
     text.push_str(NOTICE);
@@ -39,6 +40,7 @@ pub(super) fn group(class: &ClassPlan) -> String {
 }
 
 /// The managed block of a method, with its marks; empty if there is nothing to say.
+#[must_use]
 pub fn block(class: &ClassPlan, method: &MethodPlan) -> String {
     if method.contexts.iter().all(|context| context.examples.is_empty()) {
         return String::new();
@@ -88,6 +90,7 @@ fn example_lines(class: &ClassPlan, example: &ExamplePlan) -> Vec<String> {
 }
 
 /// The line of the expectation, for places that show one line only.
+#[must_use]
 pub fn example_line(class: &ClassPlan, observed: &Observed) -> String {
     observed_lines(class, observed).join("; ")
 }
@@ -108,16 +111,15 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
         receiver
     };
     let mut args = observed.args.clone();
-    if let (Some(index), "argument") = (observed.index, observed.kind.as_str()) {
-        if let Some(arg) = args.get_mut(index) {
-            lines.push(format!("argument = {}{arg}", if arg.starts_with('"') { "+" } else { "" }));
-            "argument".clone_into(arg);
-        }
+    if let (Some(index), "argument") = (observed.index, observed.kind.as_str())
+        && let Some(arg) = args.get_mut(index)
+    {
+        lines.push(format!("argument = {}{arg}", if arg.starts_with('"') { "+" } else { "" }));
+        "argument".clone_into(arg);
     }
     let call = call(&owner, name, &args, observed);
     match observed.kind.as_str() {
-        "raise" => lines.push(format!("expect {{ {call} }}.to {matcher}")),
-        "output" => lines.push(format!("expect {{ {call} }}.to {matcher}")),
+        "raise" | "output" => lines.push(format!("expect {{ {call} }}.to {matcher}")),
         "listing" => lines.push(format!("expect({call}.first(50)).to {matcher}")),
         "yield" => {
             let verb = if matcher == "not_yield" {
@@ -184,14 +186,16 @@ fn described(class: &ClassPlan, code: &str) -> String {
     }
 }
 
+/// Words that cannot be names of locals in an example.
+const TAKEN: &[&str] = &[
+    "class", "module", "end", "def", "self", "in", "do", "if", "then", "case", "when", "begin",
+    "not", "and", "or", "argument", "double", "expect", "alias", "next", "nil", "true", "false",
+    "return", "super", "yield", "rescue", "ensure", "unless", "until", "while", "for", "break",
+    "redo", "retry", "else", "elsif", "undef", "defined", "it", "subject",
+];
+
 fn local_name(class: &ClassPlan) -> String {
     let last = class.name.rsplit("::").next().unwrap_or("object");
     let name = underscore(last);
-    const TAKEN: &[&str] = &[
-        "class", "module", "end", "def", "self", "in", "do", "if", "then", "case", "when", "begin",
-        "not", "and", "or", "argument", "double", "expect", "alias", "next", "nil", "true",
-        "false", "return", "super", "yield", "rescue", "ensure", "unless", "until", "while", "for",
-        "break", "redo", "retry", "else", "elsif", "undef", "defined", "it", "subject",
-    ];
     if TAKEN.contains(&name.as_str()) { format!("{name}_object") } else { name }
 }
