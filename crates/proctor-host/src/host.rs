@@ -56,24 +56,25 @@ impl Host {
 
     fn cast(&self, known: &mut Known, holds: OpenEnded) -> Result<Described, ReplyError> {
         let same = known.stages.iter().find(|(cast, _)| **cast == **holds.cast());
-        let (cast, stage) = match same {
-            Some((cast, stage)) => (Arc::clone(cast), Arc::clone(stage)),
-            None => {
-                let example = Arc::new(holds.example(Whereabouts::default()));
-                let stage = Stage::open(self.settings.clone(), &[example]).map_err(|problems| {
-                    let all: Vec<String> =
-                        problems.into_iter().map(|problem| problem.message).collect();
-                    ReplyError::failed(all.join("\n"))
-                })?;
-                let made = (Arc::clone(holds.cast()), Arc::new(stage));
-                known.stages.push(made.clone());
-                made
-            }
+        let (cast, stage) = if let Some((cast, stage)) = same {
+            (Arc::clone(cast), Arc::clone(stage))
+        } else {
+            let made = (Arc::clone(holds.cast()), Arc::new(self.stage(&holds)?));
+            known.stages.push(made.clone());
+            made
         };
         let holds = holds.with_cast(cast);
         let room = stage.room(&holds.example(Whereabouts::default())).map(Arc::clone);
         let room = room.ok_or_else(|| ReplyError::failed("a description without its parties"))?;
         Ok(Described { holds, room })
+    }
+
+    fn stage(&self, holds: &OpenEnded) -> Result<Stage, ReplyError> {
+        let example = Arc::new(holds.example(Whereabouts::default()));
+        Stage::open(self.settings.clone(), &[example]).map_err(|problems| {
+            let all: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
+            ReplyError::failed(all.join("\n"))
+        })
     }
 
     /// A number that agents cannot guess, for one conversation.

@@ -169,7 +169,9 @@ impl WorkerRules {
         for (label, rules) in [("should", rules.should), ("should not", rules.should_not)] {
             if !rules.is_empty() {
                 system.push_str(&format!("\nIn this message you {label}:"));
-                rules.iter().for_each(|rule| system.push_str(&format!("\n- {rule}")));
+                for rule in &rules {
+                    system.push_str(&format!("\n- {rule}"));
+                }
             }
         }
         Ok(Prompt { system, user: prompt.user.clone() })

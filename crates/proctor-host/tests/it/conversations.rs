@@ -13,7 +13,7 @@ fn echo(asked: &Value) -> Value {
 #[test]
 fn a_scripted_conversation_is_conducted_message_by_message() {
     let mut peer = Peer::connect();
-    let started = peer.start("c1", json!({}));
+    let started = peer.start("c1", &json!({}));
     assert_eq!(started["status"], "passed", "{started}");
     let said = peer.ask("conversation.say", json!({"conversation": "c1", "text": "Hi"}), echo);
     assert_eq!(said["conversation"]["turns"][0]["agent"], "You said Hi");
@@ -51,7 +51,7 @@ fn a_scripted_conversation_is_conducted_message_by_message() {
 #[test]
 fn an_agent_that_breaks_is_told_of_and_the_conversation_can_go_on() {
     let mut peer = Peer::connect();
-    peer.start("c1", json!({}));
+    peer.start("c1", &json!({}));
     let broken = peer.ask("conversation.say", json!({"conversation": "c1", "text": "Hi"}), |_| {
         json!({"error": {"code": "failed", "message": "no network", "data": {"class": "SocketError"}}})
     });
@@ -72,7 +72,7 @@ fn blocks_of_the_worker_decide_topics_stops_and_checks() {
         "arrive": {"next": "book", "expect": [{"$block": {"id": "polite", "description": "be polite", "kind": "custom"}}]},
         "book": {"triggers": [{"$block": {"id": "booking"}}]},
     }});
-    peer.start("c1", definition);
+    peer.start("c1", &definition);
     let simulate = json!({"goal": "a room", "on_max_turns": "fine", "stop_when": [{"$block": {"id": "done"}}]});
     let fields = json!({"conversation": "c1", "simulate": simulate});
     let outcome = peer.ask("conversation.simulate", fields, |asked| match asked["block"].as_str() {
@@ -99,12 +99,12 @@ fn blocks_of_the_worker_decide_topics_stops_and_checks() {
 #[test]
 fn what_is_wrong_with_a_description_is_said_at_once() {
     let mut peer = Peer::connect();
-    let refused = peer.start("c1", json!({"topics": {"greet": {"next": "nowhere"}}}));
+    let refused = peer.start("c1", &json!({"topics": {"greet": {"next": "nowhere"}}}));
     assert!(
         refused["error"]["message"].as_str().unwrap().contains("`nowhere` is not defined"),
         "{refused}"
     );
-    let unreachable = peer.start("c1", json!({"topics": {"a": {}, "b": {}}}));
+    let unreachable = peer.start("c1", &json!({"topics": {"a": {}, "b": {}}}));
     assert!(unreachable["error"]["message"].as_str().unwrap().contains("cannot be reached"));
     let unknown = peer.ask("conversation.say", json!({"conversation": "c9", "text": "Hi"}), echo);
     assert!(unknown["error"]["message"].as_str().unwrap().contains("no conversation `c9`"));
@@ -115,7 +115,7 @@ fn what_is_wrong_with_a_description_is_said_at_once() {
 #[test]
 fn the_judge_and_the_simulated_user_are_the_hosts() {
     let mut peer = Peer::connect();
-    peer.start("c1", json!({"criteria": {"kind": {"description": "The agent is kind"}}}));
+    peer.start("c1", &json!({"criteria": {"kind": {"description": "The agent is kind"}}}));
     let fields =
         json!({"conversation": "c1", "simulate": {"goal": "a room", "on_max_turns": "fine"}});
     let outcome = peer.ask("conversation.simulate", fields, |asked| {
@@ -141,7 +141,7 @@ fn the_judge_and_the_simulated_user_are_the_hosts() {
 #[test]
 fn tools_are_called_in_the_worker_and_may_end_the_turn() {
     let mut peer = Peer::connect();
-    peer.start("c1", json!({}));
+    peer.start("c1", &json!({}));
     let fields = json!({"conversation": "c1", "text": "Search"});
     let outcome = peer.ask("conversation.say", fields, |asked| match asked["action"].as_str() {
         Some("agent.chat") => json!({

@@ -64,7 +64,7 @@ impl Peer {
     pub(crate) fn connect() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (ours, theirs) = UnixStream::pair().unwrap();
-        ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        ours.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -74,10 +74,10 @@ impl Peer {
         let host = Host::new(settings(folder.path()));
         let desk = Desk::new(host, Arc::clone(&heard) as Arc<dyn Events>);
         let config = ChannelConfig::default().handler(desk.handler());
-        let _inside = runtime.enter();
+        let inside = runtime.enter();
         let channel = Channel::over_socket(OwnedFd::from(theirs), "peer", config).unwrap();
         desk.connect(channel);
-        drop(_inside);
+        drop(inside);
         Self {
             stream: BufReader::new(ours),
             heard,
@@ -123,7 +123,7 @@ impl Peer {
     }
 
     /// Starts a conversation with this definition.
-    pub(crate) fn start(&mut self, name: &str, definition: Value) -> Value {
+    pub(crate) fn start(&mut self, name: &str, definition: &Value) -> Value {
         let fields = json!({
             "conversation": name, "key": "./a_spec.rb[1:1]", "file": "./a_spec.rb", "line": 3,
             "path": ["Agent", "works"], "definition": definition,

@@ -72,7 +72,9 @@ pub async fn attend(socket: OwnedFd, host: Arc<Host>, bus: Bus) -> std::io::Resu
             }
         }
     }
-    asking.rest().into_iter().for_each(|said| run.hear(said));
+    for said in asking.rest() {
+        run.hear(said);
+    }
     run.end();
     drop(run);
     Ok(host.end(false).await.notes)
@@ -119,10 +121,10 @@ impl Attended {
     fn listed(&mut self, body: &str) {
         match serde_json::from_str::<Part>(body) {
             Ok(part) => {
-                part.examples.into_iter().for_each(|listed| self.register.add(SUITE, listed))
+                part.examples.into_iter().for_each(|listed| self.register.add(SUITE, listed));
             }
             Err(error) => {
-                self.complain(&format!("something was listed that is no example: {error}"))
+                self.complain(&format!("something was listed that is no example: {error}"));
             }
         }
         for (place, example) in self.register.examples.iter().enumerate().skip(self.places.len()) {

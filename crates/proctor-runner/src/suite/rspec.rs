@@ -21,7 +21,7 @@ pub struct RspecSuite {
     /// Whether to load once and fork. Without it every worker loads the project itself.
     pub preload: bool,
     /// What conversations of its examples are conducted with; without it there are none.
-    pub talk: Option<Settings>,
+    pub talk: Option<Box<Settings>>,
 }
 
 pub(crate) async fn open(
@@ -33,7 +33,7 @@ pub(crate) async fn open(
     let program = |name: &str| {
         vec![suite.ruby.clone(), library.join("exe").join(name).to_string_lossy().into_owned()]
     };
-    let host = suite.talk.clone().map(Host::new);
+    let host = suite.talk.clone().map(|settings| Host::new(*settings));
     let mut opened = if suite.preload {
         let program = program("proctor-rspec-parent");
         let parent = parent::Forks::new(program, suite.args.clone(), surroundings, host.clone())?;

@@ -162,7 +162,7 @@ pub(super) fn apply(
                 &mut suite.settings
             }
             Suite::Rspec(suite) => match &mut suite.talk {
-                Some(settings) => settings,
+                Some(settings) => &mut **settings,
                 None => continue,
             },
             _ => continue,

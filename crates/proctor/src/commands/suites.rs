@@ -66,12 +66,12 @@ fn suites(
             ruby: config.ruby.value.clone(),
             args: rspec_arguments(arguments, &paths, root),
             preload: !arguments.no_preload && config.run.preload != Some(false),
-            talk: Some(scenarios::settings(
+            talk: Some(Box::new(scenarios::settings(
                 arguments.seed,
                 config,
                 root,
                 surroundings.guard.clone(),
-            )?),
+            )?)),
         }));
     }
     if wanted("scenario") && !files.is_empty() {
