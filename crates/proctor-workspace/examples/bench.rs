@@ -133,7 +133,7 @@ async fn snapshots(tools: &Tools) {
                 let parameters = json!({"workspace_id": id, "omit_contents": true});
                 let shot = tool(tools, "test_snapshot", parameters).await;
                 assert_eq!(shot["file_count"], FILES);
-                snap = shot["snapshot_id"].as_str().unwrap().to_owned();
+                shot["snapshot_id"].as_str().unwrap().clone_into(&mut snap);
             })
             .await,
         );

@@ -1,7 +1,7 @@
 //! Isolated workspaces in which an orchestrator is set up, run against a scripted model, and checked.
 //!
 //! Purpose: the eight test tools ([`Tools`], [`call`], [`descriptions`]), the scripted model ([`mock`]), and the
-//! suite kind `*.workspace.yaml` ([`file`]). What this crate must not know: MCP, terminals, events and
+//! suite kind `*.workspace.yaml` ([`mod@file`]). What this crate must not know: MCP, terminals, events and
 //! examples of the runner. It never prints and never reads the environment; the binary passes in what
 //! it needs to know ([`Config`]).
 //!

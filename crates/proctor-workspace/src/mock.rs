@@ -1,7 +1,7 @@
 //! The scripted model: what it answers, and the program that answers.
 //!
 //! The orchestrator calls our own program ([`main`]) in the place of a model. Which response it gives is
-//! decided by [`choose`], a pure function of script, counts, hat and prompt; counts and log live in
+//! decided by `choose`, a pure function of script, counts, hat and prompt; counts and log live in
 //! the run's folder, under a lock, so that parallel calls are served one by one. The same program
 //! serves as hook, as launcher and as the stand-in that refuses to be a real model.
 

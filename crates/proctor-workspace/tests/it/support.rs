@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_proctor-test-workspace");
 /// Far above what anything here takes, even on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Tools with a state and a temporary folder of their own.
 pub(crate) struct Bed {
