@@ -94,7 +94,7 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
         let changed_only = base.is_some();
         let file = SourceFile { path: path.clone(), bytes, facts };
         if let Some(target) =
-            target(project, file, changed_only.then_some(before), choice, &mut discovery.warnings)?
+            target(project, file, changed_only.then_some(&before), choice, &mut discovery.warnings)?
         {
             discovery.targets.push(target);
         }
@@ -200,7 +200,7 @@ fn read_all(project: &Project, discovery: &mut Discovery) {
 fn target(
     project: &Project,
     source: SourceFile,
-    before: Option<Option<FileFacts>>,
+    before: Option<&Option<FileFacts>>,
     choice: &Choice,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Target>, Stop> {
@@ -208,7 +208,7 @@ fn target(
     for class in &source.facts.classes {
         for method in class.public_methods() {
             let id = method.id(&class.name);
-            let mode = match &before {
+            let mode = match before {
                 None => "unchanged",
                 Some(None) => "new",
                 Some(Some(old)) => method_mode(old, class, method),

@@ -293,6 +293,7 @@ fn reopened(bytes: &[u8], class: &ClassFacts, method: &MethodFacts, mutant: &Mut
 }
 
 /// Runs the observation.
+#[expect(clippy::too_many_arguments, reason = "everything an observation needs, once")]
 pub fn observe(
     project: &Project,
     workshop: &Workshop,

@@ -166,6 +166,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    #[expect(clippy::too_many_lines, reason = "one decision table from old metadata to new")]
     /// Reads or makes a target's metadata; whether there is anything to do.
     fn prepare(&mut self, target: &Target, first: usize) -> Result<bool, Stop> {
         let source = &target.source;
@@ -426,6 +427,7 @@ impl Run<'_> {
         Ok(())
     }
 
+    #[expect(clippy::too_many_lines, reason = "one wave from loading to report, in order")]
     fn wave(
         &mut self,
         discovery: &Discovery,
@@ -449,7 +451,7 @@ impl Run<'_> {
                     self.update(&target.source.path, "discovery_agent", |metadata| {
                         metadata.note("errors", error.clone());
                     })?;
-                    let mut file = self.file_report(target);
+                    let mut file = Self::file_report(target);
                     file.error = Some(error);
                     self.report.files.push(file);
                 }
@@ -549,7 +551,7 @@ impl Run<'_> {
             crate::review::Measured::default()
         };
         for (index, target) in good.iter().enumerate() {
-            let mut file = self.file_report(target);
+            let mut file = Self::file_report(target);
             if let Some(one) = written.get(index) {
                 fill(&mut file, one);
             }
@@ -634,7 +636,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn file_report(&self, target: &Target) -> FileReport {
+    fn file_report(target: &Target) -> FileReport {
         FileReport {
             source: target.source.path.clone(),
             spec: target.spec_path.clone(),

@@ -90,7 +90,9 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
         let Some((_, unit)) = best.filter(|(gain, _)| *gain > 0.0) else { break };
         if let Some(place) = wanted.iter().position(|one| one.0 == unit) {
             let (_, _, goals) = wanted.swap_remove(place);
-            goals.iter().for_each(|goal| open[*goal] = false);
+            for goal in goals {
+                open[goal] = false;
+            }
         }
         wanted.retain(|(_, _, goals)| goals.iter().any(|goal| open[*goal]));
         units.push(unit);
