@@ -53,6 +53,10 @@ mod tests {
             close = now;
         }
         assert_eq!(decide(busy, close), (Duration::from_micros(400), BORNE));
-        assert_eq!(decide(GAP * 2, close), (Duration::ZERO, BORNE - 1), "one pause earns one wake-up");
+        assert_eq!(
+            decide(GAP * 2, close),
+            (Duration::ZERO, BORNE - 1),
+            "one pause earns one wake-up"
+        );
     }
 }

@@ -12,7 +12,11 @@ use crate::error::CommandError;
 use crate::project;
 use crate::terminal::Terminal;
 
-pub(crate) fn run(arguments: &CoverArguments, cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(
+    arguments: &CoverArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
     let root = project::root(cli)?;
     let mode = mode(&arguments.what);
     let choice = Choice {
@@ -20,7 +24,8 @@ pub(crate) fn run(arguments: &CoverArguments, cli: &Cli, terminal: &mut Terminal
         without: arguments.without.clone(),
         instruction: arguments.instruction.clone(),
     };
-    let executes = arguments.stage.as_deref().is_none_or(|stage| matches!(stage, "implement" | "review"));
+    let executes =
+        arguments.stage.as_deref().is_none_or(|stage| matches!(stage, "implement" | "review"));
     if executes && !arguments.yes && !agreed(&root, &mode, &choice, terminal)? {
         let stop = Stop {
             status: "stop".to_owned(),
@@ -74,13 +79,21 @@ fn mode(what: &[String]) -> Mode {
         [only] if only == "staged" => Mode::Staged,
         [only] if only == "all" => Mode::All,
         paths => Mode::Paths(
-            paths.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))).collect(),
+            paths
+                .iter()
+                .map(|path| std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path)))
+                .collect(),
         ),
     }
 }
 
 /// Shows the proposal and asks, if there is somebody to ask.
-fn agreed(root: &std::path::Path, mode: &Mode, choice: &Choice, terminal: &mut Terminal) -> Result<bool, CommandError> {
+fn agreed(
+    root: &std::path::Path,
+    mode: &Mode,
+    choice: &Choice,
+    terminal: &mut Terminal,
+) -> Result<bool, CommandError> {
     if !std::io::stdin().is_terminal() {
         return Err(CommandError::unusable("nobody is there to confirm the selection")
             .hint("add --yes to take the proposed methods, or --stage analyze to look only"));
@@ -102,7 +115,11 @@ fn agreed(root: &std::path::Path, mode: &Mode, choice: &Choice, terminal: &mut T
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn refused(stop: &Stop, format: CoverFormat, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
+fn refused(
+    stop: &Stop,
+    format: CoverFormat,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
     match format {
         CoverFormat::Text => Err(CommandError::unusable(stop).hint(stop.suggestion.clone())),
         CoverFormat::Json => {
