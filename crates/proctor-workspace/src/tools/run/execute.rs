@@ -119,7 +119,11 @@ async fn watch(
     loop {
         tokio::select! {
             biased;
-            _ = process.wait() => return EndedBy::Itself,
+            _ = process.wait() => {
+                // A short run may begin and end between two beats.
+                news.tell();
+                return EndedBy::Itself;
+            }
             () = context.cancel.cancelled() => return EndedBy::Cancel,
             () = &mut over => return EndedBy::Timeout,
             _ = beat.tick() => {
