@@ -196,7 +196,6 @@ fn read_all(project: &Project, discovery: &mut Discovery) {
 }
 
 /// `before` is `None` when modes do not matter, and holds the base's facts otherwise.
-#[expect(clippy::option_option, reason = "not comparing and being new are different things")]
 fn target(
     project: &Project,
     source: SourceFile,

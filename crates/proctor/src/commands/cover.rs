@@ -98,11 +98,8 @@ fn agreed(
         return Err(CommandError::unusable("nobody is there to confirm the selection")
             .hint("add --yes to take the proposed methods, or --stage analyze to look only"));
     }
-    let found = match discover(&Project::open(root), mode, choice) {
-        Ok(found) => found,
-        // The same error is reported by the run itself.
-        Err(_) => return Ok(true),
-    };
+    // The same error is reported by the run itself.
+    let Ok(found) = discover(&Project::open(root), mode, choice) else { return Ok(true) };
     for target in &found.targets {
         terminal.line(&format!("{} ({} zone)", target.source.path, target.complexity.zone))?;
         for method in target.methods.iter().filter(|method| method.selected) {

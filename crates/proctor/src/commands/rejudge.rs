@@ -36,7 +36,7 @@ pub(crate) fn run(
     let run_arguments = run_arguments(arguments, &talks, &root)?;
     let saved = talks.into_iter().map(|talk| ((talk.id, talk.repeat), talk.said));
     let saved = Arc::new(Saved::new(saved));
-    Ok(run::once(&run_arguments, &root, &config, Some(saved), terminal)?.code)
+    Ok(run::once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
 }
 
 /// A conversation of the recording.
@@ -95,7 +95,7 @@ fn answers(turn: &Turn, talk: &mut SavedTalk) {
     for call in &turn.tool_calls {
         let id = call.id.clone().unwrap_or_default();
         let result = call.result.as_ref().map(Json::to_value);
-        let duration_ms = call.duration_ms.map(|taken| taken.get());
+        let duration_ms = call.duration_ms.map(proctor_events::Millis::get);
         if asked.iter().any(|asked| asked.id == id) {
             let result = match &call.error {
                 Some(error) => Err(error.clone()),
@@ -120,8 +120,8 @@ fn answers(turn: &Turn, talk: &mut SavedTalk) {
             tool_calls: std::mem::take(&mut own),
             pending_tool_calls: response.pending_tool_calls.iter().filter_map(pending).collect(),
             metadata: response.metadata.as_ref().map(Json::to_value),
-            duration_ms: response.duration_ms.map(|taken| taken.get()),
-            first_token_ms: response.first_token_ms.map(|taken| taken.get()),
+            duration_ms: response.duration_ms.map(proctor_events::Millis::get),
+            first_token_ms: response.first_token_ms.map(proctor_events::Millis::get),
             ..AgentAnswer::default()
         });
     }

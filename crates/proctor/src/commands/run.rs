@@ -54,12 +54,12 @@ pub(super) fn once(
     arguments: &RunArguments,
     root: &Path,
     config: &Config,
-    saved: Option<Arc<Saved>>,
+    saved: Option<&Arc<Saved>>,
     terminal: &mut Terminal,
 ) -> Result<Ended, CommandError> {
     let workers = workers(arguments, config)?;
     let mut chosen = suites::choose(&arguments.selection, config, root, workers)?;
-    scenarios::apply(&mut chosen.suites, &arguments.talk, saved.as_ref(), config, root)?;
+    scenarios::apply(&mut chosen.suites, &arguments.talk, saved, config, root)?;
     outputs::check(arguments)?;
     let resolving = Resolving::prepare(&arguments.journal, root, config, terminal)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());

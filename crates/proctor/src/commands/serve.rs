@@ -61,7 +61,7 @@ pub(crate) fn run(
         .hint("--port 0 takes any free port")
     })?;
     tell(arguments, &server, token, terminal)?;
-    wait.come()?;
+    wait.come();
     server.stop();
     launcher.end();
     Ok(ExitCode::SUCCESS)
@@ -151,14 +151,13 @@ impl EndSignals {
         Ok(Self { runtime, interrupts, terminations })
     }
 
-    fn come(mut self) -> Result<(), CommandError> {
+    fn come(mut self) {
         self.runtime.block_on(async {
             tokio::select! {
                 _ = self.interrupts.recv() => {}
                 _ = self.terminations.recv() => {}
             }
         });
-        Ok(())
     }
 }
 
@@ -211,7 +210,7 @@ impl Launcher for Runs {
             RunStatus::Idle | RunStatus::Running => "running",
             RunStatus::Cancelled => "cancelled",
             RunStatus::Failed => "failed",
-            _ => "passed",
+            RunStatus::Completed => "passed",
         };
         let problem = run.controller.result().and_then(|result| result.problem.clone());
         Some(LaunchProgress {

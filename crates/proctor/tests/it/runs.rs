@@ -145,7 +145,11 @@ fn reports_of_a_run_that_is_over() {
         "trajectories",
     ]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
-    assert!(ran.stdout.starts_with("## ❌ 2 examples run 3 times in all: 2 passed, 1 failed"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.starts_with("## ❌ 2 examples run 3 times in all: 2 passed, 1 failed"),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stdout.contains("| Cart &gt; talks | 1 | 2 | "), "{}", ran.stdout);
     let junit = env.read("j.xml");
     assert_eq!(junit.matches("<testcase").count(), 2, "{junit}");

@@ -49,7 +49,7 @@ fn difference(a: &Side, b: &Side) -> String {
     let total = |side: &Side| {
         side.examples
             .iter()
-            .map(|sample| sample.tally())
+            .map(proctor_compare::Sample::tally)
             .fold((0, 0), |sum, (passed, valid)| (sum.0 + passed, sum.1 + valid))
     };
     let (first, second) = (total(a), total(b));
