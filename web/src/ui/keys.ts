@@ -1,6 +1,6 @@
 // One place for the keyboard. Views say what they can do; keys are looked up here.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 
 import { go, link } from "../router";
 import { helpOpen, nextTheme, source } from "../state";
@@ -31,9 +31,12 @@ export const SHORTCUTS: [string, string][] = [
 
 const handlers: ((action: Action) => boolean)[] = [];
 
-/** Offers keys to a view; the newest view is asked first. */
+/**
+ * Offers keys to a view; the newest view is asked first. In place as soon as the view is drawn, not a moment later: the next
+ * key may come at once and must find what the last one chose.
+ */
 export function useActions(handle: (action: Action) => boolean): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     handlers.push(handle);
     return () => { handlers.splice(handlers.indexOf(handle), 1); };
   });
