@@ -1,9 +1,8 @@
 //! How often the thread of a run lets itself be woken.
 //!
-//! Workers that run trivial examples send tens of thousands of small messages a second. Being woken for each costs
-//! more than handling it, and on a machine whose cores are all busy with workers that time is taken from the
-//! tests. So when wake-ups come thick and fast, the thread sleeps on for a moment and then handles all that has
-//! gathered. A run with little going on is woken at once.
+//! Workers that run trivial examples send thousands of small messages a second, and on a machine whose cores are all
+//! busy with workers the time for being woken is taken from the tests. So when wake-ups come thick and fast, the thread
+//! sleeps on for a moment and then handles all that has gathered. A run with little going on is woken at once.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
