@@ -81,6 +81,7 @@ struct Parent {
 pub(super) struct Forks {
     program: Vec<String>,
     args: Vec<String>,
+    env: BTreeMap<String, String>,
     surroundings: Surroundings,
     socket: [(&'static str, String); 2],
     registry: Arc<Registry>,
@@ -93,6 +94,7 @@ impl Forks {
     pub(super) fn new(
         program: Vec<String>,
         args: Vec<String>,
+        env: BTreeMap<String, String>,
         surroundings: &Surroundings,
         host: Option<Arc<Host>>,
     ) -> Result<Self, SuiteError> {
@@ -104,6 +106,7 @@ impl Forks {
         Ok(Self {
             program,
             args,
+            env,
             surroundings: surroundings.clone(),
             socket,
             registry,
@@ -119,6 +122,7 @@ impl Forks {
         let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
             .cwd(&self.surroundings.root)
             .rpc(RpcMode::Socket)
+            .envs(&self.env)
             .envs(self.socket.iter().map(|(name, value)| (*name, value.as_str())));
         let process = ManagedProcess::spawn(spec)
             .await
