@@ -22,11 +22,6 @@ impl Variable {
     }
 }
 
-/// Whether a variable with such a name is set.
-pub(crate) fn any_starts_with(start: &str) -> bool {
-    std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(start.as_bytes()))
-}
-
 macro_rules! variables {
     ($list:ident: $($constant:ident = $meaning:literal;)+) => {
         $(
@@ -48,8 +43,6 @@ variables! { READ:
     PROCTOR_LANE = "The lane of the journal. Beaten by `--lane`.";
     CLAUDE_CODE_SESSION_ID = "The session that a first journal entry belongs to when no session is open.";
     PROCTOR_TOKEN = "The token that `proctor serve` demands; random when it is not set. Needed to listen beyond this machine.";
-    ANTHROPIC_API_KEY = "The key for models of Anthropic, unless a model names another variable by `key_env`. It is sent to Anthropic's own address only, and written nowhere.";
-    OPENAI_API_KEY = "The same for models of OpenAI. Models with a `url` of their own get a key only by `key_env`.";
     NO_COLOR = "When set, no colours. Beaten by `--color`.";
     HOME = "The home folder; it is never taken for a project's root.";
     XDG_CACHE_HOME = "The Ruby library is unpacked in `proctor` below it (else below `~/.cache`).";
@@ -60,7 +53,8 @@ variables! { READ:
     GITHUB_STEP_SUMMARY = "Where a job on GitHub shows its summary: `proctor run` appends the Markdown report there.";
     OTEL_EXPORTER_OTLP_HEADERS = "Headers for `--otlp`, as in `authorization=Bearer%20TOKEN,x-team=a` (builds with the feature `otlp`).";
     CI = "Lines instead of a screen; so do `CONTINUOUS_INTEGRATION` and `GITHUB_ACTIONS`. The variables of coding agents (`CLAUDECODE`, `CURSOR_AGENT`, `GEMINI_CLI`, …) make the output terse.";
-    RUBY_GC_HEAP_INIT_SLOTS = "Ruby's own. Proctor starts Ruby with more room for objects than usual, so that it collects garbage less often; when a variable whose name begins with `RUBY_GC_` is set, Proctor leaves the choice to it.";
+    ANTHROPIC_API_KEY = "The key for models of Anthropic, unless a model names another variable by `key_env`. It is sent to Anthropic's own address only, and written nowhere.";
+    OPENAI_API_KEY = "The same for models of OpenAI. Models with a `url` of their own get a key only by `key_env`.";
     PATH = "Where `ruby`, `git` and `ralph` are looked for.";
 }
 
@@ -68,7 +62,6 @@ variables! { SET:
     RPC_SOCKET_FD = "The descriptor of the worker's socket (see the protocol page); `proctor host` reads it too.";
     RPC_SOCKET_PATH = "The path of the socket that a forked worker connects to.";
     RPC_TOKEN = "What it must present there.";
-    PROCTOR_FORGET = "Names of variables that were meant for Ruby itself; they are taken out of the environment before the project is loaded.";
     WORKER_INDEX = "The worker's number, from 0.";
     PROCTOR_WORKER = "The worker's number, from 1.";
     PROCTOR_GENERATION = "How many processes have had this number, this one included.";

@@ -1,6 +1,5 @@
 //! RSpec: one parent loads the project and reports its examples, then forks workers on demand.
 
-mod heap;
 mod parent;
 
 use std::collections::BTreeMap;
@@ -21,8 +20,6 @@ pub struct RspecSuite {
     pub args: Vec<String>,
     /// Whether to load once and fork. Without it every worker loads the project itself.
     pub preload: bool,
-    /// Whether Ruby may start with more room for objects than usual, to collect garbage less often.
-    pub roomy_heap: bool,
     /// What conversations of its examples are conducted with; without it there are none.
     pub talk: Option<Box<Settings>>,
 }
@@ -36,18 +33,17 @@ pub(crate) async fn open(
     let program = |name: &str| {
         vec![suite.ruby.clone(), library.join("exe").join(name).to_string_lossy().into_owned()]
     };
-    let env = if suite.roomy_heap { heap::env() } else { BTreeMap::new() };
     let host = suite.talk.clone().map(|settings| Host::new(*settings));
     let mut opened = if suite.preload {
         let program = program("proctor-rspec-parent");
-        let parent = parent::Forks::new(program, suite.args.clone(), env, surroundings, host.clone())?;
+        let parent = parent::Forks::new(program, suite.args.clone(), surroundings, host.clone())?;
         parent::open(Arc::new(parent)).await?
     } else {
         let worker = CommandSuite {
             name: "rspec".to_owned(),
             command: program("proctor-rspec-worker"),
             args: suite.args.clone(),
-            env,
+            env: BTreeMap::new(),
         };
         command::open(&worker, surroundings, host.clone()).await?
     };

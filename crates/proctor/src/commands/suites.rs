@@ -66,7 +66,6 @@ fn suites(
             ruby: config.ruby.value.clone(),
             args: rspec_arguments(arguments, &paths, root),
             preload: !arguments.no_preload && config.run.preload != Some(false),
-            roomy_heap: !env_vars::any_starts_with("RUBY_GC_"),
             talk: Some(Box::new(scenarios::settings(
                 arguments.seed,
                 config,

@@ -27,7 +27,6 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             ruby: "ruby".to_owned(),
             args: vec!["spec".to_owned()],
             preload: true,
-            roomy_heap: true,
             talk: None,
         })],
         surroundings: Surroundings {

@@ -10,11 +10,6 @@ module Proctor
 
       module_function
 
-      # Variables that were meant for the interpreter, which has read them by now.
-      def forget(env = ENV)
-        env.delete("PROCTOR_FORGET")&.split(",")&.each { |name| env.delete(name) }
-      end
-
       # Sets Bundler up when the current folder (or BUNDLE_GEMFILE) has a Gemfile, as `bundle exec`
       # would. Returns nil, or the text of the problem; the process goes on either way so that the
       # host can be told over the protocol.

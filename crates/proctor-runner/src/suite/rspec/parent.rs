@@ -81,7 +81,6 @@ struct Parent {
 pub(super) struct Forks {
     program: Vec<String>,
     args: Vec<String>,
-    env: BTreeMap<String, String>,
     surroundings: Surroundings,
     socket: [(&'static str, String); 2],
     registry: Arc<Registry>,
@@ -94,7 +93,6 @@ impl Forks {
     pub(super) fn new(
         program: Vec<String>,
         args: Vec<String>,
-        env: BTreeMap<String, String>,
         surroundings: &Surroundings,
         host: Option<Arc<Host>>,
     ) -> Result<Self, SuiteError> {
@@ -106,7 +104,6 @@ impl Forks {
         Ok(Self {
             program,
             args,
-            env,
             surroundings: surroundings.clone(),
             socket,
             registry,
@@ -122,7 +119,6 @@ impl Forks {
         let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
             .cwd(&self.surroundings.root)
             .rpc(RpcMode::Socket)
-            .envs(&self.env)
             .envs(self.socket.iter().map(|(name, value)| (*name, value.as_str())));
         let process = ManagedProcess::spawn(spec)
             .await
