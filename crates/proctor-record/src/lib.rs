@@ -19,6 +19,7 @@ mod recorder;
 mod store;
 mod timings;
 mod validate;
+mod workspaces;
 mod ws;
 
 pub use aggregate::{Aggregator, MAX_LOG_LINES};
@@ -34,4 +35,7 @@ pub use recorder::{JsonlRecorder, RecordError};
 pub use store::{GitState, ResolveError, RunFolder, RunInfo, RunStore, StoreError};
 pub use timings::{failed_examples, load_timings, save_timings};
 pub use validate::{Finding, Severity, Validation, validate};
+pub use workspaces::{
+    FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WorkspaceCoverage, WorkspaceFold,
+};
 pub use ws::{Feed, FeedRecorder, RemoteError, RemoteStream, WebSocketObserver};

@@ -1,12 +1,15 @@
 //! A run as data for programs.
 
-use proctor_record::{RunData, Summary};
+use proctor_record::{RunData, Summary, WorkspaceCoverage};
 use serde::Serialize;
 
 /// What `--json` writes: `{"summary": …, "run": …}`, the same names as in `proctor show --format json`.
 #[derive(Debug, Serialize)]
 pub struct RunJson<'a> {
     summary: Summary,
+    /// What workspace examples reached together; absent where there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspaces: Option<WorkspaceCoverage>,
     run: &'a RunData,
 }
 
@@ -15,7 +18,7 @@ pub struct RunJson<'a> {
 /// It is something to serialise rather than a tree of values: tool arguments keep every digit, as they
 /// would not in a [`serde_json::Value`](https://docs.rs/serde_json/latest/serde_json/enum.Value.html).
 pub fn run_json(run: &RunData) -> RunJson<'_> {
-    RunJson { summary: run.summary(), run }
+    RunJson { summary: run.summary(), workspaces: run.workspace_coverage(), run }
 }
 
 #[cfg(test)]

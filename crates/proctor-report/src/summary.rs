@@ -2,6 +2,7 @@
 
 mod failures;
 mod lists;
+mod workspaces;
 
 use proctor_events::{Body, Event, Millis};
 use proctor_record::{RunData, Summary};
@@ -47,6 +48,7 @@ pub fn summary(run: &RunData, options: &SummaryOptions, style: Style) -> String 
     page.left_behind_by_others(run);
     page.pass_rates(run);
     page.flaky(run);
+    page.workspaces(run);
     page.slowest(run, options.profile);
     page.reruns(run, &failed);
     page.accounting(run);

@@ -160,6 +160,8 @@ pub enum Assertion {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         exclude_patterns: Vec<String>,
     },
+    /// The replay of a cassette did what the recorded run did: same calls, prompts, hats, topics and end.
+    NoDrift {},
     /// A value in a JSON file.
     JsonPath {
         /// The file, relative to the workspace.
@@ -221,6 +223,7 @@ impl Assertion {
             Self::StderrContains { .. } => "stderr_contains",
             Self::FileUnchanged { .. } => "file_unchanged",
             Self::SnapshotMatches { .. } => "snapshot_matches",
+            Self::NoDrift {} => "no_drift",
             Self::JsonPath { .. } => "json_path",
         }
     }
@@ -245,7 +248,7 @@ impl Assertion {
             Self::Duration { max_secs } => format!("≤ {max_secs} s"),
             Self::SnapshotMatches { snapshot, .. } => snapshot.clone(),
             Self::JsonPath { path, query, .. } => format!("{path} {query}"),
-            Self::Iterations { .. } => String::new(),
+            Self::Iterations { .. } | Self::NoDrift {} => String::new(),
         };
         format!("{} {about}", self.name()).trim_end().to_owned()
     }
@@ -288,9 +291,10 @@ impl Assertion {
                 }
                 pattern.as_deref().map_or(Ok(()), |text| pattern_ok("pattern", text))
             }
-            Self::ExitCode { .. } | Self::TerminationReason { .. } | Self::Duration { .. } => {
-                Ok(())
-            }
+            Self::ExitCode { .. }
+            | Self::TerminationReason { .. }
+            | Self::Duration { .. }
+            | Self::NoDrift {} => Ok(()),
         }
     }
 }

@@ -181,6 +181,18 @@ impl Root {
         written
     }
 
+    /// Appends to a regular file with a single write, making it if it is not there.
+    pub fn append(&self, path: &RelPath, bytes: &[u8]) -> io::Result<()> {
+        // Not to hang on a pipe that somebody put there.
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK;
+        let mode = Mode::from_raw_mode(0o644);
+        let mut file = File::from(self.resolve(path.as_str(), flags | OFlags::CLOEXEC, mode)?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        file.write_all(bytes)
+    }
+
     /// Makes a folder and those above it.
     pub fn make_folder(&self, path: &RelPath) -> io::Result<()> {
         self.make_folders(path.as_str()).map(drop)

@@ -127,6 +127,21 @@ pub struct Difference {
     pub actual: String,
 }
 
+/// How many differences are told; the first ones say most.
+const MOST_DIFFERENCES: usize = 100;
+
+/// A value as it is told: of a long one the part where it begins to differ from the other.
+fn told(value: &str, other: &str) -> String {
+    const MOST: usize = 500;
+    if value.len() <= MOST {
+        return value.to_owned();
+    }
+    let same = value.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let from = value.floor_char_boundary(same.saturating_sub(60));
+    let (shown, _) = crate::tools::cut(&value[from..], MOST);
+    format!("…{shown}…")
+}
+
 /// What a replay did differently.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
@@ -145,7 +160,8 @@ impl Drift {
     ) -> Self {
         let mut differences = Vec::new();
         let mut differ = |what: &str, call: Option<usize>, expected: String, actual: String| {
-            if expected != actual {
+            if expected != actual && differences.len() < MOST_DIFFERENCES {
+                let (expected, actual) = (told(&expected, &actual), told(&actual, &expected));
                 differences.push(Difference { what: what.to_owned(), call, expected, actual });
             }
         };

@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::error::ToolError;
 use crate::orchestrator::Topology;
-use crate::orchestrator::ralph::rows::REASONS;
 use crate::registry::Place;
 use crate::session::{SessionRecord, view};
 use crate::tools::mock_backend;
 use crate::tools::run::folder::{self, RunFolder};
 use crate::topic;
+
+/// How many topics that nobody configured are named.
+const MOST_NAMES: usize = 200;
 
 /// How much of a set was reached.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +49,7 @@ pub struct Coverage {
     pub hats: Reached,
     /// Ways to end.
     pub terminations: Reached,
-    /// Topics that occurred and that no hat listens to or publishes.
+    /// Topics that occurred and that no hat listens to or publishes, at most 200.
     pub unconfigured_topics: Vec<String>,
 }
 
@@ -63,10 +65,16 @@ impl Coverage {
                 runs.push(number);
             }
         }
-        Ok(Self { runs, ..Self::between(&topology, &records, &reasons) })
+        let endings = place.record.orchestrator.adapter().endings();
+        Ok(Self { runs, ..Self::between(&topology, endings, &records, &reasons) })
     }
 
-    fn between(topology: &Topology, records: &[SessionRecord], reasons: &BTreeSet<String>) -> Self {
+    fn between(
+        topology: &Topology,
+        endings: &[&str],
+        records: &[SessionRecord],
+        reasons: &BTreeSet<String>,
+    ) -> Self {
         let events = records.iter().filter(|record| record.is_bus());
         let seen: BTreeSet<String> =
             events.filter_map(|record| record.topic().map(str::to_owned)).collect();
@@ -75,7 +83,7 @@ impl Coverage {
         let configured: BTreeSet<String> =
             listed.filter(|pattern| *pattern != "*").chain(&topology.completion).cloned().collect();
         let hats = topology.hats.iter().map(|hat| hat.id.clone()).collect();
-        let endings = REASONS.iter().map(|&reason| reason.to_owned()).collect();
+        let endings = endings.iter().map(|&reason| reason.to_owned()).collect();
         let known = |name: &str| configured.iter().any(|pattern| topic::matches(pattern, name));
         let own = |name: &str| matches!(name, "loop.terminate" | "task.resume");
         Self {
@@ -83,7 +91,8 @@ impl Coverage {
             unconfigured_topics: seen
                 .iter()
                 .filter(|name| !known(name) && !own(name))
-                .cloned()
+                .take(MOST_NAMES)
+                .map(|name| crate::tools::cut(name, 200).0)
                 .collect(),
             topics: Reached::of(configured.clone(), |pattern| {
                 seen.iter().any(|name| topic::matches(pattern, name))
@@ -129,12 +138,13 @@ mod tests {
             record("_meta.iteration", json!({"n": 1, "hat": "planner"})),
             record("bus.emit", json!({"topic": "odd.one"})),
         ];
-        let coverage =
-            Coverage::between(&topology, &records, &BTreeSet::from(["MaxCost".to_owned()]));
+        let reasons = BTreeSet::from(["MaxCost".to_owned()]);
+        let coverage = Coverage::between(&topology, &["MaxCost", "Stopped"], &records, &reasons);
         assert_eq!(coverage.topics.covered, ["task.*"]);
         assert_eq!(coverage.topics.missing, ["LOOP_COMPLETE", "build.task"]);
         assert_eq!((coverage.hats.covered, coverage.hats.ratio), (vec!["planner".to_owned()], 0.5));
         assert_eq!(coverage.terminations.covered, ["MaxCost"]);
+        assert_eq!(coverage.terminations.missing, ["Stopped"]);
         assert_eq!(coverage.unconfigured_topics, ["odd.one"]);
     }
 }

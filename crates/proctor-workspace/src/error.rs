@@ -36,6 +36,8 @@ pub enum ErrorKind {
     MockExhausted,
     /// A line of a session file cannot be read.
     CorruptSession,
+    /// It does not fit into an answer.
+    TooLarge,
     /// The caller gave up.
     Cancelled,
     /// No tool has this name.

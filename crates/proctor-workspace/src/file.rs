@@ -7,12 +7,15 @@ mod perform;
 mod read;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::assertion::Assertion;
+use crate::beneath::RelPath;
+use crate::cassette::Cassette;
 use crate::mock::MockResponse;
 use crate::orchestrator::{Backend, Orchestrator};
 
@@ -48,6 +51,32 @@ pub struct WorkspaceFile {
     /// What must hold afterwards.
     #[serde(rename = "assert")]
     pub assertions: Vec<Assertion>,
+    /// The cassette that `run.cassette` names, once [`WorkspaceFile::load_cassette`] has read it.
+    #[serde(skip)]
+    pub recorded: Option<Cassette>,
+}
+
+/// The largest cassette that is read.
+const LARGEST_CASSETTE: u64 = 64 << 20;
+
+impl WorkspaceFile {
+    /// Reads the cassette that the file names, from the folder that the file stands in.
+    pub fn load_cassette(&mut self, folder: &Path) -> Result<(), String> {
+        let Some(named) = &self.run.cassette else { return Ok(()) };
+        let problem = |why: String| format!("run.cassette: {named}: {why}");
+        let inside = RelPath::parse(named).map_err(|path| problem(path.why.to_owned()))?;
+        let path = folder.join(inside.as_str());
+        let size = std::fs::metadata(&path).map_err(|error| problem(error.to_string()))?.len();
+        if size > LARGEST_CASSETTE {
+            return Err(problem(format!("its {size} bytes are more than {LARGEST_CASSETTE}")));
+        }
+        let text = std::fs::read(&path).map_err(|error| problem(error.to_string()))?;
+        let cassette: Cassette =
+            serde_json::from_slice(&text).map_err(|error| problem(error.to_string()))?;
+        cassette.check().map_err(|error| problem(error.message))?;
+        self.recorded = Some(cassette);
+        Ok(())
+    }
 }
 
 /// The workspace of a file.
@@ -92,6 +121,10 @@ pub struct RunSection {
     /// Run this many times from the same state; every assertion must hold in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
+    /// Replay this cassette instead of `mock`: a file of JSON (from `test_inspect` with format `cassette`), named from this file's
+    /// folder. The assertion `no_drift` tells whether the run is still the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cassette: Option<String>,
     /// Too few responses are part of the test, not a mistake in it.
     #[serde(default)]
     pub allow_exhausted: bool,

@@ -40,7 +40,7 @@ pub use session::{Filter, SessionRecord, Summary, TimelineEntry};
 pub use snapshot::diff::{FileDiff, Hunk};
 pub use tools::assert::{AssertParams, AssertResult};
 pub use tools::cleanup::{CleanupParams, CleanupResult};
-pub use tools::diff::{DiffParams, DiffResult};
+pub use tools::diff::{DiffCounts, DiffParams, DiffResult};
 pub use tools::inspect::{Format, InspectParams, InspectResult};
 pub use tools::mock_backend::{MockBackendParams, MockBackendResult};
 pub use tools::run::{AssertionRate, Flakiness, LeftBehind, MockUse, RunParams, RunResult};

@@ -155,6 +155,8 @@ pub(crate) trait Adapter: Send + Sync {
     fn prepare(&self, plan: &Plan<'_>) -> Result<Prepared, ToolError>;
     /// Reads what the run left behind.
     fn collect(&self, remains: &Remains<'_>) -> Collected;
+    /// The ways in which it says that it may end.
+    fn endings(&self) -> &'static [&'static str];
     /// The path of its scratchpad in the workspace.
     fn scratchpad(&self) -> &'static str {
         ".agent/scratchpad.md"

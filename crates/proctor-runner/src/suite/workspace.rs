@@ -14,8 +14,9 @@ use proctor_events::{
     Body, EvaluationMode, EvaluationRecorded, Event, ExampleFinished, Exception, Fault, Json,
     Millis, StableIds, Status,
 };
+use proctor_record::WORKSPACE_COVERAGE;
 use proctor_workspace::file::{self, Outcome, WorkspaceFile};
-use proctor_workspace::{CallContext, Config, ErrorKind, ToolError, Tools};
+use proctor_workspace::{CallContext, Config, ErrorKind, Reached, ToolError, Tools};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -82,13 +83,15 @@ fn read(
     let text = std::fs::read_to_string(path).map_err(|problem| {
         vec![error(name.clone(), format!("the workspace file cannot be read: {problem}"))]
     })?;
-    let file = file::read(&name, &text).map_err(|problems| {
+    let mut file = file::read(&name, &text).map_err(|problems| {
         let told = |problem: &file::FileProblem| {
             let place = format!("{}:{}:{}", problem.file, problem.line, problem.column);
             error(place, problem.message.clone())
         };
         problems.iter().map(told).collect::<Vec<_>>()
     })?;
+    let folder = path.parent().unwrap_or(root);
+    file.load_cassette(folder).map_err(|problem| vec![error(name.clone(), problem)])?;
     let chain = vec![file.name.clone()];
     let id = ids
         .next(&name, &chain)
@@ -255,6 +258,9 @@ fn told(
             said.push(Said::Event { key: Some(key.to_owned()), event });
         }
     }
+    if let Ok(Some(outcome)) = &performed {
+        said.push(Said::Event { key: Some(key.to_owned()), event: reached(outcome, repeat) });
+    }
     let (status, fault, class, message) = verdict(file, performed);
     let exception = class.map(|class| Exception {
         class: Some(class.to_owned()),
@@ -272,6 +278,31 @@ fn told(
     });
     said.push(Said::Finished { key: key.to_owned(), repeat, outcome });
     said
+}
+
+/// What an example reached of its topology, as a soft evaluation: it never decides the verdict, and reports add up over the suite.
+fn reached(outcome: &Outcome, repeat: u32) -> Box<Event> {
+    let coverage = &outcome.coverage;
+    let of = |part: &Reached| {
+        format!("{} of {}", part.covered.len(), part.covered.len() + part.missing.len())
+    };
+    let (topics, hats) = (of(&coverage.topics), of(&coverage.hats));
+    // The orchestrator's word, which an agent may have put into its mouth: names only.
+    let reason = &outcome.run.termination_reason;
+    let is_name = reason.len() <= 40 && reason.chars().all(char::is_alphanumeric);
+    let reason = if is_name { reason.as_str() } else { "a reason of its own" };
+    let text = format!("topics reached {topics}, hats {hats}, ended with {reason}");
+    let mut event = Box::new(Event::new(Body::EvaluationRecorded(EvaluationRecorded {
+        mode: EvaluationMode::Soft,
+        evaluation_type: Some(WORKSPACE_COVERAGE.to_owned()),
+        description: Some(text),
+        passed: Some(true),
+        score: Some(coverage.topics.ratio),
+        metadata: Json::new(coverage).ok(),
+        ..EvaluationRecorded::default()
+    })));
+    event.repeat = Some(repeat);
+    event
 }
 
 type Verdict = (Status, Option<Fault>, Option<&'static str>, Option<String>);

@@ -105,6 +105,7 @@ fn route(assertion: &Assertion, facts: &Facts<'_>, result: &mut AssertionResult)
         Assertion::SnapshotMatches { snapshot, include_patterns, exclude_patterns } => {
             snapshot_matches(facts, snapshot, include_patterns, exclude_patterns)
         }
+        Assertion::NoDrift {} => no_drift(facts),
         Assertion::JsonPath { path, query, expected, pattern } => {
             (result.path, result.pattern) = (Some(path.clone()), pattern.clone());
             json_at(facts, path, query, expected.as_ref(), pattern.as_deref())
@@ -221,6 +222,12 @@ fn shortened(text: &str) -> String {
     format!("{}… ({} bytes)", &text[..end], text.len())
 }
 
+/// A value, or the beginning of its text if it is a large one.
+fn small(value: Value) -> Value {
+    let text = value.to_string();
+    if text.len() <= 4096 { value } else { json!(shortened(&text)) }
+}
+
 type Found<'a> = Vec<&'a crate::session::SessionRecord>;
 
 fn matching_events<'a>(facts: &'a Facts<'_>, pattern: &str, published_only: bool) -> Found<'a> {
@@ -230,10 +237,20 @@ fn matching_events<'a>(facts: &'a Facts<'_>, pattern: &str, published_only: bool
         .collect()
 }
 
-/// The topics that did occur, in order, for the answer.
+/// The topics that did occur, in order.
 fn topics(facts: &Facts<'_>, published_only: bool) -> Vec<String> {
     let events = facts.events(published_only).into_iter();
-    events.filter_map(|record| record.topic().map(str::to_owned)).take(200).collect()
+    events.filter_map(|record| record.topic().map(str::to_owned)).collect()
+}
+
+/// As much of a list as an answer should have; what is judged is always the whole.
+fn some(list: &[String]) -> Value {
+    const MOST: usize = 200;
+    let mut shown: Vec<String> = list.iter().take(MOST).map(|item| shortened(item)).collect();
+    if list.len() > MOST {
+        shown.push(format!("… and {} more", list.len() - MOST));
+    }
+    json!(shown)
 }
 
 fn only(published_only: bool) -> &'static str {
@@ -261,7 +278,10 @@ fn event_occurred(
         let actual = json!({"count": found.len(), "payloads": payloads});
         verdict(passed, expected, actual, || {
             if found.is_empty() {
-                let seen = topics(facts, published_only).join(", ");
+                let mut seen = topics(facts, published_only);
+                seen.sort();
+                seen.dedup();
+                let seen = shortened(&seen.join(", "));
                 format!("no event {name} was {}; there were: {seen}", only(published_only))
             } else {
                 format!("{} events {name}, none with a payload that matches", found.len())
@@ -285,7 +305,7 @@ fn event_sequence(facts: &Facts<'_>, wanted: &[String], published_only: bool) ->
     of_run(facts, json!(wanted), |_| {
         let seen = topics(facts, published_only);
         let found = subsequence(wanted, &seen, topic::matches);
-        verdict(found == wanted.len(), json!(wanted), json!(seen), || {
+        verdict(found == wanted.len(), json!(wanted), some(&seen), || {
             let before = wanted[..found].join(", ");
             format!("{} did not occur after [{before}]", wanted[found])
         })
@@ -316,10 +336,31 @@ fn hat_sequence(facts: &Facts<'_>, wanted: &[String], exact: bool) -> Verdict {
         let worn = view::hats(facts.records);
         let found = subsequence(wanted, &worn, |a, b| a == b);
         let passed = if exact { worn == wanted } else { found == wanted.len() };
-        verdict(passed, json!(wanted), json!(worn), || {
+        verdict(passed, json!(wanted), some(&worn), || {
             format!(
                 "the hats were {}",
-                if worn.is_empty() { "not told".to_owned() } else { worn.join(", ") }
+                if worn.is_empty() { "not told".to_owned() } else { shortened(&worn.join(", ")) }
+            )
+        })
+    })
+}
+
+fn no_drift(facts: &Facts<'_>) -> Verdict {
+    of_run(facts, json!({"drifted": false}), |run| {
+        let expected = json!({"drifted": false});
+        let Some(drift) = &run.drift else {
+            return verdict(false, expected, Value::Null, || {
+                "nothing was replayed: give test_run a cassette or replay_run".to_owned()
+            });
+        };
+        let first = drift.differences.first();
+        verdict(!drift.drifted, expected, json!(drift), || {
+            let call = first.and_then(|one| one.call).map(|call| format!(" of call {call}"));
+            let what = first.map_or("something", |one| one.what.as_str());
+            let more = drift.differences.len().saturating_sub(1);
+            format!(
+                "the {what}{} differs from the cassette, and {more} more",
+                call.unwrap_or_default()
             )
         })
     })
@@ -356,8 +397,8 @@ fn snapshot_matches(
     };
     match compared() {
         Ok(changes) => {
-            let actual = json!({"changed_files": changes.changed, "added_files": changes.added,
-                "deleted_files": changes.deleted});
+            let actual = json!({"changed_files": some(&changes.changed),
+                "added_files": some(&changes.added), "deleted_files": some(&changes.deleted)});
             verdict(changes.is_empty(), json!({"same_as": snapshot}), actual, || {
                 let count = changes.all().count();
                 format!("{count} files differ between {snapshot} and {CURRENT}")
@@ -392,6 +433,7 @@ fn json_at(
     };
     let passed = found.iter().any(fits);
     let actual = if found.len() == 1 { found[0].clone() } else { json!(found) };
+    let actual = small(actual);
     verdict(passed, wanted, actual, || {
         if found.is_empty() {
             format!("{query} finds nothing in {path}")

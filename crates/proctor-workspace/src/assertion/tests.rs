@@ -25,6 +25,7 @@ fn every_type() -> Vec<Value> {
         json!({"type": "stderr_contains", "pattern": "a"}),
         json!({"type": "file_unchanged", "path": "a"}),
         json!({"type": "snapshot_matches", "snapshot": "initial"}),
+        json!({"type": "no_drift"}),
         json!({"type": "json_path", "path": "a", "query": "$", "expected": 1}),
     ]
 }

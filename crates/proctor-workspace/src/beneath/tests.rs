@@ -47,6 +47,11 @@ fn links_inside_are_followed_and_links_outside_are_not() {
         assert!(root.kind(&at(way)).is_err(), "{way}");
     }
     assert!(root.write(&at("exit/new"), b"x", 0o644).is_err());
+    for way in ["exit/secret", "exit/new", "peek"] {
+        assert!(root.append(&at(way), b"x").is_err(), "{way}");
+    }
+    root.append(&at("alias/file"), b"!").unwrap();
+    assert_eq!(root.read(&at("real/file"), 100).unwrap(), b"inside!");
     assert!(!outside.path().join("new").exists());
     // Writing over a link replaces the link, and removing removes the link.
     root.write(&at("peek"), b"mine", 0o644).unwrap();

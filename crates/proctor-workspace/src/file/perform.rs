@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::WorkspaceFile;
 use crate::assertion::{Assertion, AssertionResult};
+use crate::coverage::Coverage;
 use crate::error::{ErrorKind, ToolError};
 use crate::session::TimelineEntry;
 use crate::tools::assert::AssertParams;
@@ -25,6 +26,8 @@ pub struct Outcome {
     pub titles: Vec<String>,
     /// Iteration by iteration.
     pub timeline: Vec<TimelineEntry>,
+    /// Which configured topics, hats and endings it reached.
+    pub coverage: Coverage,
     /// What the orchestrator printed, at most the last 8 KiB.
     pub output_tail: String,
 }
@@ -90,6 +93,9 @@ async fn perform(
     context: &CallContext,
 ) -> Result<Outcome, ToolError> {
     let section = &file.run;
+    if section.cassette.is_some() && file.recorded.is_none() {
+        return Err(ToolError::invalid("run.cassette was not read: call load_cassette first"));
+    }
     let repeated = section.repeat.unwrap_or(1) > 1;
     let result = tools
         .run(
@@ -101,6 +107,7 @@ async fn perform(
                 max_runtime_secs: section.max_runtime_secs,
                 env: section.env.clone(),
                 mock_responses: Some(file.mock.clone()).filter(|responses| !responses.is_empty()),
+                cassette: file.recorded.clone(),
                 repeat: section.repeat,
                 assertions: if repeated { file.assertions.clone() } else { Vec::new() },
                 allow_exhausted: section.allow_exhausted,
@@ -138,6 +145,7 @@ async fn perform(
         })
     };
     let timeline = look(Format::Timeline).await?.timeline.unwrap_or_default();
+    let coverage = look(Format::Coverage).await?.coverage.unwrap_or_default();
     let output = look(Format::Output).await?;
     let said = output.stdout.unwrap_or_default() + &output.stderr.unwrap_or_default();
     Ok(Outcome {
@@ -145,6 +153,7 @@ async fn perform(
         results: judged,
         titles: file.assertions.iter().map(Assertion::title).collect(),
         timeline,
+        coverage,
         output_tail: tail(&said, 8 * 1024),
     })
 }

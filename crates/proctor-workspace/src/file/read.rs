@@ -151,6 +151,7 @@ impl Reader<'_> {
             mock: mock.into_iter().collect::<Option<_>>()?,
             run: run?,
             assertions: assertions.into_iter().collect::<Option<_>>()?,
+            recorded: None,
         })
     }
 
@@ -172,7 +173,14 @@ impl Reader<'_> {
         let generic =
             setup.is_some_and(|setup| matches!(setup.orchestrator, Some(Orchestrator::Generic(_))));
         let needs = run.is_some_and(|run| run.backend == Backend::Mock) && !generic;
-        if needs && mock.is_empty() {
+        let replays = run.is_some_and(|run| run.cassette.is_some());
+        if replays && !mock.is_empty() {
+            self.add(
+                place_of(&rough.run.referenced),
+                "run.cassette and `mock` both say what the model answers: keep one".to_owned(),
+            );
+        }
+        if needs && mock.is_empty() && !replays {
             self.add(
                 place_of(&rough.run.referenced),
                 "a mock run needs responses under `mock`".to_owned(),

@@ -178,7 +178,15 @@ impl Call<'_> {
         if lines.is_empty() {
             return Ok(());
         }
-        OpenOptions::new().append(true).create(true).open(path)?.write_all(lines.as_bytes())
+        // A file of the workspace is reached through its root: a link in its place must not lead out.
+        let path = self.script.workspace.join(path);
+        let inside = path.strip_prefix(&self.script.workspace).ok().and_then(|p| p.to_str());
+        match inside.and_then(|inside| RelPath::parse(inside).ok()) {
+            Some(inside) => Root::open(&self.script.workspace)?.append(&inside, lines.as_bytes()),
+            None => {
+                OpenOptions::new().append(true).create(true).open(path)?.write_all(lines.as_bytes())
+            }
+        }
     }
 
     fn end(&self, output: &str, exit_code: i32, cut_short: bool) {

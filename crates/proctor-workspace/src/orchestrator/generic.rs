@@ -75,6 +75,10 @@ impl Adapter for Generic {
         })
     }
 
+    fn endings(&self) -> &'static [&'static str] {
+        &["Exited"]
+    }
+
     fn collect(&self, remains: &Remains<'_>) -> Collected {
         let mut collected = Collected::default();
         let Ok(path) = self.events_path() else { return collected };

@@ -69,6 +69,10 @@ impl Adapter for Ralph {
         })
     }
 
+    fn endings(&self) -> &'static [&'static str] {
+        rows::REASONS
+    }
+
     fn collect(&self, remains: &Remains<'_>) -> Collected {
         let mut collected = Collected::default();
         read_recording(remains.folder, &mut collected);

@@ -141,17 +141,23 @@ pub(crate) fn seconds(millis: u64) -> f64 {
 pub(crate) fn timeline(records: &[SessionRecord]) -> Vec<TimelineEntry> {
     let begins: Vec<&SessionRecord> =
         records.iter().filter(|record| record.event == "_meta.iteration").collect();
+    let mut events: BTreeMap<u64, Vec<&SessionRecord>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.is_bus()) {
+        events.entry(record.iteration()).or_default().push(record);
+    }
+    let of = |n: u64| events.get(&n).map(Vec::as_slice).unwrap_or_default();
     let last = records.last().map_or(0, |record| record.ts);
     begins
         .iter()
         .enumerate()
         .map(|(index, begin)| {
-            let hat = begin.data["hat"].as_str();
+            let (n, hat) = (begin.iteration(), begin.data["hat"].as_str());
             let end = begins.get(index + 1).map_or(last, |next| next.ts);
+            let before = n.checked_sub(1).map(of).unwrap_or_default();
             TimelineEntry {
-                iteration: begin.iteration(),
+                iteration: n,
                 hat: hat.map(str::to_owned),
-                events: transitions(records, begin.iteration(), hat),
+                events: transitions(trigger(before, hat).unwrap_or("?"), of(n)),
                 duration_ms: end.saturating_sub(begin.ts),
             }
         })
@@ -159,11 +165,9 @@ pub(crate) fn timeline(records: &[SessionRecord]) -> Vec<TimelineEntry> {
 }
 
 /// What triggered an iteration and what it emitted.
-fn transitions(records: &[SessionRecord], n: u64, hat: Option<&str>) -> Vec<String> {
-    let trigger = trigger(records, n, hat).unwrap_or("?");
-    let mut out: Vec<String> = records
+fn transitions(trigger: &str, events: &[&SessionRecord]) -> Vec<String> {
+    let mut out: Vec<String> = events
         .iter()
-        .filter(|record| record.is_bus() && record.iteration() == n)
         .filter(|record| record.data["emitted"] == true)
         .filter_map(|record| Some(format!("{trigger} → {}", record.topic()?)))
         .collect();
@@ -173,15 +177,12 @@ fn transitions(records: &[SessionRecord], n: u64, hat: Option<&str>) -> Vec<Stri
     out
 }
 
-/// The event published after the iteration before, best one for this hat.
-fn trigger<'a>(records: &'a [SessionRecord], n: u64, hat: Option<&str>) -> Option<&'a str> {
-    let pending: Vec<&SessionRecord> = records
-        .iter()
-        .filter(|record| record.is_published() && record.iteration() + 1 == n)
-        .collect();
+/// The event published in the iteration before, best one for this hat.
+fn trigger<'a>(before: &[&'a SessionRecord], hat: Option<&str>) -> Option<&'a str> {
+    let mut pending = before.iter().rev().filter(|record| record.is_published());
     let for_hat =
-        pending.iter().rev().find(|record| hat.is_some() && record.data["target"].as_str() == hat);
-    for_hat.or(pending.last())?.topic()
+        pending.clone().find(|record| hat.is_some() && record.data["target"].as_str() == hat);
+    for_hat.or_else(|| pending.next())?.topic()
 }
 
 #[cfg(test)]

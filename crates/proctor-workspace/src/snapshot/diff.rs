@@ -13,6 +13,8 @@ use crate::error::ToolError;
 
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
+/// What a file takes in an answer beside its path and its lines.
+const ENTRY: usize = 160;
 /// After this the rest of a file is told as one change: correct, only less fine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -169,6 +171,12 @@ pub(crate) fn diffs(
     let mut truncated = false;
     let mut diffs = BTreeMap::new();
     for path in changes.all() {
+        room = room.saturating_sub(path.len() + ENTRY);
+        if room == 0 {
+            // No line of the rest would be shown, so none is looked for.
+            truncated = true;
+            break;
+        }
         let diff = match (old(path), new(path)) {
             (Ok(before), Ok(after)) => lines(before.as_deref(), after.as_deref()),
             // Too large to be kept: it changed, and that is all that can be said.
@@ -176,8 +184,8 @@ pub(crate) fn diffs(
         };
         let diff = shortened(diff, field.min(room));
         truncated |= diff.truncated;
-        let used: usize = diff.hunks.iter().map(|hunk| hunk.content.len()).sum();
-        room = room.saturating_sub(used + path.len() + 100);
+        let used: usize = diff.hunks.iter().map(|hunk| hunk.content.len() + ENTRY).sum();
+        room = room.saturating_sub(used);
         diffs.insert(path.clone(), diff);
     }
     (diffs, truncated)
@@ -187,11 +195,12 @@ fn shortened(mut diff: FileDiff, most: usize) -> FileDiff {
     let mut room = most;
     let mut kept = Vec::new();
     for hunk in std::mem::take(&mut diff.hunks) {
-        if hunk.content.len() > room {
+        let size = hunk.content.len() + ENTRY;
+        if size > room {
             diff.truncated = true;
             break;
         }
-        room -= hunk.content.len();
+        room -= size;
         kept.push(hunk);
     }
     diff.hunks = kept;

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Tools;
 use super::run::folder::{self, RunFolder};
 use super::run::{RunResult, conclude};
+use super::{Tools, notice};
 use crate::assertion::{self, Assertion, AssertionResult, Facts};
 use crate::error::ToolError;
 use crate::registry::{self, Place};
@@ -34,6 +34,9 @@ pub struct AssertResult {
     pub results: Vec<AssertionResult>,
     /// How many do not hold.
     pub failed_count: usize,
+    /// What to keep in mind about the texts in this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 impl Tools {
@@ -66,7 +69,11 @@ impl Tools {
         };
         let results = assertion::judge_all(&params.assertions, &facts);
         let failed_count = results.iter().filter(|result| !result.passed).count();
-        Ok(AssertResult { passed: failed_count == 0, results, failed_count })
+        let quotes = |result: &AssertionResult| {
+            result.actual.is_string() || result.actual.is_object() || result.actual.is_array()
+        };
+        let notice = notice().filter(|_| results.iter().any(quotes));
+        Ok(AssertResult { passed: failed_count == 0, results, failed_count, notice })
     }
 
     fn run_and_records(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Tools;
+use super::{Tools, notice};
 use crate::beneath::RelPath;
 use crate::error::ToolError;
 use crate::registry;
@@ -33,6 +33,17 @@ pub struct DiffParams {
     pub omit_hunks: bool,
 }
 
+/// How many files differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DiffCounts {
+    /// Files in both states that differ.
+    pub changed: usize,
+    /// Files only in the later state.
+    pub added: usize,
+    /// Files only in the earlier state.
+    pub deleted: usize,
+}
+
 /// Result of `test_diff`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiffResult {
@@ -44,8 +55,13 @@ pub struct DiffResult {
     pub deleted_files: Vec<String>,
     /// The lines that changed, by file.
     pub diffs: BTreeMap<String, FileDiff>,
-    /// Lines were left out of this answer.
+    /// Lines or names of files were left out of this answer; the counts are whole.
     pub truncated: bool,
+    /// How many files changed, were added and were deleted in all.
+    pub counts: DiffCounts,
+    /// What to keep in mind about the texts in this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 impl Tools {
@@ -66,13 +82,25 @@ impl Tools {
         let old = state(&params.baseline, &Manifest::default())?;
         let new = state(&params.compare_to, &old)?;
         let changes = diff::compare(&old, &new);
+        let limits = &self.config.limits;
+        // A quarter of the answer for names, the rest for lines.
+        let mut room = limits.answer_bytes / 4;
         let mut result = DiffResult {
-            changed_files: changes.changed.clone(),
-            added_files: changes.added.clone(),
-            deleted_files: changes.deleted.clone(),
+            changed_files: names(&changes.changed, &mut room),
+            added_files: names(&changes.added, &mut room),
+            deleted_files: names(&changes.deleted, &mut room),
+            counts: DiffCounts {
+                changed: changes.changed.len(),
+                added: changes.added.len(),
+                deleted: changes.deleted.len(),
+            },
             ..DiffResult::default()
         };
+        let named =
+            result.changed_files.len() + result.added_files.len() + result.deleted_files.len();
+        let unnamed = named < changes.all().count();
         if params.omit_hunks {
+            result.truncated = unnamed;
             return Ok(result);
         }
         let content = |name: &str, manifest: &Manifest, path: &str| {
@@ -85,14 +113,25 @@ impl Tools {
                 _ => snapshots.content(entry).map(Some),
             }
         };
-        let limits = &self.config.limits;
         (result.diffs, result.truncated) = diff::diffs(
             &changes,
             &|path| content(&params.baseline, &old, path),
             &|path| content(&params.compare_to, &new, path),
             limits.field_bytes,
-            limits.answer_bytes,
+            limits.answer_bytes / 4 * 3,
         );
+        result.truncated |= unnamed;
+        result.notice = notice().filter(|_| !result.diffs.is_empty());
         Ok(result)
     }
+}
+
+/// As many names as there is room for.
+fn names(all: &[String], room: &mut usize) -> Vec<String> {
+    let mut fits = |path: &&String| {
+        let left = room.checked_sub(path.len() + 8);
+        *room = left.unwrap_or(0);
+        left.is_some()
+    };
+    all.iter().take_while(|path| fits(path)).cloned().collect()
 }

@@ -1,12 +1,14 @@
 //! `test_inspect`: what happened, as records, in numbers, iteration by iteration, call by call.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::run::folder::{self, RunFolder};
 use super::run::{RunResult, conclude};
-use super::{Tools, cut};
+use super::{Tools, cut, notice};
 use crate::cassette::Cassette;
 use crate::coverage::Coverage;
 use crate::error::{ErrorKind, ToolError};
@@ -17,6 +19,10 @@ use crate::session::view::{self, Filter, Summary, TimelineEntry};
 
 const LIMIT: usize = 100;
 const MOST: usize = 10_000;
+/// How many kinds and topics a summary names, and how many events an iteration of the timeline.
+const EVENTS: usize = 200;
+/// How much of such a name comes.
+const NAME: usize = 300;
 
 /// How the answer is given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,10 +54,10 @@ pub struct InspectParams {
     /// Which records to look at (default: all).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
-    /// Most records or calls in the answer (default 100).
+    /// Most records, iterations or calls in the answer (default 100, at most 10000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// Leave out so many matching records first, to page on.
+    /// Leave out so many matching records, iterations or calls first, to page on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<usize>,
     /// How the answer is given (default `json`).
@@ -68,12 +74,15 @@ pub struct InspectResult {
     /// Format `json`: the matching records, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<Vec<SessionRecord>>,
-    /// Formats `json` and `calls`: how many matched in all.
+    /// Formats `json`, `timeline` and `calls`: how many matched in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_matched: Option<usize>,
-    /// Something was left out of this answer.
+    /// Something was left out of this answer: page on with `offset`, or look for less with `filter`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
+    /// What to keep in mind about the texts in this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
     /// Format `timeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Vec<TimelineEntry>>,
@@ -97,10 +106,10 @@ pub struct InspectResult {
     pub total_events: Option<usize>,
     /// Format `summary`: how many of each kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by_type: Option<std::collections::BTreeMap<String, usize>>,
+    pub by_type: Option<BTreeMap<String, usize>>,
     /// Format `summary`: how many events of each topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by_topic: Option<std::collections::BTreeMap<String, usize>>,
+    pub by_topic: Option<BTreeMap<String, usize>>,
     /// Format `summary`: how many iterations there were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
@@ -134,20 +143,14 @@ impl Tools {
         match params.format {
             Format::Json => self.as_records(&place, &run, params),
             Format::Summary => self.as_summary(&place, &run, params),
-            Format::Timeline => Ok(InspectResult {
-                timeline: Some(view::timeline(&self.filtered(&place, &run, None)?)),
-                ..InspectResult::default()
-            }),
+            Format::Timeline => self.as_timeline(&place, &run, params),
             Format::Calls => Ok(self.as_calls(&run, params)),
             Format::Output => Ok(self.as_output(&run)),
             Format::Coverage => Ok(InspectResult {
                 coverage: Some(Coverage::of(&self.config, &place)?),
                 ..InspectResult::default()
             }),
-            Format::Cassette => Ok(InspectResult {
-                cassette: Some(Cassette::of_run(&self.config, &place, run.number)?),
-                ..InspectResult::default()
-            }),
+            Format::Cassette => self.as_cassette(&place, &run),
         }
     }
 
@@ -193,11 +196,62 @@ impl Tools {
         }
         truncated |= offset + records.len() < total;
         Ok(InspectResult {
+            notice: notice().filter(|_| !records.is_empty()),
             records: Some(records),
             total_matched: Some(total),
             truncated: Some(truncated),
             ..InspectResult::default()
         })
+    }
+
+    fn as_timeline(
+        &self,
+        place: &Place,
+        run: &RunFolder,
+        params: &InspectParams,
+    ) -> Result<InspectResult, ToolError> {
+        let all = view::timeline(&self.filtered(place, run, None)?);
+        let (total, offset) = (all.len(), params.offset.unwrap_or(0));
+        let mut room = self.config.limits.answer_bytes;
+        let mut truncated = false;
+        let mut shown = Vec::new();
+        for mut entry in all.into_iter().skip(offset).take(params.limit.unwrap_or(LIMIT).min(MOST))
+        {
+            for event in &mut entry.events {
+                let (short, was_cut) = cut(event, NAME);
+                truncated |= was_cut;
+                *event = short;
+            }
+            truncated |= entry.events.len() > EVENTS;
+            entry.events.truncate(EVENTS);
+            let size = entry.events.iter().map(|event| event.len() + 4).sum::<usize>() + 120;
+            let Some(left) = room.checked_sub(size) else { break };
+            room = left;
+            shown.push(entry);
+        }
+        truncated |= offset + shown.len() < total;
+        Ok(InspectResult {
+            timeline: Some(shown),
+            total_matched: Some(total),
+            truncated: Some(truncated),
+            ..InspectResult::default()
+        })
+    }
+
+    /// A cassette comes as a whole or not at all: half of one would replay something else.
+    fn as_cassette(&self, place: &Place, run: &RunFolder) -> Result<InspectResult, ToolError> {
+        let cassette = Cassette::of_run(&self.config, place, run.number)?;
+        let size = serde_json::to_vec(&cassette).map_or(usize::MAX, |bytes| bytes.len());
+        if size > self.config.limits.answer_bytes {
+            let message = format!(
+                "the cassette of run {} has {size} bytes, too many for an answer",
+                run.number
+            );
+            let hint =
+                format!("replay it in this workspace: test_run with replay_run {}", run.number);
+            return Err(ToolError::new(ErrorKind::TooLarge, message).hint(hint));
+        }
+        Ok(InspectResult { cassette: Some(cassette), notice: notice(), ..InspectResult::default() })
     }
 
     /// Cuts long texts of a record; says whether it did.
@@ -228,10 +282,11 @@ impl Tools {
             view::summary(&self.filtered(place, run, params.filter.as_ref())?);
         Ok(InspectResult {
             total_events: Some(total_events),
+            truncated: Some(by_topic.len() > EVENTS),
             by_type: Some(by_type),
-            by_topic: Some(by_topic),
+            by_topic: Some(some(by_topic)),
             iterations: Some(iterations),
-            hats_used: Some(hats_used),
+            hats_used: Some(hats_used.into_iter().take(EVENTS).collect()),
             duration_secs: Some(duration_secs),
             running: Some(false),
             result: Some(result),
@@ -246,10 +301,14 @@ impl Tools {
         let mut room = limits.answer_bytes;
         let mut truncated = false;
         let mut shown = Vec::new();
-        for mut call in
-            calls.into_iter().skip(params.offset.unwrap_or(0)).take(params.limit.unwrap_or(LIMIT))
-        {
-            for text in [Some(&mut call.prompt), call.output.as_mut()].into_iter().flatten() {
+        let limit = params.limit.unwrap_or(LIMIT).min(MOST);
+        for mut call in calls.into_iter().skip(params.offset.unwrap_or(0)).take(limit) {
+            if room == 0 {
+                break;
+            }
+            room = room.saturating_sub(400);
+            let texts = [Some(&mut call.prompt), call.output.as_mut(), call.refused.as_mut()];
+            for text in texts.into_iter().flatten() {
                 let (short, was_cut) = cut(text, limits.field_bytes.min(room));
                 room = room.saturating_sub(short.len());
                 truncated |= was_cut;
@@ -259,6 +318,7 @@ impl Tools {
         }
         truncated |= params.offset.unwrap_or(0) + shown.len() < total;
         InspectResult {
+            notice: notice().filter(|_| !shown.is_empty()),
             calls: Some(shown),
             total_matched: Some(total),
             truncated: Some(truncated),
@@ -271,10 +331,18 @@ impl Tools {
         let (stdout, out_cut) = cut(&run.output("stdout"), most);
         let (stderr, err_cut) = cut(&run.output("stderr"), most);
         InspectResult {
+            notice: notice().filter(|_| !stdout.is_empty() || !stderr.is_empty()),
             stdout: Some(stdout),
             stderr: Some(stderr),
             truncated: Some(out_cut || err_cut),
             ..InspectResult::default()
         }
     }
+}
+
+/// The topics that occur most, with names of a bearable length.
+fn some(by_topic: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
+    let mut all: Vec<(String, usize)> = by_topic.into_iter().collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    all.into_iter().take(EVENTS).map(|(name, count)| (cut(&name, NAME).0, count)).collect()
 }

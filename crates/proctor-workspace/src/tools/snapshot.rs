@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Tools, cut};
+use super::{Tools, cut, notice};
 use crate::error::ToolError;
 use crate::registry;
 use crate::snapshot::walk::{Kind, hex_of};
 use crate::snapshot::{Manifest, Selection, Snapshots, diff};
+
+/// What an entry of the answer takes beside its path and content.
+const ENTRY: usize = 160;
 
 /// Parameters of `test_snapshot`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +62,9 @@ pub struct SnapshotResult {
     pub total_bytes: u64,
     /// Contents or files were left out of this answer (not of the snapshot).
     pub truncated: bool,
+    /// What to keep in mind about the texts in this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 impl Tools {
@@ -77,9 +83,11 @@ impl Tools {
                 file_count: manifest.entries.len(),
                 total_bytes: manifest.entries.values().map(|entry| entry.size).sum(),
                 truncated: false,
+                notice: None,
             };
             if !params.omit_contents {
                 tools.show(&snapshots, &manifest, &mut result);
+                result.notice = notice().filter(|_| !result.files.is_empty());
             }
             Ok(result)
         })
@@ -100,7 +108,7 @@ impl Tools {
                 sha256: hex_of(&entry.hash),
                 target: None,
             };
-            room = room.saturating_sub(path.len() + 40);
+            room = room.saturating_sub(path.len() + ENTRY);
             if let Kind::Link { target } = &entry.kind {
                 other.target = Some(target.clone());
                 result.other_files.insert(path.clone(), other);

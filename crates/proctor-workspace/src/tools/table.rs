@@ -14,7 +14,7 @@ use super::mock_backend::{MockBackendParams, MockBackendResult};
 use super::run::{RunParams, RunResult};
 use super::setup::{SetupParams, SetupResult};
 use super::snapshot::{SnapshotParams, SnapshotResult};
-use super::{CallContext, Tools};
+use super::{CallContext, Tools, cut};
 use crate::error::{ErrorKind, ToolError, nearest};
 
 /// One tool, as it is offered.
@@ -131,13 +131,33 @@ fn unknown(name: &str) -> ToolError {
         .details(json!({"tools": known}))
 }
 
-/// Parameters from JSON. `null` stands for a parameter that was left out.
-fn decode<T: DeserializeOwned>(name: &str, mut parameters: Value) -> Result<T, ToolError> {
-    if let Some(map) = parameters.as_object_mut() {
-        map.retain(|_, value| !value.is_null());
-    }
-    serde_json::from_value(parameters)
-        .map_err(|error| ToolError::invalid(format!("{name}: {error}")))
+/// Parameters from JSON. `null` stands for a parameter that was left out. A mistake is named with its place.
+fn decode<T: DeserializeOwned + JsonSchema>(
+    name: &str,
+    mut parameters: Value,
+) -> Result<T, ToolError> {
+    let Some(map) = parameters.as_object_mut() else {
+        let message = format!("{name}: parameters must be a JSON object");
+        return Err(ToolError::invalid(message).hint(parameters_of::<T>()));
+    };
+    map.retain(|_, value| !value.is_null());
+    serde_path_to_error::deserialize(parameters).map_err(|error| {
+        let place = error.path().to_string();
+        let problem = cut(&error.into_inner().to_string(), 1000).0;
+        let message = match place.as_str() {
+            "." => format!("{name}: {problem}"),
+            place => format!("{name}: {place}: {problem}"),
+        };
+        ToolError::invalid(message).hint(parameters_of::<T>())
+    })
+}
+
+/// What there is to give, for whoever gave something else.
+fn parameters_of<T: JsonSchema>() -> String {
+    let schema = schema_for!(T);
+    let properties = schema.as_value()["properties"].as_object();
+    let names = properties.into_iter().flat_map(|all| all.keys().map(String::as_str));
+    format!("parameters: {}", names.collect::<Vec<_>>().join(", "))
 }
 
 fn encode<T: Serialize>(result: T) -> Result<Value, ToolError> {

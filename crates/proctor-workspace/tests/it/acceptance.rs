@@ -1,4 +1,28 @@
-//! The acceptance criteria of the test tools, one by one, against the real orchestrator.
+//! The acceptance criteria of the test tools (seed 004), one by one, against the real orchestrator.
+//!
+//! | criterion | test |
+//! |---|---|
+//! | set-up: an isolated folder, registered | [`setup_makes_an_isolated_folder_and_registers_it`], [`setup_creates_fixtures_and_scratchpad`] |
+//! | clean-up: all files gone, id forgotten | [`cleanup_removes_everything_and_the_id`] |
+//! | clean-up with `preserve_session`: only the session is left | [`cleanup_can_preserve_the_session_alone`] |
+//! | three responses, three iterations, all events | [`three_responses_are_consumed_in_order_and_the_session_has_all_events`] |
+//! | a delay beyond `max_runtime_secs`: `MaxRuntime`, partial session | [`a_delay_beyond_the_limit_ends_with_max_runtime_and_a_partial_session`] |
+//! | a real backend is recorded and can be inspected | [`a_real_backend_is_recorded_and_can_be_inspected_and_replayed`] (a stand-in of that name that speaks its command line) |
+//! | `exit_code` 0; sequence as a subsequence; scratchpad; file exists | [`assertions_on_a_completed_run_pass`] |
+//! | a sequence in the wrong order fails | [`assertions_on_a_completed_run_pass`] |
+//! | 50 events, `limit: 10`: the first ten, `truncated` | [`of_fifty_events_the_first_ten_come`] |
+//! | `topics: ["build.*"]`: task, done, blocked and nothing else | [`a_glob_finds_build_task_done_and_blocked`] |
+//! | the timeline groups by iteration, with durations | [`inspection_limits_filters_and_groups`] |
+//! | snapshot, change, diff with lines | [`a_snapshot_and_a_diff_show_changed_lines`] |
+//! | the example scenario | [`the_example_scenario_works_as_written`]; with an MCP client in `crates/proctor/tests/it/agents.rs` and `mcp_http.rs` |
+//! | error table: unknown id, corrupt session, missing file | `defects.rs` |
+//! | error table: dirty workspace warns and proceeds | `runs.rs`, `a_second_run_warns_and_keeps_the_first_session` |
+//! | error table: mock exhausted, with the consumed count | `mocks.rs`, `an_exhausted_mock_is_an_error_with_counts_and_stops_the_loop_at_once` |
+//! | error table: time out kills and keeps a partial session | `mocks.rs`, `a_hanging_call_is_killed_after_the_grace_and_leaves_a_session` |
+//! | security: isolation, no network, credentials | `hazards.rs` |
+//! | security: stale workspaces | `storms.rs`, `only_old_and_free_workspaces_are_stale` |
+//! | security: paths | `escapes.rs` |
+//! | future: in parallel, replay, coverage, flakiness | `storms.rs`; `runs.rs` |
 
 use std::fs;
 
@@ -277,4 +301,49 @@ async fn the_example_scenario_works_as_written() {
         .await;
     assert_eq!(timeline["timeline"][0]["events"], json!(["task.start → build.task"]));
     bed.call("test_cleanup", json!({"workspace_id": "planner_test_001"})).await;
+}
+
+/// A command that tells these topics, one after the other.
+async fn telling(bed: &Bed, id: &str, topics: &[String]) {
+    let lines: Vec<String> =
+        topics.iter().map(|topic| json!({"topic": topic, "payload": "p"}).to_string()).collect();
+    let script = "#!/bin/sh\ncat told.jsonl >> \"$PROCTOR_EVENTS_FILE\"\n";
+    let orchestrator = json!({"kind": "generic", "command": ["./tell.sh"]});
+    let fixtures = json!({"tell.sh": script, "told.jsonl": lines.join("\n") + "\n"});
+    bed.setup(id, json!({"orchestrator": orchestrator, "fixtures": fixtures})).await;
+    bed.call("test_run", json!({"workspace_id": id, "task": "t"})).await;
+}
+
+#[tokio::test]
+async fn of_fifty_events_the_first_ten_come() {
+    let bed = Bed::new();
+    let topics: Vec<String> = (0..50).map(|number| format!("step.n{number}")).collect();
+    telling(&bed, "w", &topics).await;
+    let events = json!({"topics": ["step.*"]});
+    let parameters = json!({"workspace_id": "w", "limit": 10, "filter": events});
+    let answer = bed.call("test_inspect", parameters).await;
+    let seen: Vec<&str> = answer["records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|record| record["data"]["topic"].as_str().unwrap())
+        .collect();
+    assert_eq!(seen, topics[..10]);
+    assert_eq!((&answer["total_matched"], &answer["truncated"]), (&json!(50), &json!(true)));
+    let parameters = json!({"workspace_id": "w", "offset": 40, "filter": events});
+    let rest = bed.call("test_inspect", parameters).await;
+    assert_eq!(rest["records"].as_array().unwrap().len(), 10);
+    assert_eq!(rest["truncated"], false);
+}
+
+#[tokio::test]
+async fn a_glob_finds_build_task_done_and_blocked() {
+    let bed = Bed::new();
+    let all = ["task.start", "build.task", "build.done", "build.blocked", "build.a.b", "rebuild.x"];
+    telling(&bed, "w", &all.map(str::to_owned)).await;
+    let parameters = json!({"workspace_id": "w", "filter": {"topics": ["build.*"]}});
+    let answer = bed.call("test_inspect", parameters).await;
+    let seen: Vec<&Value> =
+        answer["records"].as_array().unwrap().iter().map(|r| &r["data"]["topic"]).collect();
+    assert_eq!(seen, ["build.task", "build.done", "build.blocked"]);
 }

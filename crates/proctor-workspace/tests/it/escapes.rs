@@ -126,3 +126,79 @@ async fn a_workspace_that_was_replaced_is_neither_used_nor_deleted() {
     bed.call("test_cleanup", json!({"workspace_id": "w"})).await;
     assert!(path.join("precious").exists());
 }
+
+#[tokio::test]
+async fn every_other_way_to_name_a_path_is_refused_or_stays_inside() {
+    let bed = Bed::new();
+    let outside = bed.folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "the secret").unwrap();
+    bed.setup("w", json!({"fixtures": {"a": "1"}})).await;
+    for path in bad_paths() {
+        // A cassette brings files of its own.
+        let mut files = serde_json::Map::new();
+        files.insert(path.clone(), json!("x"));
+        let cassette = json!({"version": 1, "task": "t", "topics": [], "hats": [], "termination_reason": "x",
+            "calls": [{"hat": null, "prompt_sha256": "", "response": {"output": "", "files": files}}]});
+        let replay = json!({"workspace_id": "w", "task": "t", "cassette": cassette});
+        assert!(bed.try_call("test_run", replay).await.is_err(), "cassette {path:?}");
+        let orchestrator = json!({"kind": "generic", "command": ["true"], "events_file": path});
+        let setup =
+            json!({"workspace_id": "events", "replace": true, "orchestrator": orchestrator});
+        let refused = match bed.try_call("test_setup", setup).await {
+            Err(_) => true,
+            Ok(_) => bed
+                .try_call("test_run", json!({"workspace_id": "events", "task": "t"}))
+                .await
+                .is_err(),
+        };
+        assert!(refused, "events file {path:?}");
+    }
+    // Patterns choose among the files of the workspace; they cannot name others.
+    for pattern in ["../**", "/**", "**/../../*", "/etc/passwd", "../outside/secret"] {
+        let shot = bed
+            .call("test_snapshot", json!({"workspace_id": "w", "include_patterns": [pattern]}))
+            .await;
+        assert!(!shot.to_string().contains("the secret"), "{pattern}: {shot:#}");
+        assert!(!shot.to_string().contains("root:"), "{pattern}");
+    }
+    for snapshot in ["../../outside/secret", "/etc/passwd", "", "a\0b"] {
+        let assertions = json!([
+            {"type": "snapshot_matches", "snapshot": snapshot},
+            {"type": "file_unchanged", "path": "a", "since": snapshot},
+        ]);
+        assert_eq!(bed.holds("w", assertions).await, [false, false], "{snapshot:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_scratchpad_that_the_configuration_puts_elsewhere_is_not_written_there() {
+    for (number, path) in
+        ["../escaped.md", "/tmp/escaped-by-proctor-test.md"].into_iter().enumerate()
+    {
+        let bed = Bed::new();
+        let id = format!("w{number}");
+        let setup = json!({"workspace_id": id, "scratchpad": "mine", "config": {"core": {"scratchpad": path}}});
+        if bed.try_call("test_setup", setup).await.is_ok() {
+            let run = json!({"workspace_id": id, "task": "t", "mock_responses": [{"output": "LOOP_COMPLETE"}]});
+            let _ = bed.try_call("test_run", run).await;
+        }
+        assert!(!bed.folder.path().join("temp/escaped.md").exists(), "{path}");
+        assert!(!std::path::Path::new("/tmp/escaped-by-proctor-test.md").exists(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_the_events_file_does_not_lead_the_mock_out() {
+    let bed = Bed::new();
+    let target = bed.folder.path().join("precious");
+    fs::write(&target, "p").unwrap();
+    let script = format!(
+        "#!/bin/sh\nrm -f .agent/events.jsonl; ln -s '{}' .agent/events.jsonl\necho ask | proctor-mock-model\n",
+        target.display()
+    );
+    let orchestrator = json!({"kind": "generic", "command": ["./plant.sh"]});
+    bed.setup("w", json!({"orchestrator": orchestrator, "fixtures": {"plant.sh": script}})).await;
+    bed.run("w", json!([emits("a.b", "x")]), json!({})).await;
+    assert_eq!(fs::read_to_string(&target).unwrap(), "p");
+}

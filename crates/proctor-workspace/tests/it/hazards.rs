@@ -1,4 +1,16 @@
 //! Traps: what must never happen, with a witness that would tell if it did.
+//!
+//! | hazard of the research | trap |
+//! |---|---|
+//! | an unknown backend name runs a real model with permissions off | [`a_model_on_the_path_is_never_called_by_a_mock_run`], [`an_unknown_backend_is_refused_before_anything_runs`] |
+//! | completion commits and clears stashes in an enclosing repository | [`an_enclosing_repository_stays_untouched`], [`a_workspace_with_git_of_its_own_is_landed_in_its_own_repository`] |
+//! | a killed run leaves its backend alive | [`a_backend_that_forks_and_ignores_sigterm_is_gone_afterwards`]; killed servers in `storms.rs` |
+//! | the user's home configuration leaks in | [`home_configuration_and_environment_do_not_leak_in`]; with the real binary in `crates/proctor/tests/it/mcp_wire.rs` |
+//! | runs of the same second share an events file | [`runs_of_the_same_second_do_not_mix`] |
+//! | two runs in one workspace | `runs.rs`, `a_workspace_is_run_in_by_one_at_a_time` |
+//! | a backend that prints an emit notice is killed five seconds later | [`a_mock_that_emits_and_then_works_on_is_not_killed`] |
+//! | a long prompt comes through a file, or as an argument | [`a_prompt_too_long_for_an_argument_reaches_the_mock`]; `mock/prompt.rs` |
+//! | real models only from the allow-list | [`real_models_are_refused_with_what_is_missing`] |
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -232,4 +244,83 @@ async fn a_flood_of_output_and_a_huge_file_are_bounded() {
     assert!(fs::metadata(path.join("huge")).unwrap().len() <= 1_000_000);
     let kept = fs::metadata(bed.folder.path().join("state/w/runs/1/stdout")).unwrap().len();
     assert!(kept <= 10_000, "{kept}");
+}
+
+#[tokio::test]
+async fn runs_of_the_same_second_do_not_mix() {
+    let bed = Bed::new();
+    bed.setup("w", json!({})).await;
+    // Each takes a fraction of a second, so several begin in the same one.
+    for number in 1..=4 {
+        let payload = format!("run {number}");
+        let responses = json!([emits("build.task", &payload), {"output": "LOOP_COMPLETE"}]);
+        bed.run("w", responses, json!({})).await;
+        bed.assert(
+            "w",
+            json!([
+                {"type": "event_count", "topic": "task.start", "exact": 1},
+                {"type": "event_count", "topic": "build.task", "exact": 1},
+                {"type": "event_occurred", "topic": "build.task", "payload_pattern": format!("^{payload}$")},
+            ]),
+        )
+        .await;
+    }
+}
+
+/// Ralph kills a backend five seconds after the text of an emit notice; our mock emits without a word.
+#[tokio::test]
+async fn a_mock_that_emits_and_then_works_on_is_not_killed() {
+    let bed = Bed::new();
+    bed.setup("w", json!({"config": {"event_loop": {"max_consecutive_failures": 1}}})).await;
+    let responses = json!([
+        {"output": "<event topic=\"build.task\">x</event>", "delay_ms": 5600},
+        {"output": "LOOP_COMPLETE"},
+    ]);
+    let result = bed.run("w", responses, json!({})).await;
+    assert_eq!(result["termination_reason"], "CompletionPromise", "{result:#}");
+    assert_eq!(result["iterations"], 2);
+    let said = bed.call("test_inspect", json!({"workspace_id": "w", "format": "output"})).await;
+    assert!(!said["stdout"].as_str().unwrap().contains("Event emitted"), "{said:#}");
+}
+
+#[tokio::test]
+async fn a_prompt_too_long_for_an_argument_reaches_the_mock() {
+    let bed = Bed::new();
+    bed.setup("w", json!({})).await;
+    let task = format!("find the needle {} here", "hay ".repeat(40_000));
+    let responses =
+        json!([{"trigger_pattern": "find the needle (hay )+ ?here", "output": "LOOP_COMPLETE"}]);
+    let result = bed
+        .call("test_run", json!({"workspace_id": "w", "task": task, "mock_responses": responses}))
+        .await;
+    assert_eq!(result["termination_reason"], "CompletionPromise", "{result:#}");
+}
+
+#[tokio::test]
+async fn real_models_are_refused_with_what_is_missing() {
+    let empty = tempfile::tempdir().unwrap();
+    let bed = Bed::with(|config| config.path = empty.path().as_os_str().to_owned());
+    bed.setup("w", json!({})).await;
+    for (backend, program, credential) in [
+        ("claude", "claude", "ANTHROPIC_API_KEY"),
+        ("kiro", "kiro-cli", "KIRO_API_KEY"),
+        ("gemini", "gemini", "GEMINI_API_KEY"),
+    ] {
+        let ask = json!({"workspace_id": "w", "task": "t", "backend": backend});
+        let error = bed.try_call("test_run", ask.clone()).await.unwrap_err();
+        assert_eq!(serde_json::to_value(error.kind).unwrap(), "missing_program", "{error}");
+        assert!(error.to_string().contains(program) && error.hint.is_some(), "{error}");
+        fs::write(empty.path().join(program), "#!/bin/sh\nexit 0\n").unwrap();
+        fs::set_permissions(empty.path().join(program), fs::Permissions::from_mode(0o755)).unwrap();
+        let error = bed.try_call("test_run", ask.clone()).await.unwrap_err();
+        assert_eq!(serde_json::to_value(error.kind).unwrap(), "missing_credentials", "{error}");
+        assert!(error.to_string().contains(credential), "{error}");
+        // `null` passes on the server's own, which has none.
+        let mut inherits = ask;
+        inherits["env"] = json!({credential: null});
+        let error = bed.try_call("test_run", inherits).await.unwrap_err();
+        assert_eq!(serde_json::to_value(error.kind).unwrap(), "missing_credentials", "{error}");
+    }
+    let none = bed.try_call("test_inspect", json!({"workspace_id": "w"})).await.unwrap_err();
+    assert_eq!(serde_json::to_value(none.kind).unwrap(), "no_run", "nothing ran");
 }

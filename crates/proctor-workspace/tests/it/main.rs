@@ -8,5 +8,6 @@ mod files;
 mod hazards;
 mod mocks;
 mod runs;
+mod sizes;
 mod storms;
 mod support;

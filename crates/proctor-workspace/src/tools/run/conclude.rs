@@ -1,5 +1,6 @@
 //! The end of a run: what it left behind becomes a session and a result.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ use crate::orchestrator::{Backend, Collected, Orchestrator, Remains};
 use crate::registry::Place;
 use crate::session::merge::{Ending, merge};
 use crate::session::{self, view};
+
+/// How many processes that were left behind are named.
+const MOST_LEFT: usize = 20;
 
 /// Reads what a run left, writes its session and result.
 pub(crate) fn conclude(
@@ -84,7 +88,7 @@ pub(crate) fn conclude(
         orchestrator: start.orchestrator.clone(),
         mock: mock_use(&run, start.backend)?,
         network_off: isolation.network_off,
-        left_behind: ended.left_behind.clone(),
+        left_behind: ended.left_behind.iter().take(MOST_LEFT).cloned().collect(),
         warnings: start.warnings.clone(),
         ..RunResult::default()
     };
@@ -148,15 +152,19 @@ fn warn(
         warnings.push(format!("{count} responses were not consumed: {:?}", mock.unconsumed));
     }
     let blocked = std::fs::read_to_string(run.path.join("blocked.jsonl")).unwrap_or_default();
+    let mut tried: BTreeMap<String, usize> = BTreeMap::new();
     for call in
         blocked.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
     {
-        let name = call["name"].as_str().unwrap_or_default();
+        *tried.entry(call["name"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    for (name, times) in tried {
+        let often = if times == 1 { String::new() } else { format!(" ({times} times)") };
         warnings.push(format!(
-            "something tried to call the real model program {name:?}; it was stopped"
+            "something tried to call the real model program {name:?}{often}; it was stopped"
         ));
     }
-    for left in &ended.left_behind {
+    for left in ended.left_behind.iter().take(MOST_LEFT) {
         warnings.push(format!(
             "a process was left behind and killed: {} (pid {})",
             left.command, left.pid

@@ -1,0 +1,249 @@
+//! What the workspace examples of a run reached together, and which of their assertions were not always the same.
+//!
+//! Each example tells what it reached as one soft evaluation of the kind [`WORKSPACE_COVERAGE`]; its assertions are hard ones.
+//! One fold over evaluations, whether they come from a finished [`RunData`] or one by one. It keeps names, never texts of agents.
+
+use std::collections::BTreeMap;
+
+use proctor_events::{EvaluationMode, Json};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::model::RunData;
+
+/// The kind of the evaluation that carries what an example reached.
+pub const WORKSPACE_COVERAGE: &str = "workspace_coverage";
+/// The name of the suite of workspace files.
+const SUITE: &str = "workspace";
+
+/// How much of a set was reached by some example.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Reached {
+    /// What was reached.
+    pub covered: Vec<String>,
+    /// What was configured somewhere and never reached.
+    pub missing: Vec<String>,
+    /// The share that was reached, 0 to 1.
+    pub ratio: f64,
+}
+
+/// An assertion that held in some attempts and not in others.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FlakyAssertion {
+    /// The example's id.
+    pub example_id: String,
+    /// What the assertion says.
+    pub assertion: String,
+    /// How often it held.
+    pub passed: u32,
+    /// How often it did not.
+    pub failed: u32,
+}
+
+/// What the workspace examples of a run reached together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WorkspaceCoverage {
+    /// Topics that hats listen to or publish.
+    pub topics: Reached,
+    /// Hats that were worn.
+    pub hats: Reached,
+    /// Ways to end.
+    pub terminations: Reached,
+    /// Topics that occurred and that no hat of their own configuration knows.
+    pub unconfigured_topics: Vec<String>,
+    /// Assertions that were not always the same over repeats and retries.
+    pub flaky_assertions: Vec<FlakyAssertion>,
+}
+
+/// Names, each with whether it was reached.
+type Names = BTreeMap<String, bool>;
+
+/// The fold.
+#[derive(Debug, Clone, Default)]
+pub struct WorkspaceFold {
+    seen: bool,
+    topics: Names,
+    hats: Names,
+    terminations: Names,
+    unconfigured: Names,
+    assertions: BTreeMap<(String, String), (u32, u32)>,
+}
+
+/// What the fold needs to know about an evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// The example's id.
+    pub example_id: &'a str,
+    /// Its suite.
+    pub suite: Option<&'a str>,
+    /// Whether it decides the verdict.
+    pub mode: &'a EvaluationMode,
+    /// What kind of check it is.
+    pub kind: Option<&'a str>,
+    /// What it demands.
+    pub description: Option<&'a str>,
+    /// Whether it holds.
+    pub passed: Option<bool>,
+    /// Its data.
+    pub metadata: Option<&'a Json>,
+}
+
+impl WorkspaceFold {
+    /// Takes one evaluation; those of other suites are passed over.
+    pub fn take(&mut self, judged: &Judged<'_>) {
+        if judged.suite != Some(SUITE) {
+            return;
+        }
+        self.seen = true;
+        if judged.kind == Some(WORKSPACE_COVERAGE) {
+            self.reached(&judged.metadata.map(Json::to_value).unwrap_or_default());
+        } else if let (EvaluationMode::Hard, Some(passed)) = (judged.mode, judged.passed) {
+            let title = judged.description.unwrap_or("assertion").to_owned();
+            let (held, broke) =
+                self.assertions.entry((judged.example_id.to_owned(), title)).or_default();
+            *if passed { held } else { broke } += 1;
+        }
+    }
+
+    fn reached(&mut self, coverage: &Value) {
+        note(&mut self.topics, &coverage["topics"]);
+        note(&mut self.hats, &coverage["hats"]);
+        note(&mut self.terminations, &coverage["terminations"]);
+        for topic in words(&coverage["unconfigured_topics"]) {
+            self.unconfigured.insert(topic.to_owned(), true);
+        }
+    }
+
+    /// What came together; nothing where no workspace example was heard of.
+    pub fn coverage(&self) -> Option<WorkspaceCoverage> {
+        let flaky = self.assertions.iter().filter(|(_, (held, broke))| *held > 0 && *broke > 0);
+        self.seen.then(|| WorkspaceCoverage {
+            topics: Reached::of(&self.topics),
+            hats: Reached::of(&self.hats),
+            terminations: Reached::of(&self.terminations),
+            unconfigured_topics: self.unconfigured.keys().cloned().collect(),
+            flaky_assertions: flaky
+                .map(|((example_id, assertion), (passed, failed))| FlakyAssertion {
+                    example_id: example_id.clone(),
+                    assertion: assertion.clone(),
+                    passed: *passed,
+                    failed: *failed,
+                })
+                .collect(),
+        })
+    }
+}
+
+fn words(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn note(names: &mut Names, told: &Value) {
+    for name in words(&told["missing"]) {
+        names.entry(name.to_owned()).or_insert(false);
+    }
+    for name in words(&told["covered"]) {
+        names.insert(name.to_owned(), true);
+    }
+}
+
+impl Reached {
+    fn of(names: &Names) -> Self {
+        let some = |wanted: bool| {
+            let chosen = names.iter().filter(move |(_, reached)| **reached == wanted);
+            chosen.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+        };
+        let (covered, missing) = (some(true), some(false));
+        #[expect(clippy::cast_precision_loss, reason = "a handful of names")]
+        let ratio = if names.is_empty() { 1.0 } else { covered.len() as f64 / names.len() as f64 };
+        Self { covered, missing, ratio }
+    }
+}
+
+impl RunData {
+    /// What the workspace examples of this run reached together; nothing where there were none.
+    pub fn workspace_coverage(&self) -> Option<WorkspaceCoverage> {
+        let mut fold = WorkspaceFold::default();
+        for example in self.examples.iter().filter(|example| example.suite.is_some()) {
+            let id = example.id.as_ref().map(ToString::to_string).unwrap_or_default();
+            for evaluation in example.attempts.iter().flat_map(|attempt| &attempt.evaluations) {
+                fold.take(&Judged {
+                    example_id: &id,
+                    suite: example.suite.as_deref(),
+                    mode: &evaluation.mode,
+                    kind: evaluation.kind.as_deref(),
+                    description: evaluation.description.as_deref(),
+                    passed: evaluation.passed,
+                    metadata: evaluation.metadata.as_ref(),
+                });
+            }
+        }
+        fold.coverage()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_events::Event;
+
+    use super::*;
+    use crate::Aggregator;
+
+    fn folded(lines: &[&str]) -> RunData {
+        let mut fold = Aggregator::default();
+        for line in lines {
+            fold.apply(&Event::from_json(line).unwrap());
+        }
+        fold.into_run()
+    }
+
+    const STARTED: &str =
+        r#"{"event_type":"ExampleStarted","example_id":"a","suite":"workspace","path":["A"]}"#;
+
+    fn reached(example: &str, covered: &str, missing: &str) -> String {
+        format!(
+            r#"{{"event_type":"EvaluationRecorded","example_id":"{example}","mode":"soft","evaluation_type":"workspace_coverage",
+            "metadata":{{"topics":{{"covered":[{covered}],"missing":[{missing}]}},"unconfigured_topics":["odd"]}}}}"#
+        )
+        .replace('\n', " ")
+    }
+
+    #[test]
+    fn what_one_example_reaches_is_not_missing_from_the_suite() {
+        let second = STARTED.replace(r#""a""#, r#""b""#);
+        let (one, two) = (reached("a", r#""x""#, r#""y","z""#), reached("b", r#""y""#, r#""x""#));
+        let run = folded(&[STARTED, &one, &second, &two]);
+        let coverage = run.workspace_coverage().unwrap();
+        assert_eq!(
+            (coverage.topics.covered, coverage.topics.missing),
+            (vec!["x".to_owned(), "y".to_owned()], vec!["z".to_owned()])
+        );
+        assert_eq!(coverage.unconfigured_topics, ["odd"]);
+        assert!((coverage.hats.ratio - 1.0).abs() < 1e-9, "of nothing, everything is reached");
+    }
+
+    #[test]
+    fn an_assertion_that_changes_its_mind_is_flaky_and_other_suites_are_passed_over() {
+        let judged = |repeat: u32, passed: bool, title: &str| {
+            format!(
+                r#"{{"event_type":"EvaluationRecorded","example_id":"a","repeat":{repeat},"mode":"hard","description":"{title}","passed":{passed}}}"#
+            )
+        };
+        let lines = [
+            judged(1, true, "steady"),
+            judged(1, true, "moody"),
+            judged(2, true, "steady"),
+            judged(2, false, "moody"),
+        ];
+        let mut all = vec![STARTED];
+        all.extend(lines.iter().map(String::as_str));
+        let flaky = folded(&all).workspace_coverage().unwrap().flaky_assertions;
+        assert_eq!(flaky.len(), 1);
+        assert_eq!(
+            (flaky[0].assertion.as_str(), flaky[0].passed, flaky[0].failed),
+            ("moody", 1, 1)
+        );
+        all[0] = r#"{"event_type":"ExampleStarted","example_id":"a","suite":"rspec","path":["A"]}"#;
+        assert_eq!(folded(&all).workspace_coverage(), None);
+    }
+}

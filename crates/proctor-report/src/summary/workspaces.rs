@@ -1,0 +1,50 @@
+//! What the workspace examples of a run reached together: topics, hats, endings, and assertions that changed their mind.
+
+use proctor_record::{Reached, RunData};
+
+use crate::page::Page;
+use crate::style::{Paint, shorten};
+
+/// How many names are listed.
+const NAMES: usize = 8;
+/// How many flaky assertions are listed.
+const FLAKY: usize = 5;
+
+impl Page {
+    pub(super) fn workspaces(&mut self, run: &RunData) {
+        let Some(coverage) = run.workspace_coverage() else { return };
+        let sets = [
+            ("topics", &coverage.topics),
+            ("hats", &coverage.hats),
+            ("endings", &coverage.terminations),
+        ];
+        let told: Vec<String> =
+            sets.into_iter().filter_map(|(name, reached)| line(name, reached)).collect();
+        if told.is_empty() && coverage.flaky_assertions.is_empty() {
+            return;
+        }
+        self.title(Paint::Bold, "Workspaces reached:");
+        told.iter().for_each(|line| self.line(2, line));
+        for flaky in coverage.flaky_assertions.iter().take(FLAKY) {
+            let title = shorten(&flaky.assertion, 120);
+            let times = flaky.passed + flaky.failed;
+            let text = format!("~ {title}: held {} of {times} times", flaky.passed);
+            let text = self.style.paint(Paint::Warn, text);
+            self.line(2, &text);
+        }
+        self.line(0, "");
+    }
+}
+
+fn line(name: &str, reached: &Reached) -> Option<String> {
+    let total = reached.covered.len() + reached.missing.len();
+    if total == 0 {
+        return None;
+    }
+    let mut missing = reached.missing.iter().take(NAMES).cloned().collect::<Vec<_>>().join(", ");
+    if reached.missing.len() > NAMES {
+        missing.push_str(", …");
+    }
+    let never = if missing.is_empty() { String::new() } else { format!(", never: {missing}") };
+    Some(shorten(&format!("{name} {} of {total}{never}", reached.covered.len()), 240))
+}
