@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use proctor_journal::hook;
-use proctor_journal::search::search;
-use proctor_journal::stats::stats;
 use proctor_journal::{
     Change, Domain, Draft, Entry, Filter, Journal, Moment, OutcomeStatus, Resolution, Strategy,
 };
@@ -244,20 +242,30 @@ fn hooks(dir: &Path) {
 fn reading(dir: &Path) {
     let journal = Journal::open(dir.join("large")).unwrap();
     fill(&journal, &dir.join("large"));
-    let [mut list, mut numbers, mut found] = [Vec::new(), Vec::new(), Vec::new()];
-    for _ in 0..20 {
+    let [mut list, mut numbers, mut found, mut alike] =
+        [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    let mut moments = Moments(11);
+    let entry = journal.create(draft(77), &moments.next()).unwrap().value;
+    journal.abandon("only an example", &moments.next()).unwrap();
+    std::fs::remove_file(dir.join("large/session_entries.jsonl")).unwrap();
+    for _ in 0..100 {
         timed(&mut list, || journal.list(&Filter::default()).unwrap());
         timed(&mut numbers, || {
-            let all = journal.list(&Filter::default()).unwrap().value;
-            assert_eq!(stats(all.iter().map(|found| &found.entry)).total.all(), 10_000);
+            assert_eq!(journal.stats(&Filter::default()).unwrap().value.total.all(), 10_000);
         });
         timed(&mut found, || {
-            let all = journal.list(&Filter::default()).unwrap().value;
-            let hits = search("flaky replica test snapshot", all.iter().map(|found| &found.entry));
-            assert!(!hits.is_empty());
+            let words = "flaky replica test snapshot";
+            assert_eq!(journal.search(words, &Filter::default(), 20).unwrap().value.len(), 20);
         });
+        let moment = moments.next();
+        timed(&mut alike, || journal.recall(&entry, 3, &moment).unwrap());
     }
-    for (name, times) in [("list", &mut list), ("stats", &mut numbers), ("search", &mut found)] {
+    for (name, times) in [
+        ("list", &mut list),
+        ("stats", &mut numbers),
+        ("search", &mut found),
+        ("recall", &mut alike),
+    ] {
         println!(
             "{name:<10} p50 {:>7.1} ms, p95 {:>7.1} ms   over 10,000 entries, reading included (aim: under 100 ms)",
             percentile(times, 50),

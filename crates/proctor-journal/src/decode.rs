@@ -28,7 +28,8 @@ pub(crate) fn record<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
         .map_err(|error| error.to_string())
 }
 
-fn without_mark(bytes: &[u8]) -> &[u8] {
+/// The bytes after a byte order mark.
+pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 

@@ -17,7 +17,7 @@ use crate::store::{
     ANNOTATIONS, COUNT, CURRENT, ENTRIES, SESSION, SET_ASIDE, TEMP_SUFFIX, archive_files,
 };
 use crate::time::Moment;
-use crate::warning::Noted;
+use crate::warning::{Noted, Warning};
 
 /// What can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +52,8 @@ pub enum Problem {
     TemporaryFile,
     /// An annotation of an entry that is not there, or that cannot be read.
     LooseAnnotation,
+    /// Evidence that was moved out of an entry and is not where the entry says.
+    MissingEvidence,
     /// A folder that others can look into.
     OpenFolder,
 }
@@ -109,6 +111,7 @@ impl<D: Disk> Journal<D> {
         exam.lines_of(&self.store.path(ENTRIES), session.as_deref())?;
         exam.current()?;
         exam.annotations()?;
+        exam.evidence()?;
         Ok(exam.findings)
     }
 
@@ -308,6 +311,19 @@ impl<D: Disk> Exam<'_, D> {
                 Err(reason) => reason,
             };
             self.note(Problem::LooseAnnotation, &path, Some(line.number), detail);
+        }
+        Ok(())
+    }
+
+    fn evidence(&mut self) -> Result<(), JournalError> {
+        let lane = self.journal.lane_name();
+        let listed = self.journal.list(&Filter::default())?.value;
+        for found in listed.into_iter().filter(|found| found.lane.as_deref() == lane) {
+            for warning in self.journal.complete(found)?.warnings {
+                if let Warning::EvidenceMissing { path, .. } = &warning {
+                    self.note(Problem::MissingEvidence, path, None, warning.to_string());
+                }
+            }
         }
         Ok(())
     }

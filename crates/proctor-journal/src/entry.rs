@@ -111,6 +111,16 @@ record! {
 }
 
 record! {
+    /// Evidence that an entry had no room for.
+    pub struct MovedEvidence {
+        /// How many pieces.
+        need count: u64,
+        /// The file they are in, one per line, oldest first; beside the journal's other files.
+        need file: String,
+    }
+}
+
+record! {
     /// What a run is expected to do, in the words of the command line, and since when.
     pub struct StatedExpectation {
         /// `pass`, `fail`, `exit:N` or `match:RE`.
@@ -163,8 +173,10 @@ record! {
         some confidence: f64,
         /// What a run is expected to do.
         some expectation: StatedExpectation,
-        /// What commands really did.
+        /// What commands really did: the first few pieces and the newest.
         list evidence: Evidence,
+        /// Where the pieces between those are.
+        some evidence_moved: MovedEvidence,
     }
 }
 

@@ -29,7 +29,8 @@ struct Header {
     exported_at: Option<UtcTime>,
 }
 
-/// Writes entries as lines of JSON, oldest first.
+/// Writes entries as lines of JSON, oldest first. Evidence that was moved out of them is not in it
+/// unless [`Journal::complete`] has put it back.
 pub fn export(entries: &[Found], moment: &Moment) -> Result<String, JournalError> {
     let header = Header { proctor_journal_export: VERSION, exported_at: Some(moment.now) };
     let place = std::path::Path::new("the export");
@@ -63,13 +64,13 @@ impl<D: Disk> Journal<D> {
         let mut locked = self.store.lock(moment)?;
         locked.settle()?;
         let here = self.list(&Filter::default())?;
-        let known: HashMap<&str, &Entry> =
-            here.value.iter().map(|found| (found.entry.id.as_str(), &found.entry)).collect();
+        let known: HashMap<&str, &Found> =
+            here.value.iter().map(|found| (found.entry.id.as_str(), found)).collect();
         let mut missing: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
         for entry in &offered {
             let id = entry.id.clone();
             match known.get(id.as_str()) {
-                Some(present) if *present == entry => report.known.push(id),
+                Some(present) if self.says_the_same(present, entry)? => report.known.push(id),
                 Some(_) => report.conflicting.push(id),
                 None if report.added.contains(&id) => report.conflicting.push(id),
                 None => {
@@ -89,6 +90,15 @@ impl<D: Disk> Journal<D> {
         }
         let warnings = std::mem::take(&mut locked.warnings);
         Ok(Noted { value: report, warnings })
+    }
+
+    /// Whether an entry here says what the offered one says, wherever its evidence is kept.
+    fn says_the_same(&self, here: &Found, offered: &Entry) -> Result<bool, JournalError> {
+        if here.entry == *offered {
+            return Ok(true);
+        }
+        Ok(here.entry.evidence_moved.is_some()
+            && self.complete(here.clone())?.value.entry == *offered)
     }
 }
 

@@ -38,6 +38,7 @@ pub mod doctor;
 pub mod entry;
 pub mod error;
 pub mod exchange;
+mod glimpse;
 pub mod hook;
 pub mod id;
 pub mod journal;
@@ -60,10 +61,11 @@ pub mod timeline;
 mod warning;
 
 pub use entry::{
-    Counts, Entry, Evidence, HistoryEntry, Lesson, Outcome, RootCause, StatedExpectation,
+    Counts, Entry, Evidence, HistoryEntry, Lesson, MovedEvidence, Outcome, RootCause,
+    StatedExpectation,
 };
 pub use error::{JournalError, Refusal};
-pub use journal::{Answer, Captured, Current, Filter, Found, Journal, Place, ToolUse};
+pub use journal::{Answer, Captured, Current, Filter, Found, Journal, Match, Place, ToolUse};
 pub use model::{ConfidenceTier, Domain, OutcomeStatus, Strategy};
 pub use record::Extra;
 pub use request::{Annotation, Change, Draft, Resolution};

@@ -62,7 +62,7 @@ impl fmt::Debug for Extra {
 /// A key of a JSON object, borrowed from the input where it needs no unescaping.
 pub(crate) struct Key<'de>(pub(crate) std::borrow::Cow<'de, str>);
 
-impl<'de> Deserialize<'de> for Key<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
         impl<'de> serde::de::Visitor<'de> for Text {

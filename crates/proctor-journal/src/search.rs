@@ -1,11 +1,12 @@
 //! Finding past entries by their words: BM25 over goal, hypothesis, surprise and lesson.
 //!
-//! No index is kept: scanning ten thousand entries takes milliseconds, and what is not stored
+//! No index is kept: looking through ten thousand entries takes milliseconds, and what is not stored
 //! cannot drift from the files.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::entry::Entry;
+use crate::glimpse::Regarded;
 use crate::model::OutcomeStatus;
 
 /// Usual constants of BM25: how fast repetition stops to count, how much length matters.
@@ -27,18 +28,20 @@ fn raw_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// The texts of an entry that are searched.
-fn texts(entry: &Entry) -> impl Iterator<Item = &str> {
-    let lesson = entry.lesson.as_ref();
-    [
-        Some(entry.goal.as_str()),
-        Some(entry.hypothesis.as_str()),
-        entry.surprise.as_deref(),
-        lesson.map(|lesson| lesson.what_worked.as_str()),
-        lesson.and_then(|lesson| lesson.takeaway.as_deref()),
-    ]
-    .into_iter()
-    .flatten()
+/// Calls for every word of a text, in any case and with the commonest.
+fn each_word<'a>(text: &'a str, mut take: impl FnMut(&'a str)) {
+    if !text.is_ascii() {
+        return raw_words(text).for_each(take);
+    }
+    // Most texts are plain, and bytes are told apart faster than characters.
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let mut rest = text;
+    while let Some(start) = rest.bytes().position(|byte| plain(&byte)) {
+        rest = rest.get(start..).unwrap_or_default();
+        let end = rest.bytes().position(|byte| !plain(&byte)).unwrap_or(rest.len());
+        take(rest.get(..end).unwrap_or_default());
+        rest = rest.get(end..).unwrap_or_default();
+    }
 }
 
 /// An entry that was found, by its place among those searched.
@@ -96,18 +99,20 @@ struct Profiles {
 }
 
 impl Profiles {
-    fn new<'a>(entries: impl IntoIterator<Item = &'a Entry>, query: &Query) -> Self {
+    fn new<'a, T: Regarded + 'a>(entries: impl IntoIterator<Item = &'a T>, query: &Query) -> Self {
         let mut profiles = Self { terms: query.count, counts: Vec::new(), lengths: Vec::new() };
         let mut buffer = String::new();
         for entry in entries {
             let start = profiles.counts.len();
             profiles.counts.resize(start + query.count, 0);
             let mut length = 0;
-            for word in texts(entry).flat_map(raw_words) {
-                length += 1;
-                if let Some(term) = query.term(word, &mut buffer) {
-                    profiles.counts[start + term] += 1;
-                }
+            for text in entry.texts().into_iter().flatten() {
+                each_word(text, |word| {
+                    length += 1;
+                    if let Some(term) = query.term(word, &mut buffer) {
+                        profiles.counts[start + term] += 1;
+                    }
+                });
             }
             profiles.lengths.push(length);
         }
@@ -139,6 +144,14 @@ impl Profiles {
 
 /// Entries that share words with the text, best first. Entries that tie keep their order.
 pub fn search<'a>(text: &str, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Hit> {
+    rank(text, entries)
+}
+
+/// [`search`] over entries or glimpses of them.
+pub(crate) fn rank<'a, T: Regarded + 'a>(
+    text: &str,
+    entries: impl IntoIterator<Item = &'a T>,
+) -> Vec<Hit> {
     let query = Query::new(text);
     if query.count == 0 {
         return Vec::new();
@@ -181,26 +194,40 @@ pub fn similar<'a>(
     shown: &[String],
     limit: usize,
 ) -> Vec<&'a Entry> {
+    let alike = alike(entry, &past.iter().collect::<Vec<_>>(), shown, limit);
+    alike.into_iter().filter_map(|place| past.get(place)).collect()
+}
+
+/// [`similar`] over entries or glimpses of them: their places.
+pub(crate) fn alike<T: Regarded>(
+    entry: &Entry,
+    past: &[&T],
+    shown: &[String],
+    limit: usize,
+) -> Vec<usize> {
     let text = format!("{} {}", entry.goal, entry.hypothesis);
-    let candidates: Vec<&Entry> =
-        past.iter().filter(|other| other.id != entry.id && other.outcome.is_some()).collect();
-    let mut hits = search(&text, candidates.iter().copied());
+    let ended = |other: &T| other.facts().id != entry.id && other.facts().status.is_some();
+    let places: Vec<usize> = (0..past.len()).filter(|place| ended(past[*place])).collect();
+    let hits = rank(&text, places.iter().map(|place| past[*place]));
     let least = hits.first().map_or(0.0, |best| best.score / 3.0);
-    hits.retain(|hit| {
-        let other = candidates[hit.index];
-        hit.score >= least && !shown.contains(&other.id) && shares_two_words(&text, other)
-    });
-    let mut likely: Vec<&Entry> = hits.iter().map(|hit| candidates[hit.index]).collect();
-    likely.sort_by_key(|other| other.status() != Some(OutcomeStatus::Falsified));
+    let wanted: HashSet<String> = words(&text).collect();
+    let mut likely: Vec<usize> = hits
+        .iter()
+        .take_while(|hit| hit.score >= least)
+        .map(|hit| places[hit.index])
+        .filter(|place| !shown.iter().any(|id| id == past[*place].facts().id))
+        .filter(|place| shares_two_words(&wanted, past[*place]))
+        .collect();
+    likely.sort_by_key(|place| past[*place].facts().status != Some(OutcomeStatus::Falsified));
     likely.truncate(limit);
     likely
 }
 
-fn shares_two_words(text: &str, entry: &Entry) -> bool {
-    let wanted: std::collections::HashSet<String> = words(text).collect();
+fn shares_two_words<T: Regarded>(wanted: &HashSet<String>, entry: &T) -> bool {
     let least = wanted.len().min(2);
-    let shared: std::collections::HashSet<String> =
-        texts(entry).flat_map(words).filter(|word| wanted.contains(word)).collect();
+    let texts = entry.texts();
+    let shared: HashSet<String> =
+        texts.into_iter().flatten().flat_map(words).filter(|word| wanted.contains(word)).collect();
     shared.len() >= least
 }
 
@@ -220,6 +247,15 @@ mod tests {
         assert_eq!(hits.iter().map(|hit| hit.index).collect::<Vec<_>>(), [1, 2, 0]);
         assert!(search("the of", &entries).is_empty());
         assert!(search("zebra", &entries).is_empty());
+    }
+
+    #[test]
+    fn plain_text_has_the_same_words_either_way() {
+        for text in ["", " a", "flaky_test: 3 of 4?", "x--y__z", "end.", "tab\tand\nline"] {
+            let mut found = Vec::new();
+            each_word(text, |word| found.push(word));
+            assert_eq!(found, raw_words(text).collect::<Vec<_>>(), "{text:?}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::entry::Entry;
+use crate::glimpse::{Facts, Regarded};
 use crate::model::OutcomeStatus;
 
 /// Below this many decided entries a rate is called too few to tell.
@@ -101,8 +102,8 @@ impl Group {
         Rate::new(self.auto_captured, self.decided())
     }
 
-    fn add(&mut self, entry: &Entry) {
-        match entry.status() {
+    fn add(&mut self, entry: &Facts<'_>) {
+        match entry.status {
             None => self.active += 1,
             Some(OutcomeStatus::Abandoned) => self.abandoned += 1,
             Some(OutcomeStatus::Confirmed) => {
@@ -111,8 +112,8 @@ impl Group {
             }
             Some(OutcomeStatus::Falsified) => self.falsified += 1,
         }
-        if matches!(entry.status(), Some(OutcomeStatus::Confirmed | OutcomeStatus::Falsified)) {
-            self.auto_captured += u64::from(entry.is_auto_captured());
+        if matches!(entry.status, Some(OutcomeStatus::Confirmed | OutcomeStatus::Falsified)) {
+            self.auto_captured += u64::from(entry.auto_captured);
             self.iterations += entry.iteration_count;
         }
     }
@@ -180,20 +181,25 @@ pub struct Stats {
 
 /// Counts entries.
 pub fn stats<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Stats {
+    count(entries.into_iter().map(Entry::facts))
+}
+
+/// [`stats`] over what is known of entries.
+pub(crate) fn count<'a>(entries: impl IntoIterator<Item = Facts<'a>>) -> Stats {
     let mut stats = Stats::default();
     let mut stated = Vec::new();
     let mut months: BTreeMap<(i16, i8), Group> = BTreeMap::new();
     for entry in entries {
-        stats.total.add(entry);
-        stats.by_domain.entry(entry.domain.as_str()).or_default().add(entry);
-        stats.by_strategy.entry(entry.strategy.as_str()).or_default().add(entry);
-        if let Some(tier) = entry.confidence_tier {
-            stats.by_tier.entry(tier.as_str()).or_default().add(entry);
+        stats.total.add(&entry);
+        stats.by_domain.entry(entry.domain.as_str()).or_default().add(&entry);
+        stats.by_strategy.entry(entry.strategy.as_str()).or_default().add(&entry);
+        if let Some(tier) = entry.tier {
+            stats.by_tier.entry(tier.as_str()).or_default().add(&entry);
         }
         let date = entry.created_at.civil().date();
-        months.entry((date.year(), date.month())).or_default().add(entry);
-        stats.needing_annotation += u64::from(entry.needs_annotation());
-        stated.extend(forecast(entry));
+        months.entry((date.year(), date.month())).or_default().add(&entry);
+        stats.needing_annotation += u64::from(entry.needs_annotation);
+        stated.extend(forecast(&entry));
     }
     stats.by_month = months
         .into_iter()
@@ -204,8 +210,8 @@ pub fn stats<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Stats {
 }
 
 /// A stated probability and whether it came true.
-fn forecast(entry: &Entry) -> Option<(f64, bool)> {
-    let came_true = match entry.status()? {
+fn forecast(entry: &Facts<'_>) -> Option<(f64, bool)> {
+    let came_true = match entry.status? {
         OutcomeStatus::Confirmed => true,
         OutcomeStatus::Falsified => false,
         OutcomeStatus::Abandoned => return None,

@@ -4,13 +4,20 @@
 //! chosen so that stopping between any two of them leaves a state that the next operation repairs:
 //! a line is on disk before the entry it came from is cleared, archives before their source.
 
-use crate::entry::{Entry, Evidence, HistoryEntry, Outcome, StatedExpectation};
+use crate::entry::{Entry, Evidence, HistoryEntry, MovedEvidence, Outcome, StatedExpectation};
 use crate::error::Refusal;
 use crate::id;
 use crate::model::{ConfidenceTier, OutcomeStatus};
 use crate::record::Extra;
 use crate::request::{Annotation, Change, Draft, Resolution};
 use crate::time::{Moment, UtcTime};
+
+/// How many of the first pieces of evidence an entry keeps, …
+pub const FIRST_EVIDENCE: usize = 4;
+/// … and how many of the newest.
+pub const NEWEST_EVIDENCE: usize = 16;
+/// The folder of what was moved out of entries.
+const EVIDENCE: &str = "evidence";
 
 /// The reason written when a session ends over an active entry.
 pub const SESSION_ENDED: &str = "session ended";
@@ -101,6 +108,13 @@ pub enum Operation {
 pub enum Effect {
     /// Replace the session id.
     WriteSession(String),
+    /// Append evidence to the file of what its entry has no room for.
+    MoveEvidence {
+        /// The file, beside the journal's other files.
+        file: String,
+        /// What to append, oldest first.
+        evidence: Vec<Evidence>,
+    },
     /// Replace the current file.
     WriteCurrent(Entry),
     /// Append to the session's lines.
@@ -133,9 +147,11 @@ impl Step {
         Self { effects: Vec::new(), next: state.clone(), entry }
     }
 
-    fn rewrite(state: &State, entry: Entry) -> Self {
+    fn rewrite(state: &State, mut entry: Entry) -> Self {
+        let mut effects: Vec<Effect> = make_room(&mut entry).into_iter().collect();
+        effects.push(Effect::WriteCurrent(entry.clone()));
         Self {
-            effects: vec![Effect::WriteCurrent(entry.clone())],
+            effects,
             next: State { session: state.session.clone(), current: Some(entry.clone()) },
             entry: Some(entry),
         }
@@ -200,6 +216,7 @@ fn new_entry(draft: Draft, session_id: String, moment: &Moment) -> Entry {
         confidence: draft.confidence,
         expectation: draft.expectation.map(|expect| stated(expect.to_string(), moment.now)),
         evidence: Vec::new(),
+        evidence_moved: None,
         extra: Extra::default(),
     }
 }
@@ -264,9 +281,11 @@ fn iterate(entry: &mut Entry, change: &Change, now: UtcTime) {
 fn resolve(state: &State, resolution: Resolution, now: UtcTime) -> Result<Step, Refusal> {
     let operation =
         if resolution.status == OutcomeStatus::Abandoned { "abandon" } else { "resolve" };
-    let entry = resolved(state.own(operation)?.clone(), resolution, now);
+    let mut entry = resolved(state.own(operation)?.clone(), resolution, now);
+    let mut effects: Vec<Effect> = make_room(&mut entry).into_iter().collect();
+    effects.extend([Effect::Record(entry.clone()), Effect::ClearCurrent]);
     Ok(Step {
-        effects: vec![Effect::Record(entry.clone()), Effect::ClearCurrent],
+        effects,
         next: State { session: state.session.clone(), current: None },
         entry: Some(entry),
     })
@@ -291,6 +310,24 @@ fn resolved(entry: Entry, resolution: Resolution, now: UtcTime) -> Entry {
     };
     entry.evidence.extend(evidence);
     entry
+}
+
+/// Takes the oldest pieces of evidence but the first few out of an entry that holds too many.
+///
+/// An entry that stays active while somebody tries and tries would otherwise grow without bound, and
+/// be written anew each time.
+fn make_room(entry: &mut Entry) -> Option<Effect> {
+    let room = FIRST_EVIDENCE + NEWEST_EVIDENCE;
+    let excess = entry.evidence.len().checked_sub(room).filter(|excess| *excess > 0)?;
+    let evidence: Vec<Evidence> =
+        entry.evidence.drain(FIRST_EVIDENCE..FIRST_EVIDENCE + excess).collect();
+    let moved = entry.evidence_moved.get_or_insert_with(|| MovedEvidence {
+        count: 0,
+        file: format!("{EVIDENCE}/{}.jsonl", id::archive_stem(&entry.id)),
+        extra: Extra::default(),
+    });
+    moved.count += excess as u64;
+    Some(Effect::MoveEvidence { file: moved.file.clone(), evidence })
 }
 
 fn attach(state: &State, evidence: Evidence) -> Result<Step, Refusal> {

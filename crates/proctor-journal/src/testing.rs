@@ -32,6 +32,7 @@ pub(crate) fn entry(id: &str, goal: &str, hypothesis: &str) -> Entry {
         confidence: None,
         expectation: None,
         evidence: Vec::new(),
+        evidence_moved: None,
         extra: Extra::default(),
     }
 }

@@ -42,6 +42,15 @@ pub enum Warning {
         /// The entry.
         id: String,
     },
+    /// Evidence that was moved out of an entry cannot be read back.
+    EvidenceMissing {
+        /// The entry.
+        id: String,
+        /// The file it should be in.
+        path: PathBuf,
+        /// How many pieces are not there.
+        missing: u64,
+    },
     /// The entry may be hard to learn from.
     Quality(String),
 }
@@ -68,6 +77,11 @@ impl fmt::Display for Warning {
             Self::AlreadyResolved { id } => {
                 write!(f, "{id} was already resolved before an interruption; cleared")
             }
+            Self::EvidenceMissing { id, path, missing } => write!(
+                f,
+                "{missing} pieces of evidence of {id} should be in {} and are not",
+                path.display()
+            ),
             Self::Quality(remark) => f.write_str(remark),
         }
     }

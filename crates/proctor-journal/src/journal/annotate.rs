@@ -12,6 +12,7 @@ use crate::decode;
 use crate::disk::Disk;
 use crate::entry::{AnnotationLine, Entry};
 use crate::error::{At, JournalError};
+use crate::glimpse::{Glimpse, Regarded as _};
 use crate::record::{Extra, to_line};
 use crate::request::Annotation;
 use crate::step::{Operation, Phase, apply_annotation, step};
@@ -28,6 +29,16 @@ impl Annotations {
         for line in self.0.get(&entry.id).into_iter().flatten().cloned() {
             let AnnotationLine { surprise, root_cause, lesson, note, .. } = line;
             apply_annotation(entry, Annotation { surprise, root_cause, lesson, note });
+        }
+    }
+
+    pub(crate) fn fold_into_glimpse(&self, glimpse: &mut Glimpse<'_>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let id = glimpse.facts().id.to_owned();
+        for line in self.0.get(&id).into_iter().flatten() {
+            glimpse.annotate(line);
         }
     }
 

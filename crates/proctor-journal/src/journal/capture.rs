@@ -1,11 +1,10 @@
 //! Resolving the active entry from what a command really did, and recalling similar ones.
 
-use super::{Answer, Filter, Journal};
+use super::{Answer, Journal};
 use crate::capture::{BadExpectation, Expectation, Judgement, Run, judge};
 use crate::disk::{Disk, Durability};
 use crate::entry::Entry;
 use crate::error::{JournalError, Refusal};
-use crate::search;
 use crate::step::{Operation, Phase, step};
 use crate::store::SHOWN;
 use crate::time::{Moment, UtcTime};
@@ -68,20 +67,20 @@ impl<D: Disk> Journal<D> {
     /// At most `limit` past entries like this one that were not yet shown in this session,
     /// falsified ones first; remembers that they were shown now.
     pub fn recall(&self, entry: &Entry, limit: usize, moment: &Moment) -> Answer<Vec<Entry>> {
-        let listed = self.list(&Filter { active: Some(false), ..Filter::default() })?;
-        let past: Vec<Entry> = listed.value.into_iter().map(|found| found.entry).collect();
-        let mut locked = self.store.lock(moment)?;
         let session = self.store.session()?.unwrap_or_default();
+        // Looking through the past takes longer than anybody should wait for the lock.
+        let Noted { value: mut similar, warnings } =
+            self.similar(entry, &self.shown(&session)?, limit)?;
+        let mut locked = self.store.lock(moment)?;
         let mut shown = self.shown(&session)?;
-        let similar: Vec<Entry> =
-            search::similar(entry, &past, &shown, limit).into_iter().cloned().collect();
+        similar.retain(|entry| !shown.contains(&entry.id));
         if !similar.is_empty() {
             shown.extend(similar.iter().map(|entry| entry.id.clone()));
             let text = format!("{session}\n{}\n", shown.join("\n"));
             // A courtesy, not a fact: losing it in a power cut shows an entry twice.
             locked.replace(&self.store.path(SHOWN), text.as_bytes(), Durability::Cached)?;
         }
-        Ok(Noted { value: similar, warnings: listed.warnings })
+        Ok(Noted { value: similar, warnings })
     }
 
     /// The ids shown in this session: the file's first line names the session they belong to.

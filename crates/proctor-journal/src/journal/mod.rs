@@ -7,7 +7,9 @@
 mod annotate;
 mod capture;
 mod counter;
+mod evidence;
 mod read;
+mod scan;
 mod session;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ use crate::warning::{Noted, Warning};
 pub use capture::Captured;
 pub use counter::ToolUse;
 pub use read::{Current, Filter, Found, Place};
+pub use scan::Match;
 
 /// What most operations return: an answer with remarks, or the reason there is none.
 pub type Answer<T> = Result<Noted<T>, JournalError>;
@@ -194,6 +197,7 @@ impl<D: Disk> Locked<'_, D> {
                 self.replace(&session, format!("{id}\n").as_bytes(), Durability::Synced)?;
                 self.sync_folders_above()
             }
+            Effect::MoveEvidence { file, evidence } => self.move_evidence(file, evidence),
             Effect::WriteCurrent(entry) => {
                 let text = to_pretty(entry).at("write", &current)?;
                 self.replace(&current, text.as_bytes(), Durability::Synced)

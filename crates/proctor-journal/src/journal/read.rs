@@ -3,20 +3,18 @@
 //! Looking takes no lock. Only when the current file cannot be understood is the lock taken, the
 //! file read again, and if it is still damaged set aside.
 
-use std::cmp::Reverse;
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Answer, Journal};
-use crate::decode;
 use crate::disk::Disk;
 use crate::entry::Entry;
 use crate::error::JournalError;
-use crate::model::{Domain, OutcomeStatus, Strategy};
+use crate::glimpse::Facts;
+use crate::model::{ConfidenceTier, Domain, OutcomeStatus, Strategy};
 use crate::step::State;
-use crate::store::{CURRENT, ENTRIES, LANES, archive_files, lane_names};
+use crate::store::lane_names;
 use crate::time::{Moment, UtcTime};
-use crate::warning::{Noted, Warning};
+use crate::warning::Noted;
 
 /// The active entry and whether it is the session's own.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +58,8 @@ pub struct Filter {
     pub strategy: Option<Strategy>,
     /// Only entries that ended so.
     pub status: Option<OutcomeStatus>,
+    /// Only entries of this confidence tier.
+    pub tier: Option<ConfidenceTier>,
     /// Only entries that are still active (true) or ended (false).
     pub active: Option<bool>,
     /// Only this session.
@@ -75,17 +75,18 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn admits(&self, found: &Found) -> bool {
-        let entry = &found.entry;
-        self.lane.as_ref().is_none_or(|lane| found.lane.as_ref() == Some(lane))
+    /// Whether an entry of this lane, active or ended, is wanted.
+    pub(super) fn admits(&self, entry: &Facts<'_>, lane: Option<&str>, active: bool) -> bool {
+        self.lane.as_ref().is_none_or(|wanted| lane == Some(wanted))
             && self.domain.is_none_or(|domain| entry.domain == domain)
             && self.strategy.is_none_or(|strategy| entry.strategy == strategy)
-            && self.status.is_none_or(|status| entry.status() == Some(status))
-            && self.active.is_none_or(|active| (found.place == Place::Active) == active)
+            && self.status.is_none_or(|status| entry.status == Some(status))
+            && self.tier.is_none_or(|tier| entry.tier == Some(tier))
+            && self.active.is_none_or(|wanted| active == wanted)
             && self.session.as_ref().is_none_or(|session| entry.session_id == *session)
             && self.since.is_none_or(|since| entry.created_at >= since)
             && self.until.is_none_or(|until| entry.created_at < until)
-            && (!self.needs_annotation || entry.needs_annotation())
+            && (!self.needs_annotation || entry.needs_annotation)
     }
 }
 
@@ -123,20 +124,9 @@ impl<D: Disk> Journal<D> {
         lane_names(&self.store)
     }
 
-    /// Entries of the journal and its lanes, newest first; annotations are folded in. An id that
-    /// stands in several places is listed once, as it was first resolved.
-    pub fn list(&self, filter: &Filter) -> Answer<Vec<Found>> {
-        let mut all = self.everything()?;
-        all.value.retain(|found| filter.admits(found));
-        if let Some(limit) = filter.limit {
-            all.value.truncate(limit);
-        }
-        Ok(all)
-    }
-
     /// The entry with this id, or whose id ends or starts with it if only one does.
     pub fn show(&self, id: &str) -> Answer<Found> {
-        let Noted { value, warnings } = self.everything()?;
+        let Noted { value, warnings } = self.list(&Filter::default())?;
         let exact = value.iter().position(|found| found.entry.id == id);
         let candidates: Vec<usize> = match exact {
             Some(index) => vec![index],
@@ -156,81 +146,8 @@ impl<D: Disk> Journal<D> {
             }),
         }
     }
-
-    fn everything(&self) -> Answer<Vec<Found>> {
-        let mut reader =
-            Reader { journal: self, found: Vec::new(), seen: HashSet::new(), warnings: Vec::new() };
-        reader.read_lane(None)?;
-        for lane in self.lanes()? {
-            reader.read_lane(Some(&lane))?;
-        }
-        let Reader { mut found, warnings, .. } = reader;
-        // Entries are large: sort their keys and move each of them once.
-        found.sort_by_cached_key(|found| Reverse((found.entry.created_at, found.entry.id.clone())));
-        Ok(Noted { value: found, warnings })
-    }
 }
 
 fn abbreviates(given: &str, id: &str) -> bool {
     !given.is_empty() && (id.starts_with(given) || id.ends_with(given))
-}
-
-struct Reader<'a, D> {
-    journal: &'a Journal<D>,
-    found: Vec<Found>,
-    /// Ids of the lane being read.
-    seen: HashSet<String>,
-    warnings: Vec<Warning>,
-}
-
-impl<D: Disk> Reader<'_, D> {
-    /// Reads a lane's archives, then its session, then its active entry: the order of resolution,
-    /// so that of several lines with one id the first is kept.
-    fn read_lane(&mut self, lane: Option<&str>) -> Result<(), JournalError> {
-        let root = &self.journal.store.root;
-        let dir = lane.map_or_else(|| root.clone(), |lane| root.join(LANES).join(lane));
-        let start = self.found.len();
-        self.seen.clear();
-        for path in archive_files(&self.journal.store, &dir)? {
-            self.read_lines(&path, lane, &Place::Archive(path.clone()))?;
-        }
-        self.read_lines(&dir.join(ENTRIES), lane, &Place::Session)?;
-        let current = self.journal.store.read(&dir.join(CURRENT))?;
-        if let Some(Ok(entry)) = current.map(|bytes| decode::record::<Entry>(&bytes)) {
-            self.push(entry, lane, &Place::Active);
-        }
-        let annotations = self.journal.annotations_in(&dir)?;
-        for found in self.found.get_mut(start..).unwrap_or_default() {
-            annotations.fold(&mut found.entry);
-        }
-        Ok(())
-    }
-
-    fn read_lines(
-        &mut self,
-        path: &Path,
-        lane: Option<&str>,
-        place: &Place,
-    ) -> Result<(), JournalError> {
-        let Some(bytes) = self.journal.store.read(path)? else { return Ok(()) };
-        let mut unreadable = Vec::new();
-        for line in decode::lines(&bytes) {
-            match line.entry() {
-                Ok(entry) => self.push(entry, lane, place),
-                Err(_) => unreadable.push(line.number),
-            }
-        }
-        if !unreadable.is_empty() {
-            let path = path.to_owned();
-            self.warnings.push(Warning::SkippedLines { path, lines: unreadable });
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, entry: Entry, lane: Option<&str>, place: &Place) {
-        if self.seen.insert(entry.id.clone()) {
-            let lane = lane.map(ToOwned::to_owned);
-            self.found.push(Found { entry, lane, place: place.clone() });
-        }
-    }
 }
