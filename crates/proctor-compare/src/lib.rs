@@ -41,6 +41,11 @@ pub fn compare(
         v: model::COMPARISON_VERSION,
         before: SideInfo::of(before),
         after: SideInfo::of(after),
+        config_changed: before
+            .config_fingerprint
+            .as_ref()
+            .zip(after.config_fingerprint.as_ref())
+            .map(|(before, after)| before != after),
         rules: *rules,
         verdict: model::overall(&counts, &suite),
         suite,

@@ -97,6 +97,9 @@ pub struct Comparison {
     pub before: SideInfo,
     /// The side that is judged.
     pub after: SideInfo,
+    /// Whether the two ran with different configurations; absent where that is not known of both. A difference between them may
+    /// then come from the configuration as well as from the code.
+    pub config_changed: Option<bool>,
     /// The rules that were applied.
     pub rules: Rules,
     /// A regression where any example or the suite regressed; else an improvement where any improved; else what the suite says.

@@ -5,7 +5,7 @@
 //! agent (inconclusive; errors of judge, simulator or harness), and those that never ran, count for neither side.
 
 use proctor_events::{Fault, Status};
-use proctor_record::{Attempt, Example, RunData};
+use proctor_record::{Attempt, Example, RunData, RunInfo};
 use serde::{Deserialize, Serialize};
 
 /// The version of a stored side.
@@ -27,6 +27,9 @@ pub struct Side {
     /// The commit it ran on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// What the configuration it ran with hashes to (`config_fingerprint` of `run.json`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fingerprint: Option<String>,
     /// Whether the run came to its end.
     pub complete: bool,
     /// How many errors it had outside examples.
@@ -126,10 +129,21 @@ impl Side {
             run_id: run.run_id.as_ref().map(ToString::to_string),
             started_at: run.started_at.map(|time| time.to_string()),
             commit: None,
+            config_fingerprint: None,
             complete: run.finished_at.is_some(),
             errors: run.errors.len() as u64,
             examples: run.examples.iter().filter_map(Sample::of).collect(),
         }
+    }
+
+    /// The same side with what is written down about its run beside its events.
+    #[must_use]
+    pub fn about(mut self, info: Option<RunInfo>) -> Self {
+        if let Some(info) = info {
+            self.commit = info.git.map(|git| git.commit);
+            self.config_fingerprint = info.config_fingerprint;
+        }
+        self
     }
 
     /// Reads a stored side.

@@ -214,3 +214,18 @@ fn a_side_survives_storage_and_a_newer_one_is_refused() {
     assert_eq!(Side::from_json(&newer), Err(BadSide::Newer(2)));
     assert!(Side::from_json("{}").unwrap_err().to_string().starts_with("not a baseline"));
 }
+
+/// A comparison across configurations says so, once both are known.
+#[test]
+fn another_configuration_is_said() {
+    let with = |fingerprint: Option<&str>| Side {
+        config_fingerprint: fingerprint.map(ToOwned::to_owned),
+        ..side("x", Vec::new())
+    };
+    let said = |before, after| {
+        compare(&with(before), &with(after), &BTreeMap::new(), &Rules::default()).config_changed
+    };
+    assert_eq!(said(Some("a"), Some("b")), Some(true));
+    assert_eq!(said(Some("a"), Some("a")), Some(false));
+    assert_eq!(said(None, Some("a")), None);
+}

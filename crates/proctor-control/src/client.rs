@@ -29,6 +29,11 @@ pub fn ask(folder: &Path) -> Result<Status, AskError> {
     request(folder, Action::Status)
 }
 
+/// Whether somebody answers for the run in this folder. Asks nothing, and so waits for nothing.
+pub fn is_live(folder: &Path) -> bool {
+    socket::connect(folder).is_ok()
+}
+
 /// Asks the run in this folder to stop: nothing new starts, running examples get the grace.
 pub fn cancel(folder: &Path) -> Result<Status, AskError> {
     request(folder, Action::Cancel)

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_compare::Record;
-use rusqlite::{Row, params};
+use proctor_record::RunFolder;
+use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
 use crate::History;
 use crate::database::Database;
+use crate::digest;
 use crate::error::HistoryError;
 
 /// How many of the newest runs an answer looks at.
@@ -122,6 +124,34 @@ impl History {
         self.attempt(|database| {
             select(database, "SELECT * FROM runs WHERE problem IS NULL ORDER BY name DESC", run_row)
         })
+    }
+
+    /// What the index knows of these runs, where their recordings have not changed since; `None` for those that are damaged. Runs that
+    /// are not in the answer are new or have changed. Reads no recording.
+    pub fn fresh(
+        &mut self,
+        folders: &[RunFolder],
+    ) -> Result<BTreeMap<String, Option<RunRow>>, HistoryError> {
+        let mut fresh = BTreeMap::new();
+        for folder in folders {
+            let (name, stamp) = (folder.name(), digest::stamp(folder));
+            let row = self.attempt(|database| {
+                let text = "SELECT * FROM runs WHERE name = ?1 AND stamp = ?2";
+                let read = || {
+                    let mut query = database.connection().prepare(text)?;
+                    let row = |row: &Row<'_>| {
+                        let damaged = row.get::<_, Option<String>>("problem")?.is_some();
+                        if damaged { Ok(None) } else { run_row(row).map(Some) }
+                    };
+                    query.query_row([&name, &stamp], row).optional()
+                };
+                read().map_err(database.failed())
+            })?;
+            if let Some(row) = row {
+                fresh.insert(name, row);
+            }
+        }
+        Ok(fresh)
     }
 
     /// What earlier runs have shown of every example, without the run `except`.

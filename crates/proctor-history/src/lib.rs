@@ -44,6 +44,12 @@ impl History {
         Ok(history)
     }
 
+    /// Opens the index as it is, however far it is behind the recordings.
+    pub fn peek(store: &RunStore) -> Result<Self, HistoryError> {
+        let database = Database::open(&Self::path(store))?;
+        Ok(Self { store: store.clone(), database, synced: Synced::default() })
+    }
+
     /// Throws the index away and makes it anew from the recordings.
     pub fn rebuild(store: &RunStore) -> Result<Self, HistoryError> {
         let path = Self::path(store);

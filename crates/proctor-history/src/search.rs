@@ -1,15 +1,18 @@
 //! Looking for words in transcripts.
 //!
-//! The recordings themselves are read, newest first: nothing to build, nothing that could be out of date. A line whose bytes cannot
-//! hold the words is passed over without being parsed.
+//! The recordings themselves are read, newest first: nothing to build, nothing that could be out of date. Only lines in which the
+//! words may stand are parsed; they are found at the speed at which memory is searched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, Read as _};
 use std::path::Path;
 
-use proctor_events::{Body, Event, ExampleId, Exception, Json};
+use memchr::memmem::Finder;
+use memchr::{memchr, memrchr};
+use proctor_events::{Body, Event, Exception, Json};
 use proctor_record::RunStore;
+use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
 
 /// What a hit was found in.
@@ -112,49 +115,140 @@ fn search_file(
     if query.words.is_empty() {
         return Ok(());
     }
-    let mut input = BufReader::with_capacity(1 << 16, File::open(path)?);
-    let mut titles: HashMap<ExampleId, String> = HashMap::new();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if input.read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
+    let first = searched.hits.len();
+    let mut portions = Portions::open(path)?;
+    while let Some(portion) = portions.next()? {
+        if !search_portion(portion, run, query, limit, searched) {
+            break;
         }
-        let names_an_example = contains(&line, b"\"ExampleStarted\"");
-        if !names_an_example && !query.may_be_in(&line) {
-            continue;
-        }
+    }
+    name_examples(path, &mut searched.hits[first..])
+}
+
+/// False once there are as many hits as were asked for.
+fn search_portion(
+    portion: &[u8],
+    run: &str,
+    query: &Query,
+    limit: usize,
+    searched: &mut Searched,
+) -> bool {
+    for line in query.candidates(portion) {
         // Damaged lines hold no words that anybody said.
-        let Some(event) =
-            std::str::from_utf8(&line).ok().and_then(|text| Event::from_json(text).ok())
-        else {
-            continue;
-        };
-        if let (Body::ExampleStarted(started), Some(id)) = (&event.body, &event.example_id) {
-            titles.entry(id.clone()).or_insert_with(|| started.path.join(" > "));
-        }
+        let Some(event) = parsed(line) else { continue };
         for (found, text) in texts(&event) {
             let Some(excerpt) = query.excerpt(&text) else { continue };
             if searched.hits.len() == limit {
                 searched.truncated = true;
-                return Ok(());
+                return false;
             }
-            searched.hits.push(hit(run, &event, found, excerpt, &titles));
+            searched.hits.push(hit(run, &event, found, excerpt));
+        }
+    }
+    true
+}
+
+fn parsed(line: &[u8]) -> Option<Event> {
+    std::str::from_utf8(line).ok().and_then(|text| Event::from_json(text).ok())
+}
+
+/// A file in portions of whole lines.
+struct Portions {
+    file: File,
+    buffer: Vec<u8>,
+    /// How much of the buffer was given out.
+    given: usize,
+    /// How much of the buffer is filled.
+    filled: usize,
+}
+
+impl Portions {
+    const SIZE: usize = 1 << 20;
+
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::open(path)?, buffer: vec![0; Self::SIZE], given: 0, filled: 0 })
+    }
+
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        self.buffer.copy_within(self.given..self.filled, 0);
+        self.filled -= self.given;
+        self.given = 0;
+        loop {
+            if self.filled == self.buffer.len() {
+                // One line is longer than the buffer.
+                self.buffer.resize(self.buffer.len() * 2, 0);
+            }
+            let read = match self.file.read(&mut self.buffer[self.filled..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            let fresh = self.filled;
+            self.filled += read;
+            let last_end = memrchr(b'\n', &self.buffer[fresh..self.filled]);
+            self.given = match last_end {
+                _ if read == 0 => self.filled,
+                Some(end) if self.filled >= self.buffer.len() / 2 => fresh + end + 1,
+                _ => continue,
+            };
+            return Ok((self.given > 0).then(|| &self.buffer[..self.given]));
         }
     }
 }
 
-fn hit(
-    run: &str,
-    event: &Event,
-    found: Found,
-    excerpt: String,
-    titles: &HashMap<ExampleId, String>,
-) -> Hit {
+/// Puts the descriptions of examples to the hits in them. Most events do not tell; the start of the example does.
+fn name_examples(path: &Path, hits: &mut [Hit]) -> io::Result<()> {
+    let mut wanted: HashSet<String> =
+        hits.iter().filter_map(|hit| hit.example_id.clone()).collect();
+    let mut titles: HashMap<String, String> = HashMap::new();
+    let start = Finder::new(b"\"ExampleStarted\"");
+    let mut portions = Portions::open(path)?;
+    while !wanted.is_empty() {
+        let Some(portion) = portions.next()? else { break };
+        let mut from = 0;
+        while let Some(place) = start.find(&portion[from..]) {
+            let line = line_around(portion, from + place);
+            from = line.end;
+            let text = &portion[line];
+            if plain_id(text).is_some_and(|id| !wanted.contains(id)) {
+                continue;
+            }
+            let Some(Event { body: Body::ExampleStarted(started), example_id: Some(id), .. }) =
+                parsed(text)
+            else {
+                continue;
+            };
+            if let Some(id) = wanted.take(id.as_str()) {
+                titles.insert(id, started.path.join(" > "));
+            }
+        }
+    }
+    for hit in hits {
+        hit.title = hit.example_id.as_ref().and_then(|id| titles.get(id)).cloned();
+    }
+    Ok(())
+}
+
+/// The example of a line, where it stands there as we write it.
+fn plain_id(line: &[u8]) -> Option<&str> {
+    const NAME: &[u8] = b"\"example_id\":\"";
+    let start = Finder::new(NAME).find(line)? + NAME.len();
+    let length = memchr(b'"', line.get(start..)?)?;
+    let id = std::str::from_utf8(line.get(start..start + length)?).ok()?;
+    (!id.contains('\\')).then_some(id)
+}
+
+/// The line in which a place lies, its end included.
+fn line_around(text: &[u8], place: usize) -> std::ops::Range<usize> {
+    let start = memrchr(b'\n', &text[..place]).map_or(0, |before| before + 1);
+    let end = memchr(b'\n', &text[place..]).map_or(text.len(), |after| place + after + 1);
+    start..end
+}
+
+fn hit(run: &str, event: &Event, found: Found, excerpt: String) -> Hit {
     Hit {
         run: run.to_owned(),
         example_id: event.example_id.as_ref().map(ToString::to_string),
-        title: event.example_id.as_ref().and_then(|id| titles.get(id)).cloned(),
+        title: None,
         repeat: event.repeat,
         attempt: event.attempt,
         turn: turn(&event.body),
@@ -230,27 +324,48 @@ fn exception(exception: Option<&Exception>) -> Option<&str> {
 }
 
 struct Query {
+    /// In lower case.
     words: Vec<String>,
-    /// Words that stand in JSON as they are, so that a line without them can be passed over.
-    plain: Vec<Vec<u8>>,
+    /// What lines are told by, the longest word first; none where no word stands in JSON as it is.
+    signs: Vec<Regex>,
 }
+
+/// A writer may have escaped what need not be; such lines are parsed to see what they say.
+const ESCAPE: &str = r"\\u";
 
 impl Query {
     fn new(query: &str) -> Self {
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
         let stands_as_it_is = |word: &&String| {
-            word.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'/'))
+            word.chars().all(|c| {
+                c.is_alphanumeric() || (c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '/'))
+            })
         };
-        let plain = words.iter().filter(stands_as_it_is).map(|word| word.clone().into_bytes());
-        Self { plain: plain.collect(), words }
+        let mut plain: Vec<&String> = words.iter().filter(stands_as_it_is).collect();
+        plain.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        let sign = |word: &&String| {
+            let pattern = format!("{}|{ESCAPE}", regex::escape(word));
+            // Letters beyond ASCII have other cases than bytes have.
+            let unicode = !word.is_ascii();
+            RegexBuilder::new(&pattern).case_insensitive(true).unicode(unicode).build().ok()
+        };
+        Self { signs: plain.iter().filter_map(sign).collect(), words }
     }
 
-    fn may_be_in(&self, line: &[u8]) -> bool {
-        // A writer may have escaped what need not be.
-        if contains(line, b"\\u") {
-            return true;
-        }
-        self.plain.iter().all(|word| contains_ignoring_case(line, word))
+    /// Lines in which all words may stand.
+    fn candidates<'a>(&'a self, portion: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let mut from = 0;
+        let next = move || {
+            let rest = portion.get(from..).filter(|rest| !rest.is_empty())?;
+            let place = match self.signs.first() {
+                Some(sign) => from + sign.find(rest)?.start(),
+                None => from,
+            };
+            let line = line_around(portion, place);
+            from = line.end;
+            Some(&portion[line])
+        };
+        std::iter::from_fn(next).filter(|line| self.signs.iter().skip(1).all(|s| s.is_match(line)))
     }
 
     /// The surroundings of the first word, if all words are there.
@@ -270,12 +385,4 @@ impl Query {
         let (left, right) = (if start > 0 { "…" } else { "" }, if more { "…" } else { "" });
         Some(format!("{left}{squeezed}{right}"))
     }
-}
-
-fn contains(line: &[u8], word: &[u8]) -> bool {
-    line.windows(word.len()).any(|window| window == word)
-}
-
-fn contains_ignoring_case(line: &[u8], word: &[u8]) -> bool {
-    line.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }

@@ -16,11 +16,19 @@ use crate::style::{Paint, Style, counted, duration, plain, shorten};
 /// How many rows of one kind are listed before the rest is counted.
 const ROWS: usize = 50;
 
+/// A difference may then have two causes.
+const OTHER_CONFIGURATION: &str =
+    "The two ran with different configurations: differences may come from there.";
+
 /// The comparison for a terminal.
 pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "before  {}", side(&comparison.before));
-    let _ = writeln!(text, "after   {}\n", side(&comparison.after));
+    let _ = writeln!(text, "after   {}", side(&comparison.after));
+    if comparison.config_changed == Some(true) {
+        let _ = writeln!(text, "{}", style.paint(Paint::Warn, OTHER_CONFIGURATION));
+    }
+    text.push('\n');
     for verdict in ORDER {
         if verdict != Verdict::Unchanged || everything {
             text += &section(comparison, verdict, everything, style);
@@ -52,6 +60,9 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
         cell(&side(&comparison.before)),
         cell(&side(&comparison.after))
     );
+    if comparison.config_changed == Some(true) {
+        let _ = writeln!(text, "**{OTHER_CONFIGURATION}**\n");
+    }
     let shown: Vec<&ExampleChange> = comparison
         .examples
         .iter()

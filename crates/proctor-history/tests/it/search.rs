@@ -1,6 +1,7 @@
 //! Words in transcripts.
 
 use proctor_history::{Found, search_recording, search_runs};
+use proptest::prelude::*;
 
 use crate::project::Project;
 
@@ -65,4 +66,86 @@ fn long_texts_are_shown_in_part() {
     let excerpt = search_runs(&project.store, "needle", 9).hits[0].excerpt.clone();
     assert!(excerpt.starts_with('…') && excerpt.ends_with('…') && excerpt.contains("needle"));
     assert!(excerpt.chars().count() < 140, "{excerpt}");
+}
+
+/// What a search over the parsed events would find, done the slow way.
+fn slowly(events: &[(String, String)], query: &str) -> Vec<u64> {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let holds = |text: &str| words.iter().all(|word| text.to_lowercase().contains(word));
+    let places = (1..).zip(events).filter(|(_, (text, _))| !words.is_empty() && holds(text));
+    places.map(|(seq, _)| seq).collect()
+}
+
+const PARTS: &[&str] = &[
+    "venue",
+    "Zürich",
+    "ÜBER",
+    "\"quoted\"",
+    "a/b",
+    "tab\t",
+    "ß",
+    "λόγος",
+    "🦀",
+    "x\\y",
+    " ",
+    "\n",
+    "7",
+];
+
+fn words() -> impl Strategy<Value = String> {
+    proptest::collection::vec(proptest::sample::select(PARTS), 0..5)
+        .prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever was said and however it was written down, what is found is what is there.
+    #[test]
+    fn nothing_is_missed_and_nothing_made_up(
+        said in proptest::collection::vec((words(), proptest::bool::ANY), 0..12),
+        query in words(),
+        lower in proptest::bool::ANY,
+    ) {
+        let project = Project::new();
+        project.record("01", None, &[]);
+        let query = if lower { query.to_lowercase() } else { query };
+        let escaped = |text: &str| -> String {
+            // As Python writes it: everything beyond ASCII as an escape.
+            let units = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            text.chars().map(|c| if c.is_ascii() { c.to_string() } else { units(c) }).collect()
+        };
+        let lines: Vec<(String, String)> = (1..).zip(&said).map(|(seq, (text, escape))| {
+            let json = serde_json::to_string(text).unwrap();
+            let json = if *escape { escaped(&json) } else { json };
+            (text.clone(), format!(r#"{{"seq":{seq},"event_type":"AgentResponse","turn_number":1,"text":{json}}}"#))
+        }).collect();
+        let text: String = lines.iter().map(|(_, line)| format!("{line}\n")).collect();
+        std::fs::write(project.path("runs/01/events.jsonl"), text).unwrap();
+        let found = search_runs(&project.store, &query, 100);
+        let seqs: Vec<u64> = found.hits.iter().filter_map(|hit| hit.seq).collect();
+        prop_assert_eq!(seqs, slowly(&lines, &query));
+    }
+}
+
+/// Lines longer than what is read at a time, and an end without a line break.
+#[test]
+fn lines_of_any_length_are_searched() {
+    let project = Project::new();
+    project.record("01", None, &[]);
+    let mut text = String::new();
+    for seq in 1..=40_u32 {
+        let filling = "straw ".repeat(if seq % 10 == 0 { 400_000 } else { 5000 });
+        let word = if seq % 7 == 0 { "needle" } else { "hay" };
+        text += &format!(
+            "{{\"seq\":{seq},\"event_type\":\"AgentResponse\",\"example_id\":\"e{seq}\",\"turn_number\":1,\"text\":\"{filling}{word}\"}}\n"
+        );
+    }
+    text +=
+        r#"{"seq":41,"event_type":"ExampleStarted","example_id":"e7","path":["Late","needle"]}"#;
+    std::fs::write(project.path("runs/01/events.jsonl"), text).unwrap();
+    let hits = search_runs(&project.store, "NEEDLE", 100).hits;
+    assert_eq!(hits.iter().filter_map(|hit| hit.seq).collect::<Vec<_>>(), [7, 14, 21, 28, 35, 41]);
+    assert_eq!(hits[0].title.as_deref(), Some("Late > needle"));
+    assert_eq!(hits[1].title, None);
 }

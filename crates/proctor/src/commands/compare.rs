@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use proctor_compare::{Comparison, Record, Rules, Side, compare};
 use proctor_history::History;
-use proctor_record::{RunChoice, RunFolder, RunStore};
+use proctor_record::{RunChoice, RunFolder, RunInfo, RunStore};
 use proctor_report::{comparison_markdown, comparison_text};
 
 use super::baseline;
@@ -81,13 +81,12 @@ pub(super) fn side(
             loaded.problems.len()
         ));
     }
-    let mut side = Side::of(&loaded.run, name);
-    side.commit = commit(store, &path);
-    Ok(side)
+    Ok(Side::of(&loaded.run, name).about(info(store, &path)))
 }
 
-fn commit(store: &RunStore, path: &Path) -> Option<String> {
+/// What is written down about the run of a recording, where it is one of this project's.
+fn info(store: &RunStore, path: &Path) -> Option<RunInfo> {
     let folders = store.list().ok()?;
     let folder: &RunFolder = folders.iter().find(|folder| folder.events_path() == path)?;
-    folder.info().ok()?.git.map(|git| git.commit)
+    folder.info().ok()
 }

@@ -20,7 +20,10 @@ pub(super) fn export(
     desk: &Desk,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let entries = entries(&arguments.filter, desk, terminal)?;
+    let entries = entries(&arguments.filter, desk, terminal)?
+        .into_iter()
+        .map(|found| Desk::hear(desk.journal.complete(found), terminal))
+        .collect::<Result<Vec<_>, _>>()?;
     let text = written(&entries, &now()).map_err(refused)?;
     put(&arguments.output, &text, terminal)
 }

@@ -26,6 +26,7 @@ pub(super) fn filter(arguments: &FilterArguments, desk: &Desk) -> Result<Filter,
         domain: arguments.domain,
         strategy: arguments.strategy,
         status: arguments.status,
+        tier: None,
         active: match (arguments.active, arguments.ended) {
             (true, _) => Some(true),
             (_, true) => Some(false),

@@ -21,8 +21,8 @@ pub(super) fn stats(
     desk: &Desk,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let entries = entries(&arguments.filter, desk, terminal)?;
-    let numbers = count(entries.iter().map(|found| &found.entry));
+    let filter = filter(&arguments.filter, desk)?;
+    let numbers = Desk::hear(desk.journal.stats(&filter), terminal)?;
     deliver(&arguments.page, &stats_document(&numbers), &numbers, terminal)
 }
 

@@ -1,10 +1,10 @@
 //! current, list, show, search: looking at entries.
 
-use proctor_journal::search::search as find;
+use proctor_journal::{Found, Match};
 use serde::Serialize;
 
 use super::desk::{Desk, now};
-use super::filter::entries;
+use super::filter::{entries, filter};
 use super::show::{Placed, full, table};
 use crate::cli::Format;
 use crate::cli::journal::{
@@ -83,22 +83,27 @@ struct Ranked<'a> {
     placed: Placed<'a>,
 }
 
+impl<'a> Ranked<'a> {
+    fn new(found: &'a Match) -> Self {
+        Self { score: found.score, placed: Placed::new(&found.found) }
+    }
+}
+
 pub(super) fn search(
     arguments: &SearchArguments,
     desk: &Desk,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let entries = entries(&arguments.filter, desk, terminal)?;
-    let mut hits = find(&arguments.words.join(" "), entries.iter().map(|found| &found.entry));
-    cut(&mut hits, arguments.limit);
-    let hits = hits.iter().filter_map(|hit| Some((hit.score, entries.get(hit.index)?)));
+    let wanted = filter(&arguments.filter, desk)?;
+    let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
+    let words = arguments.words.join(" ");
+    let matches = Desk::hear(desk.journal.search(&words, &wanted, limit), terminal)?;
     if arguments.printed.format == Format::Json {
-        let ranked = hits.map(|(score, found)| Ranked { score, placed: Placed::new(found) });
-        return terminal.json(&ranked.collect::<Vec<_>>());
+        let ranked: Vec<Ranked<'_>> = matches.iter().map(Ranked::new).collect();
+        return terminal.json(&ranked);
     }
-    let found: Vec<_> = hits.map(|(_, found)| found.clone()).collect();
+    let found: Vec<Found> = matches.into_iter().map(|it| it.found).collect();
     if found.is_empty() {
-        let words = arguments.words.join(" ");
         return terminal.line(&format!("no entry has `{}` in it", super::show::brief(&words, 80)));
     }
     terminal.print(&table(&found))

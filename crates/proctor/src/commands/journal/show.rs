@@ -5,6 +5,7 @@
 
 use proctor_journal::render::{Block, Document, Format, for_terminal};
 use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, HistoryEntry, Place, Warning};
+use proctor_journal::step::FIRST_EVIDENCE;
 use serde::Serialize;
 
 /// The short answer of a command that changed something.
@@ -108,7 +109,7 @@ pub(super) fn full(entry: &Entry, lane: Option<&str>) -> String {
     for (heading, lines) in [
         ("Earlier iterations", entry.history.iter().map(iteration_lines).collect()),
         ("Notes", entry.notes.iter().map(|note| format!("- {}\n", for_terminal(note))).collect()),
-        ("Evidence", entry.evidence.iter().map(evidence_lines).collect::<String>()),
+        ("Evidence", evidence(entry)),
     ] {
         if !lines.is_empty() {
             out += &format!("\n{heading}\n{lines}");
@@ -147,6 +148,16 @@ fn facts(entry: &Entry, lane: Option<&str>) -> [(&'static str, Option<String>); 
 fn iteration_lines(earlier: &HistoryEntry) -> String {
     let [thought, predicted] = [&earlier.hypothesis, &earlier.prediction].map(|t| for_terminal(t));
     format!("- {thought}\n    predicted: {predicted}\n")
+}
+
+/// The first pieces, where the next ones are, the newest pieces.
+fn evidence(entry: &Entry) -> String {
+    let mut pieces: Vec<String> = entry.evidence.iter().map(evidence_lines).collect();
+    if let Some(moved) = &entry.evidence_moved {
+        let line = format!("- {} more in {}\n", moved.count, for_terminal(&moved.file));
+        pieces.insert(FIRST_EVIDENCE.min(pieces.len()), line);
+    }
+    pieces.concat()
 }
 
 fn evidence_lines(evidence: &Evidence) -> String {
