@@ -10,7 +10,6 @@ fn main() -> io::Result<()> {
     let ruby = manifest.join("../../ruby").canonicalize()?;
     let mut files = Vec::new();
     for folder in ["lib", "exe"] {
-        println!("cargo::rerun-if-changed={}", ruby.join(folder).display());
         collect(&ruby.join(folder), &mut files)?;
     }
     files.sort();
@@ -29,9 +28,12 @@ fn main() -> io::Result<()> {
     fs::write(out.join("ruby_files.rs"), code)
 }
 
+/// Each folder by itself: a file that is added, moved or removed changes the folder, whatever the file's own time is.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    println!("cargo::rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
+        println!("cargo::rerun-if-changed={}", path.display());
         if path.is_dir() { collect(&path, files)? } else { files.push(path) }
     }
     Ok(())

@@ -16,7 +16,8 @@ use proctor_dialogue::{
     AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, Prompt, RequestId,
     ToolCall, Transcript, Verdict,
 };
-use proctor_events::{Body, Status};
+use proctor_events::{Body, Event, Status};
+use proctor_llm::Redactor;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -54,6 +55,8 @@ pub struct Room {
     pub checks: Arc<dyn Checks>,
     /// The cassette that records or replays them all.
     pub tape: Tape,
+    /// Knows what must not be written down, whoever says it.
+    pub redactor: Redactor,
 }
 
 /// One attempt at one example.
@@ -178,7 +181,7 @@ impl Conversation {
         let mut wishes = Wishes::default();
         for effect in self.engine.step(input) {
             match effect {
-                Effect::Emit(body) => sink.emit(body),
+                Effect::Emit(body) => sink.emit(self.without_secrets(body)),
                 Effect::AskSimulator { id, prompt } => {
                     wishes.ask = Some(Ask::Simulator(id, prompt));
                 }
@@ -193,10 +196,35 @@ impl Conversation {
                 Effect::SetDeadline { id, after } => {
                     self.deadline = Instant::now().checked_add(after).map(|at| (id, at));
                 }
-                Effect::Pause(verdict) | Effect::Finish(verdict) => wishes.verdict = Some(verdict),
+                Effect::Pause(verdict) | Effect::Finish(verdict) => {
+                    wishes.verdict = Some(self.verdict_without_secrets(verdict));
+                }
             }
         }
         wishes
+    }
+
+    /// An agent may say a key aloud that the scenario took from the environment; it is not written down.
+    fn without_secrets(&self, body: Body) -> Body {
+        if !self.room.redactor.knows_any() {
+            return body;
+        }
+        let event = Event::new(body);
+        let clean = self.room.redactor.without_known(&event.to_json());
+        match clean.and_then(|text| Event::from_json(&text).ok()) {
+            Some(clean) => clean.body,
+            None => event.body,
+        }
+    }
+
+    fn verdict_without_secrets(&self, mut verdict: Verdict) -> Verdict {
+        let failures = verdict.failures.iter_mut().map(|failure| &mut failure.message);
+        for message in verdict.message.iter_mut().chain(failures) {
+            if let Some(clean) = self.room.redactor.without_known(message) {
+                *message = clean;
+            }
+        }
+        verdict
     }
 }
 

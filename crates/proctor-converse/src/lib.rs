@@ -29,7 +29,10 @@ mod wire;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use agent::{Agent, AgentTurn, CommandAgent, ModelAgent, ScriptedAgent, ServedAgent, Session};
+pub use agent::{
+    Agent, AgentTurn, CommandAgent, ModelAgent, Printed, PrintedLine, ScriptedAgent, ServedAgent,
+    Session,
+};
 pub use check::{Checks, CommandChecks};
 pub use conversation::{Conversation, Room, Sink};
 pub use failure::{Asked, Blame, Failure};
@@ -37,11 +40,13 @@ pub use judge::{Judge, ModelJudge, ScriptedJudge};
 pub use lane::Lane;
 pub use saved::{Saved, SavedTalk};
 pub use simulator::{ModelSimulator, ScriptedSimulator, Simulator};
-pub use stage::{Cassette, Ended, Environment, Settings, Stage, StageError};
+pub use stage::{Cassette, Ended, Environment, Settings, Shared, Stage, StageError};
 pub use tape::Tape;
 pub use tools::{McpServer, ScenarioTools, Tools};
 pub use wire::read_answer;
 
+/// How the answers of a cassette are found.
+pub use proctor_llm::ReplayMode;
 /// What agents are told about a tool.
 pub use proctor_llm::ToolSpec;
 

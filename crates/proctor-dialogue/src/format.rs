@@ -59,7 +59,7 @@ pub struct Group {
     /// Tools that the agent can ask the host to call, and what they answer.
     pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
     /// Servers of further tools.
-    pub mcp: BTreeMap<String, ServerSpec>,
+    pub mcp: BTreeMap<String, At<ServerSpec>>,
     /// The simulated user.
     pub simulator: Simulator,
     /// Criteria that assertions can name.

@@ -48,7 +48,7 @@ pub struct Cast {
     /// Tools by name.
     pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
     /// Servers of further tools.
-    pub mcp: BTreeMap<String, ServerSpec>,
+    pub mcp: BTreeMap<String, At<ServerSpec>>,
 }
 
 /// One example, ready to be run.
@@ -60,6 +60,8 @@ pub struct Example {
     pub file: String,
     /// The line it stands on.
     pub line: u32,
+    /// The lines on which the groups and the set around it begin, outermost first.
+    pub groups: Vec<u32>,
     /// The chain of descriptions, outermost first.
     pub path: Vec<String>,
     /// Its tags, those of the groups around it first.

@@ -64,6 +64,9 @@ struct Start<'a> {
     line: u32,
     #[serde(default)]
     path: Vec<String>,
+    /// The how many-th example it is that is described like this.
+    #[serde(default = "one")]
+    ordinal: u32,
     #[serde(default)]
     row: Option<Value>,
     #[serde(default)]
@@ -202,7 +205,7 @@ impl Desk {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let number = begun.entry(attempt).or_insert(0);
         *number += 1;
-        let id = StableId::new(&start.file, &start.path, 1).id;
+        let id = StableId::new(&start.file, &start.path, start.ordinal).id;
         let example = if *number == 1 { id } else { ExampleId::new(format!("{id}/{number}")) };
         Lane { example, repeat: start.repeat, attempt: start.attempt }
     }

@@ -59,7 +59,7 @@ pub use command::{
     CommandConfig, CommandInput, CommandModel, CommandOutput, Program, ProgramOutput,
 };
 pub use error::{ErrorKind, ModelError};
-pub use http::{Endpoint, HttpModel, WallClock, parse_retry_after};
+pub use http::{Endpoint, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after};
 pub use layer::{
     Budget, Cache, CacheStats, Cached, Gate, Jitter, Layers, Limited, Limits, Metered, Retry,
     RetryPolicy, UnknownPrice,

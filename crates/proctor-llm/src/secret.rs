@@ -5,7 +5,7 @@
 //! members whose name says they hold one, and the well-known shapes of keys.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard};
 
 use regex::Regex;
 use serde_json::Value;
@@ -44,43 +44,68 @@ impl From<&str> for Secret {
     }
 }
 
-/// Removes secrets from what is written.
+/// Removes secrets from what is written. Clones are one filter: what one learns, all know.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Vec<Secret>,
+    known: Arc<RwLock<Vec<Secret>>>,
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Redactor({} known)", self.known.len())
+        write!(formatter, "Redactor({} known)", self.known().len())
     }
 }
 
 impl Redactor {
     /// A filter that knows these values, beside the shapes every filter knows.
     pub fn new(known: impl IntoIterator<Item = Secret>) -> Self {
-        let mut known: Vec<_> =
-            known.into_iter().filter(|secret| secret.reveal().len() >= SHORTEST).collect();
-        // The longest first: a key that contains another must go as a whole.
-        known.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
-        Self { known }
+        let redactor = Self::default();
+        known.into_iter().for_each(|secret| redactor.learn(secret));
+        redactor
+    }
+
+    /// From now on this value is filtered too.
+    pub fn learn(&self, secret: Secret) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if secret.reveal().len() >= SHORTEST && !known.contains(&secret) {
+            // The longest first: a key that contains another must go as a whole.
+            let length = secret.reveal().len();
+            let place = known.partition_point(|other| other.reveal().len() >= length);
+            known.insert(place, secret);
+        }
+    }
+
+    /// Whether it was told anything.
+    pub fn knows_any(&self) -> bool {
+        !self.known().is_empty()
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Vec<Secret>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The text without secrets.
     pub fn text(&self, text: &str) -> String {
-        let mut clean = text.to_owned();
-        for secret in &self.known {
+        let clean = self.without_known(text);
+        let clean = clean.as_deref().unwrap_or(text);
+        KEY_SHAPES.replace_all(clean, MASK).into_owned()
+    }
+
+    /// The text, or JSON, without the values that this filter was told; nothing where none occurs.
+    pub fn without_known(&self, text: &str) -> Option<String> {
+        let mut clean: Option<String> = None;
+        for secret in self.known().iter() {
             let plain = secret.reveal();
-            if clean.contains(plain) {
-                clean = clean.replace(plain, MASK);
-            }
             let quoted = Value::from(plain).to_string();
             let escaped = &quoted[1..quoted.len() - 1];
-            if escaped != plain && clean.contains(escaped) {
-                clean = clean.replace(escaped, MASK);
+            for form in [plain, escaped] {
+                let now = clean.as_deref().unwrap_or(text);
+                if now.contains(form) {
+                    clean = Some(now.replace(form, MASK));
+                }
             }
         }
-        KEY_SHAPES.replace_all(&clean, MASK).into_owned()
+        clean
     }
 
     /// The value without secrets.
@@ -152,6 +177,16 @@ mod tests {
             redactor.text("abc stays: too short to be a secret"),
             "abc stays: too short to be a secret"
         );
+    }
+
+    #[test]
+    fn what_one_learns_its_clones_know() {
+        let redactor = Redactor::new([Secret::new("short-key")]);
+        let clone = redactor.clone();
+        redactor.learn(Secret::new("a-short-key-and-more"));
+        redactor.learn(Secret::new("short-key"));
+        assert_eq!(clone.text("a-short-key-and-more, short-key"), "[redacted], [redacted]");
+        assert_eq!(format!("{clone:?}"), "Redactor(2 known)");
     }
 
     #[test]

@@ -36,15 +36,18 @@ pub fn wilson(successes: u64, n: u64, z: f64) -> Interval {
     if n == 0 {
         return Interval { low: 0.0, high: 1.0 };
     }
-    let successes = successes.min(n);
-    let (count, share) = (as_float(n), as_float(successes) / as_float(n));
+    wilson_of(as_float(successes.min(n)) / as_float(n), as_float(n), z)
+}
+
+/// The same for a share of a number of attempts that need not be whole.
+pub(crate) fn wilson_of(share: f64, count: f64, z: f64) -> Interval {
     let squared = z * z;
     let centre = share + squared / (2.0 * count);
     let reach = z * (share * (1.0 - share) / count + squared / (4.0 * count * count)).sqrt();
     let scale = 1.0 + squared / count;
     // At the ends the formula is exact but its rounding is not.
-    let low = if successes == 0 { 0.0 } else { (centre - reach) / scale };
-    let high = if successes == n { 1.0 } else { (centre + reach) / scale };
+    let low = if share <= 0.0 { 0.0 } else { (centre - reach) / scale };
+    let high = if share >= 1.0 { 1.0 } else { (centre + reach) / scale };
     Interval { low, high }
 }
 
@@ -61,8 +64,13 @@ pub fn newcombe(first: (u64, u64), second: (u64, u64), z: f64) -> Difference {
         let share = if n == 0 { 0.5 } else { as_float(successes.min(n)) / as_float(n) };
         (share, wilson(successes, n, z))
     };
-    let (first_share, first_interval) = side(first);
-    let (second_share, second_interval) = side(second);
+    hybrid(side(first), side(second))
+}
+
+/// The difference of two shares, each with its interval.
+pub(crate) fn hybrid(first: (f64, Interval), second: (f64, Interval)) -> Difference {
+    let (first_share, first_interval) = first;
+    let (second_share, second_interval) = second;
     let estimate = second_share - first_share;
     let down = (second_share - second_interval.low).hypot(first_interval.high - first_share);
     let up = (second_interval.high - second_share).hypot(first_share - first_interval.low);

@@ -14,6 +14,7 @@ use proctor_process::{Channel, ManagedProcess, RequestError, RpcMode};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
+use super::printed::Listening;
 use super::program::Launch;
 use super::{Agent, AgentTurn, Session};
 use crate::BoxFuture;
@@ -50,6 +51,7 @@ pub struct CommandAgent {
 struct Alive {
     process: ManagedProcess,
     channel: Channel,
+    listening: Arc<Listening>,
 }
 
 #[derive(Serialize)]
@@ -94,7 +96,7 @@ impl CommandAgent {
 
     async fn start(&self, number: usize) -> Result<Alive, Failure> {
         let name = &self.launch.name;
-        let process = self.launch.start(RpcMode::Socket, number).await?;
+        let (process, listening) = self.launch.start(RpcMode::Socket, number).await?;
         let Some(channel) = process.rpc() else {
             return Err(Failure::harness(format!("the agent `{name}` has no channel")));
         };
@@ -105,7 +107,7 @@ impl CommandAgent {
             let message = format!("the agent `{name}` does not speak the worker protocol: {why}");
             return Err(Failure::party("NotStarted", message));
         }
-        Ok(Alive { process, channel })
+        Ok(Alive { process, channel, listening })
     }
 }
 
@@ -117,7 +119,7 @@ impl Agent for CommandAgent {
                 alive,
                 launch: Arc::clone(&self.launch),
                 timeout: self.timeout,
-                lane: lane.name(),
+                name: lane.name(),
                 own: self.places.is_empty(),
             });
             Ok(session)
@@ -144,15 +146,16 @@ struct Talk {
     alive: Alive,
     launch: Arc<Launch>,
     timeout: Duration,
-    lane: String,
+    name: String,
     own: bool,
 }
 
 impl Talk {
     async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let tools = turn.tools.specs().await?;
+        let _serving = self.alive.listening.serving(turn.lane);
         let request = ChatRequest {
-            conversation_id: &self.lane,
+            conversation_id: &self.name,
             turn: turn.turn,
             messages: turn.messages,
             tools: &tools,
@@ -209,7 +212,7 @@ impl Session for Talk {
             }
             // Nobody waits for it, and agents that keep nothing need not know it.
             tokio::spawn(async move {
-                let request = ResetRequest { conversation_id: &self.lane };
+                let request = ResetRequest { conversation_id: &self.name };
                 let _ =
                     self.alive.channel.request("agent.reset", &request, Some(RESET_WITHIN)).await;
             });

@@ -5,6 +5,7 @@
 
 mod command;
 mod model;
+mod printed;
 mod program;
 mod scripted;
 mod served;
@@ -14,6 +15,7 @@ use proctor_dialogue::{AgentAnswer, Message};
 pub use self::command::CommandAgent;
 pub(crate) use self::command::Processes;
 pub use self::model::ModelAgent;
+pub use self::printed::{Printed, PrintedLine};
 pub(crate) use self::program::Launch;
 pub use self::scripted::ScriptedAgent;
 pub use self::served::ServedAgent;

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_process::{Guard, ManagedProcess, ProcessSpec, RpcMode};
 
+use super::printed::{Listening, Printed};
 use crate::failure::Failure;
 
 /// How long to wait for the exit of a program that has closed its channel.
@@ -22,6 +24,8 @@ pub(crate) struct Launch {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) folder: PathBuf,
     pub(crate) guard: Guard,
+    /// Where what it prints goes.
+    pub(crate) printed: Arc<Printed>,
 }
 
 impl Launch {
@@ -29,18 +33,20 @@ impl Launch {
         &self,
         mode: RpcMode,
         index: usize,
-    ) -> Result<ManagedProcess, Failure> {
+    ) -> Result<(ManagedProcess, Arc<Listening>), Failure> {
         let spec = ProcessSpec::new(self.argv.iter().map(String::as_str), self.guard.clone())
             .cwd(&self.folder)
             .rpc(mode)
             .env("WORKER_INDEX", index.to_string())
             .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        ManagedProcess::spawn(spec).await.map_err(|error| {
+        let process = ManagedProcess::spawn(spec).await.map_err(|error| {
             Failure::party(
                 "NotStarted",
                 format!("the agent `{}` is missing or broken: {error}", self.name),
             )
-        })
+        })?;
+        let listening = Listening::to(&process, &self.name, &self.printed);
+        Ok((process, listening))
     }
 
     /// How the process ended, with its last words; nothing if it lives.

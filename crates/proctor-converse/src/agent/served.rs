@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::printed::Listening;
 use super::program::Launch;
 use super::{Agent, AgentTurn, ModelAgent, Session};
 use crate::BoxFuture;
@@ -45,6 +46,7 @@ pub struct ServedAgent {
 #[derive(Clone)]
 struct Serving {
     process: ManagedProcess,
+    listening: Arc<Listening>,
     client: ModelAgent,
     launch: Arc<Launch>,
 }
@@ -59,13 +61,13 @@ impl ServedAgent {
             Failure::harness(format!("no port is free on this machine: {error}"))
         })?;
         let (launch, client, ready) = (self.make)(port)?;
-        let process = launch.start(RpcMode::None, 0).await?;
+        let (process, listening) = launch.start(RpcMode::None, 0).await?;
         if let Err(why) = wait_until_ready(&process, &launch, &ready).await {
             let _ = process.kill().await;
             let message = format!("the agent `{}` {why}", launch.name);
             return Err(Failure::party("NotStarted", message));
         }
-        Ok(Serving { process, client, launch: Arc::new(launch) })
+        Ok(Serving { process, listening, client, launch: Arc::new(launch) })
     }
 
     async fn serving(&self) -> Result<Serving, Failure> {
@@ -169,7 +171,9 @@ struct Talk {
 impl Session for Talk {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
         Box::pin(async move {
+            let serving = self.serving.listening.serving(turn.lane);
             let mut asked = self.inner.chat(turn).await;
+            drop(serving);
             // A broken connection says little; a server that has ended says more.
             if let Err(failure) = &mut asked.outcome
                 && failure.class == "Unreachable"

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::fill::Places;
 use crate::agent::{
-    Agent, CommandAgent, Launch, MakeClient, ModelAgent, Processes, Ready, ScriptedAgent,
+    Agent, CommandAgent, Launch, MakeClient, ModelAgent, Printed, Processes, Ready, ScriptedAgent,
     ServedAgent,
 };
 use crate::failure::Failure;
@@ -26,6 +26,7 @@ pub(super) struct Workshop {
     pub(super) places: Places,
     pub(super) guard: Guard,
     pub(super) layers: Layers,
+    pub(super) printed: Arc<Printed>,
 }
 
 pub(super) fn agent(
@@ -45,7 +46,7 @@ pub(super) fn agent(
         let each = fields.process_per_conversation;
         let make: MakeClient = Arc::new(move |port| {
             let places = Places { port: Some(port), ..workshop.places.clone() };
-            let mut launch = launch(&fields, &name, &places, &workshop.guard)?;
+            let mut launch = launch(&fields, &name, &places, &workshop)?;
             launch.env.entry("PORT".into()).or_insert_with(|| port.to_string());
             let client = client(&fields, &name, &places, &workshop.layers)?;
             Ok((launch, client, ready(fields.ready.as_ref(), port, &places)?))
@@ -60,7 +61,7 @@ pub(super) fn agent(
     } else {
         Processes::Shared(fields.processes.unwrap_or(1) as usize)
     };
-    let launch = launch(fields, name, &workshop.places, &workshop.guard)?;
+    let launch = launch(fields, name, &workshop.places, workshop)?;
     Ok(Arc::new(CommandAgent::new(launch, processes, timeout(fields))))
 }
 
@@ -72,7 +73,7 @@ fn launch(
     fields: &AgentFields,
     name: &str,
     places: &Places,
-    guard: &Guard,
+    workshop: &Workshop,
 ) -> Result<Launch, Failure> {
     let words = places.words(&fields.command.clone().unwrap_or_default())?;
     Ok(Launch {
@@ -80,7 +81,8 @@ fn launch(
         argv: words.argv(),
         env: places.map(&fields.env)?,
         folder: places.root.clone(),
-        guard: guard.clone(),
+        guard: workshop.guard.clone(),
+        printed: Arc::clone(&workshop.printed),
     })
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use proctor_dialogue::Words;
-use proctor_llm::Secret;
+use proctor_llm::{Redactor, Secret};
 
 use crate::failure::Failure;
 
@@ -20,8 +20,8 @@ pub(crate) struct Places {
     pub(crate) bin: PathBuf,
     pub(crate) port: Option<u16>,
     pub(crate) environment: Environment,
-    /// Every value that was taken from the environment: nobody may write it down.
-    pub(crate) secrets: Arc<Mutex<Vec<Secret>>>,
+    /// Is told every value that was taken from the environment: nobody may write it down.
+    pub(crate) redactor: Redactor,
 }
 
 impl Places {
@@ -73,7 +73,7 @@ impl Places {
 
     pub(crate) fn keep(&self, value: &str) -> Secret {
         let secret = Secret::new(value);
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).push(secret.clone());
+        self.redactor.learn(secret.clone());
         secret
     }
 
@@ -100,7 +100,7 @@ mod tests {
             bin: "/b".into(),
             port: Some(8080),
             environment: Arc::new(|name| (name == "TOKEN").then(|| "hush-hush".to_owned())),
-            secrets: Arc::default(),
+            redactor: Redactor::default(),
         }
     }
 
@@ -110,7 +110,7 @@ mod tests {
         let filled =
             places.text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}").unwrap();
         assert_eq!(filled, "/b/a --at 8080 ${message} $${env:TOKEN} hush-hush");
-        assert_eq!(places.secrets.lock().unwrap().len(), 1);
+        assert_eq!(places.redactor.text("so hush-hush"), "so [redacted]");
         assert_eq!(places.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
         let missing = places.text("${env:NOPE}").unwrap_err();
         assert!(missing.message.contains("NOPE is not set"), "{missing:?}");

@@ -7,25 +7,25 @@
 mod agents;
 mod fill;
 mod models;
+mod shared;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_dialogue::{AgentFields, AgentSpec, At, Cast, Example, ModelFields, ModelSpec};
-use proctor_llm::{
-    Budget, Cache, Cost, Jitter, Layers, Player, Price, PriceTable, Recorder, Redactor, ReplayMode,
-    Secret, UnknownPrice,
+use proctor_dialogue::{
+    AgentFields, AgentSpec, At, Cast, Example, ModelFields, ModelSpec, ServerSpec,
 };
+use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode, Secret};
 use proctor_process::Guard;
-use serde_json::Map;
 
 use self::agents::Workshop;
 pub use self::fill::Environment;
 use self::fill::Places;
 use self::models::{Common, Made};
-use crate::agent::{Agent, NoAgent};
+pub use self::shared::Shared;
+use crate::agent::{Agent, NoAgent, Printed};
 use crate::check::CommandChecks;
 use crate::conversation::Room;
 use crate::failure::Failure;
@@ -33,12 +33,10 @@ use crate::judge::{Judge, NoJudge};
 use crate::saved::Saved;
 use crate::simulator::{NoSimulator, Simulator};
 use crate::tape::Tape;
-use crate::tools::{Fill, McpServer, ScenarioTools};
+use crate::tools::{Fill, McpServer, ScenarioTools, Way};
 
 /// How long a call to a tool server may take unless it says otherwise.
 const TOOL_WITHIN: Duration = Duration::from_secs(30);
-/// How many drifted requests are told in full.
-const TOLD: usize = 10;
 
 /// What the project says about conversations.
 #[derive(Clone)]
@@ -69,6 +67,8 @@ pub struct Settings {
     pub budget_usd: Option<f64>,
     /// The seed of back-off and of the marks around evidence.
     pub seed: u64,
+    /// What the stages of a run have in common: their settings hold clones of one.
+    pub shared: Shared,
 }
 
 impl std::fmt::Debug for Settings {
@@ -118,8 +118,8 @@ pub struct Stage {
     rooms: HashMap<usize, Arc<Room>>,
     agents: Vec<Arc<dyn Agent>>,
     servers: Vec<Arc<McpServer>>,
-    tape: Tape,
     budget: Option<Arc<Budget>>,
+    printed: Arc<Printed>,
 }
 
 impl Stage {
@@ -136,8 +136,8 @@ impl Stage {
         if !maker.errors.is_empty() {
             return Err(maker.errors);
         }
-        // Only now are all secrets known that a cassette must not hold.
-        let tape = maker.tape().map_err(|error| vec![error])?;
+        // Only now is it sure that there is anything to record.
+        let tape = settings.shared.tape(&settings).map_err(|error| vec![error])?;
         let rooms = made
             .into_iter()
             .map(|(key, room)| (key, Arc::new(Room { tape: tape.clone(), ..room })));
@@ -145,8 +145,8 @@ impl Stage {
             rooms: rooms.collect(),
             agents: maker.agents.into_values().filter_map(Result::ok).collect(),
             servers: maker.servers.into_values().collect(),
-            tape,
             budget: maker.common.budget,
+            printed: maker.printed,
             settings,
         })
     }
@@ -161,6 +161,11 @@ impl Stage {
         self.settings.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
+    /// What the programs of agents print.
+    pub fn printed(&self) -> &Arc<Printed> {
+        &self.printed
+    }
+
     /// Whether the budget has refused a call: nothing more should be begun.
     pub fn is_spent(&self) -> bool {
         self.budget.as_ref().is_some_and(|budget| budget.is_exhausted())
@@ -171,40 +176,7 @@ impl Stage {
         let agents = self.agents.iter().map(|agent| agent.end(at_once));
         futures_util::future::join_all(agents).await;
         futures_util::future::join_all(self.servers.iter().map(|server| server.end())).await;
-        Ended { notes: self.notes() }
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if let Some(budget) = &self.budget {
-            let spent = budget.spent();
-            if budget.is_exhausted() {
-                notes.push(format!(
-                    "the budget is used up: {spent} were spent, and the next call did not fit"
-                ));
-            }
-        }
-        if let Tape::Replay(player) = &self.tape {
-            let drift = player.drift();
-            for one in drift.iter().take(TOLD) {
-                notes.push(format!("drift: {one}"));
-            }
-            if drift.len() > TOLD {
-                notes.push(format!(
-                    "drift: {} more requests differ from the recorded ones",
-                    drift.len() - TOLD
-                ));
-            }
-            let left = player.leftover();
-            let count: usize = left.values().sum();
-            if count > 0 {
-                notes.push(format!(
-                    "{count} recorded calls were not asked for, in {} lanes",
-                    left.len()
-                ));
-            }
-        }
-        notes
+        Ended { notes: self.settings.shared.notes() }
     }
 }
 
@@ -221,23 +193,15 @@ struct Maker<'a> {
     models: HashMap<String, Result<Made, Failure>>,
     servers: HashMap<String, Arc<McpServer>>,
     common: Common,
-    secrets: Arc<Mutex<Vec<Secret>>>,
+    printed: Arc<Printed>,
     errors: Vec<StageError>,
 }
 
 impl<'a> Maker<'a> {
     fn new(settings: &'a Settings) -> Result<Self, StageError> {
-        let cannot = |message: String| StageError { place: None, message };
         let prices = settings.models.values().filter_map(price).collect();
-        let budget = settings
-            .budget_usd
-            .map(|limit| Arc::new(Budget::new(Cost::from_dollars(limit), UnknownPrice::Refuse)));
-        let cache = settings
-            .cache
-            .as_ref()
-            .map(|folder| Cache::open(folder, Redactor::default()).map(Arc::new))
-            .transpose()
-            .map_err(|error| cannot(error.message))?;
+        let budget = settings.shared.budget(settings);
+        let cache = settings.shared.cache(settings)?;
         let prices = Arc::new(PriceTable::with_overrides(prices));
         let jitter = Jitter::seeded(settings.seed);
         Ok(Self {
@@ -247,24 +211,8 @@ impl<'a> Maker<'a> {
             models: HashMap::new(),
             servers: HashMap::new(),
             common: Common { prices, budget, cache, jitter },
-            secrets: Arc::default(),
+            printed: Arc::new(Printed::new(settings.shared.redactor().clone())),
             errors: Vec::new(),
-        })
-    }
-
-    fn tape(&self) -> Result<Tape, StageError> {
-        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let redactor = Redactor::new(secrets);
-        let cannot =
-            |error: proctor_llm::ModelError| StageError { place: None, message: error.message };
-        Ok(match &self.settings.cassette {
-            Cassette::Off => Tape::Off,
-            Cassette::Record(path) => Tape::Record(Arc::new(
-                Recorder::create(path, &Map::new(), redactor).map_err(cannot)?,
-            )),
-            Cassette::Replay(path, mode) => {
-                Tape::Replay(Arc::new(Player::load(path, *mode, redactor).map_err(cannot)?))
-            }
         })
     }
 
@@ -283,6 +231,7 @@ impl<'a> Maker<'a> {
                 tools: saved.clone(),
                 checks: Arc::new(CommandChecks::new(&self.settings.root).filling(fill)),
                 tape: Tape::Off,
+                redactor: self.settings.shared.redactor().clone(),
             };
         }
         let simulator = self.simulator(cast, example, &places);
@@ -298,6 +247,7 @@ impl<'a> Maker<'a> {
             tools: Arc::new(tools),
             checks: Arc::new(checks),
             tape: Tape::Off,
+            redactor: self.settings.shared.redactor().clone(),
         }
     }
 
@@ -311,7 +261,7 @@ impl<'a> Maker<'a> {
             bin: self.settings.bin.clone(),
             port: None,
             environment,
-            secrets: Arc::clone(&self.secrets),
+            redactor: self.settings.shared.redactor().clone(),
         }
     }
 
@@ -353,7 +303,12 @@ impl<'a> Maker<'a> {
             return made.clone();
         }
         let layers = Layers { prices: Some(Arc::clone(&self.common.prices)), ..Layers::default() };
-        let workshop = Workshop { places: places.clone(), guard: settings.guard.clone(), layers };
+        let workshop = Workshop {
+            places: places.clone(),
+            guard: settings.guard.clone(),
+            layers,
+            printed: Arc::clone(&self.printed),
+        };
         let made = agents::agent(fields, &name, &Arc::new(workshop));
         self.agents.insert(key, made.clone());
         made
@@ -468,14 +423,10 @@ impl<'a> Maker<'a> {
                 servers.push(Arc::clone(server));
                 continue;
             }
-            let filled =
-                places.words(&spec.command).and_then(|words| Ok((words, places.map(&spec.env)?)));
-            match filled {
-                Ok((words, env)) => {
+            match server_way(spec, places) {
+                Ok(way) => {
                     let timeout = spec.timeout.map_or(TOOL_WITHIN, |span| span.0);
-                    let (folder, only) = (places.root.clone(), spec.only.clone());
-                    let server =
-                        McpServer::new(name.clone(), words.argv(), env, folder, timeout, only);
+                    let server = McpServer::new(name.clone(), way, timeout, spec.only.clone());
                     let server = Arc::new(server);
                     self.servers.insert(key, Arc::clone(&server));
                     servers.push(server);
@@ -488,6 +439,17 @@ impl<'a> Maker<'a> {
         }
         servers
     }
+}
+
+fn server_way(spec: &ServerSpec, places: &Places) -> Result<Way, Failure> {
+    if let Some(url) = &spec.url {
+        let headers = places.map(&spec.headers)?.into_iter();
+        let headers = headers.map(|(name, value)| (name, Secret::new(value))).collect();
+        return Ok(Way::Address { url: places.text(url)?, headers });
+    }
+    let words = places.words(&spec.command.clone().unwrap_or_default())?;
+    let (env, folder) = (places.map(&spec.env)?, places.root.clone());
+    Ok(Way::Program { argv: words.argv(), env, folder })
 }
 
 fn no_model(role: &str) -> Failure {

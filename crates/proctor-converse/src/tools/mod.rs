@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 pub use self::mcp::McpServer;
+pub(crate) use self::mcp::Way;
 use crate::BoxFuture;
 use crate::failure::Failure;
 use crate::lane::Lane;

@@ -132,6 +132,7 @@ for line in incoming:
         said = message["messages"][-1]["content"]
         talk = message["conversation_id"]
         counts[talk] = counts.get(talk, 0) + 1
+        if said == "talk": print("thinking", file=sys.stderr, flush=True); print("loud", flush=True)
         if said == "die": print("I die", file=sys.stderr, flush=True); os._exit(3)
         if said == "refuse": reply.update(error={"code": "failed", "message": "I will not"})
         elif said == "hang": continue
@@ -236,4 +237,37 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler)
     let talk = world.conduct(&broken).await;
     assert_eq!((talk.status(), talk.fault()), ("errored", "agent"));
     assert!(talk.message().contains("no luck"), "{}", talk.message());
+}
+
+/// What a program prints belongs to the conversation that it serves.
+#[tokio::test]
+async fn what_a_program_prints_is_known_to_be_of_its_conversation() {
+    for more in ["", ", process_per_conversation: true"] {
+        let world = World::new();
+        world.write("agent.py", AGENT);
+        let examples = World::examples(&program(more, &["talk", "quiet"]));
+        let stage = world.stage(&examples);
+        for example in &examples {
+            crate::world::talk(&stage, example, 1).await;
+        }
+        stage.end(false).await;
+        // The last line may still be on its way from the pipe.
+        let mut lines = Vec::new();
+        let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+        while lines.len() < 2 && tokio::time::Instant::now() < deadline {
+            lines.extend(stage.printed().rest());
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        lines.sort_by_key(|line| line.stderr);
+        let told: Vec<(bool, &str, &str)> =
+            lines.iter().map(|line| (line.stderr, &*line.agent, &*line.text)).collect();
+        assert_eq!(told, [(false, "echo", "loud"), (true, "echo", "thinking")], "{more}");
+        for line in &lines {
+            assert_eq!(
+                line.lane.as_ref().map(|lane| &lane.example),
+                Some(&examples[0].id.id),
+                "{more}"
+            );
+        }
+    }
 }

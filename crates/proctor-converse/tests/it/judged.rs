@@ -1,5 +1,9 @@
 //! Everything a judge decides: the prompt holds what it must, and both answers are believed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
 use crate::server::{Server, says, status, verdict};
 use crate::world::World;
 
@@ -195,4 +199,98 @@ async fn anthropics_format_and_commands_judge_too() {
     let talk = world.conduct(&judged(&model)).await;
     assert_eq!(talk.status(), "failed", "{}", talk.message());
     assert!(talk.message().contains("rude"));
+}
+
+/// The judge chooses between topics that can be recognised; what it is shown, and both ways to choose.
+#[tokio::test]
+async fn the_judge_classifies_topics() {
+    for (chosen, status) in [("paying", "passed"), ("looking", "failed")] {
+        let server = Server::start(move |seen, _| {
+            let prompt = seen.prompt();
+            for shown in [
+                "To which topic does the last turn belong?",
+                "- `looking`: the user looks around; to show halls",
+                "- `paying`: the user pays",
+                "I take hall A",
+                "That makes 100.",
+            ] {
+                assert!(prompt.contains(shown), "{shown} is not in\n{prompt}");
+            }
+            assert!(!prompt.contains("unnoticed"), "it has no characteristic:\n{prompt}");
+            says(&format!(
+                "{{\"answers\": [{{\"id\": \"q1\", \"topic\": \"{chosen}\", \"reasoning\": \"so it is\"}}]}}"
+            ))
+        })
+        .await;
+        let text = format!(
+            "describe: A\nmodels: {{judge: {{openai: m, url: \"{}\"}}}}\nagent: {{script: [That makes 100.]}}\ntopics:\n  looking: {{characteristic: the user looks around, agent_intent: to show halls, next: [paying, unnoticed]}}\n  paying: {{characteristic: the user pays}}\n  unnoticed: {{}}\nexamples: [{{it: x, steps: [{{user: I take hall A, expect: [{{topic: paying}}]}}]}}]",
+            server.url()
+        );
+        let talk = World::new().conduct(&text).await;
+        assert_eq!(talk.status(), status, "{}", talk.message());
+        assert_eq!(server.seen().len(), 1);
+        let changes = talk.events.iter().filter_map(|body| match body {
+            proctor_events::Body::TopicChanged(it) => {
+                Some((it.to_topic.as_str(), it.trigger.as_ref()?.as_str()))
+            }
+            _ => None,
+        });
+        let moved = vec![("looking", "initial"), ("paying", "judge_classification")];
+        let wanted = if chosen == "paying" { &moved[..] } else { &moved[..1] };
+        assert_eq!(changes.collect::<Vec<_>>(), wanted);
+    }
+}
+
+/// The limits of a model hold for all conversations of a run together, whatever group they stand in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn all_conversations_share_the_limits_of_a_model() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, highest) = (Arc::clone(&now), Arc::clone(&most));
+    let server = Server::start(move |seen, _| {
+        highest.fetch_max(counted.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(10));
+        counted.fetch_sub(1, Ordering::SeqCst);
+        verdict(&seen.prompt(), true, "fine")
+    })
+    .await;
+    // A tenth of a minute's requests may go at once: the last two of fourteen wait half a second each.
+    let example =
+        |n: u32| format!("{{it: x{n}, steps: [{{user: Hi, expect: [{{satisfy: Is kind}}]}}]}}");
+    let (here, there): (Vec<String>, Vec<String>) =
+        ((0..7).map(example).collect(), (7..14).map(example).collect());
+    let text = format!(
+        "describe: A\nmodels: {{judge: {{openai: m, url: \"{}\", requests_per_minute: 120, concurrency: 2}}}}\nagent: {{script: [Hello]}}\nexamples: [{}]\ncontexts: [{{describe: B, examples: [{}]}}]\n",
+        server.url(),
+        here.join(", "),
+        there.join(", ")
+    );
+    let examples = World::examples(&text);
+    let stage = World::new().stage(&examples);
+    let began = Instant::now();
+    let all = examples.iter().map(|example| crate::world::talk(&stage, example, 1));
+    let talks = futures_util::future::join_all(all).await;
+    assert!(talks.iter().all(|talk| talk.status() == "passed"));
+    assert_eq!(server.seen().len(), 14);
+    assert!(most.load(Ordering::SeqCst) <= 2, "{} at once", most.load(Ordering::SeqCst));
+    assert!(began.elapsed() >= Duration::from_millis(900), "{:?}", began.elapsed());
+}
+
+/// A judge that asks for patience gets it: the answer to the second try counts.
+#[tokio::test]
+async fn a_judge_that_is_busy_is_asked_again_when_it_said() {
+    let server = Server::start(|seen, before| {
+        if before == 0 {
+            let mut busy = status(429, "{\"error\": {\"message\": \"slow down\"}}");
+            busy.headers_mut().insert("retry-after", "1".parse().unwrap());
+            return busy;
+        }
+        verdict(&seen.prompt(), true, "fine")
+    })
+    .await;
+    let text = scenario(&server.url(), "", "        expect: [{satisfy: Is kind}]\n");
+    let began = Instant::now();
+    let talk = World::new().conduct(&text.replace("tries: 1", "tries: 2")).await;
+    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(server.seen().len(), 2);
 }

@@ -6,6 +6,7 @@ mod endings;
 mod judged;
 mod many;
 mod server;
+mod table;
 mod tapes;
 mod tools;
 mod world;

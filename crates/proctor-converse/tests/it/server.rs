@@ -137,3 +137,10 @@ pub(crate) fn streams(words: &[&str]) -> Response {
     text += &format!("data: {end}\n\ndata: [DONE]\n\n");
     Response::builder().header("content-type", "text/event-stream").body(Body::from(text)).unwrap()
 }
+
+/// Messages as a stream of events.
+pub(crate) fn events(messages: &[Value]) -> Response {
+    let text: String =
+        messages.iter().map(|message| format!("event: message\ndata: {message}\n\n")).collect();
+    Response::builder().header("content-type", "text/event-stream").body(Body::from(text)).unwrap()
+}

@@ -53,6 +53,8 @@ async fn a_run_is_replayed_without_anybody_and_says_what_has_drifted() {
     assert_eq!(first.status(), "passed", "{}", first.message());
     let text = std::fs::read_to_string(&tape).unwrap();
     assert!(!text.contains(KEY), "secrets are not written:\n{text}");
+    let events = format!("{:?}", first.events);
+    assert!(events.contains("your key is [redacted]") && !events.contains(KEY), "{events}");
     for kind in ["agent", "simulator", "judge", "tool"] {
         assert!(text.contains(&format!("\"kind\":\"{kind}\"")), "{kind} is not in\n{text}");
     }

@@ -1,5 +1,11 @@
 //! Tools of the host: stubs, commands, servers of the Model Context Protocol; and checks that are commands.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::server::{Server, events, ok, status};
 use crate::world::{World, python};
 
 fn scenario(tools: &str, tool: &str, expected: &str) -> String {
@@ -81,6 +87,98 @@ async fn a_server_of_tools_is_asked_over_the_model_context_protocol() {
     let talk = world.conduct(&scenario(missing, "add", "true")).await;
     assert_eq!((talk.status(), talk.fault()), ("errored", "tool"));
     assert!(talk.message().contains("no-such-server"), "{}", talk.message());
+}
+
+/// A server that has died costs the call it had; the next conversation finds it started anew.
+#[tokio::test]
+async fn a_server_of_tools_that_died_is_started_again() {
+    let world = World::new();
+    world.write("server.py", SERVER);
+    let call = |name: &str, expected: &str| {
+        format!(
+            "  - {{it: {name}, steps: [{{user: {name}, expect: [{{expression: \"{expected}\"}}]}}]}}\n"
+        )
+    };
+    let text = format!(
+        "describe: A\nmcp: {{s: {{command: [{:?}, server.py]}}}}\nagent:\n  script:\n    - {{when: die, say: {{call: {{tool: die, arguments: {{n: 1}}}}}}}}\n    - {{when: add, say: {{call: {{tool: add, arguments: {{n: 4}}}}}}}}\n    - {{when: \"\", say: done}}\nexamples:\n{}{}{}",
+        python(),
+        call("add", "turn.tool_calls[0].result.sum == 5"),
+        call("die", "true"),
+        call("add again", "turn.tool_calls[0].result.sum == 5"),
+    );
+    let (talks, _) = world.conduct_all(&text).await;
+    let told: Vec<(&str, &str)> = talks.iter().map(|talk| (talk.status(), talk.fault())).collect();
+    assert_eq!(
+        told,
+        [("passed", ""), ("errored", "tool"), ("passed", "")],
+        "{}",
+        talks[2].message()
+    );
+}
+
+/// The same protocol at an address: sessions, answers as JSON and as a stream, a ping in between, a session that is
+/// forgotten, and a server that is not there.
+#[tokio::test]
+async fn a_server_of_tools_at_an_address() {
+    let greeted = Arc::new(AtomicUsize::new(0));
+    let greetings = Arc::clone(&greeted);
+    let server = Server::start(move |seen, _| {
+        assert_eq!(seen.header("authorization"), Some("Bearer a-secret-token"));
+        let id = &seen.body["id"];
+        let answer = |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+        let method = seen.body["method"].as_str().unwrap_or_default();
+        if method == "initialize" {
+            let session = format!("s{}", greetings.fetch_add(1, Ordering::SeqCst) + 1);
+            let mut hello =
+                ok(&answer(json!({"protocolVersion": "2025-03-26", "capabilities": {}})));
+            hello.headers_mut().insert("mcp-session-id", session.parse().unwrap());
+            return hello;
+        }
+        if seen.body.is_null() {
+            return status(200, ""); // the goodbye
+        }
+        assert_eq!(seen.header("mcp-protocol-version"), Some("2025-03-26"));
+        // The first session is forgotten when a tool is called in it.
+        if method == "tools/call" && seen.header("mcp-session-id") == Some("s1") {
+            return status(404, "no such session");
+        }
+        match method {
+            "tools/list" => ok(&answer(json!({"tools": [{"name": "add", "inputSchema": {}}]}))),
+            "tools/call" => {
+                let sum = seen.body["params"]["arguments"]["n"].as_i64().unwrap() + 1;
+                let ping = json!({"jsonrpc": "2.0", "id": "p1", "method": "ping"});
+                let note =
+                    json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
+                let result = answer(json!({"content": [], "structuredContent": {"sum": sum}}));
+                events(&[ping, note, result])
+            }
+            _ => status(202, ""), // the notification, and the answer to the ping
+        }
+    })
+    .await;
+    let mut world = World::new();
+    world.settings.environment =
+        Arc::new(|name| (name == "TOKEN").then(|| "a-secret-token".to_owned()));
+    let mcp = |url: &str| {
+        format!(
+            "mcp: {{s: {{url: \"{url}\", headers: {{Authorization: \"Bearer ${{env:TOKEN}}\"}}, timeout: 5s}}}}"
+        )
+    };
+    let text = scenario(&mcp(&server.url()), "add", "turn.tool_calls[0].result.sum == 3");
+    let talk = world.conduct(&text).await;
+    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    assert_eq!(greeted.load(Ordering::SeqCst), 2, "it was greeted again");
+    let pong = server
+        .seen()
+        .into_iter()
+        .any(|seen| seen.body["id"] == "p1" && seen.body["result"] == json!({}));
+    assert!(pong, "the ping was answered");
+    let talk = world.conduct(&scenario(&mcp("http://127.0.0.1:9/mcp"), "add", "true")).await;
+    assert_eq!((talk.status(), talk.fault()), ("errored", "tool"), "{}", talk.message());
+    for shown in ["the tool server `s`", "http://127.0.0.1:9/mcp", "cannot be reached"] {
+        assert!(talk.message().contains(shown), "{}", talk.message());
+    }
+    assert!(!talk.message().contains("a-secret-token"));
 }
 
 #[tokio::test]

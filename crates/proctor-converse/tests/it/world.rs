@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proctor_converse::{BoxFuture, Cassette, Conversation, Lane, Settings, Sink, Stage};
+use proctor_converse::{BoxFuture, Cassette, Conversation, Lane, Settings, Shared, Sink, Stage};
 use proctor_dialogue::{Example, Verdict, parse};
 use proctor_events::{Body, StableIds};
 use proctor_process::Guard;
@@ -77,6 +77,7 @@ impl World {
             cache: None,
             budget_usd: None,
             seed: 7,
+            shared: Shared::default(),
         };
         Self { folder, settings }
     }

@@ -3,9 +3,11 @@
 //! Judged checks share one request. With `votes`, a check that the first vote fails gets further votes
 //! until a majority is sure; one that holds at once costs one vote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use proctor_events::{EvaluationMode, EvaluationRecorded, Fault, InvariantEvaluated, Json, Status};
+use proctor_events::{
+    EvaluationMode, EvaluationRecorded, Fault, InvariantEvaluated, Json, Status, TerminationReason,
+};
 use serde_json::json;
 
 use super::judging::Purpose;
@@ -203,7 +205,8 @@ impl Engine {
         }
     }
 
-    /// No further turn is taken. Checks of the whole conversation are made only if it was over anyway.
+    /// No further turn is taken. Checks of the whole conversation are made only if it was over anyway; of those that
+    /// are cut short, the soft ones are still made when the agent was seen to fail.
     fn stop_after_checks(&mut self) {
         let only_checks_left = self.work.iter().all(|work| {
             matches!(
@@ -211,10 +214,33 @@ impl Engine {
                 Work::CheckExample | Work::CheckTopic(_) | Work::EndSimulation(_) | Work::Conclude
             )
         });
-        if !only_checks_left {
-            self.work.clear();
-            self.work.push_back(Work::Conclude);
+        if self.soft_only || only_checks_left {
+            return;
         }
+        let cut_short = std::mem::take(&mut self.work);
+        if !self.failures.is_empty() && self.open_end.is_none() {
+            self.record_what_is_left(cut_short);
+        }
+        self.work.push_back(Work::Conclude);
+    }
+
+    /// The soft checks of the turn, the step, the topic and the conversation that were still to come.
+    fn record_what_is_left(&mut self, cut_short: VecDeque<Work>) {
+        self.soft_only = true;
+        let mut step = None;
+        for work in cut_short {
+            match work {
+                Work::CheckEveryTurn => self.work.push_back(work),
+                Work::CheckStep(_) if step.is_none() => step = Some(work),
+                _ => {}
+            }
+        }
+        self.work.push_back(Work::EndSimulation(TerminationReason::StopCondition));
+        self.work.extend(step);
+        if let Some(topic) = self.transcript.topic().map(str::to_owned) {
+            self.work.push_back(Work::CheckTopic(topic));
+        }
+        self.work.push_back(Work::CheckExample);
     }
 
     fn weigh(&mut self, outcome: &Outcome, turn: Option<u32>, message: String) {

@@ -58,7 +58,8 @@ impl Engine {
         self.emit(AgentResponse {
             turn_number,
             text: answer.text.clone(),
-            tool_calls: done.iter().filter_map(|call| Json::new(call).ok()).collect(),
+            // What came of each has been told by its own event.
+            tool_calls: done.iter().filter_map(|done| Json::new(&done.call).ok()).collect(),
             pending_tool_calls: pending.iter().filter_map(|call| Json::new(call).ok()).collect(),
             metadata: answer.metadata.map(Json::from),
             duration_ms: answer.duration_ms.map(Millis::new),

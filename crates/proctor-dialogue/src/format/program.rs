@@ -75,24 +75,38 @@ impl JsonSchema for Words {
     }
 }
 
-/// A server of tools that speaks the Model Context Protocol on its standard input and output.
+/// A server of tools that speaks the Model Context Protocol: a program, on its standard input and output, or an address.
 ///
 /// `${root}`, `${here}`, `${bin}` and `${env:NAME}` stand for the project's root, the scenario's folder, the
 /// folder of the `proctor` program, and a variable of the environment.
 #[derive(Debug, Clone, Default, PartialEq, DeserializeDerive, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct ServerSpec {
     /// The program and its arguments.
-    pub command: Words,
+    pub command: Option<Words>,
     /// Variables added to its environment.
-    #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Its address, where it runs by itself and speaks streamable HTTP.
+    pub url: Option<String>,
+    /// Headers for the address; `${env:NAME}` takes a variable of the environment.
+    pub headers: BTreeMap<String, String>,
     /// How long one call may take; 30 seconds when absent.
-    #[serde(default)]
     pub timeout: Option<TimeSpan>,
     /// Only these of its tools are offered to the agent; all when absent.
-    #[serde(default)]
     pub only: Option<Vec<String>>,
+}
+
+impl ServerSpec {
+    /// What is wrong with the combination, if anything is.
+    pub fn problem(&self) -> Option<&'static str> {
+        match (&self.command, &self.url) {
+            (None, None) => Some("a tool server needs `command` or `url`"),
+            (Some(_), Some(_)) => Some("`command` and `url` exclude each other"),
+            (Some(_), None) if !self.headers.is_empty() => Some("`headers` are for a `url`"),
+            (None, Some(_)) if !self.env.is_empty() => Some("`env` is for a `command`"),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

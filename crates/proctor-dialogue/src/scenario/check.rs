@@ -39,6 +39,11 @@ fn participants(group: &Group, findings: &mut Vec<Finding>) {
     {
         findings.push(Finding::new(agent.place, problem));
     }
+    for server in group.mcp.values() {
+        if let Some(problem) = server.problem() {
+            findings.push(Finding::new(server.place, problem));
+        }
+    }
     let judge = group.judge.as_ref().and_then(|judge| judge.model.as_ref());
     let models = group.models.values().chain(judge).chain(group.simulator.model.as_ref());
     for model in models {

@@ -37,6 +37,8 @@ struct ARow<'a> {
 #[derive(Clone, Default)]
 struct Around {
     path: Vec<String>,
+    /// Where each of them begins.
+    lines: Vec<u32>,
     said: Group,
     // The same once more, in the form that all examples of the group share.
     cast: Arc<Cast>,
@@ -89,6 +91,7 @@ impl Expansion<'_> {
             .take(self.most_rows)
             .map(|row| Arc::new(Value::Object(row.clone())))
             .collect();
+        let around = &around.within_set(&set.name);
         for node in &set.examples {
             for (index, shared) in rows.iter().enumerate() {
                 let Value::Object(row) = &**shared else { continue };
@@ -130,6 +133,7 @@ impl Expansion<'_> {
             path,
             file: self.file.name.clone(),
             line: place.line,
+            groups: around.lines.clone(),
             tags: joined(&said.tags, &spec.tags),
             pending: spec
                 .skip
@@ -154,10 +158,22 @@ impl Expansion<'_> {
 }
 
 impl Around {
+    /// A set says nothing but its name.
+    fn within_set(&self, name: &At<String>) -> Self {
+        let mut inside = self.clone();
+        inside.lines.push(name.place.line);
+        if !name.value.trim().is_empty() {
+            inside.path.push(name.value.clone());
+        }
+        inside
+    }
+
     /// What holds inside a group.
     fn with(&self, group: &Group) -> Self {
         let mut path = self.path.clone();
         path.push(group.describe.value.clone());
+        let mut lines = self.lines.clone();
+        lines.push(group.describe.place.line);
         let outer = &self.said;
         let mut said = outer.clone();
         said.tags = joined(&outer.tags, &group.tags);
@@ -186,6 +202,7 @@ impl Around {
         };
         Self {
             path,
+            lines,
             cast: Arc::new(cast),
             simulator: Arc::new(said.simulator.clone()),
             criteria: Arc::new(said.criteria.clone()),

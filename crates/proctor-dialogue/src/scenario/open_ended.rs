@@ -81,6 +81,7 @@ impl OpenEnded {
             id: StableId::new(&about.file, &about.path, 1),
             file: about.file,
             line: about.line,
+            groups: Vec::new(),
             path: about.path,
             tags: Vec::new(),
             pending: None,

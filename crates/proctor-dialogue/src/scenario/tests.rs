@@ -67,8 +67,8 @@ fn groups_hand_down_and_inner_ones_win() {
         [
             "Booking agent > answers",
             "Booking agent > large groups > books",
-            "Booking agent > large groups > books in Rome > Rome",
-            "Booking agent > large groups > books in Bern > Bern",
+            "Booking agent > large groups > cities > books in Rome > Rome",
+            "Booking agent > large groups > cities > books in Bern > Bern",
         ]
     );
     let agent = |index: usize| match &examples[index].cast.agent.as_ref().unwrap().value {
@@ -85,6 +85,8 @@ fn groups_hand_down_and_inner_ones_win() {
     assert_eq!(examples[1].cast.judge.votes.as_ref().unwrap().value, 3);
     assert_eq!(examples[2].steps[0].user.as_deref(), Some("for 5"));
     assert_eq!(examples[0].location(), "./a.scenario.yaml:21");
+    assert_eq!(examples[0].groups, [2]);
+    assert_eq!(examples[2].groups, [2, 26, 35], "the file, the context, the set");
     assert_eq!(examples[0].steps[0].user.as_deref(), Some("yes"));
 }
 
@@ -107,7 +109,7 @@ fn rows_of_a_file_are_asked_of_the_caller() {
         crate::parse_rows("n\none\ntwo\n", crate::RowFormat::Csv)
     };
     let examples = file.examples(&mut StableIds::default(), &mut rows).unwrap();
-    assert_eq!(examples[1].path, ["A", "says two", "row 2"]);
+    assert_eq!(examples[1].path, ["A", "s", "says two", "row 2"]);
     let problems = file.examples(&mut StableIds::default(), &mut |_| Err("not found".into()));
     assert_eq!(problems.unwrap_err()[0].message, "rows of `rows.csv`: not found");
 }

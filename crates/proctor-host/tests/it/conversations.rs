@@ -1,5 +1,6 @@
 //! Conversations from start to end.
 
+use proctor_converse::{Cassette, ReplayMode};
 use serde_json::{Value, json};
 
 use crate::peer::Peer;
@@ -155,4 +156,61 @@ fn tools_are_called_in_the_worker_and_may_end_the_turn() {
         peer.event_types(),
         ["UserMessage", "AgentResponse", "ToolCallStarted", "ToolCallCompleted"]
     );
+}
+
+/// Groups that are cast differently share one cassette, one budget and one cache; examples that are described alike have
+/// lanes of their own.
+#[test]
+fn groups_share_a_cassette_and_doubles_have_their_own_lanes() {
+    let folder = tempfile::tempdir().unwrap();
+    let tape = folder.path().join("tape.jsonl");
+    let told = |says: &str| json!({"models": {"judge": {"verdicts": [{"because": says}]}}});
+    let play = |cassette: Cassette, answers: [&str; 2]| -> Vec<String> {
+        let mut peer = Peer::with(|settings| settings.cassette = cassette);
+        let mut heard = Vec::new();
+        for (number, judge) in (1..).zip(["first judge", "second judge"]) {
+            let name = format!("c{number}");
+            peer.start_of(&format!("./a_spec.rb[1:{number}]"), number, &name, &told(judge));
+            let answer = answers[number as usize - 1];
+            let say = json!({"conversation": name, "text": "Hi"});
+            let said = peer.ask("conversation.say", say, |_| json!({"text": answer}));
+            heard
+                .push(said["conversation"]["turns"][0]["agent"].as_str().unwrap_or("?").to_owned());
+            let check =
+                json!({"conversation": name, "turn": 1, "assertions": [{"satisfy": "It is kind"}]});
+            let held = peer.ask("conversation.check", check, |asked| panic!("{asked}"));
+            heard.push(held["evaluations"][0]["reasoning"].as_str().unwrap_or("?").to_owned());
+            peer.ask("conversation.end", json!({"conversation": name}), |asked| panic!("{asked}"));
+        }
+        heard
+    };
+    let recorded = play(Cassette::Record(tape.clone()), ["one", "two"]);
+    assert_eq!(recorded, ["one", "first judge", "two", "second judge"]);
+    let text = std::fs::read_to_string(&tape).unwrap();
+    let lanes: std::collections::BTreeSet<String> = text
+        .lines()
+        .filter_map(|line| {
+            Some(serde_json::from_str::<Value>(line).ok()?["lane"].as_str()?.to_owned())
+        })
+        .collect();
+    assert_eq!(lanes.len(), 2, "{text}");
+    // Nobody would say that now; the cassette does, to each its own.
+    let replayed = play(Cassette::Replay(tape, ReplayMode::Sequence), ["x", "x"]);
+    assert_eq!(replayed, recorded);
+}
+
+/// What one group spends is gone for all.
+#[test]
+fn groups_share_a_budget() {
+    let mut peer = Peer::with(|settings| settings.budget_usd = Some(0.01));
+    let judge = |port: u16| json!({"models": {"judge": {"openai": "m", "url": format!("http://127.0.0.1:{port}/v1"), "price": {"input": 1000.0, "output": 1000.0}}}});
+    for (name, port) in [("c1", 1), ("c2", 2)] {
+        peer.start(name, &judge(port));
+        peer.ask("conversation.say", json!({"conversation": name, "text": "Hi"}), echo);
+        let check =
+            json!({"conversation": name, "turn": 1, "assertions": [{"satisfy": "It is kind"}]});
+        let held = peer.ask("conversation.check", check, |asked| panic!("{asked}"));
+        assert_eq!(held["status"], "inconclusive", "{held}");
+        assert!(held["message"].as_str().unwrap().contains("budget"), "{held}");
+    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use proctor_converse::{Cassette, Settings};
+use proctor_converse::{Cassette, Settings, Shared};
 use proctor_events::{Body, Event};
 use proctor_host::{Attempt, Desk, Events, Host};
 use proctor_process::{Channel, ChannelConfig, Guard};
@@ -57,12 +57,20 @@ fn settings(folder: &std::path::Path) -> Settings {
         cache: None,
         budget_usd: None,
         seed: 7,
+        shared: Shared::default(),
     }
 }
 
 impl Peer {
     pub(crate) fn connect() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A peer of a host whose settings are changed first.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let mut settings = settings(folder.path());
+        change(&mut settings);
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -71,7 +79,7 @@ impl Peer {
             .build()
             .unwrap();
         let heard = Arc::new(Heard::default());
-        let host = Host::new(settings(folder.path()));
+        let host = Host::new(settings);
         let desk = Desk::new(host, Arc::clone(&heard) as Arc<dyn Events>);
         let config = ChannelConfig::default().handler(desk.handler());
         let inside = runtime.enter();
@@ -124,9 +132,20 @@ impl Peer {
 
     /// Starts a conversation with this definition.
     pub(crate) fn start(&mut self, name: &str, definition: &Value) -> Value {
+        self.start_of("./a_spec.rb[1:1]", 1, name, definition)
+    }
+
+    /// The same for one of several examples that are described alike.
+    pub(crate) fn start_of(
+        &mut self,
+        key: &str,
+        ordinal: u32,
+        name: &str,
+        definition: &Value,
+    ) -> Value {
         let fields = json!({
-            "conversation": name, "key": "./a_spec.rb[1:1]", "file": "./a_spec.rb", "line": 3,
-            "path": ["Agent", "works"], "definition": definition,
+            "conversation": name, "key": key, "file": "./a_spec.rb", "line": 3,
+            "path": ["Agent", "works"], "ordinal": ordinal, "definition": definition,
         });
         self.ask("conversation.start", fields, |asked| panic!("nobody was to be asked: {asked}"))
     }

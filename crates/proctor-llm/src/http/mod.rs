@@ -5,6 +5,7 @@
 
 mod endpoint;
 mod failure;
+mod post;
 mod transport;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 pub use endpoint::{Endpoint, WallClock};
 pub(crate) use failure::Peer;
 pub use failure::parse_retry_after;
+pub use post::{JsonEndpoint, JsonReplies};
 pub(crate) use transport::{Body, Call, Transport};
 
 use crate::answer::{Answer, Timings};

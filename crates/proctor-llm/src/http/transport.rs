@@ -37,6 +37,7 @@ pub(crate) struct Call<'a> {
 /// An answer whose body is still to be read.
 pub(crate) struct Body {
     response: reqwest::Response,
+    pub(crate) headers: HeaderMap,
     pub(crate) content_type: String,
     idle_timeout: Duration,
     left: usize,
@@ -104,12 +105,13 @@ impl Transport {
         let content_type = content_type.unwrap_or("a body without a type").to_owned();
         let (status, headers) = (response.status(), response.headers().clone());
         let (idle_timeout, max_bytes) = (call.idle_timeout, call.max_bytes);
-        let mut body = Body { response, content_type, idle_timeout, left: max_bytes, max_bytes };
+        let left = max_bytes;
+        let mut body = Body { response, headers, content_type, idle_timeout, left, max_bytes };
         if status.is_success() {
             return Ok(body);
         }
         let said = body.beginning(peer).await;
-        Err(peer.status(status.as_u16(), &headers, &said))
+        Err(peer.status(status.as_u16(), &body.headers, &said))
     }
 }
 

@@ -20,7 +20,7 @@ mod schedule;
 mod slot;
 mod stop;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use proctor_events::{ExampleFinished, Millis, Status};
 
@@ -84,6 +84,8 @@ pub(crate) struct Policy {
     pub(crate) idle_deaths: u32,
     /// How much work a worker may have waiting, in milliseconds.
     pub(crate) prefetch: f64,
+    /// Jobs whose failure a pass rate may allow: they count as failed only when [`Input::RateMissed`] says so.
+    pub(crate) gated: HashSet<JobId>,
 }
 
 impl Default for Policy {
@@ -100,6 +102,7 @@ impl Default for Policy {
             end_within: 10_000,
             idle_deaths: 8,
             prefetch: 10.0,
+            gated: HashSet::new(),
         }
     }
 }
@@ -131,6 +134,8 @@ pub(crate) enum Input {
     Exited { slot: u32, generation: u32, exit: Exit },
     /// These need not be run any more, for this reason. What a worker already has, it runs all the same.
     Skip { jobs: Vec<JobId>, why: String },
+    /// An example has missed the pass rate it demands of itself.
+    RateMissed,
     /// Time has passed.
     Tick,
     /// The run shall end: nothing new is started, what runs may finish within the grace.
@@ -148,7 +153,12 @@ impl Input {
             | Self::Finished { slot, .. }
             | Self::Returned { slot, .. }
             | Self::Exited { slot, .. } => Some(*slot),
-            Self::Begin | Self::Skip { .. } | Self::Tick | Self::Stop(_) | Self::KillNow => None,
+            Self::Begin
+            | Self::Skip { .. }
+            | Self::RateMissed
+            | Self::Tick
+            | Self::Stop(_)
+            | Self::KillNow => None,
         }
     }
 }
@@ -295,6 +305,7 @@ impl Dispatcher {
             Input::Returned { slot, generation, jobs } => self.returned(slot, generation, &jobs),
             Input::Exited { slot, generation, exit } => self.exited(slot, generation, &exit),
             Input::Skip { jobs, why } => self.skip(&jobs, &why),
+            Input::RateMissed => self.count_failure(),
             Input::Tick => {}
             Input::Stop(reason) => self.begin_stop(reason),
             Input::KillNow => self.kill_now(),
@@ -401,8 +412,14 @@ impl Dispatcher {
         }
         state.done = true;
         self.open -= 1;
-        self.failures += u32::from(failed);
-        if failed && self.policy.fail_fast.is_some_and(|limit| self.failures >= limit) {
+        if failed && !self.policy.gated.contains(&job) {
+            self.count_failure();
+        }
+    }
+
+    fn count_failure(&mut self) {
+        self.failures += 1;
+        if self.policy.fail_fast.is_some_and(|limit| self.failures >= limit) {
             self.begin_stop(StopReason::FailFast);
         }
     }

@@ -173,6 +173,8 @@ struct Run<'a> {
     gates: Gates,
     /// Jobs that need not be run any more, and why.
     to_skip: Vec<(Vec<JobId>, String)>,
+    /// How many examples have missed their pass rate since the dispatcher was told.
+    missed: u32,
     /// The attempt that each job is on, for events that name only the example.
     attempts: Vec<u32>,
     /// Which jobs have been started at least once.
@@ -213,7 +215,10 @@ impl<'a> Run<'a> {
             .flat_map(|(pool, count)| std::iter::repeat_n(pool, *count as usize))
             .collect();
         let gates = Gates::new(&examples, options.repeats);
-        let policy = options.policy(slots, gathered.fail_fast);
+        let mut policy = options.policy(slots, gathered.fail_fast);
+        let gated =
+            (0..).zip(&plan.jobs).filter(|(_, job)| examples[job.example].pass_rate.is_some());
+        policy.gated = gated.map(|(number, _)| JobId(number)).collect();
         let (inbox, reports) = mpsc::channel(INBOX);
         shared.advance(0, plan.jobs.len() as u64, 0);
         Self {
@@ -239,6 +244,7 @@ impl<'a> Run<'a> {
             notes: Vec::new(),
             gates,
             to_skip: Vec::new(),
+            missed: 0,
             cancelled: false,
             killed: false,
             ended: false,
@@ -302,6 +308,12 @@ impl<'a> Run<'a> {
         }
         while let Some((jobs, why)) = self.to_skip.pop() {
             for effect in self.dispatcher.step(now, Input::Skip { jobs, why }) {
+                self.carry_out(effect);
+            }
+        }
+        while self.missed > 0 {
+            self.missed -= 1;
+            for effect in self.dispatcher.step(now, Input::RateMissed) {
                 self.carry_out(effect);
             }
         }
@@ -371,10 +383,11 @@ impl<'a> Run<'a> {
         let ended = (outcome.r#final == Some(true)).then(|| outcome.status.clone());
         let fault = outcome.fault.clone();
         self.publisher.finished(attempt, outcome);
-        if let Some(status) = ended
-            && let Some(settled) = self.gates.count(job.example, &status, fault.as_ref())
-        {
-            self.settled(job.example, settled);
+        if let Some(status) = ended {
+            if let Some(settled) = self.gates.count(job.example, &status, fault.as_ref()) {
+                self.settled(job.example, settled);
+            }
+            self.missed += u32::from(self.gates.newly_missed(job.example));
         }
     }
 

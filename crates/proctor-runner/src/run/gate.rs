@@ -26,6 +26,7 @@ struct Gate {
     /// Everything that ended, by status, to be taken out of the account if the gate holds.
     ended: Vec<Status>,
     told: bool,
+    told_missed: bool,
 }
 
 impl Gate {
@@ -90,6 +91,17 @@ impl Gates {
             "the pass rate of {}% is {word}: {passed} of {valid} valid repetitions passed",
             *wanted * 100.0
         ))
+    }
+
+    /// Whether it is known, since the last time somebody asked, that the example misses its rate.
+    pub(super) fn newly_missed(&mut self, example: usize) -> bool {
+        let Some(gate) = self.gates.get_mut(&example) else { return false };
+        let missed = match gate.verdict() {
+            Some(holds) => !holds,
+            // Nothing valid ran: that is no pass.
+            None => gate.open == 0,
+        };
+        missed && !std::mem::replace(&mut gate.told_missed, true)
     }
 
     /// The statuses that decide about the run: those of examples whose gate holds do not.
@@ -163,6 +175,22 @@ mod tests {
         };
         let left = gates.without_excused(&counts);
         assert_eq!((left.failed, left.errored, left.inconclusive), (Some(1), Some(0), Some(0)));
+    }
+
+    #[test]
+    fn a_missed_rate_is_told_once_as_soon_as_it_is_known() {
+        let mut missed = gates(0.8, 5);
+        missed.count(0, &Status::Failed, None);
+        assert!(!missed.newly_missed(0));
+        missed.count(0, &Status::Failed, None);
+        assert!(missed.newly_missed(0) && !missed.newly_missed(0) && !missed.newly_missed(7));
+        let mut held = gates(0.5, 2);
+        held.count(0, &Status::Failed, None);
+        held.count(0, &Status::Passed, None);
+        assert!(!held.newly_missed(0));
+        let mut silent = gates(0.5, 1);
+        silent.count(0, &Status::Inconclusive, None);
+        assert!(silent.newly_missed(0));
     }
 
     #[test]

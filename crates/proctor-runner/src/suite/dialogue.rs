@@ -5,11 +5,12 @@
 
 mod pool;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use proctor_converse::{Settings, Stage};
+use proctor_converse::{Cassette, Settings, Stage};
 use proctor_dialogue::{FileProblem, Row, RowFormat, parse, parse_rows};
 use proctor_events::StableIds;
 use regex::Regex;
@@ -39,7 +40,7 @@ pub struct DialogueSuite {
 pub struct ScenarioFile {
     /// Its path, absolute or from the project's root.
     pub path: PathBuf,
-    /// Only the examples at these lines; all when empty.
+    /// Only the examples, groups and sets at these lines; all when empty.
     pub lines: Vec<u32>,
 }
 
@@ -88,8 +89,9 @@ pub(crate) fn open(
                 ..OutsideError::default()
             }));
             listed.clear();
-            // Nothing will be run; what is listed needs no parties.
-            Stage::open(suite.settings.clone(), &[]).map_err(|problems| SuiteError {
+            // Nothing will be run: that needs no parties, and leaves no cassette behind.
+            let settings = Settings { cassette: Cassette::Off, ..suite.settings.clone() };
+            Stage::open(settings, &[]).map_err(|problems| SuiteError {
                 message: problems.into_iter().map(|problem| problem.message).collect(),
                 output: Vec::new(),
             })?
@@ -110,7 +112,8 @@ pub(crate) fn open(
         finish: Box::new(move |at_once| {
             Box::pin(async move {
                 let ended = ending.stage().end(at_once).await;
-                Finished { notes: ended.notes, ..Finished::default() }
+                let output = ending.last_words();
+                Finished { notes: ended.notes, output, ..Finished::default() }
             })
         }),
     })
@@ -148,9 +151,10 @@ impl<'a> Reading<'a> {
             Ok(examples) => examples,
             Err(problems) => return self.mistakes(&problems),
         };
-        let wanted = wanted_lines(&file.lines, &examples);
+        let wanted = wanted_starts(&file.lines, &examples);
         for script in examples {
-            if !wanted.is_empty() && !wanted.contains(&script.line) {
+            let chosen = |start: &u32| script.line == *start || script.groups.contains(start);
+            if !wanted.is_empty() && !wanted.iter().any(chosen) {
                 continue;
             }
             let example = listed(&script);
@@ -180,11 +184,14 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The lines on which the examples stand that the given lines mean: the nearest one above each.
-fn wanted_lines(lines: &[u32], examples: &[proctor_dialogue::Example]) -> Vec<u32> {
-    let starts = || examples.iter().map(|example| example.line);
-    let nearest = |line: &u32| starts().filter(|start| start <= line).max();
-    lines.iter().filter_map(|line| nearest(line).or_else(|| starts().min())).collect()
+/// Where that begins which the given lines mean: for each the nearest example, set or group that begins at or above it.
+fn wanted_starts(lines: &[u32], examples: &[proctor_dialogue::Example]) -> Vec<u32> {
+    let begins = |example: &proctor_dialogue::Example| {
+        example.groups.iter().copied().chain([example.line]).collect::<Vec<_>>()
+    };
+    let starts: BTreeSet<u32> = examples.iter().flat_map(begins).collect();
+    let nearest = |line: &u32| starts.range(..=*line).next_back().or_else(|| starts.first());
+    lines.iter().filter_map(nearest).copied().collect()
 }
 
 /// `./examples/a.scenario.yaml`, as RSpec writes paths.

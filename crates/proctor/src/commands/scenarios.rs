@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proctor_converse::{Cassette, Saved, Settings};
+use proctor_converse::{Cassette, Saved, Settings, Shared};
 use proctor_llm::ReplayMode;
 use proctor_process::{Guard, GuardCommand};
 use proctor_runner::{DialogueFilter, DialogueSuite, ScenarioFile, Suite};
@@ -144,6 +144,7 @@ pub(super) fn settings(
         cache: None,
         budget_usd: config.talk.how.budget_usd,
         seed: seed.unwrap_or_else(hard_to_guess),
+        shared: Shared::default(),
     })
 }
 
@@ -155,6 +156,8 @@ pub(super) fn apply(
     config: &Config,
     root: &Path,
 ) -> Result<(), CommandError> {
+    // One budget, one cache and one cassette for all of them.
+    let shared = Shared::default();
     for suite in suites {
         let settings = match suite {
             Suite::Dialogue(suite) => {
@@ -167,6 +170,7 @@ pub(super) fn apply(
             },
             _ => continue,
         };
+        settings.shared = shared.clone();
         settings.budget_usd = talk.budget.or(settings.budget_usd);
         settings.saved = saved.cloned();
         if let Some(name) = &talk.agent {
@@ -192,6 +196,13 @@ pub(super) fn apply(
         };
     }
     Ok(())
+}
+
+/// Two runs are made at the same time: each conducts half as many conversations at once.
+pub(super) fn share_with_another(suite: &mut Suite) {
+    if let Suite::Dialogue(suite) = suite {
+        suite.concurrency = (suite.concurrency / 2).max(1);
+    }
 }
 
 /// The standard library seeds its hash tables with what the system calls random.

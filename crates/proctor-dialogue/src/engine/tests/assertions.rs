@@ -176,3 +176,64 @@ fn a_mixed_judge_answer_fails_only_what_it_fails() {
     assert_eq!(ran.verdict.failures.len(), 1);
     assert!(ran.message().contains("have the intent sell"));
 }
+
+/// What is there to be recorded is recorded, also of a conversation that has failed before its end.
+#[test]
+fn soft_checks_are_made_after_a_hard_failure() {
+    let recorded = |ran: &super::driver::Ran| -> Vec<String> {
+        let shown = |event: &&Value| {
+            let passed = &event["passed"];
+            format!("{} {} {passed}", event["mode"], event["description"]).replace('"', "")
+        };
+        let kinds = ["EvaluationRecorded", "InvariantEvaluated"];
+        let checks =
+            ran.events.iter().filter(|e| kinds.iter().any(|kind| e["event_type"] == *kind));
+        checks.map(|event| shown(&event)).collect()
+    };
+    let scripted = example(
+        r"
+topics: {talk: {expect: [{match: never}], evaluate: [{match: Hello}]}}
+examples:
+  - it: x
+    steps:
+      - {user: Hi, expect: [{match: Bye}], evaluate: [{match: Hello}]}
+      - {user: never said, evaluate: [{match: never said}]}
+    expect: [{turn_count: 9}]
+    evaluate: [{turn_count: 1}, {turn_count: 2}]
+",
+    );
+    let ran = Driver::answering(&["Hello"]).run(scripted);
+    assert_eq!(ran.status(), "failed (agent)");
+    assert_eq!(ran.verdict.failures.len(), 1, "{}", ran.message());
+    assert_eq!(
+        recorded(&ran),
+        [
+            "hard match /Bye/ false",
+            "soft match /Hello/ true",
+            "soft match /Hello/ true",
+            "soft take 1 turns true",
+            "soft take 2 turns false",
+        ]
+    );
+    let simulated = example(
+        r"
+examples:
+  - it: x
+    steps:
+      - simulate: {goal: g, every_turn: {expect: [{match: Bye}]}}
+        expect: [{turn_count: 9}]
+        evaluate: [{turn_count: 1}]
+",
+    );
+    let ran = Driver::answering(&["Hello"]).saying(&["Hi"]).run(simulated);
+    assert_eq!((ran.status().as_str(), ran.reason()), ("failed (agent)", "stop_condition"));
+    assert_eq!(recorded(&ran), ["hard match /Bye/ false", "soft take 1 turns true"]);
+    let ended = ran.events.iter().position(|e| e["event_type"] == "SimulationEnded").unwrap();
+    assert_eq!(ended + 2, ran.events.len(), "the simulation is over before it is looked at");
+    // An agent that broke gives nothing to look at.
+    let mut broken = Driver::default();
+    broken.agent = [Err("gone".to_owned())].into();
+    let ran = broken
+        .run(example("examples: [{it: x, steps: [{user: Hi}], evaluate: [{turn_count: 1}]}]"));
+    assert_eq!(recorded(&ran), [""; 0]);
+}

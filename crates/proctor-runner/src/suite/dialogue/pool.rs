@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use proctor_converse::{Conversation, Lane, Sink, Stage};
+use proctor_converse::{Conversation, Lane, Printed, PrintedLine, Sink, Stage};
 use proctor_dialogue::{Example, Verdict};
-use proctor_events::{Body, Event, ExampleFinished, Exception, Millis, Status};
+use proctor_events::{
+    Body, Event, ExampleFinished, Exception, Millis, OutputStream, Status, WorkerLog,
+};
 use tokio::sync::mpsc;
 
 use crate::dispatch::Exit;
@@ -24,6 +26,8 @@ pub(super) struct Pool {
     examples: HashMap<String, Arc<Example>>,
     conversations: AtomicU64,
     told_spent: AtomicBool,
+    /// Whether somebody passes on what agents print.
+    listening: AtomicBool,
 }
 
 impl Pool {
@@ -34,11 +38,18 @@ impl Pool {
             examples: named.collect(),
             conversations: AtomicU64::new(0),
             told_spent: AtomicBool::new(false),
+            listening: AtomicBool::new(false),
         }
     }
 
     pub(super) fn stage(&self) -> &Stage {
         &self.stage
+    }
+
+    /// What agents printed after everybody had stopped listening.
+    pub(super) fn last_words(&self) -> Vec<String> {
+        let rest = self.stage.printed().rest().into_iter();
+        rest.map(|line| format!("{}: {}", line.agent, line.text)).collect()
     }
 
     fn conversation(&self, item: &Item) -> Option<(Conversation, &Arc<Example>)> {
@@ -63,6 +74,10 @@ impl Launcher for Pool {
         place: Place,
         orders: mpsc::UnboundedReceiver<Order>,
     ) -> BoxFuture<()> {
+        if !self.listening.swap(true, Ordering::Relaxed) {
+            let printed = Arc::clone(self.stage.printed());
+            tokio::spawn(pass_on(printed, place.inbox.clone()));
+        }
         let slot =
             Slot { pool: self, inbox: place.inbox, orders, queue: VecDeque::new(), ending: false };
         Box::pin(slot.serve())
@@ -71,6 +86,24 @@ impl Launcher for Pool {
     fn has_processes(&self) -> bool {
         false
     }
+}
+
+/// Tells the run what agents print, as they print it. Ends with the run.
+async fn pass_on(printed: Arc<Printed>, inbox: Inbox) {
+    loop {
+        let said = printed.next().await.into_iter().map(printed_line).collect();
+        inbox.send(Report::Heard(said)).await;
+    }
+}
+
+/// A line of an agent as output of the example it was printed for; the run's where nobody knows.
+fn printed_line(line: PrintedLine) -> Said {
+    let PrintedLine { agent, lane, stderr, text } = line;
+    let stream = Some(if stderr { OutputStream::Stderr } else { OutputStream::Stdout });
+    let text = if lane.is_some() { text.to_string() } else { format!("{agent}: {text}") };
+    let mut event = Box::new(Event::from(WorkerLog { line: text, stream }));
+    event.repeat = lane.as_ref().map(|lane| lane.repeat);
+    Said::Event { key: lane.map(|lane| lane.example.to_string()), event }
 }
 
 struct Slot {

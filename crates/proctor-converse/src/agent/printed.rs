@@ -1,0 +1,146 @@
+//! What the programs of agents print, and for whom.
+//!
+//! A program that serves one conversation at a time prints for that one, until it serves another: a line may come a moment
+//! after the answer. While it serves several at once nobody can say whose a line is, and it belongs to the run alone. Lines wait here, a bounded number of them,
+//! until whoever conducts the run takes them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use proctor_llm::Redactor;
+use proctor_process::{ManagedProcess, OutputStream};
+use tokio::sync::Notify;
+
+use crate::lane::Lane;
+
+/// How many lines wait for somebody to take them; the oldest go.
+const MOST: usize = 10_000;
+
+/// One line of output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrintedLine {
+    /// The agent whose program printed it.
+    pub agent: Arc<str>,
+    /// The conversation it was printed for, where that is known.
+    pub lane: Option<Lane>,
+    /// Whether it went to standard error.
+    pub stderr: bool,
+    /// The line.
+    pub text: Arc<str>,
+}
+
+/// Lines that wait to be taken.
+#[derive(Debug, Default)]
+pub struct Printed {
+    waiting: Mutex<VecDeque<PrintedLine>>,
+    arrived: Notify,
+    redactor: Redactor,
+}
+
+impl Printed {
+    pub(crate) fn new(redactor: Redactor) -> Self {
+        Self { redactor, ..Self::default() }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<PrintedLine>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, mut line: PrintedLine) {
+        if let Some(clean) = self.redactor.without_known(&line.text) {
+            line.text = clean.into();
+        }
+        let mut waiting = self.waiting();
+        if waiting.len() >= MOST {
+            waiting.pop_front();
+        }
+        waiting.push_back(line);
+        drop(waiting);
+        self.arrived.notify_one();
+    }
+
+    /// What has been printed, as soon as there is anything.
+    pub async fn next(&self) -> Vec<PrintedLine> {
+        loop {
+            let lines = self.rest();
+            if !lines.is_empty() {
+                return lines;
+            }
+            self.arrived.notified().await;
+        }
+    }
+
+    /// What has been printed and not been taken.
+    pub fn rest(&self) -> Vec<PrintedLine> {
+        self.waiting().drain(..).collect()
+    }
+}
+
+/// Listens to one process.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    agent: Arc<str>,
+    printed: Arc<Printed>,
+    served: Mutex<Served>,
+}
+
+/// Whom the process serves.
+#[derive(Debug, Default)]
+struct Served {
+    now: Vec<Lane>,
+    /// The conversation that lines belong to: the only one that is served, or was served last.
+    alone: Option<Lane>,
+}
+
+impl Listening {
+    /// Listens to a process until it ends.
+    pub(crate) fn to(process: &ManagedProcess, agent: &str, printed: &Arc<Printed>) -> Arc<Self> {
+        let listening = Arc::new(Self {
+            agent: agent.into(),
+            printed: Arc::clone(printed),
+            served: Mutex::default(),
+        });
+        Arc::clone(&listening).follow(process.stdout(), false);
+        Arc::clone(&listening).follow(process.stderr(), true);
+        listening
+    }
+
+    fn follow(self: Arc<Self>, stream: &OutputStream, stderr: bool) {
+        let mut lines = stream.lines();
+        tokio::spawn(async move {
+            while let Some(line) = lines.next().await {
+                let lane = self.served().alone.clone();
+                let agent = Arc::clone(&self.agent);
+                self.printed.push(PrintedLine { agent, lane, stderr, text: line.text });
+            }
+        });
+    }
+
+    fn served(&self) -> MutexGuard<'_, Served> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A conversation is being served until the guard is dropped.
+    pub(crate) fn serving(self: &Arc<Self>, lane: &Lane) -> Serving {
+        let mut served = self.served();
+        served.now.push(lane.clone());
+        served.alone = (served.now.len() == 1).then(|| lane.clone());
+        drop(served);
+        Serving { listening: Arc::clone(self), lane: lane.clone() }
+    }
+}
+
+/// A conversation that is being served.
+pub(crate) struct Serving {
+    listening: Arc<Listening>,
+    lane: Lane,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let mut served = self.listening.served();
+        if let Some(place) = served.now.iter().position(|lane| *lane == self.lane) {
+            served.now.remove(place);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A client of the Model Context Protocol: lists tools and calls them.
+//!
+//! A server is a program of ours, spoken to over its standard input and output ([`program`]), or an address ([`web`]). It is
+//! started or greeted with the first question and shared by all conversations. One that has ended costs the calls it had;
+//! the next call starts it anew. Messages are JSON-RPC 2.0.
+
+mod program;
+mod web;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proctor_llm::{Secret, ToolSpec};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+use self::program::Running;
+use self::web::Session;
+use crate::failure::Failure;
+
+/// The newest version of the protocol that this client knows; the server may answer with an older one.
+const PROTOCOL: &str = "2025-06-18";
+/// How long a server may take to start and to list its tools.
+const START_WITHIN: Duration = Duration::from_secs(20);
+/// How long it may take to end.
+const END_WITHIN: Duration = Duration::from_secs(1);
+/// How many pages of tools are asked for.
+const MAX_PAGES: usize = 100;
+
+/// A server of tools.
+pub struct McpServer {
+    name: String,
+    way: Way,
+    timeout: Duration,
+    only: Option<Vec<String>>,
+    link: Mutex<Option<Link>>,
+    tools: OnceCell<Arc<[ToolSpec]>>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub(crate) enum Way {
+    /// It is started here.
+    Program { argv: Vec<String>, env: BTreeMap<String, String>, folder: PathBuf },
+    /// It is somewhere.
+    Address { url: String, headers: Vec<(String, Secret)> },
+}
+
+/// A server that has been greeted.
+#[derive(Clone)]
+enum Link {
+    Program(Arc<Running>),
+    Address(Arc<Session>),
+}
+
+/// Why there is no answer.
+enum Lost {
+    /// In words that follow the server's name.
+    Because(String),
+    /// It has forgotten us; nothing was done.
+    Forgotten,
+}
+
+/// The answer to a request: its result, or what the server says is wrong.
+type Answer = Result<Value, String>;
+
+impl McpServer {
+    pub(crate) fn new(
+        name: String,
+        way: Way,
+        timeout: Duration,
+        only: Option<Vec<String>>,
+    ) -> Self {
+        Self { name, way, timeout, only, link: Mutex::new(None), tools: OnceCell::new() }
+    }
+
+    /// The tools it offers.
+    pub async fn tools(&self) -> Result<&Arc<[ToolSpec]>, Failure> {
+        self.tools.get_or_try_init(|| self.list()).await
+    }
+
+    /// Calls a tool. The inner error is the tool's own, which the agent gets to see.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<Result<Value, String>, Failure> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let asked = self.request("tools/call", &params, self.timeout).await?;
+        Ok(asked.and_then(|result| content(&result)))
+    }
+
+    /// Ends it, if it was started here, or says goodbye.
+    pub async fn end(&self) {
+        match self.link.lock().await.take() {
+            Some(Link::Program(running)) => running.end().await,
+            Some(Link::Address(session)) => session.end().await,
+            None => {}
+        }
+    }
+
+    fn failed(&self, what: &str) -> Failure {
+        Failure::party("ToolServer", format!("the tool server `{}` {what}", self.name))
+    }
+
+    async fn list(&self) -> Result<Arc<[ToolSpec]>, Failure> {
+        let mut specs = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let params =
+                cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+            let page = self.request("tools/list", &params, START_WITHIN).await?;
+            let page =
+                page.map_err(|error| self.failed(&format!("cannot list its tools: {error}")))?;
+            for tool in page["tools"].as_array().into_iter().flatten() {
+                specs.extend(self.spec(tool));
+            }
+            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(specs.into())
+    }
+
+    fn spec(&self, tool: &Value) -> Option<ToolSpec> {
+        let name = tool["name"].as_str()?;
+        if self.only.as_ref().is_some_and(|only| !only.iter().any(|wanted| wanted == name)) {
+            return None;
+        }
+        let schema = tool.get("inputSchema").cloned();
+        Some(ToolSpec {
+            name: name.to_owned(),
+            description: tool["description"].as_str().unwrap_or_default().to_owned(),
+            input_schema: schema.unwrap_or_else(|| json!({"type": "object"})),
+        })
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        params: &Value,
+        within: Duration,
+    ) -> Result<Answer, Failure> {
+        for last_try in [false, true] {
+            let link = self.link().await?;
+            match link.ask(method, params, within).await {
+                Ok(answer) => return Ok(answer),
+                Err(Lost::Because(why)) => return Err(self.failed(&why)),
+                Err(Lost::Forgotten) if last_try => break,
+                Err(Lost::Forgotten) => {}
+            }
+        }
+        Err(self.failed("forgets its sessions as soon as they begin"))
+    }
+
+    /// The server, greeted when it is first needed, and again after it has ended. Whoever comes meanwhile waits.
+    async fn link(&self) -> Result<Link, Failure> {
+        let mut link = self.link.lock().await;
+        if let Some(alive) = link.as_ref().filter(|link| !link.is_over()) {
+            return Ok(alive.clone());
+        }
+        let fresh =
+            match &self.way {
+                Way::Program { argv, env, folder } => Running::start(argv, env, folder)
+                    .map(|running| Link::Program(Arc::new(running))),
+                Way::Address { url, headers } => Session::new(url, headers.clone())
+                    .map(|session| Link::Address(Arc::new(session))),
+            };
+        let fresh = fresh.map_err(|why| self.failed(&why))?;
+        self.greet(&fresh).await?;
+        *link = Some(fresh.clone());
+        Ok(fresh)
+    }
+
+    async fn greet(&self, link: &Link) -> Result<(), Failure> {
+        let hello = json!({
+            "protocolVersion": PROTOCOL,
+            "capabilities": {},
+            "clientInfo": {"name": "proctor", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let answer =
+            link.ask("initialize", &hello, START_WITHIN).await.map_err(|lost| match lost {
+                Lost::Because(why) => self.failed(&why),
+                Lost::Forgotten => self.failed("is not at this address (HTTP 404)"),
+            })?;
+        let answer = answer.map_err(|error| self.failed(&format!("refuses to begin: {error}")))?;
+        let version = answer["protocolVersion"].as_str().unwrap_or(PROTOCOL);
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        match link {
+            Link::Program(running) => running.send(&ready).await,
+            Link::Address(session) => {
+                session.speaks(version);
+                session.tell(&ready).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Link {
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Program(running) => running.is_over(),
+            Self::Address(session) => session.is_over(),
+        }
+    }
+
+    async fn ask(&self, method: &str, params: &Value, within: Duration) -> Result<Answer, Lost> {
+        match self {
+            Self::Program(running) => {
+                running.ask(method, params, within).await.map_err(Lost::Because)
+            }
+            Self::Address(session) => session.ask(method, params, within).await,
+        }
+    }
+}
+
+fn request(id: u64, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// What a server asks of us: a sign of life is given, everything else is not known here.
+fn answer_to(request: &Value) -> Option<Value> {
+    let id = request.get("id")?;
+    Some(if request["method"] == "ping" {
+        json!({"jsonrpc": "2.0", "id": id, "result": {}})
+    } else {
+        let error = json!({"code": -32601, "message": "proctor calls tools and offers nothing"});
+        json!({"jsonrpc": "2.0", "id": id, "error": error})
+    })
+}
+
+fn reply(message: &Value) -> Answer {
+    match message.get("error") {
+        Some(error) => {
+            Err(error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned))
+        }
+        None => Ok(message.get("result").cloned().unwrap_or_default()),
+    }
+}
+
+/// The result of a call: structured if it is, else its texts.
+fn content(result: &Value) -> Result<Value, String> {
+    let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    let text = texts.join("\n");
+    if result["isError"] == true {
+        return Err(text);
+    }
+    if let Some(structured) = result.get("structuredContent").filter(|value| !value.is_null()) {
+        return Ok(structured.clone());
+    }
+    Ok(serde_json::from_str(&text).unwrap_or_else(|_| text.into()))
+}

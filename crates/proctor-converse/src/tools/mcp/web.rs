@@ -1,0 +1,139 @@
+//! A tool server at an address: «streamable HTTP» of the Model Context Protocol.
+//!
+//! Every message is a POST. The answer is one JSON text, or a stream of events of which one is the answer; what the
+//! server asks meanwhile is answered by a POST of its own. A session that the server has forgotten (404) is begun anew
+//! by whoever asks next; so is one whose server could not be reached.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use proctor_llm::{ErrorKind, JsonEndpoint, JsonReplies, ModelError, Secret};
+use serde_json::Value;
+
+use super::{Answer, END_WITHIN, Lost, answer_to, reply, request};
+
+const SESSION: &str = "mcp-session-id";
+
+/// A session with the server.
+pub(super) struct Session {
+    endpoint: JsonEndpoint,
+    /// What the server calls the session, and the version it speaks.
+    agreed: Mutex<Agreed>,
+    last_id: AtomicU64,
+    over: AtomicBool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Agreed {
+    session: Option<String>,
+    version: Option<String>,
+}
+
+impl Session {
+    pub(super) fn new(url: &str, headers: Vec<(String, Secret)>) -> Result<Self, String> {
+        let endpoint =
+            JsonEndpoint::new(url, headers).map_err(|error| format!("— {}", error.message))?;
+        Ok(Self {
+            endpoint,
+            agreed: Mutex::default(),
+            last_id: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn speaks(&self, version: &str) {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).version =
+            Some(version.to_owned());
+    }
+
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        params: &Value,
+        within: Duration,
+    ) -> Result<Answer, Lost> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let exchange = self.exchange(id, request(id, method, params), within);
+        match tokio::time::timeout(within, exchange).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(self.lost(error)),
+            Err(_) => Err(Lost::Because(format!("did not answer `{method}` within {within:?}"))),
+        }
+    }
+
+    /// A message that has no answer; whether it was heard is seen by what follows.
+    pub(super) async fn tell(&self, message: &Value) {
+        if let Ok(mut replies) = self.post(message, END_WITHIN).await {
+            let _ = replies.next().await;
+        }
+    }
+
+    pub(super) async fn end(&self) {
+        // Only a server that counts sessions wants to hear of their end.
+        if self.agreed().session.is_some() {
+            let _ = self.endpoint.send("DELETE", &self.headers(), None, END_WITHIN).await;
+        }
+    }
+
+    async fn exchange(
+        &self,
+        id: u64,
+        message: Value,
+        within: Duration,
+    ) -> Result<Answer, ModelError> {
+        let mut replies = self.post(&message, within).await?;
+        if let Some(session) = replies.header(SESSION) {
+            self.agreed.lock().unwrap_or_else(PoisonError::into_inner).session =
+                Some(session.to_owned());
+        }
+        while let Some(text) = replies.next().await? {
+            let Ok(message) = serde_json::from_str::<Value>(&text) else {
+                let shown: String = text.chars().take(120).collect();
+                let what = format!("answered with something that is not JSON: {shown}");
+                return Err(ModelError::new(ErrorKind::Malformed, what));
+            };
+            if message.get("method").is_some() {
+                if let Some(answer) = answer_to(&message) {
+                    self.tell(&answer).await;
+                }
+            } else if message["id"].as_u64() == Some(id) {
+                return Ok(reply(&message));
+            }
+        }
+        Err(ModelError::new(ErrorKind::Truncated, "ended its answer without a result".to_owned()))
+    }
+
+    async fn post(&self, message: &Value, within: Duration) -> Result<JsonReplies<'_>, ModelError> {
+        self.endpoint.send("POST", &self.headers(), Some(message.to_string()), within).await
+    }
+
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = vec![
+            ("content-type", "application/json".to_owned()),
+            ("accept", "application/json, text/event-stream".to_owned()),
+        ];
+        let Agreed { session, version } = self.agreed();
+        headers.extend(session.map(|session| (SESSION, session)));
+        headers.extend(version.map(|version| ("mcp-protocol-version", version)));
+        headers
+    }
+
+    fn agreed(&self) -> Agreed {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lost(&self, error: ModelError) -> Lost {
+        if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unreachable) {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        match error.kind {
+            ErrorKind::NotFound if self.agreed().session.is_some() => Lost::Forgotten,
+            _ => Lost::Because(format!("— {}", error.message)),
+        }
+    }
+}
