@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
 require "monitor"
+require_relative "answers"
+require_relative "blocks"
+require_relative "whereabouts"
 
 module Proctor
   module Specs
@@ -9,6 +12,8 @@ module Proctor
     # It belongs to the instance of the example, not to a thread: threads and fibers of the example share it, one stretch
     # at a time.
     class Conversation
+      include Answers
+
       @count = 0
       @lock = Thread::Mutex.new
 
@@ -177,10 +182,21 @@ module Proctor
 
       # One stretch at a time. The agent cannot make its own conversation go on.
       def stretch(&block)
-        if @asking && @monitor.mon_owned?
-          raise UsageError, "the conversation cannot go on from inside its agent or one of its blocks"
-        end
+        raise UsageError, "the conversation cannot go on from inside its agent or one of its blocks" if inside?
+
         @monitor.synchronize(&block)
+      end
+
+      # Whether the caller is called by a stretch itself, be it in a fiber of its own. Under a scheduler another fiber of
+      # the thread can be here by right, and waits.
+      def inside?
+        return false unless @asker
+
+        @monitor.mon_owned? || (@asker == Thread.current && !scheduled?)
+      end
+
+      def scheduled?
+        Fiber.respond_to?(:current_scheduler) && !Fiber.current_scheduler.nil?
       end
 
       def start
@@ -189,7 +205,7 @@ module Proctor
         @definition = Definition.new(@instance, @example, @graph)
         wire = @definition.to_wire(self, @blocks)
         id = Conversation.next_id
-        fields = { definition: wire, observe: Proctor.observers.any? }.merge(whereabouts)
+        fields = { definition: wire, observe: Proctor.observers.any? }.merge(Whereabouts.of(@example, Host.line.item))
         @id = id
         settle(ask("conversation.start", fields))
       rescue Host::Line::Refused => error
@@ -197,33 +213,14 @@ module Proctor
         raise UsageError, error.message
       end
 
-      def whereabouts
-        metadata = @example.metadata
-        item = Host.line.item
-        row = metadata[:proctor_scenario]
-        { key: item ? item.key : Plain.text(@example.id), repeat: item&.repeat || 1, attempt: item&.attempt || 1,
-          file: Plain.text(metadata[:rerun_file_path] || metadata[:file_path]), line: metadata[:line_number],
-          path: path_of(metadata), row: row&.to_wire }.compact
-      end
-
-      def path_of(metadata)
-        path = [metadata[:description]]
-        group = metadata[:example_group]
-        while group
-          path.unshift(group[:description])
-          group = group[:parent_example_group]
-        end
-        path.map { |own| Plain.text(own.to_s) }.reject(&:empty?)
-      end
-
       def ask(action, fields)
-        @asking = true
+        @asker = Thread.current
         outcome = Host.line.request(action, { conversation: @id }.merge!(fields), conversation: @id) { |asked| answer(asked) }
         learn(outcome["conversation"])
         (outcome["events"] || []).each { |event| Proctor.observers.tell(event) }
         outcome
       ensure
-        @asking = false
+        @asker = nil
       end
 
       # Turns what a stretch came to into what RSpec understands.
@@ -256,63 +253,6 @@ module Proctor
         @goal = news["goal"] unless news["goal"].to_s.empty?
       end
 
-      # What the host asks for, on the thread of the example.
-      def answer(asked)
-        case asked["action"]
-        when "agent.chat" then chat(asked)
-        when "agent.tool" then tool(Call.new(asked["call"]))
-        when "simulator.rules" then rules
-        when "evaluate_block" then evaluate(asked)
-        end
-      rescue StandardError, ScriptError => error
-        refuse(error)
-      end
-
-      def refuse(error)
-        @raised = error
-        { error: { code: "failed", message: Plain.text(error.message), data: { class: error.class.name } } }
-      end
-
-      def chat(asked)
-        number = asked["turn"]
-        said = asked["messages"].reverse.find { |message| message["role"] == "user" }
-        draft = { "number" => number, "user" => said && said["content"] }
-        @turns[number] = Turn.new(draft)
-        answer = Chat.new(adapter).call(asked["messages"])
-        @turns[number] = Turn.new(draft.merge("agent" => answer[:text], "tool_calls" => Plain.value(answer[:tool_calls])))
-        @metadata[number] = answer[:metadata]
-        answer
-      rescue StandardError, ScriptError => error
-        error.extend(AgentFault) unless error.frozen?
-        refuse(error)
-      end
-
-      # A tool that the agent asks for: one of the group's, or the adapter's own.
-      def tool(call)
-        code = @definition.tools[call.name]
-        result = if code then @instance.instance_exec(call.arguments, &code)
-                 elsif adapter.respond_to?(:call_tool) then adapter.call_tool(call.name, call.arguments)
-                 else return { failure: "there is no tool `#{call.name}`" }
-                 end
-        { result: Plain.value(result) }
-      rescue StandardError => error
-        { failure: Plain.text("#{error.class}: #{error.message}") }
-      end
-
-      def rules
-        found = @dynamic_rules.map { |kind, code| [kind, call_block(code, last_turn, self)] }
-        found.reject! { |_, text| text.nil? || text.to_s.empty? }
-        %w[should should_not].to_h { |kind| [kind, found.select { |each, _| each.to_s == kind }.map { |_, text| text.to_s }] }
-      end
-
-      def evaluate(asked)
-        learn(asked["conversation"])
-        value, message = @blocks.fetch(asked["block"]).call(@turns[asked["turn"]])
-        { value: value ? true : false, message: message && Plain.text(message.to_s) }.compact
-      rescue ::RSpec::Expectations::ExpectationNotMetError => error
-        { value: false, message: Plain.text(error.message.strip) }
-      end
-
       def wrapped(&block)
         return yield unless adapter.respond_to?(:around)
 
@@ -327,35 +267,6 @@ module Proctor
         if @adapter.respond_to?(:reset!) then @adapter.reset!
         elsif @adapter.respond_to?(:reset) then @adapter.reset
         end
-      end
-    end
-
-    # What `user.simulate` returns.
-    class Simulated
-      attr_reader :conversation, :turn_count, :termination_reason
-
-      def initialize(conversation, ended)
-        @conversation = conversation
-        @turn_count = ended["turn_count"]
-        @termination_reason = ended["termination_reason"]&.to_sym
-      end
-    end
-
-    # Blocks of Ruby by name. Names follow the order of declaration, so that examples of a group have the same ones and
-    # the host reads their definition once.
-    class Blocks
-      def initialize
-        @all = {}
-      end
-
-      def add(description, kind:, name: nil, &code)
-        id = "b#{@all.size + 1}"
-        @all[id] = code
-        { "$block" => { "id" => id, "description" => description, "kind" => kind, "name" => name&.to_s }.compact }
-      end
-
-      def fetch(id)
-        @all.fetch(id)
       end
     end
   end

@@ -89,6 +89,17 @@ module Proctor
       end
     end
 
+    # What `user.simulate` returns.
+    class Simulated
+      attr_reader :conversation, :turn_count, :termination_reason
+
+      def initialize(conversation, ended)
+        @conversation = conversation
+        @turn_count = ended["turn_count"]
+        @termination_reason = ended["termination_reason"]&.to_sym
+      end
+    end
+
     # One row of a scenario set: `scenario.goal`, `scenario[:goal]`.
     class Scenario
       def initialize(fields)
