@@ -22,10 +22,12 @@ pub fn list(
     selection: &Selection,
 ) -> Result<Discovery, ListError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Nothing will be run, so no worker needs to be ready.
+    let surroundings = Surroundings { workers: 0, ..surroundings.clone() };
     runtime.block_on(async {
         let mut all = Discovery::default();
         for suite in suites {
-            let opened = suite.open(surroundings).await?;
+            let opened = suite.open(&surroundings).await?;
             let found = opened.discovery;
             (opened.finish)(true).await;
             all.examples.extend(found.examples);

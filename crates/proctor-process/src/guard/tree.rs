@@ -90,7 +90,12 @@ fn descendants() -> BTreeSet<i32> {
             }
         }
     }
-    if found.is_empty() { scan(own) } else { found }
+    if found.is_empty() && !has_lists(own) { scan(own) } else { found }
+}
+
+/// Whether this kernel keeps lists of children.
+fn has_lists(own: i32) -> bool {
+    fs::exists(format!("/proc/{own}/task/{own}/children")).unwrap_or(false)
 }
 
 /// The children of all threads of a process.

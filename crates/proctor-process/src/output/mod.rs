@@ -252,7 +252,10 @@ impl OutputStream {
         while let Ok(count @ 1..) = source.read(&mut chunk).await {
             splitter.feed(&chunk[..count]);
             self.push_finished(&mut splitter).await;
-            self.rest().await;
+            // More than that: the writer is in a hurry, and would soon have to wait for us.
+            if count < chunk.len() / 2 {
+                self.rest().await;
+            }
         }
         if let Some(line) = splitter.finish() {
             self.push(line).await;

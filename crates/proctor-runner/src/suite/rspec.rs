@@ -1,6 +1,7 @@
 //! RSpec: one parent loads the project and reports its examples, then forks workers on demand.
 
 mod parent;
+mod pipes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

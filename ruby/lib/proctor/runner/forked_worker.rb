@@ -45,15 +45,16 @@ module Proctor
       end
 
       def connect
-        rpc = Transport.connect(@settings, "rpc", slot: @slot, generation: @generation)
         replace(STDOUT, "stdout")
         replace(STDERR, "stderr")
+        # The last of the three: who sees this connection knows that the streams are open.
+        rpc = Transport.connect(@settings, "rpc", slot: @slot, generation: @generation)
         Channel.new(Transport::Pair.new(rpc, rpc), name: NAME, capabilities: Worker::CAPABILITIES,
                                                    hello: { slot: @slot, generation: @generation })
       end
 
-      # Through a plain IO: `reopen` on a socket object would turn STDOUT into one. A named pipe may
-      # be asked for instead of a connection, for programs that open /dev/stdout by name.
+      # Through a plain IO: `reopen` on a socket object would turn STDOUT into one. A named pipe is
+      # cheaper than a connection, and programs can open it by the name /dev/stdout.
       def replace(stream, name)
         source = if @streams[name]
                    ::File.open(@streams[name], ::File::WRONLY)

@@ -31,6 +31,11 @@ module Proctor
         @world.ordered_example_groups.each { |group| walk(group, [], nil, nil) }
       end
 
+      # Into how many pieces the work can be cut.
+      def pieces
+        @units.size + @entries.count { |entry| entry.unit.nil? }
+      end
+
       def [](key)
         @by_key[key]
       end
@@ -154,7 +159,8 @@ module Proctor
       end
 
       def tags(metadata)
-        metadata.each_with_object({}) do |(key, value), found|
+        found = {}
+        metadata.each do |key, value| # nothing is made for the many keys that are RSpec's own
           next if INTERNAL_KEYS[key]
 
           case value
@@ -162,6 +168,7 @@ module Proctor
             found[Plain.text(key.to_s)] = Plain.value(value)
           end
         end
+        found
       end
 
       def file_of(example)

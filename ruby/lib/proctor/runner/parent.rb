@@ -54,14 +54,24 @@ module Proctor
       end
 
       def list(message)
-        @loading.list(message) do
+        @loading.list(message) do |count|
           # Everything a worker needs must be in memory before the first fork; not before the
           # project is loaded, where it could hide a `require` that the project lacks.
           require "socket"
           require_relative "worker"
           warm_up
           threads = ForkSafety.threads(@channel)
-          { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }
+          reasons = ForkSafety.reasons(threads)
+          fork_ahead(count) if reasons.empty?
+          { threads: threads, fork_unsafe: reasons }
+        end
+      end
+
+      # Workers that are asked for already can get ready while the examples are described.
+      def fork_ahead(count)
+        while count.positive? && !@requests.empty?
+          serve(@requests.pop)
+          count -= 1
         end
       end
 

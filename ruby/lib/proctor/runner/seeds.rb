@@ -7,7 +7,7 @@ module Proctor
     # example's key, so that its random data depend neither on the worker nor on what ran before.
     # Projects that do not seed are left alone.
     class Seeds
-      MASK = 0xffffffffffffffff
+      MASK = 0xffffffff
 
       def self.mark
         @unseeded = Random.seed
@@ -25,11 +25,11 @@ module Proctor
         Native::SRAND.call(seed_for(key)) if @base
       end
 
-      # FNV-1a over the bytes of the key, starting from the base.
+      # FNV-1a over the key, two bytes at a time and in 32 bits, which makes no large integers.
       def seed_for(key)
-        hash = (0xcbf29ce484222325 ^ @base) & MASK
-        key.each_byte { |byte| hash = ((hash ^ byte) * 0x100000001b3) & MASK }
-        hash
+        hash = (0x811c9dc5 ^ @base) & MASK
+        key.unpack("S<*").each { |pair| hash = ((hash ^ pair) * 0x01000193) & MASK }
+        key.bytesize.odd? ? ((hash ^ key.getbyte(-1)) * 0x01000193) & MASK : hash
       end
     end
   end

@@ -1,15 +1,17 @@
 //! The preloading parent and the workers it forks.
 //!
-//! The parent is a guarded process with a socket pair. A forked worker connects by path, three times: for
-//! messages, for its standard output and for its standard error. The parent tells how it ended. If the
-//! parent itself is gone, the next worker that is asked for starts a new one, which loads the project again.
+//! The parent is a guarded process with a socket pair. A forked worker opens a named pipe for its standard output and
+//! one for its standard error, then connects by path for messages. The parent tells how it ended. If the parent itself is
+//! gone, the next worker that is asked for starts a new one, which loads the project again.
+//!
+//! The first workers are asked for together with the list of examples: they get ready while the parent describes them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use proctor_host::Host;
-use proctor_process::protocol::StreamName;
 use proctor_process::{
     Channel, ChannelConfig, Connection, Guard, Listener, ListenerConfig, ManagedProcess,
     Notifications, OutputConfig, OutputStream, Overflow, ProcessSpec, RpcMode,
@@ -17,13 +19,15 @@ use proctor_process::{
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
+use super::pipes::Pipes;
 use crate::dispatch::Exit;
 use crate::example::Discovery;
 use crate::suite::{Finished, Opened, SuiteError, Surroundings, listing};
 use crate::worker::{Asking, BoxFuture, Launched, Launcher};
 
-/// How long a fork and its three connections may take, on a busy machine with a large parent.
+/// How long a fork and its connection may take, on a busy machine with a large parent.
 const FORK_WITHIN: Duration = Duration::from_secs(30);
 /// How long the parent may take to run the project's own endings.
 const END_WITHIN: Duration = Duration::from_secs(10);
@@ -34,7 +38,10 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// The same for messages; a worker has at least so much work waiting when it talks that fast.
 const TALK_SETTLE: Duration = Duration::from_millis(1);
 
-type WorkerId = (u32, u32);
+/// A slot and how many workers it has had.
+pub(super) type WorkerId = (u32, u32);
+/// The generation of the first worker of a slot.
+const FIRST: u32 = 1;
 
 /// A worker that was asked for.
 struct Expected {
@@ -83,8 +90,12 @@ pub(super) struct Forks {
     args: Vec<String>,
     surroundings: Surroundings,
     socket: [(&'static str, String); 2],
+    /// Where the socket is, and the pipes of workers that are not connected yet.
+    folder: PathBuf,
     registry: Arc<Registry>,
     host: Option<Arc<Host>>,
+    /// Workers that were asked for before the dispatcher wanted them.
+    ahead: Mutex<HashMap<WorkerId, JoinHandle<Result<Launched, String>>>>,
     parent: tokio::sync::Mutex<Option<Parent>>,
     _accepting: tokio_util::task::AbortOnDropHandle<()>,
 }
@@ -100,21 +111,24 @@ impl Forks {
             .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
         let registry = Arc::new(Registry::default());
         let socket = listener.env();
+        let folder = listener.path().parent().map(PathBuf::from).unwrap_or_default();
         let accepting = tokio::spawn(route(listener, Arc::clone(&registry)));
         Ok(Self {
             program,
             args,
             surroundings: surroundings.clone(),
             socket,
+            folder,
             registry,
             host,
+            ahead: Mutex::default(),
             parent: tokio::sync::Mutex::new(None),
             _accepting: tokio_util::task::AbortOnDropHandle::new(accepting),
         })
     }
 
-    /// Starts a parent and has it load the project.
-    async fn load(&self) -> Result<(Parent, Discovery), SuiteError> {
+    /// Starts a parent and has it load the project, and fork so many workers as soon as it has.
+    async fn load(self: &Arc<Self>, workers: u32) -> Result<(Parent, Discovery), SuiteError> {
         let guard = Guard::Program(self.surroundings.guard.clone());
         let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
             .cwd(&self.surroundings.root)
@@ -136,24 +150,51 @@ impl Forks {
             return Err(listing::failed(what, &error, &process).await);
         }
         let root = self.surroundings.root.to_string_lossy();
-        let listed = listing::list("rspec", &channel, &mut notifications, &self.args, &root).await;
+        let parent = Parent { process: process.clone(), channel: channel.clone() };
+        let mut listing =
+            Box::pin(listing::list("rspec", &channel, &mut notifications, &self.args, &root));
+        // The request is on its way before those for workers.
+        let early = tokio::select! {
+            biased;
+            listed = &mut listing => Some(listed),
+            () = std::future::ready(()) => None,
+        };
+        self.fork_ahead(&parent, workers);
+        let listed = match early {
+            Some(listed) => listed,
+            None => listing.as_mut().await,
+        };
+        drop(listing);
         let discovery = match listed {
             Ok(discovery) => discovery,
             Err(error) => return Err(listing::failed(what, &error, &process).await),
         };
         tokio::spawn(hear(notifications, process.clone(), Arc::clone(&self.registry)));
-        Ok((Parent { process, channel }, discovery))
+        Ok((parent, discovery))
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, HashMap<WorkerId, JoinHandle<Result<Launched, String>>>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for the first workers. Those that the parent refuses, or that nobody comes for, cost nothing.
+    fn fork_ahead(self: &Arc<Self>, parent: &Parent, workers: u32) {
+        for slot in 0..workers {
+            let (forks, parent, worker) = (Arc::clone(self), parent.clone(), (slot, FIRST));
+            let forking = async move { forks.fork_from(&parent, worker, None).await };
+            self.ahead().insert(worker, tokio::spawn(forking));
+        }
     }
 
     /// The parent, started anew if it has ended.
-    async fn parent(&self) -> Result<Parent, String> {
+    async fn parent(self: &Arc<Self>) -> Result<Parent, String> {
         let mut held = self.parent.lock().await;
         if let Some(parent) = &*held
             && parent.process.is_alive()
         {
             return Ok(parent.clone());
         }
-        let (parent, discovery) = self.load().await.map_err(|error| error.message)?;
+        let (parent, discovery) = self.load(0).await.map_err(|error| error.message)?;
         if let Some(error) = discovery.errors.first() {
             let message = error.message.clone().unwrap_or_default();
             return Err(format!("the suite could not be loaded again: {message}"));
@@ -162,16 +203,33 @@ impl Forks {
         Ok(parent)
     }
 
-    async fn fork(&self, worker: WorkerId) -> Result<Launched, String> {
+    async fn fork(self: &Arc<Self>, worker: WorkerId) -> Result<Launched, String> {
+        let ahead = self.ahead().remove(&worker);
+        if let Some(forking) = ahead
+            && let Ok(Ok(launched)) = forking.await
+        {
+            return Ok(launched);
+        }
         let parent = self.parent().await?;
+        self.fork_from(&parent, worker, Some(FORK_WITHIN)).await
+    }
+
+    async fn fork_from(
+        &self,
+        parent: &Parent,
+        worker: WorkerId,
+        within: Option<Duration>,
+    ) -> Result<Launched, String> {
+        let pipes = Pipes::make(&self.folder, worker).map_err(|error| error.to_string())?;
         let (connections, mut arriving) = mpsc::unbounded_channel();
         let (exit, ended) = oneshot::channel();
         let expected = Expected { parent: parent.process.pid(), connections, exit: Some(exit) };
         self.registry.lock().insert(worker, expected);
         let env: HashMap<&str, &str> =
             self.socket.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let request = json!({"slot": worker.0, "generation": worker.1, "env": env});
-        let reply = parent.channel.request("fork", &request, Some(FORK_WITHIN)).await;
+        let request =
+            json!({"slot": worker.0, "generation": worker.1, "env": env, "streams": pipes.paths()});
+        let reply = parent.channel.request("fork", &request, within).await;
         let reply = reply.map_err(|error| {
             self.registry.lock().remove(&worker);
             error.to_string()
@@ -180,12 +238,14 @@ impl Forks {
         let asking = self.host.as_ref().map(Asking::new);
         let connecting = connect(&mut arriving, asking.as_ref());
         let connected = tokio::time::timeout(FORK_WITHIN, connecting).await;
-        let Ok(Some((channel, stdout, stderr))) = connected else {
+        let Ok(Some(channel)) = connected else {
             if let Some(pid) = pid {
                 kill_tree(pid);
             }
             return Err("the forked worker did not connect".to_owned());
         };
+        let (stdout, stderr) = (output(), output());
+        pipes.feed(&stdout, &stderr);
         let notifications = channel.notifications();
         let ended = Box::pin(async move {
             ended.await.unwrap_or_else(|_| Exit {
@@ -219,7 +279,7 @@ impl Forks {
 }
 
 pub(super) async fn open(forks: Arc<Forks>) -> Result<Opened, SuiteError> {
-    let (parent, discovery) = forks.load().await?;
+    let (parent, discovery) = forks.load(forks.surroundings.workers).await?;
     *forks.parent.lock().await = Some(parent);
     let ending = Arc::clone(&forks);
     Ok(Opened {
@@ -249,39 +309,26 @@ async fn route(mut listener: Listener, registry: Arc<Registry>) {
     }
 }
 
-/// Waits for the three connections of a worker.
-async fn connect(
-    arriving: &mut mpsc::UnboundedReceiver<Connection>,
-    asking: Option<&Asking>,
-) -> Option<(Channel, OutputStream, OutputStream)> {
+/// A stream of a worker's output.
+fn output() -> OutputStream {
     // A test that prints faster than we record has to wait, rather than lose lines.
     let config =
         OutputConfig { overflow: Overflow::Wait, settle: SETTLE, ..OutputConfig::default() };
-    let stream = || OutputStream::new(config, proctor_process::DiagnosticSink::default());
-    let (mut channel, stdout, stderr) = (None, stream(), stream());
-    let (mut out, mut err) = (false, false);
-    while channel.is_none() || !out || !err {
-        let connection = arriving.recv().await?;
-        match connection.stream() {
-            StreamName::Rpc => {
-                let config = ChannelConfig { settle: TALK_SETTLE, ..ChannelConfig::default() };
-                let connected = connection.into_channel(Asking::config(asking, config)).ok()?;
-                if let Some(asking) = asking {
-                    asking.connect(connected.clone());
-                }
-                channel = Some(connected);
-            }
-            StreamName::Stdout => {
-                connection.feed(&stdout);
-                out = true;
-            }
-            StreamName::Stderr => {
-                connection.feed(&stderr);
-                err = true;
-            }
-        }
+    OutputStream::new(config, proctor_process::DiagnosticSink::default())
+}
+
+/// Waits for a worker's connection.
+async fn connect(
+    arriving: &mut mpsc::UnboundedReceiver<Connection>,
+    asking: Option<&Asking>,
+) -> Option<Channel> {
+    let config = ChannelConfig { settle: TALK_SETTLE, ..ChannelConfig::default() };
+    let connection = arriving.recv().await?;
+    let channel = connection.into_channel(Asking::config(asking, config)).ok()?;
+    if let Some(asking) = asking {
+        asking.connect(channel.clone());
     }
-    channel.map(|channel| (channel, stdout, stderr))
+    Some(channel)
 }
 
 #[derive(Deserialize)]
