@@ -9,7 +9,7 @@ use proctor_record::RunStore;
 
 use crate::error::ToolError;
 use crate::journal::refused;
-use crate::runs::Listings;
+use crate::runs::{Listings, Readings};
 
 /// What the binary knows and the tools need.
 pub struct Setup {
@@ -17,6 +17,8 @@ pub struct Setup {
     pub root: PathBuf,
     /// The `proctor` program itself, which makes runs.
     pub program: PathBuf,
+    /// The Ruby with which examples for cover are judged.
+    pub ruby: PathBuf,
     /// A fresh run id.
     pub new_run_id: Box<dyn Fn() -> String + Send + Sync>,
     /// The journal.
@@ -42,6 +44,7 @@ pub struct JournalSetup {
 pub struct Engine {
     setup: Arc<Setup>,
     listings: Arc<Listings>,
+    readings: Arc<Readings>,
     workspaces: proctor_workspace::Tools,
 }
 
@@ -55,7 +58,12 @@ impl Engine {
     /// An engine over this setup. Nothing is opened yet.
     pub fn new(setup: Setup) -> Self {
         let workspaces = proctor_workspace::Tools::new(setup.workspaces.clone());
-        Self { setup: Arc::new(setup), listings: Arc::default(), workspaces }
+        Self {
+            setup: Arc::new(setup),
+            listings: Arc::default(),
+            readings: Arc::default(),
+            workspaces,
+        }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -64,6 +72,10 @@ impl Engine {
 
     pub(crate) fn program(&self) -> &Path {
         &self.setup.program
+    }
+
+    pub(crate) fn ruby(&self) -> &Path {
+        &self.setup.ruby
     }
 
     pub(crate) fn store(&self) -> RunStore {
@@ -76,6 +88,10 @@ impl Engine {
 
     pub(crate) fn listings(&self) -> &Listings {
         &self.listings
+    }
+
+    pub(crate) fn readings(&self) -> &Readings {
+        &self.readings
     }
 
     pub(crate) fn workspaces(&self) -> &proctor_workspace::Tools {

@@ -1,9 +1,12 @@
-//! MCP over a stream of messages: the table of tools in the words of the protocol. The only module that knows `rmcp`.
+//! MCP over a stream of messages or over HTTP: the table of tools in the words of the protocol. The only module that knows `rmcp`.
 //!
 //! Stateless: every request is answered from the table, so that one handler serves any number of clients and every
-//! version of the protocol, with a handshake or without.
+//! version of the protocol, with a handshake or without. Over HTTP, versions with a handshake have a session, for that is
+//! how a cancellation finds its request; it holds nothing else, and ends after an hour without a word. In the version
+//! without, closing the connection is the cancellation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
@@ -11,6 +14,8 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, Tool as Offered, ToolAnnotations,
 };
 use rmcp::service::{Peer, RequestContext, ServerInitializeError};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -70,9 +75,28 @@ where
     service.waiting().await.map(drop).map_err(|error| ServeError::Lost(error.to_string()))
 }
 
+/// How large a request over HTTP may be; fixtures are part of requests.
+const LARGEST: usize = 16 << 20;
+/// How long a session may be silent.
+const SESSION: Duration = Duration::from_hours(1);
+
+/// The tools over HTTP: a `tower` service for one address of whatever server the caller has.
+pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
+
+/// Serves over HTTP. Who may ask is not checked here: the server around it must demand a token, and its own Host and Origin.
+pub fn http(tools: Tools) -> HttpService {
+    let handler = Handler::new(tools);
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION);
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_max_request_body_bytes(LARGEST);
+    StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(sessions), config)
+}
+
 /// The table, as `rmcp` wants it.
 #[derive(Clone)]
-struct Handler {
+pub struct Handler {
     tools: Tools,
     offered: Arc<Vec<Offered>>,
 }

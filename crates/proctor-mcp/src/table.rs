@@ -27,6 +27,8 @@ pub enum Group {
     Runs,
     /// Workspaces in which an orchestrator is tested.
     Workspaces,
+    /// What `proctor cover` left open.
+    Cover,
 }
 
 /// What a client may assume about a tool.
@@ -235,10 +237,19 @@ impl Tools {
         let mut rows = crate::runs::tools();
         rows.extend(crate::journal::tools());
         rows.extend(crate::workspaces::tools());
+        rows.extend(crate::cover::tools());
         if let Some(groups) = groups {
             rows.retain(|tool| groups.contains(&tool.group));
         }
         Self { engine, rows: Arc::new(rows) }
+    }
+
+    /// Only the tools that change nothing and run nothing.
+    #[must_use]
+    pub fn only_looking(&self) -> Self {
+        let looks = |tool: &&Tool| tool.hints.read_only && !tool.hints.open_world;
+        let rows = self.rows.iter().filter(looks).cloned().collect();
+        Self { engine: self.engine.clone(), rows: Arc::new(rows) }
     }
 
     /// The rows, in the order in which they are offered.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find;
-use super::reading::Reading;
+use super::reading::{state_of, verdicts};
 use crate::engine::Engine;
 use crate::error::ToolError;
 use crate::paging::{brief, page};
@@ -113,20 +113,24 @@ fn word(verdict: Verdict) -> String {
 
 fn compare(engine: &Engine, given: Ask) -> Result<Compared, ToolError> {
     let store = engine.store();
-    let read = |name: &str| Reading::of(&find::run(&store, Some(name))?);
-    let before = read(given.before.as_deref().unwrap_or("last~1"))?;
-    let after = read(given.after.as_deref().unwrap_or("last"))?;
-    let mut warnings: Vec<String> = [&before, &after]
+    let find = |name: Option<&String>, other: &str| {
+        find::run(&store, Some(name.map_or(other, String::as_str)))
+    };
+    let before = find(given.before.as_ref(), "last~1")?;
+    let after = find(given.after.as_ref(), "last")?;
+    let runs = (verdicts(&before)?, verdicts(&after)?);
+    let mut warnings: Vec<String> = [(&before, &runs.0), (&after, &runs.1)]
         .into_iter()
-        .filter(|reading| !reading.state.is_over())
-        .map(|reading| format!("run {} is not over yet", reading.id))
+        .filter(|(folder, run)| !state_of(folder, run.finished_at.is_some()).is_over())
+        .map(|(folder, _)| format!("run {} is not over yet", folder.name()))
         .collect();
-    let records = History::open(&store).and_then(|mut history| history.records(Some(&after.id)));
+    let (before, after) = (before.name(), after.name());
+    let records = History::open(&store).and_then(|mut history| history.records(Some(&after)));
     let records = records.unwrap_or_else(|error| {
         warnings.push(format!("earlier runs were not considered: {error}"));
         BTreeMap::new()
     });
-    let sides = (Side::of(&before.run, &before.id), Side::of(&after.run, &after.id));
+    let sides = (Side::of(&runs.0, &before), Side::of(&runs.1, &after));
     let comparison = proctor_compare::compare(&sides.0, &sides.1, &records, &Rules::default());
     answer(&comparison, &given, warnings)
 }

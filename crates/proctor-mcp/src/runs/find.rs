@@ -4,6 +4,7 @@ use proctor_record::{RunFolder, RunStore};
 use serde_json::json;
 
 use crate::error::{ToolError, kind};
+use crate::paging::brief;
 
 /// How many known runs an error names.
 const NAMED: usize = 5;
@@ -46,7 +47,8 @@ fn steps_back(name: &str) -> Option<usize> {
 
 fn unknown(name: &str, runs: &[RunFolder]) -> ToolError {
     let known = names(runs.iter().rev());
-    let error = ToolError::new(kind::UNKNOWN_RUN, format_args!("there is no run `{name}`"));
+    let shown = brief(name, 200);
+    let error = ToolError::new(kind::UNKNOWN_RUN, format_args!("there is no run `{shown}`"));
     let error = if known.is_empty() {
         error.hint("there are no runs in this project yet: run_start makes one")
     } else {

@@ -4,15 +4,17 @@
 //! list`), and a call that would have to wait too long says so; the next one with the same parameters gets the answer.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use tokio::sync::watch;
 
+use super::inside;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::paging::{brief, page};
@@ -20,6 +22,10 @@ use crate::table::{Context, Group, Hints, Row, Tool};
 
 /// How long finding examples may take in all.
 const LIMIT: Duration = Duration::from_mins(2);
+/// How long an answer that nobody fetched is kept; the project may have changed since.
+const FRESH: Duration = Duration::from_mins(1);
+/// How many tags of an example come.
+const TAGS: usize = 20;
 /// How much of a description comes.
 const TITLE: usize = 300;
 
@@ -72,11 +78,21 @@ pub(super) struct Which<'a> {
 }
 
 impl Which<'_> {
-    /// Options first, then paths; a value is never taken for an option.
-    pub(super) fn arguments(&self) -> Result<Vec<String>, ToolError> {
-        if let Some(path) = self.paths.iter().find(|path| path.starts_with('-') || path.is_empty())
-        {
-            return Err(ToolError::invalid(format_args!("paths: `{path}` is not a path")));
+    /// Options first, then paths; a value is never taken for an option, and a path never leads out of the project.
+    pub(super) fn arguments(&self, root: &Path) -> Result<Vec<String>, ToolError> {
+        for (name, values) in [
+            ("examples", self.examples),
+            ("matching", self.matching),
+            ("tags", self.tags),
+            ("suites", self.suites),
+        ] {
+            if let Some(value) = values.iter().find(|value| value.contains('\0')) {
+                let problem = format_args!("{name}: {value:?} contains a NUL character");
+                return Err(ToolError::invalid(problem));
+            }
+        }
+        for path in self.paths {
+            inside::check(root, path)?;
         }
         let options = [
             ("stable-id", self.examples),
@@ -143,34 +159,54 @@ impl Printed {
             title: brief(&title, TITLE),
             location: self.location.clone().unwrap_or_else(|| self.file.clone()),
             suite: self.suite.clone(),
-            tags: self.tags.clone(),
+            tags: self.tags.iter().take(TAGS).map(|tag| brief(tag, TITLE)).collect(),
         }
     }
 }
 
 type Outcome = Result<Arc<Vec<Printed>>, ToolError>;
 
-/// Listings under way, by what was asked for.
+/// A listing: nothing while it is under way, then when it was done and what came of it.
+type Listing = watch::Receiver<Option<(Instant, Outcome)>>;
+
+/// What was asked for, and whether its first page was given already.
+type Asked = (bool, Vec<String>);
+
+/// Listings under way or just done, by what was asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Listings(Mutex<HashMap<Vec<String>, watch::Receiver<Option<Outcome>>>>);
+pub(crate) struct Listings(Mutex<HashMap<Asked, Listing>>);
 
 impl Listings {
-    /// The listing under way for these arguments, else a new one.
-    fn of(&self, engine: &Engine, arguments: &[String]) -> watch::Receiver<Option<Outcome>> {
+    /// The listing under way for these arguments, or the one that is being paged through, else a new one.
+    fn of(&self, engine: &Engine, arguments: &[String], on: bool) -> Listing {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listing) = all.get(arguments) {
+        all.retain(|_, listing| {
+            listing.borrow().as_ref().is_none_or(|(done, _)| done.elapsed() < FRESH)
+        });
+        let paged = all.get(&(true, arguments.to_vec())).filter(|_| on);
+        if let Some(listing) = paged.or_else(|| all.get(&(false, arguments.to_vec()))) {
             return listing.clone();
         }
         let (sender, receiver) = watch::channel(None);
-        all.insert(arguments.to_vec(), receiver.clone());
+        all.insert((false, arguments.to_vec()), receiver.clone());
         let (engine, arguments) = (engine.clone(), arguments.to_vec());
-        tokio::spawn(async move { sender.send(Some(discover(&engine, &arguments).await)) });
+        tokio::spawn(async move {
+            let outcome = discover(&engine, &arguments).await;
+            sender.send(Some((Instant::now(), outcome)))
+        });
         receiver
     }
 
-    /// An answer is given once: the next question looks at the project as it is then.
-    fn forget(&self, arguments: &[String]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(arguments);
+    /// A first page is given once: the next question looks at the project as it is then. While there is more, it is kept for a
+    /// little, so that paging does not load the project again and again.
+    fn answered(&self, arguments: &[String], listing: Listing, more: bool) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&(false, arguments.to_vec()));
+        if more {
+            all.insert((true, arguments.to_vec()), listing);
+        } else {
+            all.remove(&(true, arguments.to_vec()));
+        }
     }
 }
 
@@ -182,21 +218,28 @@ async fn list(engine: Engine, given: List, context: Context) -> Result<Listed, T
         tags: &given.tags,
         suites: &given.suites,
     };
-    let arguments = which.arguments()?;
-    let mut listing = engine.listings().of(&engine, &arguments);
-    let arrived = tokio::time::timeout(context.patience, listing.wait_for(Option::is_some)).await;
+    let arguments = which.arguments(engine.root())?;
+    let on = given.cursor.as_deref().is_some_and(|cursor| !cursor.is_empty());
+    let listing = engine.listings().of(&engine, &arguments, on);
+    let mut awaited = listing.clone();
+    let arrived = tokio::time::timeout(context.patience, awaited.wait_for(Option::is_some)).await;
     let outcome = match arrived {
         Err(_) => {
             return Err(ToolError::new(kind::NOT_READY, "the project is still being loaded")
                 .hint("call again with the same parameters; or narrow it with `paths`"));
         }
-        Ok(found) => found.ok().and_then(|found| found.clone()),
+        Ok(found) => found.ok().and_then(|found| found.as_ref().map(|(_, told)| told.clone())),
     };
-    engine.listings().forget(&arguments);
-    let all = outcome.unwrap_or_else(|| Err(ToolError::io("the listing was lost")))?;
-    let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
-    let examples = page.items.into_iter().map(Printed::shown).collect();
-    Ok(Listed { examples, total: all.len() as u64, next: page.next })
+    let page_of = |all: &Arc<Vec<Printed>>| {
+        let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
+        let examples = page.items.into_iter().map(Printed::shown).collect();
+        Ok(Listed { examples, total: all.len() as u64, next: page.next })
+    };
+    let lost = || Err(ToolError::io("the listing was lost"));
+    let told = outcome.unwrap_or_else(lost).and_then(|all| page_of(&all));
+    let more = told.as_ref().is_ok_and(|listed| listed.next.is_some());
+    engine.listings().answered(&arguments, listing, more);
+    told
 }
 
 /// Asks `proctor list`. Its guards end what it started if it must be ended.
@@ -237,9 +280,10 @@ mod tests {
         let none: [String; 0] = [];
         let which =
             Which { paths: &paths, examples: &none, matching: &values, tags: &none, suites: &none };
-        assert_eq!(which.arguments().unwrap(), ["--example=--seed=1", "spec"]);
+        let root = Path::new("/no/such/project");
+        assert_eq!(which.arguments(root).unwrap(), ["--example=--seed=1", "spec"]);
         let which =
             Which { paths: &values, examples: &none, matching: &none, tags: &none, suites: &none };
-        assert!(which.arguments().is_err());
+        assert!(which.arguments(root).is_err());
     }
 }

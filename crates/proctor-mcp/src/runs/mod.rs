@@ -5,7 +5,10 @@
 
 mod compare;
 mod find;
+mod index;
+mod inside;
 mod list;
+mod reach;
 mod reading;
 mod results;
 mod show;
@@ -17,6 +20,7 @@ mod watch;
 use crate::table::Tool;
 
 pub(crate) use list::Listings;
+pub(crate) use reading::Readings;
 
 /// The rows.
 pub(crate) fn tools() -> Vec<Tool> {

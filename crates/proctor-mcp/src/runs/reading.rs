@@ -1,14 +1,25 @@
 //! A run as its recording and its socket have it.
+//!
+//! [`Readings`] keeps the rows of the runs that were looked at last, so that polling costs only what is new. Comparing two
+//! runs and showing one example read the file itself, each keeping no more of it than it needs.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_control::{AskError, State as Live};
-use proctor_events::{Body, ExampleId};
-use proctor_record::{Aggregator, Attempt, Entry, Example, Reader, RunData, RunFolder};
+use proctor_events::{Body, Event};
+use proctor_record::{Aggregator, Entry, Example, Reader, RunData, RunFolder};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::index::Index;
 use crate::error::ToolError;
+
+/// How many runs are kept in rows.
+const KEPT: usize = 8;
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -34,73 +45,60 @@ impl State {
     }
 }
 
-/// A final result, with its place in the stream.
-#[derive(Debug, Clone)]
-pub(super) struct Finished {
-    /// The number of the event.
-    pub(super) seq: u64,
-    pub(super) example: ExampleId,
-    pub(super) repeat: u32,
-    pub(super) attempt: u32,
-}
-
 /// A run as it is now.
-pub(super) struct Reading {
+pub(super) struct Reading<'a> {
     pub(super) id: String,
     pub(super) state: State,
-    pub(super) run: RunData,
-    /// Final results in the order in which they came.
-    pub(super) finished: Vec<Finished>,
-    /// Examples by id, as places in the run.
-    places: HashMap<ExampleId, usize>,
+    pub(super) index: &'a Index,
 }
 
-impl Reading {
-    pub(super) fn of(folder: &RunFolder) -> Result<Self, ToolError> {
+/// The rows of the runs that were looked at last. Clones of an engine share them.
+#[derive(Debug, Default)]
+pub(crate) struct Readings(Mutex<VecDeque<(PathBuf, Arc<Mutex<Index>>)>>);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Readings {
+    /// Looks at a run as it is now. Those who look at the same run take turns; others are not kept waiting.
+    pub(super) fn look<T>(
+        &self,
+        folder: &RunFolder,
+        look: impl FnOnce(&Reading<'_>) -> Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
         // Asked before reading: a run that ends in between is then read to its end.
         let live = proctor_control::ask(folder.path());
-        let path = folder.events_path();
-        let reader = Reader::open(&path).map_err(|error| {
-            ToolError::io(format_args!("cannot read {}: {error}", path.display()))
-        })?;
-        let mut fold = Aggregator::default();
-        let mut finished = Vec::new();
-        for entry in reader {
-            // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
-            let Entry::Event { event, .. } = entry else { continue };
-            if let (Body::ExampleFinished(payload), Some(example)) =
-                (&event.body, &event.example_id)
-                && payload.r#final.unwrap_or(true)
-            {
-                finished.push(Finished {
-                    seq: event.seq.unwrap_or_default(),
-                    example: example.clone(),
-                    repeat: event.repeat.unwrap_or(1),
-                    attempt: event.attempt.unwrap_or(1),
-                });
-            }
-            fold.apply(&event);
-        }
-        let run = fold.into_run();
-        let state = state(&run, live.as_ref().map(|status| status.state));
-        let examples = run.examples.iter().enumerate();
-        let places =
-            examples.filter_map(|(place, example)| Some((example.id.clone()?, place))).collect();
-        Ok(Self { id: folder.name(), state, run, finished, places })
+        let rows = self.of(&folder.events_path());
+        let mut index = locked(&rows);
+        index.refresh()?;
+        let state = state(index.head().finished, live.as_ref().map(|status| status.state));
+        look(&Reading { id: folder.name(), state, index: &index })
     }
 
-    /// The example and the attempt of a result.
-    pub(super) fn result(&self, finished: &Finished) -> Option<(&Example, &Attempt)> {
-        let example = self.run.examples.get(*self.places.get(&finished.example)?)?;
-        let attempt = example.attempts.iter().find(|attempt| {
-            attempt.repeat == finished.repeat && attempt.attempt == finished.attempt
-        })?;
-        Some((example, attempt))
+    fn of(&self, path: &Path) -> Arc<Mutex<Index>> {
+        let mut all = locked(&self.0);
+        let found = all.iter().position(|(known, _)| known == path);
+        let entry = found
+            .and_then(|place| all.remove(place))
+            .unwrap_or_else(|| (path.to_owned(), Arc::new(Mutex::new(Index::new(path)))));
+        let rows = Arc::clone(&entry.1);
+        all.push_back(entry);
+        if all.len() > KEPT {
+            all.pop_front();
+        }
+        rows
     }
 }
 
-fn state(run: &RunData, live: Result<Live, &AskError>) -> State {
-    if run.finished_at.is_some() {
+/// Where a run is, without a look at its results.
+pub(super) fn state_of(folder: &RunFolder, finished: bool) -> State {
+    let live = proctor_control::ask(folder.path());
+    state(finished, live.as_ref().map(|status| status.state))
+}
+
+fn state(finished: bool, live: Result<Live, &AskError>) -> State {
+    if finished {
         return State::Finished;
     }
     match live {
@@ -110,4 +108,56 @@ fn state(run: &RunData, live: Result<Live, &AskError>) -> State {
         Err(AskError::NotLive) => State::Interrupted,
         Err(AskError::Silent(_) | AskError::Refused(_)) => State::Silent,
     }
+}
+
+/// A run as the comparison needs it: what ended how, and what was checked. What was said and printed is passed over.
+pub(super) fn verdicts(folder: &RunFolder) -> Result<RunData, ToolError> {
+    let path = folder.events_path();
+    let reader = Reader::open(&path).map_err(|error| unreadable(&path, &error))?;
+    let mut fold = Aggregator::default();
+    for entry in reader {
+        // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
+        let Entry::Event { event, .. } = entry else { continue };
+        let said = matches!(
+            event.body,
+            Body::UserMessage(_)
+                | Body::AgentResponse(_)
+                | Body::ToolCallStarted(_)
+                | Body::ToolCallCompleted(_)
+                | Body::WorkerLog(_)
+        );
+        if !said {
+            fold.apply(&event);
+        }
+    }
+    Ok(fold.into_run())
+}
+
+/// One example with everything that is recorded of it. Lines that do not name it are not even parsed.
+pub(super) fn example(folder: &RunFolder, id: &str) -> Result<Example, ToolError> {
+    let path = folder.events_path();
+    let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
+    let mut input = BufReader::with_capacity(1 << 16, file);
+    let (mut fold, mut line) = (Aggregator::default(), Vec::new());
+    loop {
+        line.clear();
+        let read = input.read_until(b'\n', &mut line);
+        if read.map_err(|error| unreadable(&path, &error))? == 0 {
+            break;
+        }
+        let Ok(text) = std::str::from_utf8(&line) else { continue };
+        if !text.contains(id) {
+            continue;
+        }
+        let event = Event::from_json(text).ok();
+        let own = |event: &Event| event.example_id.as_ref().is_some_and(|own| own.as_str() == id);
+        if let Some(event) = event.filter(own) {
+            fold.apply(&event);
+        }
+    }
+    Ok(fold.into_run().examples.into_iter().next().unwrap_or_default())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> ToolError {
+    ToolError::io(format_args!("cannot read {}: {error}", path.display()))
 }

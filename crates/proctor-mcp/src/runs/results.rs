@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find;
+use super::index::{ExampleRow, ResultRow};
+use super::reach::Reach;
 use super::reading::Reading;
 use super::view::{ResultView, RunView, is_failure};
 use crate::engine::Engine;
@@ -69,6 +71,9 @@ struct Results {
     /// Give this as `cursor` for the next ones; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// What the workspace examples of this run reached together: topics, hats, endings, assertions that changed their mind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspaces: Option<Reach>,
 }
 
 fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
@@ -78,31 +83,40 @@ fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
             .hint(format!("statuses: all, {}", STATUSES.join(", "))));
     }
     let folder = find::run(&engine.store(), given.run_id.as_deref())?;
-    let reading = Reading::of(&folder)?;
-    let wanted = given.matching.as_deref().map(str::to_lowercase);
-    let all: Vec<_> = reading
-        .finished
+    engine.readings().look(&folder, |reading| answer(reading, &given))
+}
+
+fn answer(reading: &Reading<'_>, given: &Ask) -> Result<Results, ToolError> {
+    let text = given.matching.as_deref().map(str::to_lowercase);
+    let index = reading.index;
+    let all: Vec<(&ExampleRow, &ResultRow)> = index
+        .results()
         .iter()
-        .filter_map(|finished| reading.result(finished))
-        .filter(|(_, attempt)| match given.statuses.as_slice() {
-            [] => is_failure(attempt.status.as_ref()),
-            statuses => statuses.iter().any(|status| {
-                status == "all" || attempt.status.as_ref().is_some_and(|s| s.to_string() == *status)
-            }),
-        })
-        .filter(|(example, _)| {
-            wanted.as_ref().is_none_or(|wanted| {
-                let place = example.location.as_deref().or(example.file.as_deref());
-                example.title().to_lowercase().contains(wanted)
-                    || place.is_some_and(|place| place.to_lowercase().contains(wanted))
-            })
-        })
+        .filter(|result| given.wants(result))
+        .filter_map(|result| Some((index.example(result)?, result)))
+        .filter(|(example, _)| text.as_ref().is_none_or(|text| mentions(example, text)))
         .collect();
     let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
     Ok(Results {
-        run: RunView::new(&reading),
-        results: page.items.iter().map(|(e, attempt)| ResultView::new(e, attempt)).collect(),
+        run: RunView::new(reading),
+        results: page.items.iter().map(|(e, result)| ResultView::of_row(e, result)).collect(),
         total: all.len() as u64,
         next: page.next,
+        workspaces: index.workspaces().coverage().map(Reach::new),
     })
+}
+
+impl Ask {
+    fn wants(&self, result: &ResultRow) -> bool {
+        match self.statuses.as_slice() {
+            [] => is_failure(&result.status),
+            statuses => statuses.iter().any(|word| word == "all" || word == result.status.as_str()),
+        }
+    }
+}
+
+fn mentions(example: &ExampleRow, text: &str) -> bool {
+    let place = example.location.as_deref().or(example.file.as_deref());
+    example.title.to_lowercase().contains(text)
+        || place.is_some_and(|place| place.to_lowercase().contains(text))
 }

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::find;
-use super::reading::Reading;
-use super::view::{ResultView, Untrusted, quotes_agent};
+use super::index::ExampleRow;
+use super::reading::{self, Reading};
+use super::view::{ResultView, Untrusted, Wanted, quotes};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::paging::{brief, page};
@@ -19,6 +20,10 @@ const TEXT: usize = 1000;
 const LONGEST: usize = 8000;
 /// How many lines of a backtrace come.
 const BACKTRACE: usize = 10;
+/// How many checks and turns of an attempt come.
+const MANY: usize = 100;
+/// How much untrusted text comes in one answer, in bytes.
+const ROOM: usize = 64 << 10;
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {
@@ -47,6 +52,9 @@ struct Show {
     /// How much of each untrusted text, in characters; 1000 if not given, at most 8000.
     #[serde(default)]
     max_text: Option<u32>,
+    /// Begin the conversation at this turn, to read on where an answer had no more room.
+    #[serde(default)]
+    from_turn: Option<u32>,
     /// How many attempts at once; 10 if not given.
     #[serde(default)]
     limit: Option<u32>,
@@ -81,7 +89,10 @@ struct AttemptView {
     /// What was checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     checks: Vec<Check>,
-    /// The turns of its conversation, without their words.
+    /// How many more checks there are.
+    #[serde(skip_serializing_if = "is_none")]
+    more_checks: usize,
+    /// The turns of its conversation, without their words; at most 100 from `from_turn` on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     turns: Vec<TurnView>,
     /// The project's lines of the backtrace.
@@ -121,51 +132,65 @@ struct TurnView {
     /// The topic at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     topic: Option<String>,
-    /// Tools that were called; an error is marked with `!`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<String>,
+    /// How many tools the agent called. Their names are the agent's words: `include_untrusted` shows them.
+    tool_calls: usize,
+    /// How many of those calls failed.
+    #[serde(skip_serializing_if = "is_none")]
+    tool_errors: usize,
     /// How long the agent took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_ms: Option<f64>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for this signature")]
+fn is_none(number: &usize) -> bool {
+    *number == 0
+}
+
 fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
     let folder = find::run(&engine.store(), given.run_id.as_deref())?;
-    let reading = Reading::of(&folder)?;
-    let example = choose(&reading, &given.example)?;
+    let id = engine.readings().look(&folder, |reading| choose(reading, &given.example))?;
+    let example = reading::example(&folder, &id)?;
     let text = given.max_text.map_or(TEXT, |most| usize::try_from(most).unwrap_or(LONGEST));
-    let text = given.include_untrusted.then_some(text.clamp(1, LONGEST));
+    let from_turn = given.from_turn.unwrap_or_default();
+    let mut wanted = given.include_untrusted.then_some(Wanted {
+        text: text.clamp(1, LONGEST),
+        from_turn,
+        room: ROOM,
+    });
     let page = page(&example.attempts, given.cursor.as_deref(), given.limit)?;
     Ok(Shown {
-        run_id: reading.id.clone(),
+        run_id: folder.name(),
         file: example.file.clone(),
         tags: example.tags.clone(),
-        attempts: page.items.into_iter().map(|a| attempt_view(example, a, text)).collect(),
+        attempts: page
+            .items
+            .into_iter()
+            .map(|attempt| attempt_view(&example, attempt, from_turn, wanted.as_mut()))
+            .collect(),
         next: page.next,
     })
 }
 
-fn choose<'a>(reading: &'a Reading, wanted: &str) -> Result<&'a Example, ToolError> {
-    let examples = &reading.run.examples;
-    let by_id = |example: &&Example| {
-        example.id.as_ref().is_some_and(|id| !wanted.is_empty() && id.as_str().starts_with(wanted))
-    };
+/// The id of the one example that is meant.
+fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
+    let examples = reading.index.examples();
+    let by_id = |example: &&ExampleRow| !wanted.is_empty() && example.id.starts_with(wanted);
     let lower = wanted.to_lowercase();
-    let by_title = |example: &&Example| example.title().to_lowercase().contains(&lower);
-    let mut found: Vec<&Example> = examples.iter().filter(by_id).collect();
+    let by_title = |example: &&ExampleRow| example.title.to_lowercase().contains(&lower);
+    let mut found: Vec<&ExampleRow> = examples.iter().filter(by_id).collect();
     if found.is_empty() && !wanted.is_empty() {
         found = examples.iter().filter(by_title).collect();
     }
-    let named = |examples: &[&Example]| -> Vec<serde_json::Value> {
+    let named = |examples: &[&ExampleRow]| -> Vec<serde_json::Value> {
         let some = examples.iter().take(10);
-        some.map(|e| json!({ "id": e.id.as_ref().map(ToString::to_string), "title": brief(&e.title(), 200) }))
-            .collect()
+        some.map(|e| json!({ "id": e.id, "title": brief(&e.title, 200) })).collect()
     };
     match found.as_slice() {
-        [one] => Ok(one),
+        [one] => Ok(one.id.clone()),
         [] => {
-            let all: Vec<&Example> = examples.iter().collect();
-            let message = format!("run {} has no example `{wanted}`", reading.id);
+            let all: Vec<&ExampleRow> = examples.iter().collect();
+            let message = format!("run {} has no example `{}`", reading.id, brief(wanted, 200));
             Err(ToolError::new(kind::UNKNOWN_EXAMPLE, message)
                 .hint("run_results with statuses [\"all\"] shows the ids")
                 .details(json!({ "known": named(&all), "total": all.len() })))
@@ -173,24 +198,35 @@ fn choose<'a>(reading: &'a Reading, wanted: &str) -> Result<&'a Example, ToolErr
         several => {
             let message = format!("`{wanted}` fits {} examples: give an id", several.len());
             Err(ToolError::new(kind::UNKNOWN_EXAMPLE, message)
+                .hint("ids and titles of some of them are in `details.candidates`")
                 .details(json!({ "candidates": named(several), "total": several.len() })))
         }
     }
 }
 
-fn attempt_view(example: &Example, attempt: &Attempt, text: Option<usize>) -> AttemptView {
+fn attempt_view(
+    example: &Example,
+    attempt: &Attempt,
+    from_turn: u32,
+    wanted: Option<&mut Wanted>,
+) -> AttemptView {
     let exception = attempt.exception.as_ref();
     let foreign = |line: &&String| line.contains("/gems/") || line.contains("/lib/ruby/");
     let backtrace = exception.map(|exception| exception.backtrace.as_slice()).unwrap_or_default();
     // A backtrace of an agent's own making may say anything.
-    let backtrace = if quotes_agent(example, attempt) { &[] } else { backtrace };
+    let quoting = quotes(example.suite.as_deref(), attempt.conversation.is_some());
+    let backtrace = if quoting { &[] } else { backtrace };
+    let own = backtrace.iter().filter(|line| !foreign(line)).take(BACKTRACE);
+    let turns = attempt.conversation.iter().flat_map(|conversation| &conversation.turns);
+    let turns = turns.filter(|turn| turn.number >= from_turn).take(MANY).map(turn);
     AttemptView {
         result: ResultView::new(example, attempt),
-        checks: attempt.evaluations.iter().map(check).collect(),
-        turns: attempt.conversation.iter().flat_map(|c| &c.turns).map(turn).collect(),
-        backtrace: backtrace.iter().filter(|l| !foreign(l)).take(BACKTRACE).cloned().collect(),
+        checks: attempt.evaluations.iter().take(MANY).map(check).collect(),
+        more_checks: attempt.evaluations.len().saturating_sub(MANY),
+        turns: turns.collect(),
+        backtrace: own.map(|line| brief(line, 300)).collect(),
         signal: attempt.signal,
-        untrusted: text.map(|limit| Untrusted::new(attempt, limit)),
+        untrusted: wanted.map(|wanted| Untrusted::new(attempt, wanted)),
     }
 }
 
@@ -206,16 +242,13 @@ fn check(evaluation: &proctor_record::Evaluation) -> Check {
 }
 
 fn turn(turn: &proctor_record::Turn) -> TurnView {
-    let mark = |call: &proctor_record::ToolCall| {
-        let sign = if call.error.is_some() { "!" } else { "" };
-        format!("{}{sign}", brief(&call.name, 100))
-    };
     let times = turn.responses.iter().filter_map(|response| response.duration_ms);
     let took: f64 = times.map(proctor_events::Millis::get).sum();
     TurnView {
         number: turn.number,
-        topic: turn.topic.clone(),
-        tools: turn.tool_calls.iter().map(mark).collect(),
+        topic: turn.topic.as_deref().map(|topic| brief(topic, 200)),
+        tool_calls: turn.tool_calls.len(),
+        tool_errors: turn.tool_calls.iter().filter(|call| call.error.is_some()).count(),
         agent_ms: (took > 0.0).then_some(took),
     }
 }

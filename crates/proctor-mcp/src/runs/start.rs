@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 
 use super::find;
 use super::list::Which;
-use super::reading::Reading;
+use super::reading::Readings;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
@@ -108,7 +108,7 @@ impl Start {
         }
     }
 
-    fn arguments(&self, id: &str) -> Result<Vec<String>, ToolError> {
+    fn arguments(&self, id: &str, root: &Path) -> Result<Vec<String>, ToolError> {
         let limit = self.time_limit.as_deref().unwrap_or(TIME_LIMIT);
         let mut all = vec![
             "run".to_owned(),
@@ -130,14 +130,14 @@ impl Start {
             all.push("--resolve-journal".to_owned());
             all.extend(self.lane.as_ref().map(|lane| format!("--lane={lane}")));
         }
-        all.extend(self.which().arguments()?);
+        all.extend(self.which().arguments(root)?);
         Ok(all)
     }
 }
 
 async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView, ToolError> {
     let id = engine.new_run_id();
-    let arguments = given.arguments(&id)?;
+    let arguments = given.arguments(&id, engine.root())?;
     let folder = engine.store().runs_folder().join(&id);
     let mut runner = Runner::spawn(&engine, arguments, folder)?;
     let outcome = runner.until_going(&context).await;
@@ -147,7 +147,7 @@ async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView
     outcome?;
     let view = tokio::task::spawn_blocking(move || {
         let run = find::run(&engine.store(), Some(&id))?;
-        Reading::of(&run).map(|reading| RunView::new(&reading))
+        engine.readings().look(&run, |reading| Ok(RunView::new(reading)))
     });
     view.await.unwrap_or_else(|error| Err(ToolError::io(error)))
 }
@@ -232,10 +232,12 @@ impl Runner {
         let store = self.folder.ancestors().nth(3).map(RunStore::new);
         let reading = store.and_then(|store| find::run(&store, Some(&name)).ok());
         reading.is_some_and(|run: RunFolder| {
-            Reading::of(&run).is_ok_and(|reading| {
-                reading.run.finished_at.is_some()
-                    && (!reading.run.examples.is_empty() || !reading.run.errors.is_empty())
-            })
+            let told = Readings::default().look(&run, |reading| {
+                let head = reading.index.head();
+                let something = !reading.index.examples().is_empty() || head.error_count > 0;
+                Ok(head.finished && something)
+            });
+            told.unwrap_or(false)
         })
     }
 

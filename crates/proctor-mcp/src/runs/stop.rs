@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::find;
-use super::reading::Reading;
+use super::reading::State;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
@@ -50,7 +50,7 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
     match asked {
         Ok(_) => {}
         Err(AskError::NotLive) => {
-            let state = Reading::of(&folder)?.state;
+            let state = engine.readings().look(&folder, |reading| Ok(reading.state))?;
             return Err(ToolError::new(
                 kind::NOT_RUNNING,
                 format_args!("run {} is not live: it is {}", folder.name(), word(state)?),
@@ -61,15 +61,15 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let reading = Reading::of(&folder)?;
-        if reading.state.is_over() || Instant::now() >= deadline {
-            return Ok(RunView::new(&reading));
+        let view = engine.readings().look(&folder, |reading| Ok(RunView::new(reading)))?;
+        if view.state.is_over() || Instant::now() >= deadline {
+            return Ok(view);
         }
         std::thread::sleep(GLANCE);
     }
 }
 
-fn word(state: super::reading::State) -> Result<String, ToolError> {
+fn word(state: State) -> Result<String, ToolError> {
     let value = serde_json::to_value(state).map_err(ToolError::io)?;
     Ok(value.as_str().unwrap_or_default().to_owned())
 }

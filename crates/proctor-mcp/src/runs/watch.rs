@@ -1,8 +1,8 @@
 //! `run_status` and `run_wait`: how far a run is, and what is new since the last look.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use proctor_record::Follower;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +15,13 @@ use crate::paging::limited;
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 
 /// How long `run_wait` waits when nobody says.
-const WAIT: u64 = 5;
+const WAIT: u64 = 4;
 /// How long it may wait.
-const LONGEST_WAIT: u64 = 10;
-/// How long a wait for the file lasts before the caller's wish to give up is looked at.
-const GLANCE: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: u64 = 5;
+/// How often the file's size and the caller's wish to give up are looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+/// A run whose process dies writes nothing more, so there is a look now and then anyway.
+const ANYWAY: Duration = Duration::from_secs(1);
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = |name, title, description| Row {
@@ -40,7 +42,7 @@ pub(super) fn tools() -> Vec<Tool> {
         row(
             "run_wait",
             "Wait for a run",
-            "Like run_status, but waits up to wait_seconds (5 if not given, at most 10) until the run is over or something failed since `cursor`. \
+            "Like run_status, but waits up to wait_seconds (4 if not given, at most 5) until the run is over or something failed since `cursor`. \
              Call it again with the new cursor until `state` is finished or interrupted.",
         )
         .slow(wait),
@@ -94,7 +96,7 @@ struct Wait {
     /// How many results at once; 10 if not given, at most 100.
     #[serde(default)]
     limit: Option<u32>,
-    /// How long to wait; 5 if not given, at most 10.
+    /// How long to wait, in seconds; 4 if not given, at most 5.
     #[serde(default)]
     wait_seconds: Option<u64>,
 }
@@ -113,33 +115,27 @@ struct News {
 }
 
 impl News {
-    fn new(reading: &Reading, look: &Look) -> Result<Self, ToolError> {
+    fn new(reading: &Reading<'_>, look: &Look) -> Result<Self, ToolError> {
         let since = place(look.cursor.as_deref())?;
         let limit = limited(look.limit);
-        let mut cursor = reading.run.last_seq.unwrap_or_default().max(since);
+        let index = reading.index;
+        let mut cursor = index.head().last_seq.max(since);
         let mut results = Vec::new();
         let mut more = false;
-        for finished in reading.finished.iter().filter(|finished| finished.seq > since) {
-            let Some((example, attempt)) = reading.result(finished) else { continue };
-            let wanted = match look.include {
-                Include::All => true,
-                Include::Failures => is_failure(attempt.status.as_ref()),
-                Include::None => false,
-            };
-            if !wanted {
-                continue;
-            }
+        let wanted = index.results_since(since).iter().filter(|result| match look.include {
+            Include::All => true,
+            Include::Failures => is_failure(&result.status),
+            Include::None => false,
+        });
+        let mut last = since;
+        for result in wanted {
+            let Some(example) = index.example(result) else { continue };
             if results.len() == limit {
-                more = true;
+                (more, cursor) = (true, last);
                 break;
             }
-            results.push(ResultView::new(example, attempt));
-            if results.len() == limit {
-                cursor = finished.seq;
-            }
-        }
-        if !more {
-            cursor = reading.run.last_seq.unwrap_or_default().max(since);
+            results.push(ResultView::of_row(example, result));
+            last = result.seq;
         }
         Ok(Self { run: RunView::new(reading), results, cursor: cursor.to_string(), more })
     }
@@ -157,7 +153,7 @@ fn place(cursor: Option<&str>) -> Result<u64, ToolError> {
 
 fn status(engine: &Engine, given: Look) -> Result<News, ToolError> {
     let folder = find::run(&engine.store(), given.run_id.as_deref())?;
-    News::new(&Reading::of(&folder)?, &given)
+    engine.readings().look(&folder, |reading| News::new(reading, &given))
 }
 
 async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, ToolError> {
@@ -174,7 +170,7 @@ async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, Too
     waiting.await.unwrap_or_else(|error| Err(ToolError::io(error)))
 }
 
-/// Looks whenever the recording has grown. A run whose process dies writes nothing more, so there is a look now and then anyway.
+/// Looks whenever the recording has grown.
 fn until_news(
     engine: &Engine,
     mut look: Look,
@@ -185,36 +181,39 @@ fn until_news(
     let folder = find::run(&engine.store(), look.run_id.as_deref())?;
     // `last` must not come to mean another run while we wait.
     look.run_id = Some(folder.name());
-    let mut file = Follower::new(&folder.events_path());
+    let path = folder.events_path();
     let mut told = 0;
     loop {
-        let reading = Reading::of(&folder)?;
-        let news = News::new(&reading, &look)?;
+        let size = size_of(&path);
+        let news = engine.readings().look(&folder, |reading| News::new(reading, &look))?;
         let over = news.run.state.is_over() || !news.results.is_empty();
         if let (Some(tell), true) = (&context.progress, news.run.completed > told) {
             told = news.run.completed;
-            let message = format!("{} of {}", told, news.run.total.unwrap_or_default());
+            let message = match news.run.total {
+                Some(total) => format!("{told} of {total}"),
+                None => told.to_string(),
+            };
             tell(Progress { done: told, total: news.run.total, message });
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if over || left.is_zero() || context.cancel.is_cancelled() {
             return Ok(news);
         }
-        rest(&mut file, left, context);
+        rest(&path, size, left, context);
     }
 }
 
+fn size_of(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |about| about.len())
+}
+
 /// Rests until the file has grown, or for a second, or until somebody gives up; at least for a moment, so that a busy run is
-/// not read again for each of its lines.
-fn rest(file: &mut Follower, left: Duration, context: &Context) {
-    std::thread::sleep(Duration::from_millis(50).min(left));
+/// not looked at for each of its lines.
+fn rest(path: &Path, size: u64, left: Duration, context: &Context) {
     let begun = Instant::now();
-    let most = left.min(Duration::from_secs(1));
-    while begun.elapsed() < most && !context.cancel.is_cancelled() {
-        match file.read() {
-            Ok(proctor_record::Grown::Nothing) => drop(file.wait(GLANCE.min(most))),
-            _ => break,
-        }
+    let most = left.min(ANYWAY);
+    std::thread::sleep(Duration::from_millis(50).min(left));
+    while begun.elapsed() < most && size_of(path) == size && !context.cancel.is_cancelled() {
+        std::thread::sleep(GLANCE.min(most));
     }
-    while matches!(file.read(), Ok(proctor_record::Grown::Lines(_))) {}
 }

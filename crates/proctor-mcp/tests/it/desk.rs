@@ -32,6 +32,7 @@ fn setup(root: &Path) -> Setup {
     Setup {
         root: root.to_owned(),
         program: program.clone(),
+        ruby: "ruby".into(),
         new_run_id: Box::new(|| format!("run-{}", NONCE.fetch_add(1, Ordering::SeqCst))),
         journal: JournalSetup { dir: Ok(root.join("journal")), lane: None, host_session: None },
         workspaces: Config {

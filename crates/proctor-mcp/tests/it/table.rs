@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::desk::Desk;
 
-const EXPECTED: [&str; 25] = [
+const EXPECTED: [&str; 27] = [
+    "cover_plan",
+    "cover_submit",
     "ghap_abandon",
     "ghap_create",
     "ghap_current",
@@ -73,6 +75,7 @@ async fn groups_can_be_chosen() {
     let all = desk.tools.all();
     let count = |group: Group| all.iter().filter(|tool| tool.group == group).count();
     assert_eq!((count(Group::Journal), count(Group::Runs), count(Group::Workspaces)), (9, 8, 8));
+    assert_eq!(count(Group::Cover), 2);
 }
 
 #[tokio::test]
@@ -97,7 +100,7 @@ async fn mistakes_are_named_with_their_place_and_the_way_out() {
         ("ghap_search", json!({ "since": "yesterday" }), "since: `yesterday` is not a time"),
         ("ghap_current", json!({ "lane": "../x" }), "cannot be a lane"),
         ("run_results", json!({ "statuses": ["green"] }), "there is no status `green`"),
-        ("run_start", json!({ "paths": ["--seed"] }), "`--seed` is not a path"),
+        ("run_start", json!({ "paths": ["--seed"] }), "\"--seed\" is not a path"),
         ("test_setup", json!({ "workspace": 1 }), "test_setup"),
     ] {
         let error = desk.call(name, arguments.clone()).await.unwrap_err();

@@ -87,3 +87,85 @@ fn an_example_that_hangs_is_timed_out_and_cleaned_up() {
     assert!(said.contains("timed out"), "{said}");
     assert_clean(&env);
 }
+
+/// Two files that reach different parts of one topology.
+const PLANS: &str = "name: It plans\nmock: [{output: '<event topic=\"build.task\">x</event>'}]\n\
+                     run: {task: t, max_iterations: 1}\nassert: [{type: exit_code, expected: 2}]\n";
+
+#[test]
+fn what_a_suite_reached_together_is_in_summary_json_and_tool() {
+    let files = [("good.workspace.yaml", GOOD), ("plans.workspace.yaml", PLANS)];
+    let env = env_with(&ralph().to_string_lossy(), &files);
+    let (code, said) = run(&env, &["run", "--json", "run.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("Workspaces reached:"), "{said}");
+    assert!(said.contains("hats 1 of 2, never: builder"), "{said}");
+    let json: serde_json::Value = serde_json::from_str(&env.read("run.json")).unwrap();
+    let reached = &json["workspaces"];
+    assert_eq!(reached["hats"]["covered"], serde_json::json!(["planner"]), "{reached:#}");
+    let endings = &reached["terminations"];
+    assert_eq!(endings["covered"], serde_json::json!(["CompletionPromise", "MaxIterations"]));
+    assert!(endings["missing"].to_string().contains("LoopStale"));
+    let topics = reached["topics"]["covered"].to_string();
+    assert!(topics.contains("build.task") && topics.contains("LOOP_COMPLETE"), "{topics}");
+    let (code, answer) = run(&env, &["tool", "run_results"]);
+    assert_eq!(code, Some(0), "{answer}");
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    let told = &answer["workspaces"];
+    assert_eq!(
+        (&told["hats"]["covered"], &told["hats"]["total"]),
+        (&1.into(), &2.into()),
+        "{told}"
+    );
+    assert!(told.get("flaky_assertions").is_none());
+    // Replay is live: what is shown later is the same.
+    let (_, shown) = run(&env, &["show", "last", "--format", "json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(&shown["workspaces"], reached);
+    assert_clean(&env);
+}
+
+/// Passes every second time: what it counts is outside its workspace.
+fn moody(env: &TestEnv) -> String {
+    let count = env.home().join("count");
+    std::fs::write(&count, "").unwrap();
+    let script = format!(
+        "#!/bin/sh\n      echo x >> '{0}'; n=$(wc -l < '{0}'); echo done > steady.txt; [ $((n % 2)) = 0 ] && echo yes > moody.txt; exit 0",
+        count.display()
+    );
+    format!(
+        "name: Moody\nsetup:\n  orchestrator: {{kind: generic, command: [./loop.sh]}}\n  fixtures:\n    loop.sh: |\n      {script}\n\
+         run: {{task: t}}\nassert: [{{type: file_exists, path: steady.txt}}, {{type: file_exists, path: moody.txt}}]\n"
+    )
+}
+
+#[test]
+fn an_assertion_that_changes_its_mind_is_named_over_repeats() {
+    let env = env_with(&ralph().to_string_lossy(), &[]);
+    env.write("moody.workspace.yaml", &moody(&env));
+    let (code, said) = run(&env, &["run", "--repeat", "4", "-w", "1", "--json", "run.json"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("held 2 of 4 times"), "{said}");
+    let json: serde_json::Value = serde_json::from_str(&env.read("run.json")).unwrap();
+    let flaky = json["workspaces"]["flaky_assertions"].as_array().unwrap().clone();
+    assert_eq!(flaky.len(), 1, "{flaky:?}");
+    assert_eq!((&flaky[0]["passed"], &flaky[0]["failed"]), (&2.into(), &2.into()));
+    assert!(flaky[0]["assertion"].as_str().unwrap().contains("moody.txt"));
+    let (_, answer) = run(&env, &["tool", "run_results", "{\"limit\": 1}"]);
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["workspaces"]["flaky_assertions"].as_array().unwrap().len(), 1);
+    assert_clean(&env);
+}
+
+#[test]
+fn a_retry_makes_it_flaky_and_the_history_remembers() {
+    let env = env_with(&ralph().to_string_lossy(), &[]);
+    env.write("moody.workspace.yaml", &moody(&env));
+    let (code, said) = run(&env, &["run", "--retries", "2"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("flaky"), "{said}");
+    let (code, said) = run(&env, &["flaky"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("Moody"), "{said}");
+    assert_clean(&env);
+}

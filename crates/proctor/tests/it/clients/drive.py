@@ -1,4 +1,6 @@
-"""Drives `proctor mcp` with the official Python SDK: PROGRAM PROJECT MODE PART.
+"""Drives Proctor's tools with the official Python SDK: PROGRAM PROJECT MODE PART.
+
+PROGRAM is the binary, spoken to as `proctor mcp` on standard streams, or the address of `/mcp` (token in PROCTOR_TOKEN).
 
 Prints one JSON object with what it saw; the Rust test that started it judges. Results are checked against each tool's
 output schema by the SDK itself, which raises if one does not fit.
@@ -10,12 +12,17 @@ import os
 import sys
 import time
 
+import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 PROGRAM, PROJECT, MODE, PART = sys.argv[1:5]
 
 
 def server():
+    if PROGRAM.startswith("http://"):
+        headers = {"Authorization": f"Bearer {os.environ['PROCTOR_TOKEN']}"}
+        return streamable_http_client(PROGRAM, http_client=httpx2.AsyncClient(headers=headers, timeout=120))
     return StdioServerParameters(
         command=PROGRAM, args=["--root", PROJECT, "mcp"], cwd=PROJECT, env=dict(os.environ)
     )

@@ -1,0 +1,78 @@
+//! What the workspace examples of a run reached together, as an answer: numbers, and a few names of what is missing.
+
+use proctor_record::{Reached, WorkspaceCoverage};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::paging::brief;
+
+/// How many names come of each list.
+const NAMES: usize = 20;
+
+/// What the workspace examples of a run reached together.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Reach {
+    /// Topics that hats listen to or publish.
+    topics: Part,
+    /// Hats that were worn.
+    hats: Part,
+    /// Ways to end.
+    terminations: Part,
+    /// Assertions that held in some attempts and not in others, at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flaky_assertions: Vec<Flaky>,
+}
+
+/// How much of a set was reached.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Part {
+    /// How many were reached.
+    covered: usize,
+    /// How many there are.
+    total: usize,
+    /// Some that were never reached, at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+}
+
+/// An assertion that changed its mind.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Flaky {
+    /// The example's id.
+    example: String,
+    /// What the assertion says.
+    assertion: String,
+    /// How often it held.
+    passed: u32,
+    /// How often it did not.
+    failed: u32,
+}
+
+impl Reach {
+    pub(super) fn new(coverage: WorkspaceCoverage) -> Self {
+        let flaky = coverage.flaky_assertions.into_iter().take(NAMES);
+        Self {
+            topics: Part::new(&coverage.topics),
+            hats: Part::new(&coverage.hats),
+            terminations: Part::new(&coverage.terminations),
+            flaky_assertions: flaky
+                .map(|one| Flaky {
+                    example: one.example_id,
+                    assertion: brief(&one.assertion, 200),
+                    passed: one.passed,
+                    failed: one.failed,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Part {
+    fn new(reached: &Reached) -> Self {
+        Self {
+            covered: reached.covered.len(),
+            total: reached.covered.len() + reached.missing.len(),
+            missing: reached.missing.iter().take(NAMES).map(|name| brief(name, 100)).collect(),
+        }
+    }
+}
