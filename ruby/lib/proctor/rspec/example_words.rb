@@ -79,9 +79,13 @@ module Proctor
       end
 
       def expect(*values, &block)
-        return super unless values.size == 1 && AgentProxy === values.first
+        return super unless values.size == 1
 
-        Target.new(values.first.proctor_subject)
+        case values.first
+        when AgentProxy then Target.new(values.first.proctor_subject)
+        when Conversation then WholeTarget.new(values.first)
+        else super
+        end
       end
 
       # Like `expect`, but what does not hold is recorded and fails nothing.

@@ -145,16 +145,29 @@ module Proctor
         end
       end
 
-      # Matchers of ours, and those that hold some, are left or taken apart.
+      # Matchers of ours, and those that hold some, are left or taken apart; the others are applied to the answer.
       def self.wrap(matcher)
+        translate(matcher) { |foreign| new(foreign) }
+      end
+
+      # The same for a conversation, which other matchers than patterns see as it is.
+      def self.patterns(matcher)
+        translate(matcher) { |foreign| foreign }
+      end
+
+      def self.translate(matcher, &other)
         case matcher
         when Check then matcher
-        when ::RSpec::Matchers::BuiltIn::Compound::And then wrap(matcher.matcher_1).and(wrap(matcher.matcher_2))
-        when ::RSpec::Matchers::BuiltIn::Compound::Or then wrap(matcher.matcher_1).or(wrap(matcher.matcher_2))
-        when ::RSpec::Matchers::BuiltIn::Match then pattern?(matcher) ? Words.pattern([matcher.expected]) : new(matcher)
-        else new(matcher)
+        when ::RSpec::Matchers::BuiltIn::Compound::And
+          translate(matcher.matcher_1, &other).and(translate(matcher.matcher_2, &other))
+        when ::RSpec::Matchers::BuiltIn::Compound::Or
+          translate(matcher.matcher_1, &other).or(translate(matcher.matcher_2, &other))
+        when ::RSpec::Matchers::BuiltIn::Match
+          pattern?(matcher) ? Words.pattern([matcher.expected]) : other.call(matcher)
+        else other.call(matcher)
         end
       end
+      private_class_method :translate
 
       def self.pattern?(matcher)
         matcher.expected.is_a?(Regexp) || matcher.expected.is_a?(String)
@@ -178,14 +191,29 @@ module Proctor
       frames = ::RSpec::Expectations::ExpectationTarget::InstanceMethods.instance_method(:to).source_location.first
       class_eval(<<~RUBY, frames, 1)
         def to(matcher = nil, message = nil, &block)
-          super(matcher && Foreign.wrap(matcher), message, &block)
+          super(matcher && translated(matcher), message, &block)
         end
 
         def not_to(matcher = nil, message = nil, &block)
-          super(matcher && Foreign.wrap(matcher), message, &block)
+          super(matcher && translated(matcher), message, &block)
         end
         alias to_not not_to
       RUBY
+
+      private
+
+      def translated(matcher)
+        Foreign.wrap(matcher)
+      end
+    end
+
+    # `expect(conversation)`: all turns, for our matchers and for patterns.
+    class WholeTarget < Target
+      private
+
+      def translated(matcher)
+        Foreign.patterns(matcher)
+      end
     end
 
     # `evaluate(agent)`: recorded, never raised. Returns whether it holds; nil when nobody could say.
