@@ -25,10 +25,18 @@ class ProctorDouble < BasicObject
   def method_missing(name, *_args, **_options)
     return @stubs[name] if @stubs.key?(name)
 
-    ::Kernel.raise ::ProctorDouble::Unexpected, "#{@name} received unexpected message #{name}"
+    ::Kernel.raise ::ProctorDouble::Unexpected.new(@name, name)
   end
 
-  class Unexpected < ::Exception; end # rubocop:disable Lint/InheritException
+  # A stand-in was asked what it has no answer for.
+  class Unexpected < ::Exception # rubocop:disable Lint/InheritException
+    attr_reader :name
+
+    def initialize(owner, name)
+      super("#{owner} received unexpected message #{name}")
+      @name = name.to_s
+    end
+  end
 end
 
 # Where candidate expressions are evaluated.

@@ -3,10 +3,20 @@
 require "stringio"
 
 # One attempt: a call, written as code, so that the same text can stand in a spec.
-ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, keyword_init: true) do
-  def key = [method["id"], receiver, args, keys, block]
+# `names` are the parameters that its arguments stand for.
+# `stubs` are answers of the world outside.
+ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stubs, keyword_init: true) do
+  def key = [method["id"], receiver, args, keys, block, stubs]
 
-  def cost = [receiver, *args, *keys.values, block].compact.sum(&:length)
+  def cost = [receiver, *args, *keys.values, block].compact.sum(&:length) + (stubs || {}).sum { |name, code| 60 + name.length + code.length }
+
+  # The lines that a spec needs before the call.
+  def setup
+    (stubs || {}).map do |name, code|
+      target, asked = name.split(".", 2)
+      "allow(#{target}).to receive(#{asked.to_sym.inspect}).and_return(#{code})"
+    end
+  end
 
   # The call as an expression.
   def code
@@ -23,7 +33,8 @@ ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, keyword_init:
 end
 
 # What an attempt showed.
-ProctorResult = Struct.new(:kind, :observations, :seen, :reason, :noise, :value, :changed, keyword_init: true) do
+ProctorResult = Struct.new(:kind, :observations, :seen, :reason, :noise, :value, :changed, :notes, :answers, :steps, :error, :yielded,
+                           :world, keyword_init: true) do
   def digest = [kind, observations.map { |one| one.values_at("kind", "matcher", "index") }].hash
 end
 
@@ -35,10 +46,10 @@ class ProctorExecute
 
   attr_reader :render
 
-  def initialize(root, readers, raise_lines)
+  def initialize(root, readers, raise_lines, queries = {})
     @root = root
     @raise_lines = raise_lines
-    @render = ProctorRender.new(root, readers)
+    @render = ProctorRender.new(root, readers, queries)
     @binding = ProctorScope.new.place
     @cache = {}
     @main = Thread.current
@@ -59,6 +70,9 @@ class ProctorExecute
 
   def run(attempt)
     prepare
+    @objects = GC.stat(:total_allocated_objects)
+    ProctorProbe.start
+    ProctorWorld.start((attempt.stubs || {}).transform_values { |code| build(code) })
     receiver = attempt.receiver && build(attempt.receiver)
     args = attempt.args.map { |code| build(code) }
     keys = attempt.keys.to_h { |key, code| [key.to_sym, build(code)] }
@@ -68,7 +82,7 @@ class ProctorExecute
   rescue Exception => e # rubocop:disable Lint/RescueException
     raise if e.is_a?(SignalException)
 
-    failed(:invalid, "#{e.class}: #{e.message}"[0, 200])
+    failed(:invalid, "#{e.class}: #{e.message}"[0, 200], e)
   ensure
     finish
   end
@@ -100,6 +114,12 @@ class ProctorExecute
     sight.merge("matcher" => text, "words" => words, "parts" => [name, same])
   end
 
+  # Remembers the object that a block is given, or evaluated in.
+  def given(kind, object)
+    @given ||= [kind, object]
+  end
+
+  # What a code stands for; nil if it cannot be built.
   def value_of(code)
     prepare
     build(code)
@@ -116,7 +136,7 @@ class ProctorExecute
   def prepare
     @stdout = $stdout
     @stderr = $stderr
-    @environment = ENV.to_h
+    ProctorGuard.environment = nil
     $stdout = @out = StringIO.new
     $stderr = StringIO.new
     ProctorGuard.armed = true
@@ -125,17 +145,28 @@ class ProctorExecute
 
   def finish
     @since = nil
+    ProctorWorld.finish
     ProctorGuard.armed = false
     $stdout = @stdout
     $stderr = @stderr
-    ENV.replace(@environment) unless ENV.to_h == @environment
+    ENV.replace(ProctorGuard.environment) if ProctorGuard.environment
     (Thread.list - [Thread.main, @watcher, Thread.current]).each(&:kill) if Thread.list.length > 2
   rescue ProctorProbe::Limit
     retry
   end
 
-  def failed(kind, reason)
-    ProctorResult.new(kind: kind, observations: [], seen: ProctorProbe.seen.keys, reason: reason, noise: true)
+  def failed(kind, reason, error = nil)
+    ProctorResult.new(kind: kind, observations: [], reason: reason, noise: true, error: error, **noted)
+  end
+
+  # What the probes remember of a run.
+  def noted
+    { seen: ProctorProbe.seen.keys, notes: ProctorProbe.notes, answers: ProctorProbe.answers, steps: effort, world: ProctorWorld.called.dup }
+  end
+
+  # What a run took, in objects made and probes passed: about a microsecond each, and the same on every machine.
+  def effort
+    GC.stat(:total_allocated_objects) - @objects + ProctorProbe.steps
   end
 
   def build(code)
@@ -150,30 +181,35 @@ class ProctorExecute
     texts = args.map { |arg| mutable?(arg) ? @render.code(arg) : nil }
     ProctorProbe.start
     begin
-      value = receiver.public_send(name, *args, **keys, &block)
+      # Even an object without any other method has this one.
+      value = receiver.__send__(name, *args, **keys, &block)
     rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError, ProctorDouble::Unexpected, SignalException => e
-      return failed(:blocked, e.message)
+      return failed(:blocked, e.message, e)
     rescue Exception => e # rubocop:disable Lint/RescueException
-      return raised(e, ProctorProbe.seen.keys)
+      return raised(e)
     end
-    seen = ProctorProbe.seen.keys
-    described(attempt, receiver, args, [before, texts, yielded, seen], value)
+    run = noted
+    ProctorProbe.start
+    described(attempt, receiver, args, [before, texts, yielded], value).tap do |result|
+      run.each { |key, part| result[key] = part }
+      result.yielded = @given
+    end
   end
 
-  def described(attempt, receiver, args, noted, value)
-    before, texts, yielded, seen = noted
+  def described(attempt, receiver, args, (before, texts, yielded), value)
     list = []
     unless attempt.method["name"].match?(/\A\w+=\z/) || attempt.block == "&probe"
-      listing = value.is_a?(Enumerator) && !value.is_a?(Enumerator::Lazy) && value.size != Float::INFINITY
+      listing = Enumerator === value && !(Enumerator::Lazy === value) && value.size != Float::INFINITY
       matcher, words, parts = @render.matcher(value, receiver)
       list << { "kind" => "return", "matcher" => matcher, "words" => words, "parts" => parts } if matcher && !listing
       listed = listing ? @render.matcher(value.first(50)) : nil
       list << { "kind" => "listing", "matcher" => listed[0], "words" => listed[1].sub("returns", "lists") } if listed
     end
     list << yields(yielded) if attempt.block == "&probe"
+    list.concat(asked(attempt)) if attempt.stubs
     after = state(receiver)
     changed = before && before != after
-    list << attributes(before[1], after[1]) if changed
+    list << attributes(before[1], after[1], receiver) if changed
     args.each_with_index do |arg, index|
       next unless texts[index]
 
@@ -186,17 +222,29 @@ class ProctorExecute
       text = @render.code(@out.string)
       list << { "kind" => "output", "matcher" => "output(#{text}).to_stdout", "words" => "prints #{text.length > 50 ? 'its text' : text}" } if text
     end
-    ProctorResult.new(kind: :return, observations: list.compact, seen: seen, noise: list.compact.empty?, value: value, changed: changed)
+    ProctorResult.new(kind: :return, observations: list.compact, noise: list.compact.empty?, value: value, changed: changed)
   end
 
-  def attributes(before, after)
-    return nil if after.empty?
-
+  def attributes(before, after, receiver)
     different = after.reject { |name, text| before[name] == text }
+    # What the object says about itself afterwards; asking before could have changed it.
+    different = different.merge(@render.answers(receiver, 4 - different.length)) if different.length < 4
     return nil if different.empty?
 
     pairs = different.map { |name, text| "#{name}: #{text}" }.join(", ")
     { "kind" => "state", "matcher" => "have_attributes(#{pairs})", "words" => "changes #{different.keys.join(' and ')}", "parts" => [nil, different] }
+  end
+
+  # What was asked of the world outside, where it answered as it was told to.
+  def asked(attempt)
+    (attempt.stubs.keys - ProctorWorld::SILENT).filter_map do |name|
+      calls = (ProctorWorld.called[name] || []).uniq
+      codes = calls.length == 1 ? calls[0].map { |arg| @render.code(arg) } : [nil]
+      next if codes.empty? || !codes.all?
+
+      target, method = name.split(".", 2)
+      { "kind" => "call", "matcher" => "#{target}).to have_received(#{method.to_sym.inspect}).with(#{codes.join(', ')}", "words" => "asks #{name}" }
+    end
   end
 
   def yields(yielded)
@@ -215,25 +263,31 @@ class ProctorExecute
   end
 
   def block_for(code, yielded)
+    @given = nil
     return nil if code.nil?
 
-    if code == "&probe"
-      limit = 0
-      return proc do |*args|
-        raise ProctorProbe::Limit, "yields too often" if (limit += 1) > 200
-
-        yielded << args.map { |arg| @render.code(arg) || false } if yielded.length < 20
-        nil
-      end
-    end
-    build("proc #{code}")
+    code == "&probe" ? recorder(yielded) : build("proc #{code}")
   end
 
-  def mutable?(arg) = arg.is_a?(String) || arg.is_a?(Array) || arg.is_a?(Hash)
+  # A block that remembers what it is given. It may be evaluated inside of another object: only locals here.
+  def recorder(yielded)
+    limit = 0
+    owner = self
+    render = @render
+    proc do |*args|
+      raise ProctorProbe::Limit, "yields too often" if (limit += 1) > 200
+
+      owner.given(owner.equal?(self) ? :yield : :self, owner.equal?(self) ? args.first : self)
+      yielded << args.map { |arg| render.code(arg) || false } if yielded.length < 20
+      nil
+    end
+  end
+
+  def mutable?(arg) = String === arg || Array === arg || Hash === arg
 
   # Variables (to see whether anything changed) and readable attributes (to say what).
   def state(receiver)
-    return nil if receiver.nil? || receiver.is_a?(Module) || ProctorDouble === receiver
+    return nil if nil.equal?(receiver) || Module === receiver || ProctorDouble === receiver || !(Object === receiver)
 
     case receiver
     when String, Array, Hash
@@ -246,7 +300,8 @@ class ProctorExecute
     nil
   end
 
-  def raised(error, seen)
+  def raised(error)
+    run = noted
     place = error.backtrace_locations&.first
     explicit = place && place.path.start_with?(@root) && @raise_lines[place.path.delete_prefix("#{@root}/")]&.include?(place.lineno)
     explicit = false if error.instance_of?(NoMethodError) || error.instance_of?(NameError)
@@ -259,7 +314,7 @@ class ProctorExecute
     message = explicit || own ? @render.code(error.message.to_s) : nil
     matcher = message && message.length < 300 ? "raise_error(#{name}, #{message})" : "raise_error(#{name})"
     one = { "kind" => "raise", "matcher" => matcher, "words" => "raises #{name}" }
-    ProctorResult.new(kind: :raise, observations: [one], seen: seen, noise: noise, reason: name)
+    ProctorResult.new(kind: :raise, observations: [one], noise: noise, reason: name, error: error, yielded: @given, **run)
   rescue StandardError => e
     failed(:invalid, e.class.name)
   end

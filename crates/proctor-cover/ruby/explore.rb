@@ -1,10 +1,20 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "vary"
+require_relative "hint"
 
-# Looks for calls of one method that do different things: promising values first, then variations of what worked.
+# Looks for calls of one method that do different things: promising values first, then what comparisons and errors of
+# earlier calls ask for, then variations of what worked. How much is tried is counted, not timed: the same code gives the same calls.
 class ProctorExplore
+  include ProctorVary
+
   BLOCKS = ["{ |*args| args.first }", "&probe", "{ |*args| args }", "{ true }", "{ nil }", '{ "x" }', "{ |*args| args.length }", "{ false }", "{ [] }", "{ {} }"].freeze
+  SLOW = 6
+  # The class of anything, objects without methods included.
+  KIND = Kernel.instance_method(:class)
+
+  Lead = Struct.new(:attempt, :chosen, :result)
 
   def initialize(execute, values, covered, out)
     @execute = execute
@@ -15,34 +25,77 @@ class ProctorExplore
 
   # Explores until nothing new comes, or the allowance is used up.
   def method(method, klass, receivers, allowance)
+    prepare(method, klass, receivers, allowance)
+    catch(:enough) { search }
+    report
+  end
+
+  # Calls like these that may do something else on a faulty version: what they are like, for as many as allowed.
+  def like(cases, method, klass, receivers, allowance)
+    prepare(method, klass, receivers, allowance)
+    found = []
+    cases.each do |one|
+      result = @execute.run(one)
+      break if (@steps -= result.steps * 3).negative?
+
+      each = allowance["tries"] / (cases.length + 1)
+      close = @hint.after(one, result) { |_, _| true }.first(each / 2)
+      (close + Array.new(each - close.length) { varied(one, {})[0] }).each do |attempt|
+        next if @tried[attempt.key] || (@left -= 1).negative? || @steps.negative?
+
+        @tried[attempt.key] = true
+        seen = @execute.run(attempt)
+        @steps -= seen.steps * 2
+        found << [attempt, seen] unless seen.noise
+      end
+    end
+    found
+  end
+
+  # Keeps a call if it does the same again; says whether it was kept.
+  def adopt(attempt, method)
+    @method = method
+    result = @execute.run(attempt)
+    return false if result.noise || %i[blocked invalid].include?(result.kind)
+
+    result = @execute.agreed(result, elsewhere { @execute.run(attempt) })
+    result ? tell(attempt, result) : false
+  end
+
+  private
+
+  def prepare(method, klass, receivers, allowance)
     @method = method
     @owner = klass["name"]
     @random = Random.new(method["id"].sum)
+    @hint = ProctorHint.new(@values, @execute, @owner)
     @tried = {}
     @corpus = []
+    @hot = []
+    @cold = []
+    @paths = {}
     @shapes = Hash.new(0)
     @digests = {}
     @base = nil
-    @fresh = 0
     @left = allowance["tries"]
+    @steps = allowance["steps"]
     @deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + allowance["seconds"]
     @blocked = Hash.new(0)
     @receivers = receivers
     @params = method["params"]
     @lists = @params.map { |param| [param["name"], @values.for_param(param, @owner)] }.to_h
-    catch(:enough) { search }
-    report
   end
-
-  private
 
   def search
     return if @receivers.empty?
 
     simplest
     each_receiver
+    guided(@left / 6)
     one_at_a_time
+    guided(@left / 3)
     sweep
+    guided(@left / 2)
     vary
   end
 
@@ -70,9 +123,27 @@ class ProctorExplore
     end
   end
 
+  # What calls that went a new way ask for, those next to an open branch first.
+  def guided(most)
+    stop = @left - most
+    while @left > stop && (lead = @hot.shift || @cold.shift)
+      @hint.after(lead.attempt, lead.result) { |id, answer| !@covered[(id << 1) + answer] }.each do |candidate|
+        break if @left <= stop
+
+        attempt([candidate, chosen_of(candidate, lead.chosen)])
+      end
+    end
+  end
+
+  # The choice that a changed call stands for.
+  def chosen_of(attempt, before)
+    named = (attempt.names || []).zip(attempt.args).select(&:first).to_h
+    before.merge(named).merge(attempt.keys.select { |name, _| @lists.key?(name) })
+  end
+
   # Everything with everything, the promising ones more often.
   def sweep
-    times = [@left / 2, 30 * (@params.length + 1)].min
+    times = [@left / 3, 30 * (@params.length + 1)].min
     times.times do
       chosen = @params.reject { |param| %w[block forward].include?(param["kind"]) }.to_h do |param|
         optional = %w[optional optional_key rest key_rest].include?(param["kind"])
@@ -82,24 +153,65 @@ class ProctorExplore
     end
   end
 
-  # Small changes of what did something new.
+  # Small changes of what did something new; what turns up is followed at once.
   def vary
     idle = 0
-    while idle < 150
+    while idle < 200
       break if @corpus.empty? || done?
 
-      base = @corpus[@random.rand(@corpus.length)]
-      chosen = base[:chosen].dup
-      if chosen.empty? || @random.rand < 0.3
-        receiver = pick(@receivers)
-        receiver = swap(receiver) if receiver && @random.rand < 0.5
-        found = attempt(make(chosen, receiver: receiver, block: block))
-      else
-        name = chosen.keys[@random.rand(chosen.length)]
-        chosen[name] = change(chosen[name], @lists[name])
-        found = attempt(make(chosen, receiver: base[:attempt].receiver, block: base[:attempt].block))
-      end
+      lead = favourite
+      found = attempt(varied(lead.attempt, lead.chosen))
+      guided(60) if found
       idle = found ? 0 : idle + 1
+    end
+  end
+
+  # Mostly one that stands before an open branch.
+  def favourite
+    near = @random.rand < 0.6 ? @corpus.select { |lead| open?(lead.result) } : []
+    list = near.empty? ? @corpus : near
+    list[@random.rand(list.length)]
+  end
+
+  def varied(attempt, chosen)
+    copy = attempt.dup
+    copy.args = attempt.args.dup
+    copy.keys = attempt.keys.dup
+    (@random.rand < 0.3 ? 2 : 1).times { @random.rand < 0.2 ? cross(copy) : vary_one(copy) }
+    [copy, chosen_of(copy, chosen)]
+  end
+
+  # Something that stands in one part of the call also in another: equal things are rare by chance.
+  def cross(copy)
+    parts = [copy.receiver, *copy.args, *copy.keys.values]
+    from = parts[@random.rand(parts.length)]
+    return if copy.args.empty?
+
+    place = @random.rand(copy.args.length)
+    if @random.rand < 0.4 && from.match?(/[(\["{\d]/)
+      copy.args[place] = @random.rand < 0.5 ? from : swap(from)
+    else
+      own = from.scan(TOKEN)
+      into = copy.args[place].scan(TOKEN)
+      return if own.empty? || into.empty?
+
+      copy.args[place] = copy.args[place].sub(into[@random.rand(into.length)]) { own[@random.rand(own.length)] }
+    end
+  end
+
+  def vary_one(copy)
+    places = copy.args.each_index.to_a + copy.keys.keys
+    if places.empty? || @random.rand < 0.25
+      copy.block = block || copy.block if @method["yields"] && @random.rand < 0.4
+      receiver = @random.rand < 0.5 ? pick(@receivers) : copy.receiver
+      copy.receiver = @random.rand < 0.5 ? swap(receiver) : receiver
+    else
+      place = places[@random.rand(places.length)]
+      name = place.is_a?(Integer) ? (copy.names || [])[place] : place
+      list = @lists[name] || @values.generic
+      if place.is_a?(Integer) then copy.args[place] = change(copy.args[place], list)
+      else copy.keys[place] = change(copy.keys[place], list)
+      end
     end
   end
 
@@ -107,83 +219,24 @@ class ProctorExplore
     @method["yields"] && @random.rand < 0.6 ? BLOCKS[@random.rand(BLOCKS.length)] : nil
   end
 
-  def pick(list)
-    return nil if list.nil? || list.empty?
-
-    list[(list.length * (@random.rand**2)).floor]
-  end
-
-  def change(code, list)
-    case @random.rand(6)
-    when 0, 1 then pick(list) || code
-    when 2 then @values.generic[@random.rand(@values.generic.length)]
-    when 3 then swap(code)
-    else deform(code, list)
-    end
-  end
-
-  TOKEN = /"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*/.freeze
-
-  # Another literal of the same kind somewhere in the code.
-  def swap(code)
-    places = []
-    code.scan(TOKEN) { places << $~.offset(0) }
-    return code if places.empty?
-
-    from, to = places[@random.rand(places.length)]
-    code[0...from] + other_token(code[from...to]) + code[to..]
-  end
-
-  def other_token(token)
-    kind = token[0] == '"' ? '"' : token[0] == ":" ? ":" : nil
-    pool = kind ? @values.literals.select { |code| code.start_with?(kind) } : @values.literals.grep(/\A-?\d/) + %w[0 1 2 100 -1 10000]
-    pool += ['""', '"a"'] if kind == '"'
-    pool.empty? ? token : pool[@random.rand(pool.length)]
-  end
-
-  def deform(code, list)
-    case code
-    when /\A-?\d+\z/ then (code.to_i + [-1, 1, 10, -10, 100].sample(random: @random)).to_s
-    when /\A"/ then text(code, list)
-    when /\A\[(.+)\]\z/m then ["[#{$1}, #{pick(@values.generic)}]", "[#{$1}, #{$1}]", "[[#{$1}]]"].sample(random: @random)
-    when /\A\{ (.+) \}\z/m then "{ #{$1}, #{%w[a b name].sample(random: @random)}: #{pick(@values.generic)} }"
-    else pick(list) || code
-    end
-  end
-
-  def text(code, list)
-    own = eval(code)
-    other = list.select { |item| item.start_with?('"') }
-    other = other.empty? ? "a" : eval(other[@random.rand(other.length)])
-    place = @random.rand(own.length + 1)
-    changed =
-      case @random.rand(6)
-      when 5 then "#{own} #{other}"
-      when 0 then own + other
-      when 1 then own.dup.insert(place, other)
-      when 2 then own.length > 1 ? own[0...place] + own[place + 1..].to_s : own
-      when 3 then own + [" ", "\n", "-", "1", "A", ":", "/"].sample(random: @random)
-      else other + own
-      end
-    changed.length < 120 ? changed.inspect : code
-  rescue StandardError, SyntaxError
-    code
-  end
-
   # What worked best so far, to vary one thing at a time.
   def given = @base ? @base[0] : {}
 
   def make(chosen, receiver: nil, block: nil)
     args = []
+    names = []
     keys = {}
     positional = true
     @params.each do |param|
       name = param["name"]
       list = @lists[name]
       case param["kind"]
-      when "required" then args << (chosen[name] || list.first || "nil")
+      when "required"
+        names[args.length] = name
+        args << (chosen[name] || list.first || "nil")
       when "optional"
         positional &&= chosen.key?(name)
+        names[args.length] = name if positional
         args << chosen[name] if positional
       when "rest" then args.concat(splat(chosen[name])) if chosen.key?(name)
       when "key" then keys[name] = chosen[name] || list.first || "nil"
@@ -192,7 +245,7 @@ class ProctorExplore
       end
     end
     used = receiver || (@base && @base[1]) || @receivers.first
-    [ProctorCase.new(method: @method, receiver: used, args: args, keys: keys, block: block || default_block), chosen]
+    [ProctorCase.new(method: @method, receiver: used, args: args, keys: keys, block: block || default_block, names: names), chosen]
   end
 
   def default_block
@@ -215,14 +268,34 @@ class ProctorExplore
     return false if @tried[attempt.key]
 
     @tried[attempt.key] = true
-    throw :enough if (@left -= 1).negative? || Process.clock_gettime(Process::CLOCK_MONOTONIC) > @deadline
     result = @execute.run(attempt)
+    spend(result)
+    follow(attempt, chosen, result)
     if %i[blocked invalid].include?(result.kind)
       @blocked[result.reason] += 1 if result.kind == :blocked
+      throw :enough if @blocked["too slow"] >= SLOW
       return false
     end
     keep(attempt, chosen, result)
   end
+
+  def spend(result)
+    @steps -= result.steps.to_i
+    throw :enough if (@left -= 1).negative? || @steps.negative?
+    throw :enough if Process.clock_gettime(Process::CLOCK_MONOTONIC) > @deadline
+  end
+
+  # A run on a way that was not taken before, or that ended in another error, is worth asking what it compared.
+  def follow(attempt, chosen, result)
+    path = [result.seen.sort, result.kind, result.error.class, result.error&.message.to_s[0, 60]].hash
+    return if @paths[path] || @paths.length > 400
+
+    @paths[path] = true
+    (open?(result) ? @hot : @cold) << Lead.new(attempt, chosen, result)
+  end
+
+  # Whether it stands before a branch that nothing has taken yet.
+  def open?(result) = result.answers.any? { |id, value| !@covered[(id << 1) + (value ? 0 : 1)] }
 
   def keep(attempt, chosen, result)
     fresh = result.seen.reject { |key| @covered[key] }
@@ -233,16 +306,16 @@ class ProctorExplore
     return false if @digests[[shape, result.digest]] || @shapes[shape] >= 14 || @corpus.length >= 220
 
     again = elsewhere { @execute.run(attempt) }
-    result = @execute.agreed(result, again)
-    return false unless result
+    agreed = @execute.agreed(result, again)
+    return false unless agreed
 
-    @digests[[shape, result.digest]] = true
+    @digests[[shape, agreed.digest]] = true
     @shapes[shape] += 1
     # A call that only failed by accident leaves what it reached open for a better one.
-    fresh.each { |key| @covered[key] = true } unless result.noise
-    @corpus << { attempt: attempt, chosen: chosen }
-    @base = [chosen, attempt.receiver, attempt.block, false] if !result.noise && fresh.length > 1 && result.kind == :return
-    tell(attempt, result)
+    fresh.each { |key| @covered[key] = true } unless agreed.noise
+    @corpus << Lead.new(attempt, chosen, result)
+    @base = [chosen, attempt.receiver, attempt.block, false] if !agreed.noise && fresh.length > 1 && agreed.kind == :return
+    tell(attempt, agreed)
     !fresh.empty?
   end
 
@@ -257,28 +330,34 @@ class ProctorExplore
     ProctorClock.shift = 0
   end
 
+  # Everything in the method was taken, and nothing open was met on the way.
   def done?
     from, to = @method["probes"]
-    (from...to).all? { |id| @covered[(id << 1) + 1] && (@method["plain"].include?(id) || @covered[id << 1]) }
+    (from...to).all? { |id| @covered[(id << 1) + 1] && (@method["plain"].include?(id) || @covered[id << 1]) } &&
+      @corpus.none? { |lead| open?(lead.result) }
   end
 
   def tell(attempt, result)
     line = { "type" => "case", "method" => @method["id"], "receiver" => attempt.receiver, "args" => attempt.args,
-             "keys" => attempt.keys, "block" => attempt.block, "seen" => result.seen,
+             "keys" => attempt.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs,
+             "setup" => attempt.setup, "seen" => result.seen,
              "observations" => result.observations.map { |one| one.reject { |key, _| key == "parts" } },
              "noise" => result.noise, "cost" => attempt.cost, "outcome" => result.kind }
-    owner = result.value.class.name if result.kind == :return && attempt.block != "&probe"
-    line["instance"] = owner if owner && attempt.cost < 120
+    owner = KIND.bind_call(result.value).name if result.kind == :return && attempt.block != "&probe"
+    line["instance"] = owner if owner && attempt.cost < 120 && attempt.stubs.nil?
     line["instance_code"] = attempt.code if line["instance"]
     line["shape"] = shape_of(result.value) if line["instance"]
-    line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil?
+    line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil? && attempt.stubs.nil?
     @out.puts(JSON.generate(line))
+    true
   rescue JSON::GeneratorError, EncodingError
-    nil
+    false
   end
 
   # What kind of object it is inside: two of the same shape teach little more than one.
   def shape_of(value)
+    return "" unless Object === value
+
     value.instance_variables.map do |name|
       inner = value.instance_variable_get(name)
       next "nil" if inner.nil?
@@ -289,14 +368,17 @@ class ProctorExplore
     ""
   end
 
-  # The receiver after the call, as an expression.
+  # The receiver after the call, as an expression; a few calls may follow each other.
   def mutation(attempt)
     inner = ProctorCase.new(**attempt.to_h, receiver: "it").code
-    return nil if attempt.receiver.include?(".tap")
-
     name = attempt.method["name"]
     inner = "it.#{name.delete_suffix('=')} = #{attempt.args.first}" if name.match?(/\A\w+=\z/)
-    "#{attempt.receiver}.tap { |it| #{inner} }"
+    inner = "it[#{attempt.args[0]}] = #{attempt.args[1]}" if name == "[]=" && attempt.args.length == 2
+    before = attempt.receiver
+    return "#{before}.tap { |it| #{inner} }" unless before.include?(".tap { |it|")
+    return nil if before.scan("it.").length > 2 || !before.end_with?(" }")
+
+    "#{before.delete_suffix(' }')}; #{inner} }"
   end
 
   def report

@@ -7,7 +7,8 @@ module ProctorGuard
   @armed = false
 
   class << self
-    attr_accessor :armed
+    # Whether an attempt is being made; what the environment was before it was changed.
+    attr_accessor :armed, :environment
 
     def stop(what)
       raise ProctorProbe::Blocked, what if @armed
@@ -40,9 +41,23 @@ module ProctorGuard
       block(IO, %i[popen write binwrite], "starts processes or writes files")
       block(File, %i[delete unlink rename write binwrite symlink link chmod chown truncate mkfifo utime], "changes files")
       block(Dir, %i[mkdir rmdir unlink delete chroot], "changes folders")
+      install_environment
       install_open
       install_input
       install_kernel
+    end
+
+    # What an attempt changes in the environment is put back after it.
+    def install_environment
+      keeping = Module.new do
+        %i[[]= store delete update merge! replace clear delete_if reject! select! filter! keep_if shift].each do |name|
+          define_method(name) do |*args, &block|
+            ProctorGuard.environment ||= to_h if ProctorGuard.armed
+            super(*args, &block)
+          end
+        end
+      end
+      ENV.singleton_class.prepend(keeping)
     end
 
     # A spec that reads standard input would wait for somebody to type.

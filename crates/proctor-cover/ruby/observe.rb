@@ -1,12 +1,22 @@
 # frozen_string_literal: true
 
 # Loads a project with probes, looks for calls that show what its methods do, and tries each of them on faulty versions.
-# Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects.
+# Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects, in the
+# order of its tasks and never of their ends: the same project gives the same calls.
 require "json"
 require "zlib"
-%w[probe guard clock double sample render values execute explore].each { |name| require_relative name }
+%w[probe guard clock world double sample render values finders execute explore children faults].each { |name| require_relative name }
 
 class ProctorObserve
+  include ProctorChildren
+  include ProctorFaults
+
+  # Calls tried altogether, shared by the methods, and at least for each; the same for what they may take.
+  CALLS = 90_000
+  LEAST = 200
+  EFFORT = 14_000_000
+  SHARE = (80_000..2_500_000).freeze
+
   def initialize(job, result)
     @job = job
     @result = File.open(result, "w")
@@ -20,16 +30,27 @@ class ProctorObserve
   def run
     load_project
     @values = ProctorValues.new(@job, Random.new(1))
-    @execute = ProctorExecute.new(@root, readers, @job["raise_lines"])
+    @execute = ProctorExecute.new(@root, readers, @job["raise_lines"], queries)
     ProctorGuard.install
+    ProctorWorld.install(@root)
     find_methods
-    construct
-    explore(@class_methods, 1)
-    explore(@instance_methods, 1)
-    again
-    confirm
-    mutate unless @job["mutants"].empty?
+    phase("constructors") { construct }
+    phase("class methods") { explore(@class_methods, 1) }
+    phase("instance methods") { explore(@instance_methods, 1) }
+    phase("again") { again }
+    phase("confirm") { confirm }
+    unless @job["mutants"].empty?
+      phase("faults") { mutate(@job["mutants"]) }
+      phase("chase") { chase }
+    end
     finish
+  end
+
+  # Says how long a part took, and what there is after it.
+  def phase(name)
+    before = now
+    yield
+    say("type" => "phase", "name" => name, "seconds" => (now - before).round(2), "cases" => @cases.length, "covered" => @covered.length)
   end
 
   private
@@ -51,10 +72,13 @@ class ProctorObserve
 
   def readers = @job["classes"].to_h { |klass| [klass["name"], klass["readers"]] }
 
+  def queries = @job["classes"].to_h { |klass| [klass["name"], klass["queries"] || []] }
+
   def constant(name) = (Object.const_get(name) rescue nil) # rubocop:disable Style/RescueModifier
 
   # Sorts methods into constructors, class methods and instance methods; drops what is not really there.
   def find_methods
+    @places = @job["classes"].flat_map { |klass| klass["methods"].flat_map { |method| method["plain"] } }.to_h { |id| [id, true] }
     @constructors = []
     @class_methods = []
     @instance_methods = []
@@ -120,7 +144,7 @@ class ProctorObserve
     work([[:documented, nil]], 4) do |_task, out|
       @execute.watch
       @job["pool"]["calls"].first(150).each do |code|
-        owner = @execute.value_of(code).class.name
+        owner = ProctorExplore::KIND.bind_call(@execute.value_of(code)).name
         out.puts(JSON.generate("type" => "instance", "class" => owner, "code" => code)) if names.include?(owner)
       end
     end
@@ -143,28 +167,43 @@ class ProctorObserve
   end
 
   def explore(methods, round)
-    share = [@job["seconds"] * 0.8 / [methods.length, 1].max, 0.25].max
-    allowance = { "tries" => @job["tries"] * round, "seconds" => [share * round, 4.0].min }
-    work(methods, allowance["seconds"] + 3) do |(method, klass), out|
+    work(methods, 60) do |(method, klass), out|
       @execute.watch
-      ProctorExplore.new(@execute, @values, @covered, out).method(method, klass, receivers(method, klass), allowance)
+      ProctorExplore.new(@execute, @values, @covered, out).method(method, klass, receivers(method, klass), allowance(round))
     end
+  end
+
+  def allowance(round)
+    all = @constructors.length + @class_methods.length + @instance_methods.length
+    tries = (CALLS / [all, 1].max).clamp([LEAST, @job["tries"]].min, @job["tries"])
+    { "tries" => tries * round, "steps" => (EFFORT / [all, 1].max).clamp(SHARE.begin, SHARE.end), "seconds" => 45 }
   end
 
   # With objects in more states, what is still open is tried again.
   def again
-    return if spent > @job["seconds"] * 2
+    2.times do
+      return if spent > @job["seconds"]
 
-    open = (@constructors + @class_methods + @instance_methods).reject { |method, _| complete?(method) }
-    explore(open, 2)
+      open = (@constructors + @class_methods + @instance_methods).reject { |method, _| complete?(method) && !met_open?(method) }
+      known = @covered.length
+      explore(open, 1)
+      return if @covered.length == known
+    end
+  end
+
+  # Whether calls of a method stood before a branch that nothing has taken: its own may be complete, its helpers' not.
+  def met_open?(method)
+    @cases.any? do |one|
+      one["method"] == method["id"] && one["seen"].any? { |key| !@places[key >> 1] && !@covered[key ^ 1] }
+    end
   end
 
   # Every case again, in a fresh process and in other orders: what differs is not kept.
-  def confirm
-    [@cases, @cases.reverse, @cases.shuffle(random: Random.new(3))].each_with_index do |cases, round|
-      slices = cases.each_slice([cases.length / @job["jobs"] + 1, 50].max).to_a
+  def confirm(all = @cases)
+    [all, all.reverse, all.shuffle(random: Random.new(3))].each_with_index do |cases, round|
+      slices = cases.each_slice(150).to_a
       confirmed = {}
-      work(slices.map { |slice| [slice, nil] }, 20) do |(slice, _), out|
+      work(slices.map { |slice| [slice, nil] }, 120) do |(slice, _), out|
         @execute.watch
         srand(round)
         $PROGRAM_NAME = "round#{round}"
@@ -175,7 +214,7 @@ class ProctorObserve
           out.puts(JSON.generate("type" => "confirmed", "case" => one["number"], "same" => same))
         end
       end.each { |line| confirmed[line["case"]] = line["same"] }
-      @cases.each { |one| (one["stable"] ||= (0...one["observations"].length).to_a).select! { |index| confirmed[one["number"]]&.include?(index) } }
+      all.each { |one| (one["stable"] ||= (0...one["observations"].length).to_a).select! { |index| confirmed[one["number"]]&.include?(index) } }
     end
     @cases.select! { |one| one["stable"].any? }
   end
@@ -186,97 +225,8 @@ class ProctorObserve
 
   def attempt_of(one)
     @methods ||= @job["classes"].flat_map { |klass| klass["methods"] }.to_h { |method| [method["id"], method] }
-    ProctorCase.new(method: @methods[one["method"]], receiver: one["receiver"], args: one["args"], keys: one["keys"], block: one["block"])
-  end
-
-  def mutate
-    by_entry = Hash.new { |hash, key| hash[key] = [] }
-    entries = @job["mutants"].map { |mutant| mutant["entry"] }.uniq
-    @cases.each { |one| seen = one["seen"].to_h { |key| [key, true] }; entries.each { |entry| by_entry[entry] << one if seen[(entry << 1) + 1] } }
-    deadline = now + @job["mutation_seconds"]
-    tasks = @job["mutants"].reject { |mutant| by_entry[mutant["entry"]].empty? }.map { |mutant| [mutant, nil] }
-    work(tasks, 3, deadline) do |(mutant, _), out|
-      @execute.watch
-      begin
-        eval(mutant["code"], TOPLEVEL_BINDING, File.join(@root, mutant["file"]), mutant["line"])
-      rescue Exception # rubocop:disable Lint/RescueException
-        next out.puts(JSON.generate("type" => "mutant", "mutant" => mutant["id"], "invalid" => true))
-      end
-      out.puts(JSON.generate("type" => "mutant", "mutant" => mutant["id"], "kills" => kills(by_entry[mutant["entry"]])))
-    end
-  end
-
-  def kills(cases)
-    found = []
-    slow = 0
-    cases.sort_by { |one| one["cost"] }.first(70).each do |one|
-      result = @execute.run(attempt_of(one))
-      slow += 1 if result.kind == :blocked
-      one["stable"].each { |index| found << [one["number"], index] unless same?(result, one["observations"][index]) }
-      break if slow > 1
-    end
-    found
-  end
-
-  # Runs tasks in forked children, a few at a time, each with a time limit; gives back the lines they wrote.
-  def work(tasks, seconds, deadline = nil)
-    lines = []
-    waiting = tasks.dup
-    running = {}
-    until waiting.empty? && running.empty?
-      waiting.clear if deadline && now > deadline
-      while running.length < @job["jobs"] && (task = waiting.shift)
-        reader, pid = child(task) { |out| yield task, out }
-        running[reader] = { pid: pid, until: now + seconds, text: +"" }
-      end
-      ready, = IO.select(running.keys, nil, nil, 0.1)
-      (ready || []).each do |reader|
-        running[reader][:text] << reader.read_nonblock(1 << 20)
-      rescue IO::WaitReadable
-        nil
-      rescue EOFError
-        lines.concat(collect(reader, running.delete(reader)))
-      end
-      running.each { |_, state| Process.kill(:KILL, state[:pid]) if now > state[:until] && !state[:killed] && (state[:killed] = true) }
-    end
-    lines
-  end
-
-  def child(_task)
-    reader, writer = IO.pipe
-    pid = fork do
-      reader.close
-      Process.setrlimit(:AS, @job["memory"]) if @job["memory"]
-      Process.setrlimit(:FSIZE, 1 << 20)
-      $stdin.reopen(File::NULL)
-      $stdout.reopen(File::NULL)
-      $stderr.reopen(File::NULL)
-      yield writer
-    rescue Exception => e # rubocop:disable Lint/RescueException
-      begin
-        writer.puts(JSON.generate("type" => "trouble", "message" => "#{e.class}: #{e.message} #{e.backtrace&.first(3)}"))
-      rescue Exception # rubocop:disable Lint/RescueException
-        nil
-      end
-    ensure
-      ProctorGuard.armed = false
-      writer.close unless writer.closed?
-      Process.exit!(0)
-    end
-    writer.close
-    [reader, pid]
-  end
-
-  def collect(reader, state)
-    reader.close
-    Process.wait(state[:pid])
-    state[:text].each_line.filter_map do |line|
-      parsed = JSON.parse(line)
-      take(parsed)
-      parsed
-    rescue JSON::ParserError
-      nil
-    end
+    ProctorCase.new(method: @methods[one["method"]], receiver: one["receiver"], args: one["args"], keys: one["keys"], block: one["block"],
+                    names: one["names"], stubs: one["stubs"])
   end
 
   def take(line)
@@ -289,18 +239,18 @@ class ProctorObserve
   end
 
   def take_case(line)
-    key = line.values_at("method", "receiver", "args", "keys", "block")
+    key = line.values_at("method", "receiver", "args", "keys", "block", "stubs")
     return if (@known_cases ||= {})[key]
 
     @known_cases[key] = true
-    line["number"] = @cases.length
+    line["number"] = (@numbers = @numbers.to_i + 1) - 1
     line["seen"].each { |key| @covered[key] = true } unless line["noise"]
     @cases << line
     shape = [line["instance"], line["shape"]]
     count = (@shapes ||= Hash.new(0))[shape] += 1
     add_instance(line["instance"], line["instance_code"], 30) if line["instance"] && line["outcome"] == "return" && count <= 4
     owner = line["method"][/\A[\w:]+/]
-    add_instance(owner, line["changed"], 40) if line["changed"]
+    add_instance(owner, line["changed"], 50) if line["changed"]
   end
 
   def add_instance(owner, code, limit)
@@ -312,7 +262,7 @@ class ProctorObserve
   end
 
   def finish
-    @cases.each { |one| say(one.slice("type", "number", "method", "receiver", "args", "keys", "block", "seen", "observations", "noise", "cost", "stable", "outcome")) }
+    @cases.each { |one| say(one.slice("type", "number", "method", "receiver", "args", "keys", "block", "setup", "seen", "observations", "noise", "cost", "stable", "outcome")) }
     @explored.each_value { |line| say(line) }
     say("type" => "done", "seconds" => spent)
   end

@@ -5,15 +5,17 @@ class ProctorRender
   LIMIT = 700
   ADDRESS = /0x\h{6,}/.freeze
 
-  def initialize(root, readers)
+  def initialize(root, readers, queries = {})
     @root = root
     @base = File.dirname(root)
     @readers = readers
+    @queries = queries
+    @unusable = {}
   end
 
   # Code for an equal value, or nil.
   def code(value, depth = 0)
-    return nil if depth > 6
+    return nil if depth > 6 || !(Object === value)
 
     text = plain(value, depth)
     text if text && text.length <= LIMIT && !text.match?(ADDRESS) && !text.include?(@base)
@@ -23,7 +25,8 @@ class ProctorRender
 
   # [matcher code, words] for what a call returned.
   def matcher(value, receiver = nil)
-    return ["be(RECEIVER)", "returns itself"] if !receiver.nil? && value.equal?(receiver) && !immediate?(value)
+    return ["be(RECEIVER)", "returns itself"] if !nil.equal?(receiver) && value.equal?(receiver) && !immediate?(value)
+    return nil unless Object === value
 
     simple(value) || exact(value) || object(value) || kind(value)
   rescue StandardError
@@ -46,10 +49,42 @@ class ProctorRender
     found
   end
 
+  # What an object's own questions answer: {method => code}, at most so many.
+  def answers(value, most)
+    found = {}
+    return found if most < 1
+
+    asked(value).each do |name|
+      text = answer(value, name)
+      found[name] = text if text && text.length < 120
+      break if found.length >= most
+    end
+    found
+  end
+
   private
 
+  def asked(value)
+    names = value.class.ancestors.take_while { |mod| mod != Object }.flat_map { |mod| @queries[mod.name] || [] }.uniq
+    names.reject { |name| @unusable[[value.class, name]] }.select { |name| value.respond_to?(name) && zero?(value, name) }
+  rescue NoMethodError
+    []
+  end
+
+  def answer(value, name)
+    code(value.public_send(name))
+  rescue StandardError, NotImplementedError
+    nil
+  rescue ProctorProbe::Limit, ProctorProbe::Blocked, SystemStackError, NoMemoryError, SystemExit
+    @unusable[[value.class, name]] = true
+    nil
+  end
+
   def immediate?(value)
-    value.nil? || value == true || value == false || value.is_a?(Symbol) || value.is_a?(Numeric) || value.is_a?(String)
+    case value
+    when nil, true, false, Symbol, Numeric, String then true
+    else false
+    end
   end
 
   def plain(value, depth)
@@ -168,19 +203,35 @@ class ProctorRender
       parts = value.map { |item| nested(item) }
       return ["match([#{parts.join(', ')}])", "returns #{value.length} items"] if parts.all?
     end
+    return hash_of(value) if value.is_a?(Hash) && value.length.between?(1, 8)
+
     found = attributes(value)
+    found = found.merge(answers(value, 7 - found.length)) { |_, one, _| one } if !value.is_a?(Array) && !value.is_a?(Module)
     return nil if found.empty?
 
     pairs = found.map { |key, text| "#{key}: #{text}" }.join(", ")
     ["be_an_instance_of(#{name}).and(have_attributes(#{pairs}))", "returns #{article(name)} with its attributes", [name, found]]
   end
 
+  def hash_of(value)
+    parts = value.map do |key, item|
+      left = code(key)
+      right = nested(item)
+      return nil unless left && right
+
+      "#{left} => #{right}"
+    end
+    ["match({ #{parts.join(', ')} })", "returns #{value.length} pairs"]
+  end
+
   def nested(item)
     text = code(item)
     return text if text
+    return nil unless Object === item
 
     name = named(item.class)
     found = name ? attributes(item) : {}
+    found = found.merge(answers(item, 4 - found.length)) { |_, one, _| one } if name && !item.is_a?(Module)
     return name && "an_instance_of(#{name})" if found.empty?
 
     "an_instance_of(#{name}).and(have_attributes(#{found.map { |key, part| "#{key}: #{part}" }.join(', ')}))"

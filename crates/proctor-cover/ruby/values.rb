@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "set"
+
 # Which arguments are worth trying for a parameter: from how it is used, what it is called, what the
 # documentation says, and a pool of ordinary and harvested values. Everything is Ruby code as text.
 class ProctorValues
@@ -65,9 +67,11 @@ class ProctorValues
     @literals = job["pool"]["literals"]
     @regexps = job["pool"]["patterns"]
     @usages = {}
+    @methods = {}
     @instances = Hash.new { |hash, key| hash[key] = [] }
     job["classes"].each do |klass|
       klass["methods"].each do |method|
+        @methods[method["id"]] = method
         method["params"].each_with_index do |param, place|
           [place.to_s, param["name"]].each do |key|
             @usages["#{klass['name']}.#{method['name'] == 'initialize' ? 'new' : method['name']}:#{key}"] = param["usage"]
@@ -189,7 +193,8 @@ class ProctorValues
     code = value.inspect
     case value
     when String, Symbol, Integer, Float then [code]
-    when Array then value.first(4).map(&:inspect).select { |item| item.match?(/\A[":\d]/) }
+    when Array, Set then value.first(6).map(&:inspect).select { |item| item.match?(/\A[":\d]/) }
+    when Hash then value.keys.first(6).map(&:inspect).select { |item| item.match?(/\A[":\d]/) }
     else []
     end
   end

@@ -288,6 +288,7 @@ fn units_by_place(plan: &SpecPlan, observation: &Observation) -> BTreeMap<Place,
                     && case.receiver == observed.receiver
                     && case.args == observed.args
                     && case.block == observed.block
+                    && case.setup == observed.setup
                     && case
                         .keys
                         .iter()

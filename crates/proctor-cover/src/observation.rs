@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_ruby::{
-    ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, instrument, mutants,
+    ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, harvest_usage, instrument,
+    mutants,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -36,14 +37,14 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Self { tries: 500, seconds: 20.0, mutation_seconds: 20.0, jobs: 2, memory: 3 << 30 }
+        Self { tries: 1500, seconds: 30.0, mutation_seconds: 60.0, jobs: 2, memory: 3 << 30 }
     }
 }
 
 /// Something seen of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sight {
-    /// return, listing, raise, state, argument, output, yield
+    /// return, listing, raise, state, argument, output, yield, call
     pub kind: String,
     /// RSpec matcher.
     pub matcher: String,
@@ -69,6 +70,9 @@ pub struct Case {
     pub keys: BTreeMap<String, String>,
     /// The block.
     pub block: Option<String>,
+    /// Lines before the call: what the world outside answers.
+    #[serde(default)]
+    pub setup: Vec<String>,
     /// Probe answers: twice the probe, plus one for yes.
     pub seen: Vec<u64>,
     /// What was seen.
@@ -378,6 +382,14 @@ fn pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Harves
     for file in targets.iter().chain(all) {
         add(harvest(&file.bytes));
     }
+    for path in usages(&project.root) {
+        // What we wrote ourselves says nothing new, and must not change what a second run finds.
+        if let Ok(text) = fs::read_to_string(path)
+            && !text.contains("proctor:begin")
+        {
+            add(harvest_usage(text.as_bytes()));
+        }
+    }
     for name in ["README.md", "README.rdoc", "README"] {
         if let Ok(text) = fs::read_to_string(project.root.join(name)) {
             // Every line as a comment: what parses is code.
@@ -387,6 +399,27 @@ fn pool(project: &Project, targets: &[SourceFile], all: &[SourceFile]) -> Harves
         }
     }
     pool
+}
+
+/// Specs and tests that people wrote, sorted: they show how the code is used.
+fn usages(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> =
+        ["spec", "test", "examples"].iter().map(|name| root.join(name)).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rb") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found.truncate(60);
+    found
 }
 
 fn class_job(
@@ -412,7 +445,16 @@ fn class_job(
             })
         })
         .collect();
-    json!({ "name": class.name, "kind": class.kind, "readers": class.readers, "members": class.members, "methods": methods })
+    let queries: Vec<&str> = class
+        .methods
+        .iter()
+        .filter(|method| method.is_query)
+        .map(|method| method.name.as_str())
+        .collect();
+    json!({
+        "name": class.name, "kind": class.kind, "readers": class.readers, "members": class.members,
+        "queries": queries, "methods": methods,
+    })
 }
 
 fn read(path: &Path) -> io::Result<Observation> {

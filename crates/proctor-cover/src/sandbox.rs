@@ -1,13 +1,15 @@
-//! Ruby processes with limits: time, output, no network and a process namespace of their own where the kernel allows.
+//! Ruby processes with limits: time, output, no network and a process namespace of their own where the kernel allows, and
+//! no changes to files outside of the folder above the one they run in, where the kernel has Landlock.
 //!
 //! State: what was found out about the kernel, once. It does not know what the processes are for.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How Ruby is started.
@@ -15,7 +17,14 @@ use std::time::{Duration, Instant};
 pub struct Sandbox {
     ruby: PathBuf,
     wrapper: Vec<String>,
+    /// The program that gives up the right to write, where the kernel takes it.
+    confine: Option<Arc<tempfile::TempPath>>,
 }
+
+/// Loaded into every Ruby before anything else.
+const CONFINE: &str = include_str!("../ruby/confine.rb");
+/// Names the folder below which files may be changed.
+const WRITABLE: &str = "PROCTOR_COVER_WRITABLE";
 
 /// What a process left behind.
 #[derive(Debug, Clone)]
@@ -45,7 +54,29 @@ impl Sandbox {
             command.status().is_ok_and(|status| status.success())
         };
         let wrapper = [&isolate[..], &as_user[..]].into_iter().find(allowed).unwrap_or(&[]);
-        Self { ruby: ruby.into(), wrapper: wrapper.iter().map(|word| (*word).to_owned()).collect() }
+        let ruby = ruby.into();
+        let confine = confinement(&ruby).map(Arc::new);
+        let wrapper = wrapper.iter().map(|word| (*word).to_owned()).collect();
+        Self { ruby, wrapper, confine }
+    }
+
+    /// Whether the kernel keeps code from changing files outside of its scratch copy.
+    #[must_use]
+    pub fn confines_writes(&self) -> bool {
+        self.confine.is_some()
+    }
+
+    /// What the kernel does not help with, for people.
+    #[must_use]
+    pub fn shortcomings(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if !self.is_isolated() {
+            found.push("the kernel allows no namespaces: network and processes are kept off by our guard only".to_owned());
+        }
+        if !self.confines_writes() {
+            found.push("the kernel has no Landlock: code that writes to absolute paths while it is loaded reaches them".to_owned());
+        }
+        found
     }
 
     /// Whether network and processes are cut off by the kernel, rather than only by our guard.
@@ -71,6 +102,10 @@ impl Sandbox {
             None => Command::new(&self.ruby),
         };
         let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        if let Some(confine) = &self.confine {
+            command.arg("-r").arg(confine.as_os_str());
+            command.env(WRITABLE, folder.parent().unwrap_or(folder));
+        }
         command.args(arguments).current_dir(folder).stdin(Stdio::null());
         command.stdout(Stdio::from(stdout.try_clone()?)).stderr(Stdio::from(stderr.try_clone()?));
         for name in ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE", "SPEC_OPTS"] {
@@ -106,6 +141,20 @@ impl Sandbox {
             stderr: beginning(&mut stderr)?,
         })
     }
+}
+
+/// The confining program as a file, if it works with this Ruby and this kernel.
+fn confinement(ruby: &Path) -> Option<tempfile::TempPath> {
+    let mut file =
+        tempfile::Builder::new().prefix("proctor-confine-").suffix(".rb").tempfile().ok()?;
+    file.write_all(CONFINE.as_bytes()).ok()?;
+    let path = file.into_temp_path();
+    let folder = tempfile::tempdir().ok()?;
+    let mut command = Command::new(ruby);
+    command.arg("--disable-gems").arg("-r").arg(&*path).arg("-e").arg("exit ProctorConfine.on?");
+    command.env(WRITABLE, folder.path()).stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success()).then_some(path)
 }
 
 fn beginning(file: &mut File) -> io::Result<String> {

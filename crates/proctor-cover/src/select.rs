@@ -228,6 +228,7 @@ fn example(case: &Case, index: usize, kills: bool) -> ExamplePlan {
             args: case.args.clone(),
             keys: case.keys.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
             block: case.block.clone(),
+            setup: case.setup.clone(),
             kind: sight.kind.clone(),
             matcher: sight.matcher.clone(),
             index: sight.index,

@@ -3,18 +3,22 @@
 //! Guards form an ordered path: what follows a decision with an early exit depends on it, under the values
 //! that go on. Decisions without an exit stand beside each other.
 
+mod endings;
+mod questions;
+
 use std::collections::HashMap;
 
 use ruby_prism::{CallNode, Node};
 
-use crate::effects::{is_core, is_lifecycle, side_effect};
+use self::endings::{effect_words, ending, is_exit};
+use self::questions::{Question, phrase, plain_value};
+use crate::effects::{is_lifecycle, side_effect};
 use crate::facts::{
-    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Origin, Setup, SetupKind,
-    SideEffect,
+    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Origin, Setup, SetupKind, SideEffect,
 };
 use crate::probes::{ProbeMap, grouped, negated};
-use crate::source::{Source, constant, is_literal, listed, literal_code, name, statements, text};
-use crate::words::{constant_for, humanize, identifier, short};
+use crate::source::{Source, listed, name, statements, text};
+use crate::words::{humanize, identifier, short};
 
 /// What a body turned out to do.
 pub(crate) struct Body {
@@ -64,20 +68,6 @@ struct Study<'a> {
     found: Vec<Characteristic>,
     effects: Vec<SideEffect>,
     raise_lines: Vec<u32>,
-}
-
-/// What a condition asks.
-struct Question {
-    name: String,
-    kind: CharacteristicKind,
-    /// Value and wording if the probe says yes, and if it says no.
-    yes: (String, String),
-    no: (String, String),
-    /// Whether the "no" is the ordinary case and stands first.
-    no_first: bool,
-    threshold: Option<(String, String)>,
-    origin: Option<Origin>,
-    setup: Setup,
 }
 
 impl Study<'_> {
@@ -545,105 +535,6 @@ impl Study<'_> {
         }
     }
 
-    fn question(&self, node: &Node<'_>) -> Question {
-        let origin = self.origin(node);
-        let setup = Self::setup(Some(node), origin.as_ref());
-        let mut question = Self::plain_question(node);
-        question.origin = origin;
-        question.setup = setup;
-        if question.origin.is_some() && question.kind == CharacteristicKind::Presence {
-            question.kind = CharacteristicKind::Boolean;
-            "true".clone_into(&mut question.yes.0);
-            "false".clone_into(&mut question.no.0);
-        }
-        question
-    }
-
-    fn plain_question(node: &Node<'_>) -> Question {
-        if let Some(call) = node.as_call_node() {
-            let method = name(call.name().as_slice());
-            let first = call.arguments().and_then(|arguments| arguments.arguments().first());
-            if let (Some(receiver), Some(first)) = (call.receiver(), first)
-                && let Some(question) = comparison(&method, &receiver, &first)
-            {
-                return question;
-            }
-            if method.ends_with('?') {
-                return predicate(&call, &method);
-            }
-        }
-        if node.as_or_node().is_some()
-            || node.as_defined_node().is_some()
-            || node.as_match_predicate_node().is_some()
-        {
-            let code = short(&text(node));
-            return boolean(
-                &phrase(node),
-                &format!("{code} holds"),
-                &format!("{code} does not hold"),
-            );
-        }
-        Self::presence(node, &phrase(node))
-    }
-
-    fn presence(node: &Node<'_>, word: &str) -> Question {
-        let word = humanize(word);
-        let word = if word.len() > 60 || word.contains(['(', '[', '{', '"']) {
-            short(&text(node))
-        } else {
-            word
-        };
-        Question {
-            kind: CharacteristicKind::Presence,
-            yes: ("present".to_owned(), format!("{word} is present")),
-            no: ("nil".to_owned(), format!("{word} is missing")),
-            ..boolean(&word, "", "")
-        }
-    }
-
-    /// The other class that a value comes from.
-    fn origin(&self, node: &Node<'_>) -> Option<Origin> {
-        if let Some(read) = node.as_local_variable_read_node() {
-            return self.locals.get(&name(read.name().as_slice())).cloned().flatten();
-        }
-        let call = node.as_call_node()?;
-        let receiver = call.receiver()?;
-        if let Some(class) = constant(&receiver) {
-            let foreign =
-                class != self.around.class && !self.around.class.ends_with(&format!("::{class}"));
-            return (foreign && !is_core(&class)).then(|| Origin {
-                kind: "external".to_owned(),
-                class: Some(class),
-                method: Some(name(call.name().as_slice())),
-            });
-        }
-        self.origin(&receiver)
-    }
-
-    fn setup(node: Option<&Node<'_>>, origin: Option<&Origin>) -> Setup {
-        if origin.is_some() {
-            return Setup { kind: SetupKind::Action, class: None };
-        }
-        let owner = node.and_then(|node| {
-            let call = node.as_call_node()?;
-            let receiver = call.receiver()?;
-            let local =
-                receiver.as_local_variable_read_node().map(|read| name(read.name().as_slice()));
-            local.or_else(|| {
-                let inner = receiver.as_call_node()?;
-                inner.receiver().is_none().then(|| name(inner.name().as_slice()))
-            })
-        });
-        let code = node.map(text).unwrap_or_default();
-        if code.contains("Time.now")
-            || code.contains("Date.today")
-            || code.contains("session[")
-            || code.contains("cookies[")
-        {
-            return Setup { kind: SetupKind::Action, class: None };
-        }
-        Setup { kind: SetupKind::Data, class: owner.map(|owner| constant_for(&owner)) }
-    }
 }
 
 fn otherwise(node: Node<'_>) -> Vec<Node<'_>> {
@@ -661,220 +552,5 @@ fn arm(value: &str, description: &str, probe: Option<(u32, Option<bool>)>) -> Ar
         behavior: None,
         side_effects: Vec::new(),
         probe,
-    }
-}
-
-fn boolean(name: &str, yes: &str, no: &str) -> Question {
-    Question {
-        name: name.to_owned(),
-        kind: CharacteristicKind::Boolean,
-        yes: ("true".to_owned(), yes.to_owned()),
-        no: ("false".to_owned(), no.to_owned()),
-        no_first: false,
-        threshold: None,
-        origin: None,
-        setup: Setup { kind: SetupKind::Data, class: None },
-    }
-}
-
-fn plain_value(node: &Node<'_>) -> String {
-    if let Some(symbol) = node.as_symbol_node() {
-        return name(symbol.unescaped());
-    }
-    if let Some(string) = node.as_string_node() {
-        return name(string.unescaped());
-    }
-    short(&text(node))
-}
-
-fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Question> {
-    let word = phrase(left);
-    let other = short(&text(right));
-    let words = match method {
-        "<" => ("less than", "at least"),
-        "<=" => ("at most", "greater than"),
-        ">" => ("greater than", "at most"),
-        ">=" => ("at least", "less than"),
-        "==" | "!=" => {
-            let value = literal_code(right).map_or_else(|| other.clone(), |_| plain_value(right));
-            let same = (value, format!("{word} is {other}"));
-            let differs = ("other".to_owned(), format!("{word} is not {other}"));
-            let equal = method == "==";
-            return Some(Question {
-                kind: if is_literal(right) {
-                    CharacteristicKind::Enum
-                } else {
-                    CharacteristicKind::Boolean
-                },
-                yes: if equal { same.clone() } else { differs.clone() },
-                no: if equal { differs } else { same },
-                ..boolean(&word, "", "")
-            });
-        }
-        "=~" | "!~" => {
-            let hit = format!("{word} matches {other}");
-            let miss = format!("{word} does not match {other}");
-            let (yes, no) = if method == "=~" { (hit, miss) } else { (miss, hit) };
-            return Some(boolean(&format!("{word} match"), &yes, &no));
-        }
-        _ => return None,
-    };
-    Some(Question {
-        kind: CharacteristicKind::Range,
-        yes: (format!("{} {other}", words.0), format!("{word} is {} {other}", words.0)),
-        no: (format!("{} {other}", words.1), format!("{word} is {} {other}", words.1)),
-        threshold: Some((other.clone(), method.to_owned())),
-        ..boolean(&word, "", "")
-    })
-}
-
-/// A question-mark method.
-fn predicate(call: &CallNode<'_>, method: &str) -> Question {
-    let owner = call.receiver().map_or_else(|| "it".to_owned(), |receiver| phrase(&receiver));
-    let argument = call
-        .arguments()
-        .and_then(|list| list.arguments().first())
-        .map(|first| short(&text(&first)));
-    let about = argument.map(|argument| format!(" {argument}")).unwrap_or_default();
-    let word = humanize(method);
-    let (yes, no) = match method {
-        "nil?" => {
-            return Question {
-                kind: CharacteristicKind::Presence,
-                yes: ("nil".to_owned(), format!("{owner} is nil")),
-                no: ("present".to_owned(), format!("{owner} is not nil")),
-                no_first: true,
-                ..boolean(&owner, "", "")
-            };
-        }
-        "empty?" | "blank?" | "zero?" => {
-            return Question {
-                kind: CharacteristicKind::Presence,
-                yes: (word.clone(), format!("{owner} is {word}")),
-                no: ("present".to_owned(), format!("{owner} is not {word}")),
-                no_first: true,
-                ..boolean(&owner, "", "")
-            };
-        }
-        "present?" | "any?" => {
-            return Question {
-                kind: CharacteristicKind::Presence,
-                yes: ("present".to_owned(), format!("{owner} is present")),
-                no: ("nil".to_owned(), format!("{owner} is missing")),
-                ..boolean(&owner, "", "")
-            };
-        }
-        "is_a?" | "kind_of?" | "instance_of?" => {
-            (format!("{owner} is a{about}"), format!("{owner} is not a{about}"))
-        }
-        "respond_to?" => {
-            (format!("{owner} responds to{about}"), format!("{owner} does not respond to{about}"))
-        }
-        "include?" | "member?" => {
-            (format!("{owner} includes{about}"), format!("{owner} does not include{about}"))
-        }
-        "key?" | "has_key?" => {
-            (format!("{owner} has the key{about}"), format!("{owner} lacks the key{about}"))
-        }
-        "start_with?" => {
-            (format!("{owner} starts with{about}"), format!("{owner} does not start with{about}"))
-        }
-        "end_with?" => {
-            (format!("{owner} ends with{about}"), format!("{owner} does not end with{about}"))
-        }
-        "match?" => (format!("{owner} matches{about}"), format!("{owner} does not match{about}")),
-        "block_given?" => ("a block is given".to_owned(), "no block is given".to_owned()),
-        _ => (format!("{owner} is {word}{about}"), format!("{owner} is not {word}{about}")),
-    };
-    let name = if owner == "it" { word } else { format!("{owner} {word}") };
-    boolean(&name, &yes, &no)
-}
-
-/// Words for an expression: `payment.status` is "payment status".
-fn phrase(node: &Node<'_>) -> String {
-    let code = text(node);
-    let simple = code.chars().all(|letter| letter.is_alphanumeric() || "_.@?!&$".contains(letter));
-    if simple && code.len() <= 60 {
-        humanize(&code.replace("&.", "_").replace('.', "_"))
-    } else {
-        short(&code)
-    }
-}
-
-/// Whether a statement ends the method, or the iteration.
-fn is_exit(node: &Node<'_>) -> bool {
-    if node.as_return_node().is_some()
-        || node.as_next_node().is_some()
-        || node.as_break_node().is_some()
-    {
-        return true;
-    }
-    node.as_call_node().is_some_and(|call| {
-        call.receiver().is_none()
-            && matches!(
-                call.name().as_slice(),
-                b"raise" | b"fail" | b"throw" | b"exit" | b"abort" | b"exit!"
-            )
-    })
-}
-
-/// What a last statement makes of a method, in words.
-fn ending(node: &Node<'_>) -> String {
-    if let Some(leave) = node.as_return_node() {
-        return match leave.arguments() {
-            None => "returns nil".to_owned(),
-            Some(arguments) => format!(
-                "returns {}",
-                short(&String::from_utf8_lossy(arguments.location().as_slice()))
-            ),
-        };
-    }
-    if let Some(call) = node.as_call_node() {
-        let method = name(call.name().as_slice());
-        if call.receiver().is_none() && matches!(method.as_str(), "raise" | "fail") {
-            let first = call.arguments().and_then(|arguments| arguments.arguments().first());
-            let error = first.map(|first| {
-                constant(&first).or_else(|| {
-                    first
-                        .as_call_node()
-                        .and_then(|new| new.receiver())
-                        .and_then(|receiver| constant(&receiver))
-                })
-            });
-            return match error {
-                Some(Some(class)) => format!("raises {class}"),
-                Some(None) => "raises RuntimeError".to_owned(),
-                None => "raises the current error again".to_owned(),
-            };
-        }
-    }
-    if node.as_next_node().is_some() {
-        return "goes on with the next one".to_owned();
-    }
-    if node.as_break_node().is_some() {
-        return "stops the iteration".to_owned();
-    }
-    if let Some(write) = node.as_instance_variable_write_node() {
-        return format!("sets {}", humanize(&name(write.name().as_slice())));
-    }
-    format!("returns {}", short(&text(node)))
-}
-
-fn effect_words(kind: &str, owner: &str, method: &str) -> String {
-    let who = owner.split(['.', '(']).next().unwrap_or(owner);
-    let thing = humanize(who);
-    let action = humanize(method);
-    match kind {
-        "email" => {
-            let call = owner
-                .split('.')
-                .nth(1)
-                .map(|call| humanize(call.split('(').next().unwrap_or(call)));
-            format!("sends {} email", call.unwrap_or(thing))
-        }
-        "webhook" => format!("sends {thing} {action}"),
-        "event" => format!("publishes {thing} {action}"),
-        "cache" => format!("changes the cache by {action}"),
-        _ => format!("calls {thing} {action}"),
     }
 }

@@ -243,6 +243,8 @@ pub struct MethodFacts {
     pub side_effects: Vec<SideEffect>,
     /// What happens when no characteristic applies: the last expression.
     pub outcome: Behavior,
+    /// Whether it only answers: no parameters, nothing that is seen to change the object or the world.
+    pub is_query: bool,
     /// Lines on which it raises by itself.
     pub raise_lines: Vec<u32>,
     /// The probe at its entry.

@@ -33,6 +33,15 @@ pub fn harvest(source: &[u8]) -> Harvest {
     gatherer.found
 }
 
+/// Looks through code that shows how something is used: calls on constants count as examples.
+#[must_use]
+pub fn harvest_usage(source: &[u8]) -> Harvest {
+    let parsed = ruby_prism::parse(source);
+    let mut gatherer = Gatherer { found: Harvest::default(), with_calls: true };
+    gatherer.visit(&parsed.node());
+    gatherer.found
+}
+
 /// A line of a comment that may be code.
 fn example(gatherer: &mut Gatherer, line: &str) {
     let line =

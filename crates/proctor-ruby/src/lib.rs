@@ -27,7 +27,7 @@ pub use facts::{
     ConstantName, FileFacts, Limit, MethodFacts, Nesting, Origin, Param, ParamKind, Scope, Setup,
     SetupKind, SideEffect, SyntaxError, Usage, Visibility,
 };
-pub use harvest::{Harvest, harvest};
+pub use harvest::{Harvest, harvest, harvest_usage};
 pub use mutants::{Mutant, mutants};
 pub use outline::analyze;
 pub use probes::instrument;

@@ -1,19 +1,26 @@
 //! The outline of a file: classes, modules, methods with visibility, constants, and what cannot be analysed.
 
+mod calls;
+mod connect;
+mod digest;
+mod params;
+
 use std::collections::BTreeMap;
-use std::hash::{Hash as _, Hasher as _};
 
-use ruby_prism::{CallNode, ClassNode, DefNode, Node, Visit};
-use sha2::{Digest as _, Sha256};
+use ruby_prism::{CallNode, ClassNode, DefNode, Node, Visit as _};
 
+use self::calls::{Calls, Mentions};
+use self::connect::connect;
+use self::digest::digest;
+use self::params::parameters;
 use crate::branches::{Surroundings, study};
 use crate::facts::{
-    ClassFacts, ClassKind, ConstantName, FileFacts, Limit, MethodFacts, Nesting, Param, ParamKind,
-    Scope, SyntaxError, Usage, Visibility,
+    ClassFacts, ClassKind, ConstantName, FileFacts, Limit, MethodFacts, Nesting, Scope, SyntaxError,
+    Visibility,
 };
 use crate::probes::ProbeMap;
 use crate::source::{Source, constant, listed, name, statements, text};
-use crate::usage::{Learned, learn, merge};
+use crate::usage::{Learned, learn};
 
 /// Reads a file. Errors are all places where it is not Ruby.
 pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
@@ -404,6 +411,12 @@ impl Reader<'_> {
         }
         let scope = if open.singleton || on_self { Scope::Class } else { Scope::Instance };
         let own = name(def.name().as_slice());
+        if own == "method_missing" {
+            let line = self.source.line(def.location().start());
+            let reason = "method_missing: answers names that are not written anywhere, not covered";
+            self.facts.limits.push(Limit { line, reason: reason.to_owned() });
+        }
+        let Some(open) = self.open.last() else { return };
         let own_visibility = if on_self { Visibility::Public } else { open.visibility };
         let visibility = given.map_or(own_visibility, |given| given.0);
         let module_function = given.is_some_and(|given| given.1)
@@ -424,7 +437,16 @@ impl Reader<'_> {
         let calls = Calls::of(def);
         let probes = self.probes.method(def.location().start());
         let location = def.location();
+        let is_query = scope == Scope::Instance
+            && visibility == Visibility::Public
+            && params.is_empty()
+            && !calls.yields
+            && !calls.acts
+            && body.side_effects.is_empty()
+            && !own.ends_with(['=', '!'])
+            && own.starts_with(|first: char| first.is_ascii_lowercase());
         let method = MethodFacts {
+            is_query,
             name: own.clone(),
             scope,
             visibility,
@@ -472,272 +494,4 @@ fn struct_members(call: &CallNode<'_>) -> Vec<String> {
         .iter()
         .filter_map(|argument| argument.as_symbol_node().map(|symbol| name(symbol.unescaped())))
         .collect()
-}
-
-fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
-    let Some(list) = def.parameters() else { return Vec::new() };
-    let mut params = Vec::new();
-    let mut add = |own: String, kind: ParamKind, default: Option<String>| {
-        let types = doc.map(|doc| documented(doc, &own)).unwrap_or_default();
-        params.push(Param { name: own, kind, default, types, usage: Usage::default() });
-    };
-    let required = |node: &Node<'_>| {
-        node.as_required_parameter_node()
-            .map(|param| name(param.name().as_slice()))
-            .unwrap_or_default()
-    };
-    for param in &list.requireds() {
-        add(required(&param), ParamKind::Required, None);
-    }
-    for param in &list.optionals() {
-        if let Some(param) = param.as_optional_parameter_node() {
-            add(name(param.name().as_slice()), ParamKind::Optional, Some(text(&param.value())));
-        }
-    }
-    if let Some(rest) = list.rest() {
-        let own = rest
-            .as_rest_parameter_node()
-            .and_then(|rest| rest.name())
-            .map(|own| name(own.as_slice()));
-        add(own.unwrap_or_default(), ParamKind::Rest, None);
-    }
-    for param in &list.posts() {
-        add(required(&param), ParamKind::Required, None);
-    }
-    for param in &list.keywords() {
-        if let Some(key) = param.as_required_keyword_parameter_node() {
-            add(name(key.name().as_slice()), ParamKind::Key, None);
-        } else if let Some(key) = param.as_optional_keyword_parameter_node() {
-            add(name(key.name().as_slice()), ParamKind::OptionalKey, Some(text(&key.value())));
-        }
-    }
-    match list.keyword_rest() {
-        Some(rest) if rest.as_forwarding_parameter_node().is_some() => {
-            add(String::new(), ParamKind::Forward, None);
-        }
-        Some(rest) if rest.as_no_keywords_parameter_node().is_none() => {
-            let own = rest.as_keyword_rest_parameter_node().and_then(|rest| rest.name());
-            add(own.map(|own| name(own.as_slice())).unwrap_or_default(), ParamKind::KeyRest, None);
-        }
-        _ => {}
-    }
-    if let Some(block) = list.block() {
-        let own = block
-            .as_block_parameter_node()
-            .and_then(|block| block.name())
-            .map(|own| name(own.as_slice()));
-        add(own.unwrap_or_default(), ParamKind::Block, None);
-    }
-    params
-}
-
-/// Types that the documentation gives for a parameter: `@param [String, nil] name`.
-fn documented(doc: &str, param: &str) -> Vec<String> {
-    let mut types = Vec::new();
-    for line in doc.lines().filter(|line| line.contains("@param") || line.contains("@option")) {
-        let mentions = line
-            .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
-            .any(|word| word == param);
-        let inside = line
-            .split_once('[')
-            .and_then(|(_, rest)| rest.rsplit_once(']'))
-            .map(|(inside, _)| inside);
-        if let (true, Some(inside)) = (mentions, inside) {
-            types.extend(
-                inside
-                    .split([',', '|'])
-                    .map(|word| word.trim().to_owned())
-                    .filter(|word| !word.is_empty()),
-            );
-        }
-    }
-    types
-}
-
-/// What a method calls on itself, which constants it names, whether it yields.
-struct Calls {
-    own: Vec<String>,
-    constants: Vec<String>,
-    yields: bool,
-    raise_offsets: Vec<u32>,
-}
-
-impl Calls {
-    fn of(def: &DefNode<'_>) -> Self {
-        let block = def.parameters().is_some_and(|list| list.block().is_some());
-        let mut calls =
-            Self { own: vec![], constants: vec![], yields: block, raise_offsets: vec![] };
-        if let Some(body) = def.body() {
-            calls.visit(&body);
-        }
-        for list in [&mut calls.own, &mut calls.constants] {
-            list.sort();
-            list.dedup();
-        }
-        calls
-    }
-}
-
-impl<'pr> Visit<'pr> for Calls {
-    fn visit_call_node(&mut self, node: &CallNode<'pr>) {
-        let method = name(node.name().as_slice());
-        if node.receiver().is_none_or(|receiver| receiver.as_self_node().is_some()) {
-            if matches!(method.as_str(), "raise" | "fail") {
-                self.raise_offsets.push(node.location().start());
-            }
-            self.yields |= method == "block_given?";
-            self.own.push(method);
-        }
-        ruby_prism::visit_call_node(self, node);
-    }
-
-    fn visit_yield_node(&mut self, node: &ruby_prism::YieldNode<'pr>) {
-        self.yields = true;
-        ruby_prism::visit_yield_node(self, node);
-    }
-
-    fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
-        self.constants.push(name(node.name().as_slice()));
-    }
-
-    fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
-        self.constants.extend(constant(&node.as_node()));
-    }
-}
-
-struct Mentions(Vec<String>);
-
-impl<'pr> Visit<'pr> for Mentions {
-    fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
-        self.0.push(name(node.name().as_slice()));
-    }
-
-    fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
-        self.0.extend(constant(&node.as_node()));
-    }
-}
-
-/// Hash over the kinds of nodes and the text of their leaves: comments and layout leave it unchanged.
-fn digest(node: &Node<'_>) -> String {
-    struct TreeHasher(Sha256);
-    impl<'pr> Visit<'pr> for TreeHasher {
-        fn visit_branch_node_enter(&mut self, node: Node<'pr>) {
-            self.0.update([b'(', kind(&node)]);
-            if let Some(call) = node.as_call_node() {
-                self.0.update(call.name().as_slice());
-                self.0.update([u8::from(call.is_safe_navigation())]);
-            } else if let Some(def) = node.as_def_node() {
-                self.0.update(def.name().as_slice());
-            } else if let Some(write) = node.as_local_variable_write_node() {
-                self.0.update(write.name().as_slice());
-            } else if let Some(write) = node.as_instance_variable_write_node() {
-                self.0.update(write.name().as_slice());
-            } else if let Some(range) = node.as_range_node() {
-                self.0.update(range.operator_loc().as_slice());
-            } else if node.as_parameters_node().is_some() || node.as_multi_write_node().is_some() {
-                // Names of parameters and targets are not nodes of their own everywhere.
-                let words: Vec<u8> = node
-                    .location()
-                    .as_slice()
-                    .iter()
-                    .copied()
-                    .filter(|byte| !byte.is_ascii_whitespace())
-                    .collect();
-                self.0.update(words);
-            }
-        }
-
-        fn visit_branch_node_leave(&mut self) {
-            self.0.update(b")");
-        }
-
-        fn visit_leaf_node_enter(&mut self, node: Node<'pr>) {
-            self.0.update([b'.', kind(&node)]);
-            match node.as_string_node() {
-                Some(string) => self.0.update(string.unescaped()),
-                None => self.0.update(node.location().as_slice()),
-            }
-        }
-    }
-    let mut hasher = TreeHasher(Sha256::new());
-    hasher.visit(node);
-    hasher.0.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// A byte that tells node kinds apart well enough; operators differ by their text.
-fn kind(node: &Node<'_>) -> u8 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    std::mem::discriminant(node).hash(&mut hasher);
-    hasher.finish().to_le_bytes()[0]
-}
-
-/// Carries what is known about variables back to the parameters they come from, and along calls.
-fn connect(facts: &mut FileFacts, learned: &BTreeMap<(usize, usize), Learned>) {
-    for (class_index, class) in facts.classes.iter_mut().enumerate() {
-        let mut variables: BTreeMap<String, Usage> = BTreeMap::new();
-        for ((owner, _), learned) in learned {
-            if *owner == class_index {
-                for (variable, usage) in &learned.variables {
-                    merge(variables.entry(variable.clone()).or_default(), usage, 0);
-                }
-            }
-        }
-        for (place, method) in class.methods.iter_mut().enumerate() {
-            let Some(learned) = learned.get(&(class_index, place)) else { continue };
-            for param in &mut method.params {
-                if let Some(usage) = learned.params.get(&param.name) {
-                    merge(&mut param.usage, usage, 0);
-                }
-                for (variable, source) in &method.stores {
-                    if *source == param.name
-                        && let Some(usage) = variables.get(variable)
-                    {
-                        merge(&mut param.usage, usage, 0);
-                    }
-                }
-            }
-        }
-        for _ in 0..3 {
-            flow(class);
-        }
-    }
-}
-
-/// A parameter handed on to another method of the class is used as that one uses it.
-fn flow(class: &mut ClassFacts) {
-    let own = class.name.rsplit("::").next().unwrap_or(&class.name).to_owned();
-    let known: BTreeMap<String, Usage> = class
-        .methods
-        .iter()
-        .flat_map(|method| {
-            let own = own.clone();
-            method.params.iter().enumerate().flat_map(move |(place, param)| {
-                let target = if method.name == "initialize" {
-                    format!("{own}.new")
-                } else {
-                    method.name.clone()
-                };
-                let short = if method.name == "initialize" {
-                    "new".to_owned()
-                } else {
-                    method.name.clone()
-                };
-                [target, short]
-                    .into_iter()
-                    .flat_map(move |target| {
-                        [format!("{target}:{place}"), format!("{target}:{}", param.name)]
-                    })
-                    .map(move |key| (key, param.usage.clone()))
-            })
-        })
-        .collect();
-    for method in &mut class.methods {
-        for param in &mut method.params {
-            for target in param.usage.flows.clone() {
-                if let Some(usage) = known.get(&target) {
-                    merge(&mut param.usage, usage, 0);
-                }
-            }
-        }
-    }
 }

@@ -3,6 +3,9 @@
 //! A probe either asks a condition for its truth or marks that a place was reached. Numbers are given in
 //! source order and are the same for the analysis and for the instrumented text. Only insertions within lines:
 //! line numbers stay true. A result that does not parse is thrown away in favour of the untouched source.
+//! Comparisons get notes besides (see [`notes`](self::notes)): what was compared with what, so that a search knows what was missing.
+
+mod notes;
 
 use std::collections::HashMap;
 
@@ -23,6 +26,7 @@ pub(crate) struct ProbeMap {
     places: HashMap<u32, u32>,
     entries: HashMap<u32, (u32, u32, u32)>,
     pub(crate) count: u32,
+    notes: u32,
     edits: Vec<Edit>,
 }
 
@@ -36,8 +40,13 @@ struct Edit {
 }
 
 impl ProbeMap {
+    /// Where the probes are; the text that puts them there is made for [`instrument`] only.
     pub(crate) fn of(root: &Node<'_>) -> Self {
-        let mut placer = Placer { map: Self::default(), depth: 0, in_def: false };
+        Self::place_all(root, false)
+    }
+
+    fn place_all(root: &Node<'_>, written: bool) -> Self {
+        let mut placer = Placer { map: Self::default(), depth: 0, in_def: false, written };
         placer.visit(root);
         placer.map
     }
@@ -73,7 +82,7 @@ pub fn instrument(source: &[u8], base: u32) -> Vec<u8> {
     if !parsed.is_success() {
         return source.to_vec();
     }
-    let mut map = ProbeMap::of(&parsed.node());
+    let mut map = ProbeMap::place_all(&parsed.node(), true);
     map.edits.sort_by_key(|edit| (edit.offset, !edit.closes, edit.order));
     let mut result = Vec::with_capacity(source.len() * 2);
     let mut from = 0;
@@ -98,6 +107,8 @@ struct Placer {
     map: ProbeMap,
     depth: i64,
     in_def: bool,
+    /// Whether the edits are wanted, or only the numbers.
+    written: bool,
 }
 
 impl Placer {
@@ -115,8 +126,10 @@ impl Placer {
     fn wrap(&mut self, node: &Node<'_>, letter: char) -> u32 {
         let id = self.next();
         self.depth += 1;
-        self.edit(node.location().start(), false, format!("{MODULE}.{letter}(<{id}>,("));
-        self.edit(node.location().end(), true, "))".to_owned());
+        if self.written {
+            self.edit(node.location().start(), false, format!("{MODULE}.{letter}(<{id}>,("));
+            self.edit(node.location().end(), true, "))".to_owned());
+        }
         id
     }
 
@@ -153,6 +166,9 @@ impl Placer {
         let id = self.next();
         self.map.places.insert(key, id);
         self.depth += 1;
+        if !self.written {
+            return;
+        }
         match first {
             Some(offset) => self.edit(offset, false, format!("{MODULE}.h(<{id}>);")),
             // After everything that closes there.
@@ -310,9 +326,7 @@ impl<'pr> Visit<'pr> for Placer {
         if !self.in_def {
             return ruby_prism::visit_case_node(self, node);
         }
-        if let Some(subject) = node.predicate() {
-            self.visit(&subject);
-        }
+        let note = node.predicate().map(|subject| self.note_subject(&subject));
         for condition in &node.conditions() {
             let Some(when) = condition.as_when_node() else { continue };
             let list = listed(when.statements());
@@ -321,10 +335,9 @@ impl<'pr> Visit<'pr> for Placer {
             let first = list.first().map(|first| first.location().start());
             for pattern in &when.conditions() {
                 // Without a subject the conditions are ordinary ones.
-                if node.predicate().is_none() {
-                    self.condition(&pattern);
-                } else {
-                    self.visit(&pattern);
+                match note {
+                    Some(note) => self.note_pattern(note, &pattern),
+                    None => self.condition(&pattern),
                 }
             }
             self.reached(when.location().start(), first, empty);
@@ -401,11 +414,12 @@ impl<'pr> Visit<'pr> for Placer {
         ruby_prism::visit_block_node(self, node);
     }
 
+    /// A lambda of a class is called later, like a method.
     fn visit_lambda_node(&mut self, node: &LambdaNode<'pr>) {
-        if self.in_def {
-            self.body(node.location().start(), node.body());
-        }
+        let was = std::mem::replace(&mut self.in_def, true);
+        self.body(node.location().start(), node.body());
         ruby_prism::visit_lambda_node(self, node);
+        self.in_def = was;
     }
 
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
@@ -419,9 +433,22 @@ impl<'pr> Visit<'pr> for Placer {
             let id = self.wrap(&receiver, 'c');
             let location = receiver.location();
             self.map.conditions.insert((location.start(), location.end()), id);
+        } else if self.in_def && !node.is_safe_navigation() {
+            self.note_call(node);
         }
+        let later = node.receiver().is_none()
+            && matches!(
+                node.name().as_slice(),
+                b"define_method" | b"define_singleton_method" | b"lambda" | b"proc"
+            );
+        let was = self.in_def;
+        self.in_def |= later;
         ruby_prism::visit_call_node(self, node);
+        self.in_def = was;
     }
+
+    /// What is only asked for its existence is not evaluated.
+    fn visit_defined_node(&mut self, _node: &ruby_prism::DefinedNode<'pr>) {}
 
     fn visit_local_variable_or_write_node(
         &mut self,

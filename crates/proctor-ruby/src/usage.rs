@@ -3,6 +3,8 @@
 //! A walk over the body keeps, for every local, which value it stands for: a parameter, an instance variable, an
 //! element or attribute of one of these. What is called on such a value, and what it is compared with, is noted on it.
 
+mod patterns;
+
 use std::collections::{BTreeMap, HashMap};
 
 use ruby_prism::{CallNode, Node, Visit};
@@ -285,7 +287,14 @@ impl Walker<'_> {
         }
     }
 
+    /// A value that is looked up in a list or table.
     fn member(&mut self, value: &Node<'_>, list: &Node<'_>) {
+        if let Some(table) = constant(list) {
+            if let Some(id) = self.resolve(value) {
+                Self::note(&mut self.nodes[id].own.patterns, table);
+            }
+            return;
+        }
         let Some(array) = list.as_array_node() else { return };
         for element in &array.elements() {
             if let (Some(id), Some(code)) = (self.resolve(value), literal_code(&element)) {
@@ -297,7 +306,9 @@ impl Walker<'_> {
     fn flows(&mut self, call: &CallNode<'_>) {
         let target = match call.receiver() {
             None => name(call.name().as_slice()),
-            Some(receiver) if receiver.as_self_node().is_some() => name(call.name().as_slice()),
+            Some(receiver) if receiver.as_self_node().is_some() || is_own_class(&receiver) => {
+                name(call.name().as_slice())
+            }
             Some(receiver) => match constant(&receiver) {
                 Some(class) => format!("{class}.{}", name(call.name().as_slice())),
                 None => return,
@@ -350,6 +361,14 @@ impl Walker<'_> {
             self.locals.insert(param.clone(), value);
         }
     }
+}
+
+/// `self.class`, on which the same names are known.
+fn is_own_class(node: &Node<'_>) -> bool {
+    node.as_call_node().is_some_and(|call| {
+        call.name().as_slice() == b"class"
+            && call.receiver().is_none_or(|receiver| receiver.as_self_node().is_some())
+    })
 }
 
 fn comparable(node: &Node<'_>) -> Option<String> {
@@ -417,6 +436,18 @@ impl<'pr> Visit<'pr> for Walker<'_> {
         ruby_prism::visit_case_node(self, node);
     }
 
+    fn visit_case_match_node(&mut self, node: &ruby_prism::CaseMatchNode<'pr>) {
+        if let Some(id) = node.predicate().and_then(|subject| self.resolve(&subject)) {
+            for condition in &node.conditions() {
+                let Some(arm) = condition.as_in_node() else { continue };
+                for code in patterns::accepted(&arm.pattern()) {
+                    Self::note(&mut self.nodes[id].own.equals, code);
+                }
+            }
+        }
+        ruby_prism::visit_case_match_node(self, node);
+    }
+
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
         self.bind_block(node);
         let method = name(node.name().as_slice());
@@ -440,12 +471,15 @@ impl<'pr> Visit<'pr> for Walker<'_> {
                     }
                 }
                 "is_a?" | "kind_of?" | "instance_of?" => self.pattern(&receiver, first),
-                "include?" => self.member(first, &receiver),
+                "include?" | "member?" | "key?" | "has_key?" | "fetch" | "dig" => {
+                    self.member(first, &receiver);
+                }
                 "[]"
                     // `str[/regex/]`
                     if first.as_regular_expression_node().is_some() => {
                         self.pattern(&receiver, first);
                     }
+                "[]" if constant(&receiver).is_some() => self.member(first, &receiver),
                 _ => {}
             }
         }

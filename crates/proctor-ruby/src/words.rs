@@ -12,6 +12,9 @@ pub fn humanize(name: &str) -> String {
 /// `PaymentStatus` to `payment_status`, `A::B` to `a/b`.
 #[must_use]
 pub fn underscore(name: &str) -> String {
+    if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
+        return name.to_owned();
+    }
     let letters: Vec<char> = name.replace("::", "/").chars().collect();
     let mut result = String::new();
     for (place, letter) in letters.iter().enumerate() {
@@ -67,10 +70,27 @@ pub(crate) fn identifier(text: &str, limit: usize) -> String {
 
 /// Code in a description: one line, short.
 pub(crate) fn short(code: &str) -> String {
-    let line = code.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= 48 {
+    let mut line = String::new();
+    let mut count = 0;
+    'all: for (place, word) in code.split_whitespace().enumerate() {
+        for letter in (place > 0).then_some(' ').into_iter().chain(word.chars()) {
+            line.push(letter);
+            count += 1;
+            if count > 48 {
+                break 'all;
+            }
+        }
+    }
+    if count <= 48 {
         return line;
     }
     let cut: String = line.chars().take(45).collect();
     format!("{}...", cut.trim_end())
+}
+
+/// The same of a node's code, without copying all of a long one.
+pub(crate) fn excerpt(node: &ruby_prism::Node<'_>) -> String {
+    let location = node.location();
+    let bytes = location.as_slice();
+    short(&String::from_utf8_lossy(&bytes[..bytes.len().min(1000)]))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use proctor_cover::run;
+use proctor_cover::{Sandbox, run};
 
 use crate::{options, project};
 
@@ -45,4 +45,24 @@ fn nothing_of_it_reaches_the_tree_and_the_rest_is_covered() {
     {
         assert!(!spec.contains(name), "{name} in {spec}");
     }
+}
+
+/// Whatever runs, and whenever: files outside of the copy stay as they are.
+#[test]
+fn writes_to_absolute_paths_reach_nothing_even_while_loading() {
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("reached.txt");
+    let source = format!(
+        "begin\n  File.write({target:?}, 'x')\nrescue SystemCallError\n  nil\nend\nclass Loader\n  def self.save\n    File.write({target:?}, 'y')\n  rescue SystemCallError\n    :refused\n  end\n\n  def self.twice(a)\n    a * 2\n  end\nend\n"
+    );
+    let folder = project(&[("lib/loader.rb", &source)]);
+    let report = run(&options(folder.path()), &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    if Sandbox::new("ruby").confines_writes() {
+        assert!(!target.exists());
+    } else {
+        assert!(Sandbox::new("ruby").shortcomings().iter().any(|text| text.contains("Landlock")));
+    }
+    let spec = fs::read_to_string(folder.path().join("spec/loader_spec.rb")).unwrap();
+    assert!(spec.contains(".twice("), "{spec}");
 }

@@ -81,7 +81,10 @@ pub struct Observed {
     pub keys: Vec<(String, String)>,
     /// Code of the block.
     pub block: Option<String>,
-    /// return, listing, raise, state, argument, output, yield
+    /// Lines before the call: what the world outside answers.
+    #[serde(default)]
+    pub setup: Vec<String>,
+    /// return, listing, raise, state, argument, output, yield, call
     pub kind: String,
     /// The matcher.
     pub matcher: String,

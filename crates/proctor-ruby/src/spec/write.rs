@@ -103,7 +103,7 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
         && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let matcher = observed.matcher.replace("RECEIVER", &local);
     let needs_local = observed.matcher.contains("RECEIVER") || observed.kind == "state";
-    let mut lines = Vec::new();
+    let mut lines = observed.setup.clone();
     let owner = if needs_local {
         lines.push(format!("{local} = {receiver}"));
         local.clone()
@@ -128,6 +128,11 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
                 format!("to {matcher}")
             };
             lines.push(format!("expect {{ |probe| {call} }}.{verb}"));
+        }
+        // The matcher begins with whom is asked.
+        "call" => {
+            lines.push(call);
+            lines.push(format!("expect({matcher})"));
         }
         "state" => {
             lines.push(call);

@@ -116,3 +116,59 @@ fn examples_in_comments_are_harvested() {
     assert_eq!(found.calls, ["Shop.find(\"apple\")"]);
     assert_eq!(found.literals, ["\"apple\""]);
 }
+
+#[test]
+fn both_sides_of_comparisons_are_noted_and_the_source_stays_valid() {
+    for body in [
+        "a == 'x'",
+        "a =~ /x(.)/ ? $1 : nil",
+        "/(?<word>x)/ =~ a\nword",
+        "a.match? b",
+        "case a\nwhen 'x', /y/, *[1, 2] then 1\nend",
+        "a[b] || a.fetch(b, nil)",
+        "a.sub(/x/, 'y').gsub('z') { |m| m }",
+        "defined?(a == b)",
+        "return a if a&.empty? && !b.nil?",
+        "a.each { |x| break x if x <= <<~TEXT }\n  text\nTEXT",
+        "\"#{a == b}\" == <<~ONE + 'x'\n  #{a < b}\nONE",
+        "puts a.include? b",
+        "a != b and not a.eql?(b)",
+    ] {
+        let source = format!("class A\n  def m(a, b = nil)\n{body}\n  end\nend\n");
+        let probed = String::from_utf8(instrument(source.as_bytes(), 0)).unwrap();
+        assert!(analyze(probed.as_bytes()).is_ok(), "{probed}");
+        assert_eq!(probed.lines().count(), source.lines().count());
+        let quiet = body.starts_with("defined?");
+        let noted = ["::ProctorProbe.l(", "::ProctorProbe.p(", "::ProctorProbe.u("];
+        assert_eq!(noted.iter().any(|call| probed.contains(call)), !quiet, "{probed}");
+    }
+}
+
+#[test]
+fn what_a_parameter_must_be_is_read_off() {
+    let source = b"class A
+  # @option opts [Integer] :limit
+  def m(opts, kind, shape)
+    return self.class.check(kind) if KINDS.include?(kind)
+    case shape
+    in { type: :circle, radius: Integer } then 1
+    in [x, 'end'] then 2
+    end
+  end
+  def self.check(kind) = kind == :deep
+end
+";
+    let facts = analyze(source).unwrap();
+    let params = &facts.classes[0].methods[0].params;
+    assert_eq!(params[0].usage.keys[":limit"].classes, ["Integer"]);
+    assert_eq!(params[1].usage.patterns, ["KINDS"]);
+    assert!(params[1].usage.equals.contains(&":deep".to_owned()), "{:?}", params[1]);
+    assert_eq!(params[2].usage.equals[0], "{ :type => :circle, :radius => 1 }");
+    assert!(params[2].usage.equals.contains(&"[1, \"end\"]".to_owned()));
+}
+
+#[test]
+fn names_that_are_answered_while_running_are_listed() {
+    let facts = analyze(b"class A\n  def method_missing(name) = name\nend\n").unwrap();
+    assert!(facts.limits[0].reason.starts_with("method_missing"));
+}

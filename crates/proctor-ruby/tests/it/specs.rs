@@ -14,6 +14,7 @@ fn plan(description: &str, argument: &str) -> SpecPlan {
         args: vec![format!("{argument:?}").replace('#', "\\#")],
         keys: Vec::new(),
         block: None,
+        setup: Vec::new(),
         kind: "return".to_owned(),
         matcher: "eq(1)".to_owned(),
         index: None,

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# What a search asks of the values: texts for a pattern, things that answer a call, blocks that use an object.
+class ProctorValues
+  # Texts that match a regular expression.
+  def matching(regexp)
+    (@matching ||= {})[regexp] ||= ProctorSample.for(regexp, Random.new(7), 16)
+  end
+
+  # Codes of things that answer these calls: own ones first, then Ruby's, then a stand-in.
+  def responding(names, owner)
+    (@responding ||= {})[[names, @instances.length]] ||= begin
+      list = own_responding(names) + core_responding(names)
+      list = stand_ins(names) if list.empty?
+      list
+    end
+  end
+
+  # Blocks that call what an object offers, as what they are given (`:yield`) or as themselves (`:self`).
+  def uses_of(object, kind)
+    owner = Kernel.instance_method(:class).bind_call(object)
+    return [] unless owner.ancestors.any? { |mod| @classes.include?(mod.name) }
+
+    calls = callable(owner).flat_map { |id, method| uses(method, id[/\A[\w:]+/]) }.first(24)
+    calls += calls.each_slice(2).filter_map { |one, two| two && "#{one}; #{two}" }.first(6)
+    return calls.map { |call| "{ #{call} }" } if kind == :self
+
+    calls.map { |call| "{ |it| #{call.split('; ').map { |part| "it.#{part.delete_prefix('self.')}" }.join('; ')} }" }
+  rescue NoMethodError
+    []
+  end
+
+  private
+
+  def own_responding(names)
+    found = @instances.select { |name, _| type = class_named(name); type && names.all? { |call| type.method_defined?(call) } }
+    found.values.flat_map { |codes| codes.first(2) }.first(6)
+  end
+
+  def class_named(name)
+    found = Object.const_get(name)
+    found if found.is_a?(Class)
+  rescue NameError
+    nil
+  end
+
+  def core_responding(names)
+    types = PROBED.select { |type| loaded?(type) && names.all? { |call| Object.const_get(type).method_defined?(call) } }
+    types.first(4).flat_map { |type| CORE[type].first(type == types.first ? 3 : 1) }
+  end
+
+  def stand_ins(names)
+    return [] unless names.all? { |name| name.match?(/\A[a-z_]\w*[?!]?\z/) }
+
+    ['"x"', "1", "true", "nil"].map { |value| "double(\"value\", #{names.map { |name| "#{name}: #{value}" }.join(', ')})" }
+  end
+
+  # Public methods of an object's project classes, as the job knows them.
+  def callable(owner)
+    names = owner.ancestors.map(&:name)
+    @methods.select { |id, method| names.include?(id[/\A[\w:]+/]) && id.include?("#") && owner.method_defined?(method["name"]) && owner.public_method_defined?(method["name"]) }
+            .reject { |_, method| %w[initialize to_s inspect].include?(method["name"]) }.first(14)
+  end
+
+  def uses(method, owner)
+    name = method["name"]
+    lists = method["params"].select { |param| param["kind"] == "required" }.map { |param| for_param(param, owner) }
+    return [] unless name.match?(/\A[a-z_]\w*[?!=]?\z/i)
+
+    (0..1).map do |place|
+      args = lists.map { |list| list[place] || list.first || "nil" }
+      if name.end_with?("=") then "self.#{name.delete_suffix('=')} = #{args.first}"
+      else args.empty? ? name : "#{name}(#{args.join(', ')})"
+      end
+    end.uniq
+  end
+end

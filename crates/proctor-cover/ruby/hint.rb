@@ -1,0 +1,319 @@
+# frozen_string_literal: true
+
+require_relative "wish"
+
+# Turns what a run compared, and what it failed on, into calls that may go another way: finds where in the code of a call
+# a value comes from, and writes what was wished for in its place.
+class ProctorHint
+  TOKEN = /"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*[?!]?|(?<![\w.:])(?:nil|true|false)(?![\w:?])/i.freeze
+  LIST = /\{[^{}|]*\}|\[[^\[\]]*\]/.freeze
+  # Calls after one call, for one comparison; how often the same comparison is asked about.
+  MOST = 160
+  EACH = 12
+  OFTEN = 4
+
+  def initialize(values, execute, owner)
+    @values = values
+    @execute = execute
+    @wish = ProctorWish.new(values, owner)
+    @tokens = {}
+    @wishes = {}
+    @asked = Hash.new(0)
+  end
+
+  # Calls worth trying after this one. `open` tells whether a condition still lacks an answer.
+  def after(attempt, result, &open)
+    found = []
+    learn(attempt, result.error, found) if result.error
+    result.answers.each do |id, value|
+      next unless open.call(id, value ? 0 : 1) && plain?(value)
+
+      @wish.truth(value).each { |old, list| place(attempt, old, list, found, false) }
+    end
+    result.notes.each do |id, operator, left, right|
+      break if found.length > MOST
+      next if (@asked[[id, brief(left), brief(right)]] += 1) > OFTEN
+
+      close = []
+      wishes(operator, left, right).each { |old, list| place(attempt, old, list, close, true) }
+      found.concat(close.first(EACH))
+    end
+    outside(attempt, result.world, found) unless result.world.empty?
+    found.concat(inside(attempt, result.yielded)) if result.yielded
+    found.uniq(&:key).first(MOST)
+  end
+
+  private
+
+  def plain?(value)
+    case value
+    when nil, true, false, String, Symbol, Numeric, Array, Hash then true
+    else false
+    end
+  end
+
+  # Enough of a value to know a comparison again.
+  def brief(value)
+    case value
+    when nil, true, false, Symbol, Integer, Regexp, Module then value
+    when String then value.length
+    else value.class
+    end
+  end
+
+  def wishes(operator, left, right)
+    key = [operator, left, right].hash
+    @wishes[key] ||= @wish.for(operator, left, right)
+  rescue StandardError, SystemStackError
+    []
+  end
+
+  # The parts of a call that are code: [kind, index, code].
+  def slots(attempt)
+    list = attempt.args.each_with_index.map { |code, index| [:arg, index, code] }
+    list.concat(attempt.keys.map { |name, code| [:key, name, code] })
+    list << [:receiver, nil, attempt.receiver] if attempt.receiver.match?(/[({]/)
+    list << [:block, nil, attempt.block] if attempt.block && attempt.block != "&probe"
+    list.concat((attempt.stubs || {}).map { |name, code| [:stub, name, code] })
+  end
+
+  def replaced(attempt, (kind, index, _), code)
+    copy = attempt.dup
+    case kind
+    when :arg
+      copy.args = attempt.args.dup
+      copy.args[index] = code
+    when :key then copy.keys = attempt.keys.merge(index => code)
+    when :receiver then copy.receiver = code
+    when :stub then copy.stubs = attempt.stubs.merge(index => code)
+    else copy.block = code
+    end
+    copy
+  end
+
+  # What was asked of the world outside gets an answer.
+  def outside(attempt, world, found)
+    (world.keys - (attempt.stubs || {}).keys).first(3).each do |name|
+      ProctorWorld::ANSWERS[name].each do |code|
+        copy = attempt.dup
+        copy.stubs = (attempt.stubs || {}).merge(name => code)
+        found << copy
+      end
+    end
+  end
+
+  def place(attempt, old, list, found, anywhere)
+    before = found.length
+    slots(attempt).each do |slot|
+      spots(slot[2], old).each do |from, to, kind, value|
+        list.each do |new|
+          code = written(kind, value, old, new)
+          next if code.nil? || code.length > 400
+
+          text = slot[2][0...from] + code + slot[2][to..]
+          found << replaced(attempt, slot, text) unless text == slot[2]
+        end
+      end
+    end
+    options(attempt, old, list, found) if old.is_a?(Hash)
+    whole(attempt, old, list, found) if anywhere && found.length == before
+  end
+
+  # The value stands nowhere as such: it may be made from any argument.
+  def whole(attempt, old, list, found)
+    return if old.is_a?(Module)
+
+    slots(attempt).each do |slot|
+      next unless %i[arg key].include?(slot[0])
+
+      list.first(4).each do |new|
+        code = code_of(new)
+        found << replaced(attempt, slot, code) if code && code != slot[2]
+        next unless old.is_a?(String) && new.is_a?(String) && slot[2].start_with?('"')
+
+        own = literal(slot[2])
+        found << replaced(attempt, slot, (own + new).inspect) if own.is_a?(String) && own.length < 80
+      end
+    end
+  end
+
+  # Options given as keywords.
+  def options(attempt, old, list, found)
+    given = attempt.keys.keys.map(&:to_sym)
+    rest = attempt.method["params"].any? { |param| param["kind"] == "key_rest" }
+    if rest && old.keys == given
+      list.each { |new| found << keywords(attempt, new) if new.is_a?(Hash) }
+    elsif old.empty? && (param = attempt.method["params"][attempt.args.length]) && param["kind"] == "optional" && param["default"].to_s.start_with?("{", "nil")
+      list.each do |new|
+        code = code_of(new)
+        copy = attempt.dup
+        copy.args = attempt.args + [code]
+        found << copy if code
+      end
+    end
+    found.compact!
+  end
+
+  def keywords(attempt, new)
+    return nil unless new.keys.all? { |key| key.is_a?(Symbol) && key.match?(/\A[a-z_]\w*\z/) }
+
+    copy = attempt.dup
+    copy.keys = new.to_h { |key, value| [key.to_s, attempt.keys[key.to_s] || code_of(value)] }
+    copy.keys.values.all? ? copy : nil
+  end
+
+  def code_of(value) = value.is_a?(ProctorWish::Code) ? value.text : @execute.render.code(value)
+
+  # Literals of a code: [from, to, value].
+  def tokens(code)
+    @tokens[code] ||= begin
+      list = []
+      code.scan(TOKEN) { list << [*$~.offset(0), literal($~[0])] }
+      code.scan(LIST) { list << [*$~.offset(0), literal($~[0])] unless $~[0].match?(/[A-Z]\w*\.|double/) }
+      list.reject { |_, _, value| value == :proctor_none }
+    end
+  end
+
+  def literal(text)
+    return :proctor_none if text.include?('#{')
+
+    eval("(#{text})") # rubocop:disable Security/Eval
+  rescue StandardError, SyntaxError
+    :proctor_none
+  end
+
+  # Where in a code a value may come from: [from, to, how, the literal there].
+  def spots(code, old)
+    return [] if old.equal?(:proctor_none)
+
+    tokens(code).filter_map do |from, to, value|
+      kind = relation(value, old)
+      [from, to, kind, value] if kind
+    end.first(6)
+  rescue StandardError
+    []
+  end
+
+  def relation(value, old)
+    case old
+    when String
+      case value
+      when String
+        return :same if value == old
+        return :part if !old.empty? && value.include?(old)
+        return :same if !old.empty? && value.strip.casecmp?(old.strip)
+      when Symbol then return :symbol if value.to_s == old
+      when Integer then return :number if value.to_s == old
+      end
+    when Symbol
+      return :same if value.equal?(old)
+      return :text if value.is_a?(String) && value == old.to_s
+    when Integer
+      return :same if value.is_a?(Integer) && value == old
+      return :size if (value.is_a?(String) || value.is_a?(Array)) && value.length == old
+      return :digits if value.is_a?(String) && value.to_i == old && value.match?(/\A\s*-?\d/)
+    when Float then return :same if value.is_a?(Numeric) && value == old
+    when nil, true, false then return :same if value.equal?(old)
+    when Array, Hash then return :same if value.instance_of?(old.class) && value == old
+    end
+    nil
+  end
+
+  def written(kind, value, old, new)
+    case kind
+    when :same then code_of(new)
+    when :part then new.is_a?(String) || new.is_a?(Symbol) || new.is_a?(Numeric) ? value.sub(old) { new.to_s }.inspect : nil
+    when :symbol then new.is_a?(String) || new.is_a?(Symbol) ? new.to_sym.inspect : nil
+    when :text then new.is_a?(String) || new.is_a?(Symbol) ? new.to_s.inspect : code_of(new)
+    when :number then new.to_s.match?(/\A-?\d+\z/) ? new.to_s : nil
+    when :digits then new.is_a?(Numeric) ? value.sub(/-?\d+/) { new.to_s }.inspect : nil
+    when :size then sized(value, new)
+    end
+  end
+
+  def sized(value, length)
+    return nil unless length.is_a?(Integer) && length.between?(0, 300)
+    return (value.empty? ? "a" * length : (value * (length / value.length + 1))[0, length]).inspect if value.is_a?(String)
+
+    length > 30 ? nil : code_of(value.empty? ? [1] * length : value.cycle.first(length))
+  end
+
+  # Errors that say what kind of thing is missing.
+  def learn(attempt, error, found)
+    case error
+    when ProctorDouble::Unexpected then answer(attempt, error.name, found)
+    when TypeError, ArgumentError then convert(attempt, error.message.to_s, found)
+    end
+    host(attempt, error, found) if error.is_a?(NameError)
+    @wish.error(error).each { |old, list| place(attempt, old, list, found, true) }
+    same_class(attempt, error, found) if error.instance_of?(NoMethodError)
+  rescue NoMethodError, ArgumentError
+    nil
+  end
+
+  # A stand-in that did not know an answer gets one.
+  def answer(attempt, name, found)
+    return unless name.match?(/\A[a-z_]\w*[?!]?\z/)
+
+    values = name.end_with?("?") ? %w[true false] : ['"x"', "1", "[]", "nil"]
+    slots(attempt).each do |slot|
+      next unless slot[2].include?('double("value"') && !slot[2].include?(" #{name}:")
+
+      values.each { |value| found << replaced(attempt, slot, slot[2].sub('double("value"') { "double(\"value\", #{name}: #{value}" }) }
+    end
+  end
+
+  CONVERSION = /(?:no implicit conversion of|can't convert|wrong argument type|comparison of) (\S+) (?:in)?(?:to|with|\(expected) ?(\w+)|(\S+) can't be coerced into (\w+)/.freeze
+
+  def convert(attempt, message, found)
+    if (match = message.match(CONVERSION))
+      have = (match[1] || match[3]).sub("nil", "NilClass").delete_prefix("#<Class:")
+      want = match[2] || match[4]
+      slots(attempt).each do |slot|
+        next unless slot[0] == :arg && kind_of(slot[2]).name == have
+
+        @values.of_type(want, nil).first(4).each { |code| found << replaced(attempt, slot, code) }
+      end
+    elsif (match = message.match(/missing keywords?: (.+)/))
+      names = match[1].scan(/:(\w+)/).flatten
+      copy = attempt.dup
+      copy.keys = attempt.keys.merge(names.to_h { |name| [name, '"x"'] })
+      found << copy if attempt.method["params"].any? { |param| %w[key_rest forward].include?(param["kind"]) }
+    end
+  end
+
+  def kind_of(code) = ProctorExplore::KIND.bind_call(@execute.value_of(code))
+
+  # A module is tried in an empty class; what it expects of that class is added.
+  def host(attempt, error, found)
+    return unless attempt.receiver.start_with?("Class.new { include ") && error.name.to_s.match?(/\A[a-z_]\w*[?!]?\z/)
+    return if error.is_a?(NoMethodError) && !error.receiver.class.name.nil?
+
+    name = error.name
+    ['"x"', "1", "[]", "{}", "nil"].each do |value|
+      copy = attempt.dup
+      copy.receiver = attempt.receiver.sub(/ \}\.new/) { "; def #{name}(*) = #{value} }.new" }
+      found << copy
+    end
+  end
+
+  def same_class(attempt, error, found)
+    return if plain?(error.receiver) || Module === error.receiver
+
+    type = ProctorExplore::KIND.bind_call(error.receiver)
+    slots(attempt).each do |slot|
+      next unless slot[0] == :arg && kind_of(slot[2]).equal?(type)
+
+      @values.responding([error.name.to_s], nil).first(4).each { |code| found << replaced(attempt, slot, code) }
+    end
+  end
+
+  # Blocks that use what they are given, or the object they are evaluated in.
+  def inside(attempt, (kind, object))
+    @values.uses_of(object, kind).map do |block|
+      copy = attempt.dup
+      copy.block = block
+      copy
+    end
+  end
+end

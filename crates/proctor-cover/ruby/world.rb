@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+# What the world outside answers: files, clock, environment, chance, other machines. Calls of these are noticed; a call may be
+# given an answer, which in a spec becomes `allow(...).to receive(...)`, so that what depends on the world can be shown.
+module ProctorWorld
+  YES = %w[true false].freeze
+  TEXTS = ['"a: 1\nb: 2\n"', '"{}"', '""', '"one\ntwo\n"'].freeze
+  LISTS = ['["a.rb", "b.txt"]', "[]"].freeze
+  TIMES = ['Time.at(0, in: "UTC")', 'Time.at(1_700_000_000, in: "UTC")'].freeze
+  ANSWERS = {
+    "File.exist?" => YES, "File.file?" => YES, "File.directory?" => YES, "File.readable?" => YES, "File.writable?" => YES,
+    "File.executable?" => YES, "File.symlink?" => YES, "File.zero?" => YES, "Dir.exist?" => YES, "File.size" => %w[0 10],
+    "File.read" => TEXTS, "File.binread" => TEXTS, "IO.read" => TEXTS, "File.readlines" => ['["a\n", "b\n"]', "[]"],
+    "IO.readlines" => ['["a\n", "b\n"]', "[]"], "File.mtime" => TIMES, "Dir.glob" => LISTS, "Dir.[]" => LISTS, "Dir.children" => LISTS,
+    "Dir.entries" => LISTS, "Dir.pwd" => ['"/home/user"'], "Dir.home" => ['"/home/user"'], "Time.now" => TIMES,
+    "Date.today" => ["Date.new(2024, 2, 29)"], "ENV.[]" => ['"x"', "nil", '"1"'], "ENV.fetch" => ['"x"', '"1"'], "ENV.key?" => YES,
+    "SecureRandom.hex" => ['"abc123"'], "SecureRandom.uuid" => ['"00000000-0000-4000-8000-000000000000"'], "Random.rand" => %w[0 0.5],
+    "Kernel.rand" => %w[0 0.5], "Process.pid" => ["42"], "Process.clock_gettime" => %w[1.5 100.0], "Net::HTTP.get" => ['"{}"', '""'],
+    "IO.popen" => ['"x"'], "Etc.getlogin" => ['"user"'], "Socket.gethostname" => ['"host"'], "Etc.nprocessors" => ["4"]
+  }.freeze
+  # Not worth an expectation of their own.
+  SILENT = %w[Time.now Date.today Process.pid Process.clock_gettime Kernel.rand Random.rand SecureRandom.hex SecureRandom.uuid Dir.pwd].freeze
+
+  @called = {}
+  @answers = {}
+  @root = nil
+
+  class << self
+    attr_reader :called
+
+    # Watches what of the table exists by now.
+    def install(root)
+      @root = root
+      ANSWERS.each_key do |name|
+        target, method = name.split(".", 2)
+        owner = constant(target)
+        watch(owner, method.to_sym, name) if owner&.respond_to?(method, true)
+      end
+    end
+
+    # From here on these answers hold: {"File.read" => value}.
+    def start(answers)
+      @called = {}
+      @answers = answers
+    end
+
+    def finish = @answers = {}
+
+    def note(name, args) = (@called[name] ||= []) << args
+
+    def answer?(name) = @answers.key?(name)
+
+    def answer(name)
+      value = @answers[name]
+      value.is_a?(String) ? value.dup : value
+    end
+
+    # Only what the project itself asks counts.
+    def ours?
+      return false unless ProctorGuard.armed
+
+      place = caller_locations(2, 1)&.first
+      place && place.path.to_s.start_with?(@root)
+    end
+
+    private
+
+    def constant(name)
+      Object.const_get(name)
+    rescue NameError
+      nil
+    end
+
+    def watch(owner, method, name)
+      answering = Module.new do
+        define_method(method) do |*args, **options, &block|
+          if ProctorWorld.ours?
+            ProctorWorld.note(name, args)
+            return ProctorWorld.answer(name) if ProctorWorld.answer?(name)
+          end
+          super(*args, **options, &block)
+        end
+      end
+      owner.singleton_class.prepend(answering)
+    end
+  end
+end

@@ -1,0 +1,253 @@
+//! What the search without a model must reach: one small library for each kind of condition, every branch of it taken.
+
+use std::fs;
+use std::path::Path;
+
+use proctor_cover::{Report, run};
+
+use crate::{options, project};
+
+/// File, and a class whose branches need one kind of knowledge about inputs.
+const LIBRARIES: &[(&str, &str)] = &[
+    (
+        "lib/tables.rb",
+        "class Tables
+  UNITS = { 'kilometre' => 1000, 'furlong' => 201 }.freeze
+  KINDS = %i[walking riding].freeze
+
+  def metres(amount, unit)
+    raise ArgumentError, \"unknown unit: #{unit}\" unless UNITS.key?(unit)
+
+    amount * UNITS[unit]
+  end
+
+  def speed(kind)
+    return nil unless KINDS.include?(kind)
+
+    kind == :riding ? 15 : 5
+  end
+end
+",
+    ),
+    (
+        "lib/route.rb",
+        "class Route
+  def initialize(prefix)
+    @prefix = prefix
+  end
+
+  def match(path)
+    found = path.match(/\\A#{Regexp.escape(@prefix)}-(?<id>\\d{3})(?<tail>\\.json)?\\z/)
+    return :none unless found
+
+    found[:tail] ? [:json, found[:id]] : [:plain, found[:id]]
+  end
+end
+",
+    ),
+    (
+        "lib/scanner.rb",
+        "require 'strscan'
+class Scanner
+  def tokens(text)
+    scanner = StringScanner.new(text)
+    list = []
+    until scanner.eos?
+      if scanner.scan(/\\s+/) then next
+      elsif scanner.scan(/<<=/) then list << :shift
+      elsif scanner.scan(/@@[a-z]+/) then list << [:global, scanner.matched]
+      elsif scanner.scan(/\\d+/) then list << Integer(scanner.matched)
+      else raise ArgumentError, \"unexpected #{scanner.getch.inspect}\"
+      end
+    end
+    list
+  end
+end
+",
+    ),
+    (
+        "lib/settings.rb",
+        "class Settings
+  def initialize(options = {})
+    @options = options
+  end
+
+  def describe
+    server = @options[:server]
+    return 'nothing' unless server
+    return 'secure' if server[:scheme] == 'https' && server[:port].to_i > 1023
+
+    helper(server)
+  end
+
+  private
+
+  def helper(server)
+    case server[:mode]
+    when :standby then 'waiting'
+    when 'primary' then 'leading'
+    else 'unknown'
+    end
+  end
+end
+",
+    ),
+    (
+        "lib/limits.rb",
+        "class Limits
+  def grade(points)
+    raise ArgumentError, 'points must be a number' unless points.is_a?(Integer)
+    return :excellent if points >= 9173
+    return :good if points.between?(812, 9172)
+
+    points.negative? ? :impossible : :poor
+  end
+
+  def long?(word)
+    word.length > 17
+  end
+end
+",
+    ),
+    (
+        "lib/host.rb",
+        "module Host
+  def greeting
+    return 'hello' if visitor_name.nil?
+
+    \"hello #{visitor_name}\"
+  end
+end
+",
+    ),
+    (
+        "lib/builder_block.rb",
+        "class BuilderBlock
+  class Fields
+    attr_reader :list
+
+    def initialize
+      @list = []
+    end
+
+    def text(name)
+      list << [:text, name]
+    end
+  end
+
+  def self.define(&block)
+    fields = Fields.new
+    fields.instance_eval(&block) if block
+    fields.list.empty? ? 'empty' : \"#{fields.list.length} fields\"
+  end
+end
+",
+    ),
+    (
+        "lib/collaborator.rb",
+        "class Collaborator
+  def initialize(gateway)
+    @gateway = gateway
+  end
+
+  def pay(amount)
+    return :refused unless @gateway.accepts_card?(amount)
+
+    @gateway.charge_card(amount) == :settled ? :done : :waiting
+  end
+end
+",
+    ),
+    (
+        "lib/world_facts.rb",
+        "class WorldFacts
+  def source(path)
+    return 'missing' unless File.exist?(path)
+
+    File.read(path).start_with?('#!') ? 'script' : 'text'
+  end
+
+  def season
+    Time.now.month > 6 ? 'late' : 'early'
+  end
+
+  def colour?
+    ENV['NO_COLOUR_PLEASE'].nil?
+  end
+end
+",
+    ),
+    (
+        "lib/chain.rb",
+        "class Chain
+  class Link
+    attr_reader :weight
+
+    def initialize(weight)
+      raise TypeError, 'weight must be numeric' unless weight.is_a?(Numeric)
+
+      @weight = weight
+    end
+  end
+
+  def initialize(first, second)
+    raise TypeError, 'links wanted' unless first.is_a?(Link) && second.is_a?(Link)
+
+    @links = [first, second]
+  end
+
+  def heavy?
+    @links.sum(&:weight) > 4711 ? true : false
+  end
+end
+",
+    ),
+];
+
+fn taken(report: &Report, root: &Path) -> Vec<String> {
+    report
+        .files
+        .iter()
+        .filter(|file| file.error.is_some() || file.after.taken < file.after.branches)
+        .map(|file| {
+            let spec = fs::read_to_string(root.join(&file.spec)).unwrap_or_default();
+            format!("{} {:?} {:?}\n{spec}", file.source, file.after, file.error)
+        })
+        .collect()
+}
+
+#[test]
+fn every_kind_of_condition_is_met() {
+    let folder = project(LIBRARIES);
+    let mut options = options(folder.path());
+    options.effort.tries = 1500;
+    let report = run(&options, &mut |_| {}).unwrap();
+    assert_eq!(report.files.len(), LIBRARIES.len());
+    let missing = taken(&report, folder.path());
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    let spec = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(spec("spec/world_facts_spec.rb").contains("allow(File).to receive(:exist?)"));
+    assert!(spec("spec/collaborator_spec.rb").contains("double("));
+    assert!(spec("spec/limits_spec.rb").contains("9172"), "{}", spec("spec/limits_spec.rb"));
+}
+
+#[test]
+fn a_run_from_nothing_writes_the_same_bytes() {
+    let folder = project(&LIBRARIES[..4]);
+    let specs = || -> Vec<Vec<u8>> {
+        let mut paths: Vec<_> = fs::read_dir(folder.path().join("spec"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        paths.iter().map(|path| fs::read(path).unwrap()).collect()
+    };
+    run(&options(folder.path()), &mut |_| {}).unwrap();
+    let first = specs();
+    assert_eq!(first.len(), 4);
+    for path in ["spec", "tmp"] {
+        fs::remove_dir_all(folder.path().join(path)).unwrap();
+    }
+    run(&options(folder.path()), &mut |_| {}).unwrap();
+    assert_eq!(specs(), first);
+}

@@ -1,0 +1,84 @@
+//! How statements end a method, and what they do, in words.
+
+use ruby_prism::Node;
+
+use crate::source::{constant, name};
+use crate::words::{excerpt, humanize, short};
+
+/// Whether a statement ends the method, or the iteration.
+pub(super) fn is_exit(node: &Node<'_>) -> bool {
+    if node.as_return_node().is_some()
+        || node.as_next_node().is_some()
+        || node.as_break_node().is_some()
+    {
+        return true;
+    }
+    node.as_call_node().is_some_and(|call| {
+        call.receiver().is_none()
+            && matches!(
+                call.name().as_slice(),
+                b"raise" | b"fail" | b"throw" | b"exit" | b"abort" | b"exit!"
+            )
+    })
+}
+
+/// What a last statement makes of a method, in words.
+pub(super) fn ending(node: &Node<'_>) -> String {
+    if let Some(leave) = node.as_return_node() {
+        return match leave.arguments() {
+            None => "returns nil".to_owned(),
+            Some(arguments) => format!(
+                "returns {}",
+                short(&String::from_utf8_lossy(arguments.location().as_slice()))
+            ),
+        };
+    }
+    if let Some(call) = node.as_call_node() {
+        let method = name(call.name().as_slice());
+        if call.receiver().is_none() && matches!(method.as_str(), "raise" | "fail") {
+            let first = call.arguments().and_then(|arguments| arguments.arguments().first());
+            let error = first.map(|first| {
+                constant(&first).or_else(|| {
+                    first
+                        .as_call_node()
+                        .and_then(|new| new.receiver())
+                        .and_then(|receiver| constant(&receiver))
+                })
+            });
+            return match error {
+                Some(Some(class)) => format!("raises {class}"),
+                Some(None) => "raises RuntimeError".to_owned(),
+                None => "raises the current error again".to_owned(),
+            };
+        }
+    }
+    if node.as_next_node().is_some() {
+        return "goes on with the next one".to_owned();
+    }
+    if node.as_break_node().is_some() {
+        return "stops the iteration".to_owned();
+    }
+    if let Some(write) = node.as_instance_variable_write_node() {
+        return format!("sets {}", humanize(&name(write.name().as_slice())));
+    }
+    format!("returns {}", excerpt(node))
+}
+
+pub(super) fn effect_words(kind: &str, owner: &str, method: &str) -> String {
+    let who = owner.split(['.', '(']).next().unwrap_or(owner);
+    let thing = humanize(who);
+    let action = humanize(method);
+    match kind {
+        "email" => {
+            let call = owner
+                .split('.')
+                .nth(1)
+                .map(|call| humanize(call.split('(').next().unwrap_or(call)));
+            format!("sends {} email", call.unwrap_or(thing))
+        }
+        "webhook" => format!("sends {thing} {action}"),
+        "event" => format!("publishes {thing} {action}"),
+        "cache" => format!("changes the cache by {action}"),
+        _ => format!("calls {thing} {action}"),
+    }
+}

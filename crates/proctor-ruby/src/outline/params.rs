@@ -1,0 +1,112 @@
+//! Parameters of a method: kinds, defaults, documented types and keys.
+
+use ruby_prism::{DefNode, Node};
+
+use crate::facts::{Param, ParamKind, Usage};
+use crate::source::{name, text};
+
+/// The parameters of a method, with what its documentation says about them.
+pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
+    let Some(list) = def.parameters() else { return Vec::new() };
+    let mut params = Vec::new();
+    let mut add = |own: String, kind: ParamKind, default: Option<String>| {
+        let types = doc.map(|doc| documented(doc, &own)).unwrap_or_default();
+        let usage = doc.map(|doc| documented_options(doc, &own)).unwrap_or_default();
+        params.push(Param { name: own, kind, default, types, usage });
+    };
+    let required = |node: &Node<'_>| {
+        node.as_required_parameter_node()
+            .map(|param| name(param.name().as_slice()))
+            .unwrap_or_default()
+    };
+    for param in &list.requireds() {
+        add(required(&param), ParamKind::Required, None);
+    }
+    for param in &list.optionals() {
+        if let Some(param) = param.as_optional_parameter_node() {
+            add(name(param.name().as_slice()), ParamKind::Optional, Some(text(&param.value())));
+        }
+    }
+    if let Some(rest) = list.rest() {
+        let own = rest
+            .as_rest_parameter_node()
+            .and_then(|rest| rest.name())
+            .map(|own| name(own.as_slice()));
+        add(own.unwrap_or_default(), ParamKind::Rest, None);
+    }
+    for param in &list.posts() {
+        add(required(&param), ParamKind::Required, None);
+    }
+    for param in &list.keywords() {
+        if let Some(key) = param.as_required_keyword_parameter_node() {
+            add(name(key.name().as_slice()), ParamKind::Key, None);
+        } else if let Some(key) = param.as_optional_keyword_parameter_node() {
+            add(name(key.name().as_slice()), ParamKind::OptionalKey, Some(text(&key.value())));
+        }
+    }
+    match list.keyword_rest() {
+        Some(rest) if rest.as_forwarding_parameter_node().is_some() => {
+            add(String::new(), ParamKind::Forward, None);
+        }
+        Some(rest) if rest.as_no_keywords_parameter_node().is_none() => {
+            let own = rest.as_keyword_rest_parameter_node().and_then(|rest| rest.name());
+            add(own.map(|own| name(own.as_slice())).unwrap_or_default(), ParamKind::KeyRest, None);
+        }
+        _ => {}
+    }
+    if let Some(block) = list.block() {
+        let own = block
+            .as_block_parameter_node()
+            .and_then(|block| block.name())
+            .map(|own| name(own.as_slice()));
+        add(own.unwrap_or_default(), ParamKind::Block, None);
+    }
+    params
+}
+
+/// Types that the documentation gives for a parameter: `@param [String, nil] name`.
+fn documented(doc: &str, param: &str) -> Vec<String> {
+    let mut types = Vec::new();
+    for line in doc.lines().filter(|line| line.contains("@param")) {
+        let mentions = line
+            .split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))
+            .any(|word| word == param);
+        let inside = line
+            .split_once('[')
+            .and_then(|(_, rest)| rest.rsplit_once(']'))
+            .map(|(inside, _)| inside);
+        if let (true, Some(inside)) = (mentions, inside) {
+            types.extend(
+                inside
+                    .split([',', '|'])
+                    .map(|word| word.trim().to_owned())
+                    .filter(|word| !word.is_empty()),
+            );
+        }
+    }
+    types
+}
+
+/// Keys that the documentation gives for a parameter: `@option options [Integer] :limit`.
+fn documented_options(doc: &str, param: &str) -> Usage {
+    let mut usage = Usage::default();
+    for line in doc.lines() {
+        let Some((_, rest)) = line.split_once("@option") else { continue };
+        let key = rest.split_whitespace().find(|word| word.starts_with(':') && word.len() > 1);
+        let (Some(key), Some(true)) =
+            (key, rest.split_whitespace().next().map(|first| first == param))
+        else {
+            continue;
+        };
+        let types = rest.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        let entry = usage.keys.entry(key.trim_end_matches(',').to_owned()).or_default();
+        entry.classes.extend(
+            types
+                .into_iter()
+                .flat_map(|(inside, _)| inside.split([',', '|']))
+                .map(|word| word.trim().to_owned())
+                .filter(|word| !word.is_empty()),
+        );
+    }
+    usage
+}
