@@ -6,6 +6,7 @@ require "json"
 require "coverage"
 require "rspec/core"
 require "stringio"
+require_relative "probe"
 
 class ProctorReview
   # Takes what RSpec reports and remembers who passed, failed or is pending.
@@ -30,6 +31,7 @@ class ProctorReview
     @job = job
     @result = File.open(result, "w")
     @result.sync = true
+    @seen = []
   end
 
   def run
@@ -45,6 +47,9 @@ class ProctorReview
     faults(calls)
     say("type" => "done")
   end
+
+  # What instrumented code answered while an example ran.
+  def seen(keys) = @seen |= keys
 
   private
 
@@ -85,7 +90,9 @@ class ProctorReview
     review = self
     @config.around(:each) do |example|
       review.instance_variable_set(:@current, example.id)
+      ProctorProbe.start
       example.run
+      review.seen(ProctorProbe.seen.keys)
     ensure
       review.instance_variable_set(:@current, nil)
     end
@@ -94,13 +101,18 @@ class ProctorReview
       @config.with_suite_hooks { tracer.enable { RSpec.world.ordered_example_groups.each { |group| group.run(reporter) } } }
     end
     $stdout = STDOUT
-    listener.statuses.each { |id, status| say("type" => "example", "id" => id, "status" => status, "message" => listener.messages[id], "line" => line_of(id), "description" => description_of(id)) }
+    listener.statuses.each do |id, status|
+      say("type" => "example", "id" => id, "status" => status, "message" => listener.messages[id], "line" => line_of(id),
+          "file" => file_of(id), "description" => description_of(id))
+    end
+    say("type" => "seen", "keys" => @seen)
     @passed = listener.statuses.select { |_, status| status == "passed" }.keys
     calls
   end
 
   def examples = @examples ||= RSpec.world.all_examples.to_h { |example| [example.id, example] }
   def line_of(id) = examples[id]&.metadata&.fetch(:line_number)
+  def file_of(id) = examples[id]&.metadata&.fetch(:file_path)&.delete_prefix("./")
   def description_of(id) = examples[id]&.full_description
 
   def measure

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use proctor_ruby::{ClassFacts, FileFacts, MethodFacts, analyze};
 
+use crate::choice::Choice;
 use crate::git;
 use crate::metadata::{Complexity, Selected};
 use crate::project::{Project, SourceFile};
@@ -23,17 +24,6 @@ pub enum Mode {
     Paths(Vec<PathBuf>),
     /// Everything.
     All,
-}
-
-/// Which of the proposed methods.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// Only ids that match one of these (`*` stands for anything); empty: all.
-    pub only: Vec<String>,
-    /// Not those that match one of these.
-    pub without: Vec<String>,
-    /// Free text, kept with the deselected.
-    pub instruction: Option<String>,
 }
 
 /// A file to be covered.
@@ -60,6 +50,8 @@ pub struct Discovery {
     pub all: Vec<SourceFile>,
     /// Methods in waves.
     pub waves: Waves,
+    /// The selected methods with what they need.
+    pub items: Vec<Item>,
     /// What is worth saying.
     pub warnings: Vec<String>,
 }
@@ -77,13 +69,7 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
                 continue;
             }
         };
-        let facts = analyze(&bytes).map_err(|errors| {
-            Stop::error(
-                format!("{path} is not valid Ruby"),
-                errors[0].to_string(),
-                "repair the file, then run again",
-            )
-        })?;
+        let facts = analyze(&bytes).map_err(|errors| unreadable(&path, &bytes, &errors[0]))?;
         let before = match (&base, &base_path) {
             (Some(commit), Some(old)) => git::show(&project.root, commit, old)
                 .ok()
@@ -100,14 +86,53 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
         }
     }
     if discovery.targets.is_empty() {
+        let details = if base.is_some() {
+            "no public method of a class or module differs from the base"
+        } else {
+            "nothing with public methods of a class or module was found"
+        };
+        let mut details = details.to_owned();
+        if let Some(first) = discovery.warnings.first() {
+            details += &format!(" ({first})");
+        }
         return Err(Stop::error(
             "no testable files".to_owned(),
-            "nothing with public methods of a class or module was found".to_owned(),
+            details,
             "name files, or use `all`; specs, migrations, configuration and vendored code are left out",
+        ));
+    }
+    let methods = || discovery.targets.iter().flat_map(|target| &target.methods);
+    if !methods().any(|method| method.selected) {
+        let some: Vec<&str> = methods().take(5).map(|method| method.method_id.as_str()).collect();
+        return Err(Stop::error(
+            "no method matches the selection".to_owned(),
+            format!("there are {} methods, such as {}", methods().count(), some.join(", ")),
+            "choose with --only and --without; `*` stands for anything",
         ));
     }
     order(&mut discovery);
     Ok(discovery)
+}
+
+/// Why a source cannot be read, with the place.
+fn unreadable(path: &str, bytes: &[u8], error: &proctor_ruby::SyntaxError) -> Stop {
+    let details = format!("{path}:{}:{}: {}", error.line, error.column, error.message);
+    if std::str::from_utf8(bytes).is_err() && !declares_encoding(bytes) {
+        return Stop::error(
+            format!("{path} is not UTF-8 and names no encoding"),
+            details,
+            "add `# encoding: …` as its first line, or convert it to UTF-8",
+        );
+    }
+    Stop::error(format!("{path} is not valid Ruby"), details, "repair the file, then run again")
+}
+
+/// Whether one of the first two lines is a comment that names an encoding.
+fn declares_encoding(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n').take(2);
+    lines.map(|line| String::from_utf8_lossy(line).into_owned()).any(|line| {
+        line.trim_start().starts_with('#') && (line.contains("coding:") || line.contains("coding="))
+    })
 }
 
 type Paths = (Vec<(String, Option<String>)>, Option<String>);
@@ -214,7 +239,7 @@ fn target(
             };
             let wanted = before.is_none() || mode != "unchanged";
             let skip_reason =
-                if wanted { deselected(&id, choice) } else { Some("unchanged".to_owned()) };
+                if wanted { choice.deselects(&id) } else { Some("unchanged".to_owned()) };
             methods.push(Selected {
                 name: method.name.clone(),
                 class_name: class.name.clone(),
@@ -248,36 +273,11 @@ fn target(
             source.path, complexity.loc, complexity.methods
         ));
     }
-    if !methods.iter().any(|method| method.selected) {
+    if methods.iter().all(|method| method.skip_reason.as_deref() == Some("unchanged")) {
         return Ok(None);
     }
     let spec_path = project.spec_path(&source.path);
     Ok(Some(Target { source, methods, complexity, spec_path, wave: 0 }))
-}
-
-fn deselected(id: &str, choice: &Choice) -> Option<String> {
-    let out = (!choice.only.is_empty() && !choice.only.iter().any(|pattern| matches(pattern, id)))
-        || choice.without.iter().any(|pattern| matches(pattern, id));
-    out.then(|| match &choice.instruction {
-        Some(text) => format!("Custom: {text}"),
-        None => "User deselected".to_owned(),
-    })
-}
-
-/// A glob in which `*` stands for anything.
-fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(first) = parts.next() else { return false };
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        match rest.find(part) {
-            Some(place) => rest = &rest[place + part.len()..],
-            None => return false,
-        }
-    }
-    rest.len() >= last.len() && rest.ends_with(last)
 }
 
 /// Compares syntax trees; a changed private method counts for its public callers.
@@ -360,12 +360,14 @@ fn order(discovery: &mut Discovery) {
                     id,
                     class: class.name.clone(),
                     needs,
+                    absorbed: inner,
                     place: (target.source.path.clone(), method.lines.0),
                 });
             }
         }
     }
     discovery.waves = waves(&items);
+    discovery.items = items;
     for id in &discovery.waves.cycles {
         discovery.warnings.push(format!("circular dependency broken at {id}"));
     }
@@ -387,20 +389,6 @@ fn order(discovery: &mut Discovery) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn globs_match_ids() {
-        for (pattern, text, expected) in [
-            ("Cart#*", "Cart#add", true),
-            ("Cart#add", "Cart#add", true),
-            ("Cart#add", "Cart#adder", false),
-            ("*#add", "Shop::Cart#add", true),
-            ("*a*d", "xaxd", true),
-            ("ab*ab", "ab", false),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} on {text}");
-        }
-    }
 
     #[test]
     fn comments_and_layout_leave_a_method_unchanged_and_a_private_counts_for_its_caller() {

@@ -1,35 +1,58 @@
 //! `proctor cover`: the stages that find untested Ruby code, write specs for it, run them and review them.
 //!
-//! Purpose: I/O and order of the pipeline; what is known from reading code comes from `proctor-ruby`. What it must not
-//! know: terminals, the environment, how reports reach people.
+//! Purpose: I/O and order of the pipeline; what is known from reading sources comes from `proctor-ruby`. What it must not
+//! know: terminals, the environment, events, models and runners themselves (they come in as [`Helpers`]), how reports
+//! reach people.
+//!
+//! * [`run_with`] runs the stages; [`run`] does so without help.
+//! * [`plan`] and [`submit`] are what is left and the gate through which it is filled.
+//! * [`review`] checks specs by rules and by running them.
 
+mod answers;
+mod blocks;
+mod choice;
 mod discover;
+mod factories;
+mod fill;
 mod git;
 mod implement;
 mod isolate;
 mod metadata;
 mod observation;
+mod outline;
 mod pipeline;
 mod project;
 mod report;
-mod review;
+pub mod review;
 mod sandbox;
 mod scratch;
 mod select;
 mod stop;
+mod syntax;
 mod verify;
 mod waves;
 
-pub use discover::{Choice, Discovery, Mode, Target, discover};
+pub use choice::{Answers, Choice, Typed, typed};
+pub use discover::{Discovery, Mode, Target, discover};
+pub use factories::{Factories, Factory, Proposal};
+pub use fill::{
+    Answer, Condition, FillRequest, Filler, Kept, OpenItem, Plan, Refusal, plan, submit,
+};
 pub use implement::{Task, Written, implement};
-pub use metadata::{Metadata, STAGES, VERSION, slug};
+pub use metadata::{KeptAnswer, Metadata, STAGES, VERSION, slug};
 pub use observation::{
     Case, Effort, Fault, Observation, Sight, Workshop, faults, find_ways, observe,
 };
-pub use pipeline::{FileReport, Options, Progress, Report, run};
+pub use pipeline::{
+    Ending, FileReport, Helpers, MethodReport, Options, Report, SpecFailure, SpecRun, SpecRunner,
+    Step, run, run_with,
+};
 pub use project::{Layout, Project, SourceFile, Way};
-pub use report::{html, text, yaml};
+pub use report::{Totals, html, json, text, totals, yaml};
 pub use review::{Covered, Measured, measure};
 pub use sandbox::{Finished, Sandbox};
 pub use stop::Stop;
 pub use waves::{Item, Waves, waves};
+
+/// The JSON Schema of metadata files and of what stages answer.
+pub const SCHEMA: &str = include_str!("../../../schema/cover.schema.json");

@@ -143,9 +143,32 @@ impl Project {
                 {
                     self.collect(&path, found, depth + 1);
                 }
-            } else if self.is_testable(&relative) && path.is_file() {
+            } else if self.is_testable(&relative)
+                && path.is_file()
+                && self.is_own(&path, kind.is_symlink())
+            {
                 found.push(relative);
             }
+        }
+    }
+
+    /// A link is another name for a file that is found under its own, or lies elsewhere and is not ours.
+    fn is_own(&self, path: &Path, is_link: bool) -> bool {
+        let (Ok(root), Ok(real)) = (self.root.canonicalize(), path.canonicalize()) else {
+            return false;
+        };
+        if !is_link {
+            return true;
+        }
+        let inside = real.strip_prefix(&root).map(|path| path.to_string_lossy().into_owned());
+        inside.is_ok_and(|path| !self.is_testable(&path) || !self.is_searched(&path))
+    }
+
+    fn is_searched(&self, path: &str) -> bool {
+        match self.layout {
+            Layout::Gem => path.starts_with("lib/"),
+            Layout::Rails => path.starts_with("app/") || path.starts_with("lib/"),
+            Layout::Plain => true,
         }
     }
 

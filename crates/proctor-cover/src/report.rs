@@ -1,8 +1,10 @@
 //! A run's result as text, HTML or YAML. Pure.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::pipeline::{FileReport, Report};
+use crate::pipeline::{FileReport, MethodReport, Report};
+use crate::review::Covered;
 
 fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
@@ -10,6 +12,10 @@ fn percent(part: u64, whole: u64) -> String {
     }
     let tenths = (part * 1000 + whole / 2) / whole;
     format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+fn branches(covered: Covered) -> String {
+    percent(covered.taken, covered.branches)
 }
 
 /// For people.
@@ -23,22 +29,8 @@ pub fn text(report: &Report) -> String {
             continue;
         }
         text += &line(file);
-        for situation in &file.pending {
-            text += &format!("  pending: {situation}\n");
-        }
-        for id in &file.kept {
-            text += &format!("  kept: the block of {id} was edited by hand\n");
-        }
-        for violation in &file.violations {
-            text += &format!(
-                "  rule {}: {} ({})\n",
-                violation["rule"],
-                violation["description"].as_str().unwrap_or_default(),
-                violation["location"].as_str().unwrap_or_default()
-            );
-        }
-        for warning in &file.warnings {
-            text += &format!("  warning: {warning}\n");
+        for remark in remarks(file) {
+            text += &format!("  {remark}\n");
         }
     }
     for warning in &report.warnings {
@@ -47,20 +39,37 @@ pub fn text(report: &Report) -> String {
     text + &summary(report)
 }
 
+/// What is to be said about a file besides its figures.
+fn remarks(file: &FileReport) -> Vec<String> {
+    let violation = |one: &Value, word: &str| {
+        let part = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let fix = if word == "rule" { format!("; {}", part("fix")) } else { String::new() };
+        format!("{word} {}: {} ({}){fix}", one["rule"], part("description"), part("location"))
+    };
+    let mut all: Vec<String> = Vec::new();
+    all.extend(file.pending.iter().map(|one| format!("pending: {one}")));
+    all.extend(file.kept.iter().map(|id| format!("kept: the block of {id} was edited by hand")));
+    all.extend(file.refused.iter().map(|one| format!("not kept: {one}")));
+    all.extend(file.fixed.iter().map(|one| violation(one, "repaired: rule")));
+    all.extend(file.violations.iter().map(|one| violation(one, "rule")));
+    all.extend(file.warnings.iter().map(|one| format!("warning: {one}")));
+    all
+}
+
 fn line(file: &FileReport) -> String {
-    if file.cached {
-        return "  unchanged since the last run\n".to_owned();
-    }
+    let filled =
+        if file.filled > 0 { format!("{} filled in, ", file.filled) } else { String::new() };
+    let cached = if file.cached { "unchanged since the last run: " } else { "" };
     format!(
-        "  {} of {} methods, {} examples ({} not tied to a fault), {} pending, {} dropped; branches {} → {} ({} of {}); faults noticed {} of {}\n",
+        "  {cached}{} of {} methods, {} examples ({filled}{} not tied to a fault), {} pending, {} dropped; branches {} → {} ({} of {}); faults noticed {} of {}\n",
         file.methods_covered,
         file.methods,
         file.examples,
         file.unproven,
         file.pending.len(),
         file.dropped,
-        percent(file.before.taken, file.before.branches),
-        percent(file.after.taken, file.after.branches),
+        branches(file.before),
+        branches(file.after),
         file.after.taken,
         file.after.branches,
         file.killed,
@@ -68,52 +77,201 @@ fn line(file: &FileReport) -> String {
     )
 }
 
-fn summary(report: &Report) -> String {
+/// Figures over all files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Files looked at.
+    pub files: u64,
+    /// Files that could not be covered.
+    pub errors: u64,
+    /// Methods selected.
+    pub methods: u64,
+    /// Methods with an example that passes.
+    pub methods_covered: u64,
+    /// Examples that pass.
+    pub examples: u64,
+    /// Situations left open.
+    pub pending: u64,
+    /// Branches there are.
+    pub branches: u64,
+    /// Branches taken before.
+    pub taken_before: u64,
+    /// Branches taken after.
+    pub taken_after: u64,
+    /// Faults tried.
+    pub faults: u64,
+    /// Faults noticed.
+    pub killed: u64,
+    /// Violated rules.
+    pub violations: u64,
+}
+
+/// Adds up a run.
+#[must_use]
+pub fn totals(report: &Report) -> Totals {
     let sum = |value: &dyn Fn(&FileReport) -> u64| report.files.iter().map(value).sum::<u64>();
-    let (taken, branches) = (sum(&|file| file.after.taken), sum(&|file| file.after.branches));
-    let (killed, faults) = (sum(&|file| file.killed as u64), sum(&|file| file.faults as u64));
-    let (examples, pending) =
-        (sum(&|file| file.examples as u64), sum(&|file| file.pending.len() as u64));
+    Totals {
+        files: report.files.len() as u64,
+        errors: sum(&|file| u64::from(file.error.is_some())),
+        methods: sum(&|file| file.methods as u64),
+        methods_covered: sum(&|file| file.methods_covered as u64),
+        examples: sum(&|file| file.examples as u64),
+        pending: sum(&|file| file.pending.len() as u64),
+        branches: sum(&|file| file.after.branches),
+        taken_before: sum(&|file| file.before.taken),
+        taken_after: sum(&|file| file.after.taken),
+        faults: sum(&|file| file.faults as u64),
+        killed: sum(&|file| file.killed as u64),
+        violations: sum(&|file| file.violations.len() as u64),
+    }
+}
+
+fn summary(report: &Report) -> String {
+    let all = totals(report);
     let confined = if report.files.iter().all(|file| file.cached) || report.isolated {
         ""
     } else {
         " (network not cut off by the kernel)"
     };
     format!(
-        "{} files: {examples} examples, {pending} pending; branches {}; faults noticed {}{confined}\n",
-        report.files.len(),
-        percent(taken, branches),
-        percent(killed, faults)
+        "{} files: {} of {} methods, {} examples, {} pending ({} of all); branches {} → {}; faults noticed {}{confined}\n",
+        all.files,
+        all.methods_covered,
+        all.methods,
+        all.examples,
+        all.pending,
+        percent(all.pending, all.pending + all.examples),
+        percent(all.taken_before, all.branches),
+        percent(all.taken_after, all.branches),
+        percent(all.killed, all.faults)
     )
+}
+
+/// The whole as data, with the figures over all files.
+#[must_use]
+pub fn json(report: &Report) -> Value {
+    let mut value = serde_json::to_value(report).unwrap_or_default();
+    if let Value::Object(map) = &mut value {
+        map.insert("totals".to_owned(), serde_json::to_value(totals(report)).unwrap_or_default());
+    }
+    value
 }
 
 /// As a page of its own.
 #[must_use]
 pub fn html(report: &Report) -> String {
-    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let rows: String = report
-        .files
+    let files: String = report.files.iter().map(section).collect();
+    let warnings: String = report
+        .warnings
         .iter()
-        .map(|file| {
-            let open: String = file.pending.iter().map(|one| format!("<li>{}</li>", escape(one))).collect();
-            format!(
-                "<tr><td><code>{}</code></td><td>{} / {}</td><td>{}</td><td>{}</td><td>{} → {}</td><td>{} / {}</td><td><ul>{open}</ul>{}</td></tr>\n",
-                escape(&file.source), file.methods_covered, file.methods, file.examples, file.pending.len(),
-                percent(file.before.taken, file.before.branches), percent(file.after.taken, file.after.branches),
-                file.killed, file.faults, escape(file.error.as_deref().unwrap_or_default())
-            )
-        })
+        .map(|one| format!("<p class=\"warn\">{}</p>\n", escape(one)))
         .collect();
     format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>proctor cover</title>\
-         <style>body{{font:16px/1.5 system-ui;margin:2rem}}td,th{{padding:.3rem .8rem;text-align:left;vertical-align:top}}</style>\
-         <h1>Covered</h1><p>{}</p><table><thead><tr><th>File</th><th>Methods</th><th>Examples</th><th>Pending</th><th>Branches</th>\
-         <th>Faults noticed</th><th>Open</th></tr></thead><tbody>\n{rows}</tbody></table></html>\n",
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+         <title>proctor cover</title>\n<style>{STYLE}</style></head>\n<body>\n<h1>Covered</h1>\n<p>{}</p>\n{warnings}{files}</body>\n</html>\n",
         escape(summary(report).trim())
     )
+}
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1a1a1a;background:#fff}\
+h2{margin:2rem 0 .3rem;font-size:1.1rem}code{font-size:.95em}table{border-collapse:collapse;margin:.5rem 0}\
+th,td{padding:.2rem .9rem .2rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #ddd}td.n{text-align:right}\
+.warn{color:#8a4b00}.bad{color:#a00000}meter{width:8rem}\
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}th,td{border-color:#444}.warn{color:#e0a050}.bad{color:#ff7b7b}}";
+
+fn section(file: &FileReport) -> String {
+    let head = format!(
+        "<h2><code>{}</code> → <code>{}</code></h2>\n",
+        escape(&file.source),
+        escape(&file.spec)
+    );
+    if let Some(error) = &file.error {
+        return format!("{head}<p class=\"bad\">not covered: {}</p>\n", escape(error));
+    }
+    let rows: String = file.by_method.iter().map(row).collect();
+    let remarks: String =
+        remarks(file).iter().map(|one| format!("<li>{}</li>", escape(one))).collect();
+    format!(
+        "{head}<p>{}</p>\n<p>Branches before <meter min=\"0\" max=\"{max}\" value=\"{}\">{}</meter> {} · after <meter min=\"0\" max=\"{max}\" value=\"{}\">{}</meter> {}</p>\n\
+         <table><thead><tr><th>Method</th><th>Mode</th><th>Examples</th><th>Pending</th><th>Faults noticed</th></tr></thead><tbody>\n{rows}</tbody></table>\n<ul>{remarks}</ul>\n",
+        escape(line(file).trim()),
+        file.before.taken,
+        branches(file.before),
+        branches(file.before),
+        file.after.taken,
+        branches(file.after),
+        branches(file.after),
+        max = file.after.branches.max(1),
+    )
+}
+
+fn row(method: &MethodReport) -> String {
+    format!(
+        "<tr><td><code>{}</code></td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{} / {}</td></tr>\n",
+        escape(&method.id),
+        escape(&method.mode),
+        method.examples,
+        method.pending,
+        method.killed,
+        method.faults
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Any answer as YAML.
 pub fn yaml(value: &impl Serialize) -> String {
     serde_saphyr::to_string(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let file = FileReport {
+            source: "lib/<cart>.rb".to_owned(),
+            spec: "spec/cart_spec.rb".to_owned(),
+            methods: 2,
+            methods_covered: 1,
+            by_method: vec![MethodReport {
+                id: "Cart#add".to_owned(),
+                mode: "new".to_owned(),
+                examples: 3,
+                pending: 1,
+                killed: 4,
+                faults: 5,
+            }],
+            examples: 3,
+            pending: vec!["Cart#add when full: no input was found".to_owned()],
+            before: Covered { branches: 8, taken: 2, lines: 10, executed: 4 },
+            after: Covered { branches: 8, taken: 7, lines: 10, executed: 10 },
+            killed: 4,
+            faults: 5,
+            ..FileReport::default()
+        };
+        Report { files: vec![file], isolated: true, ..Report::default() }
+    }
+
+    #[test]
+    fn every_form_has_the_figures() {
+        let report = report();
+        insta::assert_snapshot!(text(&report), @r"
+        lib/<cart>.rb → spec/cart_spec.rb
+          1 of 2 methods, 3 examples (0 not tied to a fault), 1 pending, 0 dropped; branches 25.0 % → 87.5 % (7 of 8); faults noticed 4 of 5
+          pending: Cart#add when full: no input was found
+        1 files: 1 of 2 methods, 3 examples, 1 pending (25.0 % of all); branches 25.0 % → 87.5 %; faults noticed 80.0 %
+        ");
+        let data = json(&report);
+        assert_eq!(
+            (&data["totals"]["taken_before"], &data["totals"]["taken_after"]),
+            (&2.into(), &7.into())
+        );
+        let page = html(&report);
+        for part in ["lib/&lt;cart&gt;.rb", "Cart#add", "4 / 5", "87.5 %", "25.0 %", "when full"] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+    }
 }

@@ -31,6 +31,20 @@ impl Stop {
     }
 }
 
+impl Stop {
+    /// Somebody does not want it.
+    #[must_use]
+    pub fn cancelled(details: &str) -> Self {
+        Self {
+            status: "stop".to_owned(),
+            reason: Some("user_cancelled".to_owned()),
+            error: "cancelled".to_owned(),
+            details: details.to_owned(),
+            suggestion: "run again; finished files are not done twice".to_owned(),
+        }
+    }
+}
+
 impl From<std::io::Error> for Stop {
     fn from(error: std::io::Error) -> Self {
         Self::error("the system refused something".to_owned(), error.to_string(), "see the details")

@@ -11,6 +11,8 @@ pub struct Item {
     pub class: String,
     /// Classes it needs, among those being covered.
     pub needs: BTreeSet<String>,
+    /// Private methods that it reaches.
+    pub absorbed: BTreeSet<String>,
     /// File and line, for the order within a wave.
     pub place: (String, u32),
 }
@@ -68,6 +70,7 @@ mod tests {
             id: id.to_owned(),
             class,
             needs: needs.iter().map(|name| (*name).to_owned()).collect(),
+            absorbed: BTreeSet::new(),
             place: (id.to_owned(), 1),
         }
     }

@@ -73,7 +73,7 @@ pub(crate) enum Command {
     /// Check that a recording is complete and readable
     Validate(ValidateArguments),
     /// Write specs for untested Ruby code, run them and review them
-    Cover(cover::CoverArguments),
+    Cover(Box<cover::CoverArguments>),
     /// Keep score: what you believed, what you predicted, what really happened
     Journal(journal::JournalArguments),
     /// Offer Proctor's tools to an agent, over MCP on standard input and output
@@ -431,4 +431,6 @@ pub(crate) enum SchemaName {
     Scenario,
     /// A workspace file (`*.workspace.yaml`)
     Workspace,
+    /// Metadata and answers of `proctor cover`
+    Cover,
 }

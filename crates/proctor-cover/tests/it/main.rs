@@ -1,8 +1,16 @@
 //! The pipeline on real projects with real Ruby.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bad_input;
+mod factories;
+mod fill;
+mod golden;
 mod hostile;
 mod pipeline;
+mod rules;
+mod schema;
+mod search;
+mod waves;
 
 use std::fs;
 use std::path::{Path, PathBuf};

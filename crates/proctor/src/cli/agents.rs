@@ -31,6 +31,8 @@ pub(crate) enum GroupChoice {
     Journal,
     /// `test_*`: workspaces in which an orchestrator is tested
     Workspaces,
+    /// `cover_*`: what `proctor cover` left open
+    Cover,
 }
 
 #[derive(Debug, Args)]

@@ -1,76 +1,154 @@
-//! `proctor cover`: arguments in, the pipeline, a report out.
+//! `proctor cover`: arguments in, the pipeline, its events, a report out.
 
-use std::io::{BufRead as _, IsTerminal as _};
-use std::path::PathBuf;
+mod events;
+mod model;
+mod selection;
+mod specs;
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use proctor_cover::{Choice, Effort, Mode, Options, Project, Stop, discover};
+use proctor_control::ControlServer;
+use proctor_cover::{
+    Choice, Effort, Filler, Helpers, Mode, Options, Report, SpecRunner, Step, Stop,
+};
+use proctor_record::RunStore;
 
+use self::events::{Live, Story};
+use self::model::ModelFiller;
+use self::specs::OwnRunner;
+use super::run::recording::Recording;
 use crate::cli::Cli;
 use crate::cli::cover::{CoverArguments, CoverFormat};
+use crate::config::Config;
 use crate::error::CommandError;
 use crate::project;
 use crate::terminal::Terminal;
+use crate::values;
+
+/// How many workers run specs at most.
+const WORKERS: u32 = 4;
 
 pub(crate) fn run(
     arguments: &CoverArguments,
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
-    let root = project::root(cli)?;
+    let (root, config) = project::open(cli, terminal)?;
     let mode = mode(&arguments.what);
-    let choice = Choice {
-        only: arguments.only.clone(),
-        without: arguments.without.clone(),
-        instruction: arguments.instruction.clone(),
-    };
     let executes =
         arguments.stage.as_deref().is_none_or(|stage| matches!(stage, "implement" | "review"));
-    if executes && !arguments.yes && !agreed(&root, &mode, &choice, terminal)? {
-        let stop = Stop {
-            status: "stop".to_owned(),
-            reason: Some("user_cancelled".to_owned()),
-            error: "cancelled".to_owned(),
-            details: "nothing was executed or written".to_owned(),
-            suggestion: "use --yes to take the proposal, --only and --without to choose".to_owned(),
-        };
-        return refused(&stop, arguments.format, terminal);
+    let choice = match selection::choose(arguments, &root, &mode, executes, terminal)? {
+        Ok(choice) => choice,
+        Err(stop) => return refused(&stop, arguments.format, terminal),
+    };
+    let options = options(arguments, &config, root.clone(), mode, choice);
+    let outcome = recorded(arguments, &options, &config, terminal)?;
+    match outcome {
+        Ok(report) => {
+            write_reports(arguments, &report)?;
+            print(arguments.format, &report, terminal)?;
+            Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        }
+        Err(stop) => refused(&stop, arguments.format, terminal),
     }
-    let options = Options {
+}
+
+fn options(
+    arguments: &CoverArguments,
+    config: &Config,
+    root: PathBuf,
+    mode: Mode,
+    choice: Choice,
+) -> Options {
+    let ruby = arguments.ruby.clone().unwrap_or_else(|| PathBuf::from(&config.ruby.value));
+    Options {
         root,
         mode,
         choice,
         from: arguments.stage.clone().or_else(|| arguments.from.clone()),
         to: arguments.stage.clone(),
-        ruby: arguments.ruby.clone(),
+        ruby,
         effort: Effort { seconds: f64::from(arguments.effort), ..Effort::default() },
         again: arguments.again,
+    }
+}
+
+/// Runs the pipeline as a run of its own: recorded, shown, and stopped by whoever may.
+fn recorded(
+    arguments: &CoverArguments,
+    options: &Options,
+    config: &Config,
+    terminal: &mut Terminal,
+) -> Result<Result<Report, Stop>, CommandError> {
+    let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let destinations = arguments.events.as_deref().or(config.events.value.as_deref());
+    let recording = Recording::start_as(argv, None, &options.root, destinations, terminal)?;
+    let filler = ModelFiller::open(arguments, config, &options.root, &recording.bus)?;
+    let story = Story::begin(recording.bus.clone());
+    let folder = RunStore::new(&options.root).runs_folder().join(recording.bus.run_id().as_str());
+    let live =
+        Live { counts: story.counts.clone(), name: recording.bus.run_id().as_str().to_owned() };
+    let server = ControlServer::start(&folder, live);
+    if let Err(error) = &server {
+        terminal
+            .warn(&format!("others cannot ask this run or stop it: no control socket: {error}"));
+    }
+    let runner = OwnRunner {
+        ruby: options.ruby.to_string_lossy().into_owned(),
+        wrapper: specs::without_network(),
+        workers: values::workers(&config.workers.value).unwrap_or(WORKERS).min(WORKERS),
+        bus: recording.bus.clone(),
+        counts: story.counts.clone(),
     };
-    let shows = std::io::stderr().is_terminal();
-    let mut notes = Vec::new();
-    let result = proctor_cover::run(&options, &mut |progress| {
-        if shows {
-            notes.push(format!("{}: {}", progress.stage, progress.what));
-            if let Some(note) = notes.last() {
-                terminal.note(note);
-            }
+    let mut view = View { shows: std::io::stderr().is_terminal() || arguments.progress, terminal };
+    let counts = story.counts.clone();
+    let outcome = proctor_cover::run_with(
+        options,
+        Helpers {
+            told: &mut |step| {
+                story.tell(&step);
+                view.show(&step);
+            },
+            runner: Some(&runner as &dyn SpecRunner),
+            filler: filler.as_ref().map(|filler| filler as &dyn Filler),
+            fix: arguments.fix,
+            stopped: &|| counts.is_stopped(),
+        },
+    );
+    let (problem, code) = match &outcome {
+        Ok(report) => (None, i32::from(!report.is_clean())),
+        Err(stop) => (Some(stop.to_string()), 2),
+    };
+    story.end(problem.as_deref(), code);
+    drop(server);
+    let lost = recording.finish(view.terminal);
+    if lost > 0 {
+        view.terminal.warn("the run could not be recorded completely");
+    }
+    Ok(outcome)
+}
+
+/// What happens, line by line, for somebody who waits.
+struct View<'a> {
+    shows: bool,
+    terminal: &'a mut Terminal,
+}
+
+impl View<'_> {
+    fn show(&mut self, step: &Step) {
+        if !self.shows {
+            return;
         }
-    });
-    let report = match result {
-        Ok(report) => report,
-        Err(stop) => return refused(&stop, arguments.format, terminal),
-    };
-    if let Some(path) = &arguments.html {
-        std::fs::write(path, proctor_cover::html(&report)).map_err(|error| {
-            CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
-        })?;
+        match step {
+            Step::Ended { stage, file, message, .. } => {
+                self.terminal.note(&format!("{stage:<9} {file}: {message}"))
+            }
+            Step::Note { stage, text } => self.terminal.note(&format!("{stage:<9} {text}")),
+            Step::Begun { .. } => {}
+        }
     }
-    match arguments.format {
-        CoverFormat::Text => terminal.print(&proctor_cover::text(&report))?,
-        CoverFormat::Json => terminal.json(&report)?,
-        CoverFormat::Yaml => terminal.print(&proctor_cover::yaml(&report.answers))?,
-    }
-    Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn mode(what: &[String]) -> Mode {
@@ -87,29 +165,34 @@ fn mode(what: &[String]) -> Mode {
     }
 }
 
-/// Shows the proposal and asks, if there is somebody to ask.
-fn agreed(
-    root: &std::path::Path,
-    mode: &Mode,
-    choice: &Choice,
+fn write_reports(arguments: &CoverArguments, report: &Report) -> Result<(), CommandError> {
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text).map_err(|error| {
+            CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
+        })
+    };
+    if let Some(path) = &arguments.html {
+        write(path, proctor_cover::html(report))?;
+    }
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&proctor_cover::json(report))
+            .map_err(std::io::Error::from)?;
+        write(path, text + "\n")?;
+    }
+    Ok(())
+}
+
+/// People get the report, programs the answers of the stages (with the report beside them in JSON).
+fn print(
+    format: CoverFormat,
+    report: &Report,
     terminal: &mut Terminal,
-) -> Result<bool, CommandError> {
-    if !std::io::stdin().is_terminal() {
-        return Err(CommandError::unusable("nobody is there to confirm the selection")
-            .hint("add --yes to take the proposed methods, or --stage analyze to look only"));
+) -> Result<(), CommandError> {
+    match format {
+        CoverFormat::Text => terminal.print(&proctor_cover::text(report)),
+        CoverFormat::Json => terminal.json(&proctor_cover::json(report)),
+        CoverFormat::Yaml => terminal.print(&proctor_cover::yaml(&report.answers)),
     }
-    // The same error is reported by the run itself.
-    let Ok(found) = discover(&Project::open(root), mode, choice) else { return Ok(true) };
-    for target in &found.targets {
-        terminal.line(&format!("{} ({} zone)", target.source.path, target.complexity.zone))?;
-        for method in target.methods.iter().filter(|method| method.selected) {
-            terminal.line(&format!("  {} [{}]", method.method_id, method.method_mode))?;
-        }
-    }
-    terminal.print("Cover these methods? Their code will be executed in a scratch copy. [y/N] ")?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn refused(

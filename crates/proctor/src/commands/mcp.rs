@@ -35,5 +35,6 @@ fn group(choice: GroupChoice) -> Group {
         GroupChoice::Runs => Group::Runs,
         GroupChoice::Journal => Group::Journal,
         GroupChoice::Workspaces => Group::Workspaces,
+        GroupChoice::Cover => Group::Cover,
     }
 }

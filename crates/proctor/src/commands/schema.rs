@@ -16,6 +16,7 @@ pub(crate) fn run(
         SchemaName::Config => config::json_schema(),
         SchemaName::Scenario => proctor_dialogue::scenario_schema(),
         SchemaName::Workspace => proctor_workspace::file::schema().to_value(),
+        SchemaName::Cover => serde_json::from_str(proctor_cover::SCHEMA).unwrap_or_default(),
     };
     terminal.json(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -29,6 +29,7 @@ pub(super) fn open(
     let engine = Engine::new(Setup {
         root,
         program,
+        ruby: config.ruby.value.clone().into(),
         new_run_id: Box::new(|| uuid::Uuid::now_v7().to_string()),
         journal,
         moment: Box::new(journal::now),

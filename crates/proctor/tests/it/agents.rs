@@ -75,7 +75,7 @@ fn runner(folder: &Path) -> u32 {
 fn a_shell_gets_results_on_one_stream_and_errors_on_the_other() {
     let env = TestEnv::new();
     let listed = env.run(&["tool", "--list"]);
-    assert_eq!((listed.code, listed.stdout.lines().count()), (Some(0), 25), "{}", listed.stdout);
+    assert_eq!((listed.code, listed.stdout.lines().count()), (Some(0), 27), "{}", listed.stdout);
     let described = env.run(&["tool", "--list", "run_start"]);
     let described: Value = serde_json::from_str(&described.stdout).unwrap();
     assert!(described["input_schema"]["properties"]["paths"]["description"].is_string());
@@ -218,7 +218,7 @@ fn sdk(env: &TestEnv, mode: &str, part: &str) -> Value {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     let seen: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(seen["tools"].as_array().unwrap().len(), 25);
+    assert_eq!(seen["tools"].as_array().unwrap().len(), 27);
     seen
 }
 
@@ -298,7 +298,7 @@ fn the_inspector_lists_and_calls() {
         )
     };
     let (listed, said) = inspect(&["--method", "tools/list"]);
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 25);
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 27);
     assert!(!said.contains(" errors") || said.contains("0 errors"), "{said}");
     let (called, _) = inspect(&[
         "--method",

@@ -35,6 +35,11 @@ fn workspace_schema() {
 }
 
 #[test]
+fn cover_schema() {
+    compare("schema/cover.schema.json", &["schema", "cover"]);
+}
+
+#[test]
 fn environment_page() {
     compare("docs/environment.md", &["doctor", "--environment"]);
 }

@@ -1,18 +1,21 @@
 //! The metadata file of a source file: the contract between stages, in the seed's schema.
 //!
-//! Each stage reads it, adds its part and its completion mark. Fields that we do not know survive.
+//! Each stage reads it, adds its part and its completion mark. Fields that we do not know survive. How the facts of a source
+//! become entries is in `entries`.
+
+mod entries;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use proctor_ruby::{
-    Behavior, BehaviorKind, Characteristic, CharacteristicKind, MethodFacts, SetupKind,
-};
+use proctor_ruby::{CharacteristicKind, SetupKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+
+use crate::factories::Proposal;
 
 /// The stages, in order, with the names their marks have.
 pub const STAGES: &[(&str, &str)] = &[
@@ -67,6 +70,12 @@ pub struct Metadata {
     /// What could not be analysed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
+    /// Which factories make which values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub factories: Vec<Proposal>,
+    /// Examples of models and agents that were accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<KeptAnswer>,
     /// What the review measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<Value>,
@@ -75,6 +84,19 @@ pub struct Metadata {
     /// What others wrote.
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
+}
+
+/// An accepted answer, so that it can be put back when its block is written again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptAnswer {
+    /// The situation.
+    pub id: String,
+    /// `Class#name`
+    pub method_id: String,
+    /// The example's description.
+    pub description: String,
+    /// Its lines.
+    pub lines: Vec<String>,
 }
 
 /// Size of a file.
@@ -330,33 +352,29 @@ impl Metadata {
         fs::rename(aside, path)
     }
 
-    /// Fills in what the analysis found.
-    pub fn analyze(&mut self, facts: &proctor_ruby::FileFacts, is_model: &dyn Fn(&str) -> bool) {
-        let mut bank = Bank::default();
-        let mut methods = Vec::new();
-        for (class, method) in facts.methods().filter(|(_, method)| method.is_testable()) {
-            let id = method.id(&class.name);
-            let Some(choice) = self
-                .methods_to_analyze
-                .iter()
-                .find(|choice| choice.method_id == id && choice.selected)
-            else {
-                continue;
-            };
-            methods.push(entry(&class.name, method, &choice.method_mode, &mut bank, is_model));
+    /// Keeps an accepted answer and the hash of the spec that has it.
+    pub(crate) fn remember(&mut self, answer: KeptAnswer, spec_hash: String) {
+        if let Some(Value::Object(review)) = &mut self.review
+            && !self.answers.iter().any(|known| known.id == answer.id)
+        {
+            for (key, change) in [("examples", 1), ("pending", -1)] {
+                if let Some(number) = review.get(key).and_then(Value::as_i64) {
+                    review.insert(key.to_owned(), (number + change).max(0).into());
+                }
+            }
+            if let Some(Value::Array(open)) = review.get_mut("open") {
+                let mine = format!("{} ", answer.method_id);
+                if let Some(place) = open
+                    .iter()
+                    .position(|line| line.as_str().is_some_and(|line| line.starts_with(&mine)))
+                {
+                    open.remove(place);
+                }
+            }
         }
-        let disabled: Vec<String> =
-            self.behaviors.iter().filter(|one| !one.enabled).map(|one| one.id.clone()).collect();
-        for one in &mut bank.entries {
-            one.enabled = !disabled.contains(&one.id);
-        }
-        self.behaviors = bank.entries;
-        self.methods = methods;
-        self.limits = facts
-            .limits
-            .iter()
-            .map(|limit| format!("line {}: {}", limit.line, limit.reason))
-            .collect();
+        self.answers.retain(|known| known.id != answer.id);
+        self.answers.push(answer);
+        self.spec_hash = spec_hash;
     }
 }
 
@@ -368,130 +386,5 @@ pub(crate) fn path_for(folder: &Path, source: &str) -> PathBuf {
             folder.join(format!("{}_{}.yml", slug(source), &hash(source.as_bytes())[..6]))
         }
         _ => plain,
-    }
-}
-
-#[derive(Default)]
-struct Bank {
-    entries: Vec<BankEntry>,
-}
-
-impl Bank {
-    fn id(&mut self, kind: &str, description: &str, subtype: Option<&str>) -> String {
-        if let Some(known) =
-            self.entries.iter_mut().find(|one| one.description == description && one.kind == kind)
-        {
-            known.used_by += 1;
-            return known.id.clone();
-        }
-        let words: String = description
-            .chars()
-            .map(
-                |letter| {
-                    if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' }
-                },
-            )
-            .collect();
-        let plain =
-            words.split('_').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("_");
-        let mut id = plain.clone();
-        let mut number = 2;
-        while self.entries.iter().any(|one| one.id == id) {
-            id = format!("{plain}_{number}");
-            number += 1;
-        }
-        self.entries.push(BankEntry {
-            id: id.clone(),
-            description: description.to_owned(),
-            kind: kind.to_owned(),
-            subtype: subtype.map(str::to_owned),
-            enabled: true,
-            used_by: 1,
-        });
-        id
-    }
-
-    fn behavior(&mut self, behavior: &Behavior) -> String {
-        let kind = match behavior.kind {
-            BehaviorKind::Terminal => "terminal",
-            BehaviorKind::Success => "success",
-            BehaviorKind::SideEffect => "side_effect",
-        };
-        self.id(kind, &behavior.description, None)
-    }
-}
-
-fn entry(
-    class: &str,
-    method: &MethodFacts,
-    mode: &str,
-    bank: &mut Bank,
-    is_model: &dyn Fn(&str) -> bool,
-) -> MethodEntry {
-    let characteristics = method
-        .characteristics
-        .iter()
-        .map(|one| characteristic(one, &method.characteristics, bank, is_model))
-        .collect::<Vec<_>>();
-    let side_effects = method
-        .side_effects
-        .iter()
-        .map(|effect| EffectEntry {
-            kind: effect.kind.clone(),
-            behavior_id: bank.id("side_effect", &effect.description, Some(&effect.kind)),
-        })
-        .collect();
-    let behavior_id = characteristics.is_empty().then(|| bank.behavior(&method.outcome));
-    MethodEntry {
-        name: method.name.clone(),
-        class_name: class.to_owned(),
-        kind: if method.scope == proctor_ruby::Scope::Class { "class" } else { "instance" }
-            .to_owned(),
-        analyzed: true,
-        method_mode: mode.to_owned(),
-        side_effects,
-        characteristics,
-        dependencies: method.constants.iter().filter(|name| *name != class).cloned().collect(),
-        behavior_id,
-        test_config: None,
-    }
-}
-
-fn characteristic(
-    one: &Characteristic,
-    all: &[Characteristic],
-    bank: &mut Bank,
-    is_model: &dyn Fn(&str) -> bool,
-) -> CharacteristicEntry {
-    let values = one
-        .arms
-        .iter()
-        .map(|arm| ValueEntry {
-            value: match arm.value.as_str() {
-                "true" => Value::Bool(true),
-                "false" => Value::Bool(false),
-                other => Value::String(other.to_owned()),
-            },
-            description: arm.description.clone(),
-            terminal: arm.terminal,
-            behavior_id: arm.behavior.as_ref().map(|behavior| bank.behavior(behavior)),
-        })
-        .collect();
-    let class = one.setup.class.clone().filter(|class| is_model(class));
-    let kind = if class.is_some() { SetupKind::Model } else { one.setup.kind };
-    let (from, to) = one.lines;
-    CharacteristicEntry {
-        name: one.name.clone(),
-        description: one.description.clone(),
-        kind: one.kind,
-        source: one.origin.clone(),
-        values,
-        threshold_value: one.threshold.as_ref().map(|(value, _)| value.clone()),
-        threshold_operator: one.threshold.as_ref().map(|(_, operator)| operator.clone()),
-        source_line: if from == to { from.to_string() } else { format!("{from}-{to}") },
-        setup: SetupEntry { kind, class },
-        level: one.level,
-        depends_on: one.parent.map(|parent| all[parent].name.clone()),
-        when_parent: one.parent.map(|_| one.when_parent.clone()),
     }
 }

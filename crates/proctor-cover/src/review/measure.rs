@@ -1,11 +1,12 @@
 //! The review's measurements: statuses, branch coverage and faults noticed, by running the written specs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::observation::{Effort, Fault, Workshop};
@@ -13,7 +14,8 @@ use crate::project::Project;
 use crate::sandbox::Sandbox;
 
 /// Coverage of one file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Covered {
     /// Branches there are.
     pub branches: u64,
@@ -34,6 +36,10 @@ pub struct Measured {
     pub passed: usize,
     /// Failed examples with their messages.
     pub failed: Vec<(String, String)>,
+    /// Spec and line of failed examples, in the same order.
+    pub failed_at: Vec<(String, u64)>,
+    /// Answers of probes, where the code had some: twice the probe, plus one for yes.
+    pub seen: BTreeSet<u64>,
     /// Pending examples.
     pub pending: usize,
     /// Faults noticed.
@@ -64,7 +70,20 @@ pub fn measure(
     faults: &[Fault],
     effort: &Effort,
 ) -> io::Result<Measured> {
-    let root = &workshop.clean;
+    let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
+    measure_at(&workshop.clean, project, workshop, sandbox, (&specs, files), faults, effort)
+}
+
+/// The same in a copy of one's choice. Specs may be followed by `:LINE`; probes of an instrumented copy are read.
+pub(crate) fn measure_at(
+    root: &Path,
+    project: &Project,
+    workshop: &Workshop,
+    sandbox: &Sandbox,
+    (specs, files): (&[&str], &[String]),
+    faults: &[Fault],
+    effort: &Effort,
+) -> io::Result<Measured> {
     let paths: Vec<_> = project.load_paths().iter().map(|path| root.join(path)).collect();
     let job = json!({
         "root": root, "load_paths": paths, "specs": specs, "files": files, "mutants": faults, "seed": 5,
@@ -97,7 +116,10 @@ fn take(measured: &mut Measured, value: &Value) {
         Some("example") => match value["status"].as_str() {
             Some("passed") => measured.passed += 1,
             Some("pending") => measured.pending += 1,
-            _ => measured.failed.push((text("description"), text("message"))),
+            _ => {
+                measured.failed.push((text("description"), text("message")));
+                measured.failed_at.push((text("file"), number("line")));
+            }
         },
         Some("coverage") => {
             let covered = Covered {
@@ -115,6 +137,11 @@ fn take(measured: &mut Measured, value: &Value) {
                 Some(false) => measured.survived.push(id),
                 None => {}
             }
+        }
+        Some("seen") => {
+            measured
+                .seen
+                .extend(value["keys"].as_array().into_iter().flatten().filter_map(Value::as_u64));
         }
         Some("load_error") => measured.error = Some(text("message")),
         _ => {}

@@ -1,0 +1,214 @@
+//! The gate: runs a proposed example and keeps it only if it passes, takes its path and notices a fault.
+
+use std::fs;
+use std::io;
+
+use super::answer::checked;
+use super::{Answer, OpenItem, Refusal};
+use crate::blocks;
+use crate::metadata::KeptAnswer;
+use crate::observation::{Effort, Workshop, faults};
+use crate::project::{Project, SourceFile};
+use crate::review::{Measured, measure_at};
+use crate::sandbox::Sandbox;
+use crate::syntax::quoted;
+use crate::verify::{self, CIRCUMSTANCES};
+
+/// How many faults of a file an example is tried against.
+const FAULTS: usize = 150;
+/// How much of a failure is told.
+const TOLD: usize = 700;
+
+/// Where answers about one source are judged. The copies are left as they were, or with the accepted spec in them.
+pub(crate) struct Gate<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) workshop: &'a Workshop,
+    pub(crate) sandbox: &'a Sandbox,
+    pub(crate) source: &'a SourceFile,
+    pub(crate) effort: &'a Effort,
+}
+
+/// An answer that passed.
+#[derive(Debug, Clone)]
+pub(crate) struct Accepted {
+    /// The spec with it.
+    pub(crate) text: String,
+    /// Its line.
+    pub(crate) line: u32,
+    /// Faults that it notices.
+    pub(crate) faults: usize,
+    /// The contexts it stands in.
+    pub(crate) contexts: Vec<String>,
+    /// What is remembered of it.
+    pub(crate) answer: KeptAnswer,
+}
+
+impl Gate<'_> {
+    /// Judges an answer for an item of this spec.
+    pub(crate) fn judge(
+        &self,
+        item: &OpenItem,
+        spec: &str,
+        answer: &Answer,
+    ) -> Result<Accepted, Refusal> {
+        let checked = checked(item, answer)?;
+        let (text, line) = put(spec, item, &checked.description, &checked.lines);
+        if !ruby_prism::parse(text.as_bytes()).is_success() {
+            return Err(Refusal::new(
+                "parse",
+                "the spec would not be valid Ruby with it",
+                "send only the lines between `do` and `end` of the example",
+            ));
+        }
+        let place = format!("{}:{line}", item.spec);
+        let seen = self.observed(item, &text, &place).map_err(|error| Refusal::machine(&error))?;
+        let faults = judged(item, &seen)?;
+        self.holds(item, spec, &text, &place)?;
+        let answer = KeptAnswer {
+            id: item.id.clone(),
+            method_id: item.method_id.clone(),
+            description: checked.description,
+            lines: checked.lines,
+        };
+        Ok(Accepted { text, line, faults, contexts: item.contexts.clone(), answer })
+    }
+
+    /// Runs the example alone in the copy with probes, then every fault of the file against it.
+    fn observed(&self, item: &OpenItem, text: &str, place: &str) -> io::Result<Measured> {
+        let root = &self.workshop.probed;
+        let sources = [self.source.clone()];
+        self.workshop.probe(&sources)?;
+        write(&root.join(&item.spec), text)?;
+        let list = faults(&sources, FAULTS);
+        let files = [item.file.clone()];
+        let outcome = measure_at(
+            root,
+            self.project,
+            self.workshop,
+            self.sandbox,
+            (&[place], &files),
+            &list,
+            self.effort,
+        );
+        self.workshop.restore(&sources)?;
+        outcome
+    }
+
+    /// Runs it under other clocks, zones and orders, in the copy without probes.
+    fn holds(&self, item: &OpenItem, before: &str, text: &str, place: &str) -> Result<(), Refusal> {
+        let path = self.workshop.clean.join(&item.spec);
+        let machine = |error: io::Error| Refusal::machine(&error);
+        write(&path, text).map_err(machine)?;
+        for how in CIRCUMSTANCES {
+            let verdict = verify::run(
+                self.sandbox,
+                &self.workshop.programs,
+                &self.workshop.clean,
+                &[place],
+                *how,
+            )
+            .map_err(machine)?;
+            if verdict.error.is_some() || !verdict.failed.is_empty() || verdict.passed == 0 {
+                write(&path, before).map_err(machine)?;
+                let why = verdict.error.unwrap_or_else(|| "it does not pass every time".to_owned());
+                return Err(Refusal::new(
+                    "unstable",
+                    format!(
+                        "the example depends on the clock, the time zone or the order: {}",
+                        brief(&why)
+                    ),
+                    "give fixed values instead of the present time, chance or shared state",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the first run says; gives back how many faults were noticed.
+fn judged(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
+    if let Some((_, message)) = seen.failed.first() {
+        return Err(Refusal::new(
+            "fails",
+            format!("the example fails: {}", brief(message)),
+            "expect what the code really does in this situation, or repair the setup",
+        ));
+    }
+    if let Some(error) = &seen.error {
+        return Err(Refusal::new(
+            "fails",
+            format!("the spec cannot be loaded with it: {}", brief(error)),
+            "use only what the spec has loaded",
+        ));
+    }
+    if seen.passed == 0 {
+        return Err(Refusal::new(
+            "fails",
+            "the example was not run",
+            "send an example that is neither skipped nor pending",
+        ));
+    }
+    if item.path.is_some_and(|key| !seen.seen.contains(&key)) {
+        let wanted: Vec<String> = item
+            .conditions
+            .iter()
+            .map(|one| format!("{} = {} (line {})", one.name, one.value, one.lines))
+            .collect();
+        return Err(Refusal::new(
+            "path",
+            format!("the example passes, but does not take its path: {}", wanted.join(", then ")),
+            "choose inputs for which every one of these decisions comes out as stated",
+        ));
+    }
+    if seen.killed.is_empty() {
+        return Err(Refusal::new(
+            "fault",
+            "the example would not notice any of the faults that were put into the code",
+            "expect the exact value, error or change instead of something vague",
+        ));
+    }
+    Ok(seen.killed.len())
+}
+
+/// The spec with the skipped example replaced, and the line of the new one.
+pub(super) fn put(
+    spec: &str,
+    item: &OpenItem,
+    description: &str,
+    lines: &[String],
+) -> (String, u32) {
+    let (start, end) = item.span;
+    let margin_start = spec[..start].rfind('\n').map_or(0, |place| place + 1);
+    let margin = &spec[margin_start..start];
+    let newline = if spec.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut code = format!(
+        "# Filled in: it passes, takes this path and notices a fault.{newline}{margin}it {} do{newline}",
+        quoted(description)
+    );
+    for line in lines {
+        if line.is_empty() {
+            code += newline;
+        } else {
+            code += &format!("{margin}  {line}{newline}");
+        }
+    }
+    code += &format!("{margin}end");
+    let text = format!("{}{code}{}", &spec[..start], &spec[end..]);
+    let line = spec[..start].matches('\n').count() + 2;
+    (blocks::sealed(&text, std::slice::from_ref(&item.method_id)), u32::try_from(line).unwrap_or(1))
+}
+
+fn write(path: &std::path::Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, text)
+}
+
+fn brief(message: &str) -> String {
+    let text = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(TOLD) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}

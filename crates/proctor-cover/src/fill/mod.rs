@@ -1,0 +1,245 @@
+//! What is left, and who fills it: a model, or an agent that calls us.
+//!
+//! `open` reads from a spec which situations still wait and what is known about each; `answer` looks at a proposed example
+//! without running it; `gate` runs it. An answer is kept only if it parses, stays in its place, passes under all
+//! circumstances, takes its path and notices a fault. [`plan`] and [`submit`] are the two doors for callers; state is in the
+//! spec and its metadata alone.
+
+mod answer;
+mod gate;
+mod open;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proctor_ruby::analyze;
+use serde::{Deserialize, Serialize};
+
+use crate::metadata::{Metadata, hash, path_for};
+use crate::observation::{Effort, Workshop};
+use crate::project::{Project, SourceFile};
+use crate::sandbox::Sandbox;
+use crate::stop::Stop;
+
+pub(crate) use gate::{Accepted, Gate};
+pub(crate) use open::open_items;
+pub use open::{Condition, OpenItem};
+
+/// A proposed example.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Its description; the planned one if absent.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The lines between `do` and `end`.
+    pub body: String,
+}
+
+/// Why an answer was not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// unknown, stale, parse, place, rule, fails, unstable, path, fault, machine
+    pub reason: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(
+        reason: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { reason, message: message.into(), hint: hint.into() }
+    }
+
+    fn machine(error: &std::io::Error) -> Self {
+        Self::new("machine", format!("the system refused something: {error}"), "try again")
+    }
+}
+
+/// What is asked of a model.
+#[derive(Debug)]
+pub struct FillRequest<'a> {
+    /// The situation.
+    pub item: &'a OpenItem,
+    /// The spec as it is.
+    pub spec: &'a str,
+    /// Which try this is, from 1.
+    pub attempt: u32,
+    /// The answer before and why it was not kept.
+    pub before: Option<(&'a Answer, &'a Refusal)>,
+}
+
+/// Fills situations: a model behind some interface.
+pub trait Filler {
+    /// Proposes an example, or says why it cannot.
+    fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, String>;
+
+    /// Who it is, for the record.
+    fn name(&self) -> String;
+}
+
+/// What is left in a project.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Plan {
+    /// Situations that wait, in the order of files and lines.
+    pub items: Vec<OpenItem>,
+    /// Files whose metadata or spec cannot be used, with the reason.
+    pub notes: Vec<String>,
+    /// How many files were looked at.
+    pub files: usize,
+}
+
+/// What is left, from the metadata of earlier runs. `files` narrows it to these sources; empty means all.
+pub fn plan(root: &Path, files: &[String]) -> Result<Plan, Stop> {
+    let folder = root.join("tmp/rspec_metadata");
+    let mut paths: Vec<PathBuf> = match fs::read_dir(&folder) {
+        Ok(entries) => entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "yml"))
+            .collect(),
+        Err(_) => Vec::new(),
+    };
+    paths.sort();
+    if paths.is_empty() {
+        return Err(Stop::error(
+            "nothing was covered here yet".to_owned(),
+            format!("{} holds no metadata", folder.display()),
+            "run `proctor cover` first: it does what it can without a model and leaves the rest open",
+        ));
+    }
+    let mut plan = Plan::default();
+    for path in paths {
+        let metadata = match Metadata::read(&path) {
+            Ok(Some(metadata)) => metadata,
+            Ok(None) => continue,
+            Err(error) => {
+                plan.notes.push(format!("damaged metadata: {error}"));
+                continue;
+            }
+        };
+        let wanted = files.is_empty()
+            || files.iter().any(|file| file.trim_start_matches("./") == metadata.source_file);
+        if !wanted || !metadata.is_complete("test_implementer") {
+            continue;
+        }
+        plan.files += 1;
+        match one_file(root, &metadata) {
+            Ok(items) => plan.items.extend(items),
+            Err(note) => plan.notes.push(note),
+        }
+    }
+    Ok(plan)
+}
+
+fn one_file(root: &Path, metadata: &Metadata) -> Result<Vec<OpenItem>, String> {
+    let source = source(root, metadata)?;
+    let spec = fs::read_to_string(root.join(&metadata.spec_path))
+        .map_err(|error| format!("{}: {error}", metadata.spec_path))?;
+    Ok(open_items(&source, &metadata.spec_path, &spec, metadata))
+}
+
+fn source(root: &Path, metadata: &Metadata) -> Result<SourceFile, String> {
+    let path = &metadata.source_file;
+    let bytes = fs::read(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
+    if hash(&bytes) != metadata.source_hash {
+        return Err(format!(
+            "{path} changed since it was covered; run `proctor cover {path} --yes` again"
+        ));
+    }
+    let facts =
+        analyze(&bytes).map_err(|errors| format!("{path} is not valid Ruby: {}", errors[0]))?;
+    Ok(SourceFile { path: path.clone(), bytes, facts })
+}
+
+/// An answer that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// The situation.
+    pub id: String,
+    /// Where the example stands now, `spec:line`.
+    pub place: String,
+    /// Faults that it notices.
+    pub faults_noticed: usize,
+    /// Situations that still wait in this file.
+    pub left: usize,
+}
+
+/// Judges an answer and keeps it if it is good. Two at once for one project wait for each other.
+pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kept, Refusal> {
+    let folder = root.join("tmp/rspec_metadata");
+    let lock =
+        fs::OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(".lock"));
+    let lock = lock.map_err(|error| Refusal::machine(&error))?;
+    lock.lock().map_err(|error| Refusal::machine(&error))?;
+    let plan = plan(root, &[])
+        .map_err(|stop| Refusal::new("unknown", stop.to_string(), stop.suggestion))?;
+    let Some(item) = plan.items.iter().find(|item| item.id == id) else {
+        let stale: Vec<&String> =
+            plan.notes.iter().filter(|note| note.contains("changed since")).collect();
+        let message = format!("no situation `{id}` waits for an answer");
+        return Err(match stale.first() {
+            Some(note) => Refusal::new(
+                "stale",
+                format!("{message}; {note}"),
+                "cover the file again, then take a new plan",
+            ),
+            None => Refusal::new(
+                "unknown",
+                message,
+                "take a new plan: it may have been filled or the spec may have changed",
+            ),
+        });
+    };
+    let path = path_for(&folder, &item.file);
+    let metadata = Metadata::read(&path).ok().flatten().ok_or_else(|| {
+        Refusal::new(
+            "stale",
+            format!("the metadata of {} are gone", item.file),
+            "cover the file again",
+        )
+    })?;
+    let source = source(root, &metadata).map_err(|note| {
+        Refusal::new("stale", note, "cover the file again, then take a new plan")
+    })?;
+    let spec =
+        fs::read_to_string(root.join(&item.spec)).map_err(|error| Refusal::machine(&error))?;
+    answer::checked(item, answer)?;
+    let project = Project::open(root);
+    let workshop = Workshop::new(&project).map_err(|error| Refusal::machine(&error))?;
+    let sandbox = Sandbox::new(ruby);
+    let effort = Effort { mutation_seconds: 15.0, ..Effort::default() };
+    let gate = Gate {
+        project: &project,
+        workshop: &workshop,
+        sandbox: &sandbox,
+        source: &source,
+        effort: &effort,
+    };
+    let accepted = gate.judge(item, &spec, answer)?;
+    keep(root, &path, metadata, item, &accepted).map_err(|error| Refusal::machine(&error))?;
+    Ok(Kept {
+        id: item.id.clone(),
+        place: format!("{}:{}", item.spec, accepted.line),
+        faults_noticed: accepted.faults,
+        left: plan.items.iter().filter(|other| other.file == item.file).count().saturating_sub(1),
+    })
+}
+
+/// Writes an accepted answer into the project.
+fn keep(
+    root: &Path,
+    path: &Path,
+    mut metadata: Metadata,
+    item: &OpenItem,
+    accepted: &Accepted,
+) -> std::io::Result<()> {
+    fs::write(root.join(&item.spec), &accepted.text)?;
+    metadata.remember(accepted.answer.clone(), hash(accepted.text.as_bytes()));
+    metadata.write(path)
+}

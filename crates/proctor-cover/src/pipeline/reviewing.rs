@@ -1,0 +1,253 @@
+//! The review stage: specs are run by a runner, measured against faults, checked by rules and repaired where that is safe.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::wave::{Ground, Part, covered, files};
+use super::{Ending, Run};
+use crate::metadata::hash;
+use crate::observation::faults;
+use crate::project::SourceFile;
+use crate::review::fix::fix;
+use crate::review::{Measured, measure, rules};
+use crate::stop::Stop;
+
+/// A spec that failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpecFailure {
+    /// The spec file, relative to the root.
+    pub spec: String,
+    /// `file:line`
+    pub place: String,
+    /// The whole description.
+    pub description: String,
+    /// What went wrong.
+    pub message: String,
+}
+
+/// What running specs gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SpecRun {
+    /// Examples that passed.
+    pub passed: usize,
+    /// Examples that are pending.
+    pub pending: usize,
+    /// Examples that did not pass.
+    pub failed: Vec<SpecFailure>,
+    /// Why nothing could be run, or what failed outside of examples.
+    pub error: Option<String>,
+}
+
+/// Runs spec files of a project (a scratch copy) and says what became of them.
+pub trait SpecRunner {
+    /// Runs these files, relative to `root`. A run that is not `shown` only compares.
+    fn run(&self, root: &Path, specs: &[String], shown: bool) -> SpecRun;
+}
+
+impl Run<'_> {
+    /// Reviews the parts of a wave; gives back which specs fail, if any do.
+    pub(super) fn review(
+        &mut self,
+        parts: &mut [Part<'_>],
+        ground: &Ground,
+    ) -> Result<Option<String>, Stop> {
+        let clean = &ground.workshop.clean;
+        let present: Vec<String> = parts
+            .iter()
+            .map(|part| part.target.spec_path.clone())
+            .filter(|spec| clean.join(spec).is_file())
+            .collect();
+        for part in parts.iter() {
+            self.begun("review", &part.target.source.path);
+        }
+        if self.helpers.fix {
+            self.repair(parts, ground)?;
+        }
+        let sources: Vec<SourceFile> =
+            parts.iter().map(|part| part.target.source.clone()).collect();
+        let list = faults(&sources, 150);
+        let (mut measured, mut ran) = (Measured::default(), SpecRun::default());
+        if !present.is_empty() {
+            self.note("review", format!("running {} spec files", present.len()));
+            let runner = self.helpers.runner;
+            ran = runner.map(|runner| runner.run(clean, &present, true)).unwrap_or_default();
+            self.note("review", format!("running specs against {} faults", list.len()));
+            let files = files(parts);
+            measured = measure(
+                &self.project,
+                &ground.workshop,
+                &ground.sandbox,
+                (&present, &files),
+                &list,
+                &ground.effort,
+            )?;
+            if runner.is_none() {
+                ran = own_run(&measured);
+            }
+        }
+        for part in parts.iter_mut() {
+            let file = part.target.source.path.clone();
+            part.report.after = covered(&measured.coverage, &file);
+            let count = |ids: &[usize], method: Option<&str>| {
+                ids.iter()
+                    .filter(|id| {
+                        list[**id].file == file
+                            && method.is_none_or(|method| list[**id].method == method)
+                    })
+                    .count()
+            };
+            part.report.killed = count(&measured.killed, None);
+            part.report.faults = part.report.killed + count(&measured.survived, None);
+            for method in &mut part.report.by_method {
+                method.killed = count(&measured.killed, Some(&method.id));
+                method.faults = method.killed + count(&measured.survived, Some(&method.id));
+            }
+            self.conclude(part, &ran, measured.error.as_deref())?;
+        }
+        Ok(summary(&ran))
+    }
+
+    /// Rules, the metadata's part, the answer.
+    fn conclude(
+        &mut self,
+        part: &mut Part<'_>,
+        ran: &SpecRun,
+        error: Option<&str>,
+    ) -> Result<(), Stop> {
+        let (file, spec) = (part.target.source.path.clone(), part.target.spec_path.clone());
+        let text = fs::read_to_string(self.root().join(&spec)).unwrap_or_default();
+        part.report.violations =
+            rules::check(&spec, &text).iter().map(|finding| violation(&spec, finding)).collect();
+        let failed: Vec<_> = ran.failed.iter().filter(|failure| failure.spec == spec).collect();
+        let passed = failed.is_empty() && ran.error.is_none() && part.report.error.is_none();
+        part.report.warnings.extend(
+            failed.iter().map(|failure| {
+                format!("{} failed: {}", failure.place, first_line(&failure.message))
+            }),
+        );
+        part.report.warnings.extend(error.map(|error| format!("review: {error}")));
+        let summary = json!({
+            "tests_passed": passed, "violations": part.report.violations, "fixed": part.report.fixed,
+            "failures": failed.iter().map(|failure| json!({ "location": failure.place, "description": failure.description, "message": failure.message })).collect::<Vec<_>>(),
+            "methods_covered": part.report.methods_covered,
+            "examples": part.report.examples, "pending": part.report.pending.len(), "open": part.report.pending,
+            "before": part.report.before, "branches": part.report.after,
+            "killed": part.report.killed, "faults": part.report.faults,
+        });
+        let notes: Vec<String> = part
+            .report
+            .violations
+            .iter()
+            .map(|one| {
+                format!(
+                    "test_reviewer: rule {} at {}",
+                    one["rule"],
+                    one["location"].as_str().unwrap_or_default()
+                )
+            })
+            .collect();
+        self.update(&file, "test_reviewer", |metadata| {
+            metadata.review = Some(summary.clone());
+            metadata.spec_hash = hash(text.as_bytes());
+            for note in notes {
+                metadata.note("errors", note);
+            }
+        })?;
+        let message = format!(
+            "{}; {} of {} faults noticed, {} violations",
+            if passed { "specs pass" } else { "specs fail" },
+            part.report.killed,
+            part.report.faults,
+            part.report.violations.len()
+        );
+        self.ended("review", &file, if passed { Ending::Done } else { Ending::Failed }, &message);
+        self.answered("review", json!({ "status": "success", "data": summary }));
+        Ok(())
+    }
+
+    /// Repairs what can be repaired safely. What makes a spec fail is taken back.
+    fn repair(&mut self, parts: &mut [Part<'_>], ground: &Ground) -> Result<(), Stop> {
+        for part in parts.iter_mut() {
+            let spec = part.target.spec_path.clone();
+            let copy = ground.workshop.clean.join(&spec);
+            let Ok(text) = fs::read_to_string(&copy) else { continue };
+            let fixed = fix(&spec, &text);
+            if fixed.applied.is_empty() {
+                continue;
+            }
+            let before = self.failures(&spec, ground)?;
+            fs::write(&copy, &fixed.text)?;
+            if self.failures(&spec, ground)? > before {
+                fs::write(&copy, &text)?;
+                part.report
+                    .warnings
+                    .push(format!("{spec}: repairs were taken back, the spec failed with them"));
+                continue;
+            }
+            self.put(&spec, &fixed.text)?;
+            part.report.fixed =
+                fixed.applied.iter().map(|finding| violation(&spec, finding)).collect();
+        }
+        Ok(())
+    }
+
+    fn failures(&self, spec: &str, ground: &Ground) -> Result<usize, Stop> {
+        let specs = [spec.to_owned()];
+        let ran = match self.helpers.runner {
+            Some(runner) => runner.run(&ground.workshop.clean, &specs, false),
+            None => own_run(&measure(
+                &self.project,
+                &ground.workshop,
+                &ground.sandbox,
+                (&specs, &[]),
+                &[],
+                &ground.effort,
+            )?),
+        };
+        Ok(ran.failed.len() + usize::from(ran.error.is_some()) * 1000)
+    }
+}
+
+fn violation(spec: &str, finding: &rules::Finding) -> Value {
+    json!({
+        "rule": finding.rule, "severity": finding.severity, "description": finding.message,
+        "location": format!("{spec}:{}", finding.line), "fix": finding.fix, "fixable": finding.is_fixable,
+    })
+}
+
+/// What the measurement itself saw, where nobody else runs specs.
+fn own_run(measured: &Measured) -> SpecRun {
+    let failed = measured.failed_at.iter().zip(&measured.failed).map(
+        |((file, line), (description, message))| SpecFailure {
+            spec: file.clone(),
+            place: format!("{file}:{line}"),
+            description: description.clone(),
+            message: message.clone(),
+        },
+    );
+    SpecRun {
+        passed: measured.passed,
+        pending: measured.pending,
+        failed: failed.collect(),
+        error: measured.error.clone(),
+    }
+}
+
+fn summary(ran: &SpecRun) -> Option<String> {
+    if let Some(error) = &ran.error {
+        return Some(first_line(error).to_owned());
+    }
+    let first = ran.failed.first()?;
+    let more = if ran.failed.len() > 1 {
+        format!(" and {} more", ran.failed.len() - 1)
+    } else {
+        String::new()
+    };
+    Some(format!("{} ({}){more}", first.place, first_line(&first.message)))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim()
+}

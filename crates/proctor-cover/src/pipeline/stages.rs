@@ -1,0 +1,207 @@
+//! The stages that only read code: analysis, isolation, architecture, factories. Files are worked on in parallel.
+
+use std::collections::BTreeSet;
+
+use super::{Ending, Run};
+use crate::answers;
+use crate::discover::Target;
+use crate::factories;
+use crate::isolate::isolate;
+use crate::metadata::Metadata;
+use crate::outline::outline;
+use crate::project::Layout;
+use crate::stop::Stop;
+
+/// How many files are worked on at once.
+const LANES: usize = 4;
+
+impl Run<'_> {
+    pub(super) fn analyze(&mut self, open: &[&Target]) -> Result<(), Stop> {
+        let models = self.models();
+        let keys =
+            ["slug", "source_file", "source_mtime", "class_name", "behaviors", "methods", "limits"];
+        self.each("analyze", "code_analyzer", open, &|target, metadata| {
+            metadata.analyze(&target.source.facts, &|class| models.contains(class));
+            let characteristics: usize =
+                metadata.methods.iter().map(|one| one.characteristics.len()).sum();
+            let limits = metadata.limits.len();
+            let open = if limits > 0 {
+                format!(", {limits} places that cannot be analysed")
+            } else {
+                String::new()
+            };
+            Part::Done(format!(
+                "{} methods, {characteristics} characteristics, {} behaviours{open}",
+                metadata.methods.len(),
+                metadata.behaviors.len()
+            ))
+        })?;
+        self.answer_each("analyze", open, |metadata| answers::part(metadata, &keys));
+        Ok(())
+    }
+
+    pub(super) fn isolate(&mut self, open: &[&Target]) -> Result<(), Stop> {
+        let library = self.project.layout != Layout::Rails;
+        self.each("isolate", "isolation_decider", open, &|_, metadata| {
+            isolate(metadata, library);
+            let low = metadata.methods.iter().filter_map(|one| one.test_config.as_ref());
+            let low = low.filter(|config| config.confidence == "low").count();
+            Part::Done(if low > 0 {
+                format!("{low} decisions with low confidence")
+            } else {
+                "decided".to_owned()
+            })
+        })?;
+        self.answer_each("isolate", open, |metadata| answers::part(metadata, &["slug", "methods"]));
+        Ok(())
+    }
+
+    pub(super) fn architect(&mut self, open: &[&Target]) -> Result<(), Stop> {
+        self.each("architect", "test_architect", open, &|_, metadata| {
+            metadata.structure = Some(outline(metadata));
+            metadata.spec_file = Some(metadata.spec_path.clone());
+            Part::Done(metadata.spec_path.clone())
+        })?;
+        self.answer_each("architect", open, |metadata| {
+            answers::flat(metadata, &["spec_file", "structure"], "test_architect")
+        });
+        Ok(())
+    }
+
+    pub(super) fn factories(&mut self, open: &[&Target]) -> Result<(), Stop> {
+        let known = factories::read(self.root());
+        self.report.warnings.extend(known.trouble.iter().cloned());
+        self.each("factories", "factory_agent", open, &|_, metadata| {
+            metadata.factories = factories::propose(metadata, &known);
+            if metadata.factories.is_empty() {
+                return Part::Skipped("plain objects need no factories".to_owned());
+            }
+            let missing: BTreeSet<String> = metadata
+                .factories
+                .iter()
+                .filter(|one| !one.exists)
+                .map(|one| one.factory.clone())
+                .collect();
+            for name in &missing {
+                metadata.note(
+                    "warnings",
+                    format!("factory_agent: Factory :{name} not found; one is proposed"),
+                );
+            }
+            let lacking: Vec<String> = metadata
+                .factories
+                .iter()
+                .filter(|one| one.exists && one.missing_trait.is_some())
+                .map(|one| {
+                    format!(
+                        "factory_agent: Factory trait :{} of :{} not found",
+                        one.missing_trait.as_deref().unwrap_or_default(),
+                        one.factory
+                    )
+                })
+                .collect();
+            for warning in lacking {
+                metadata.note("warnings", warning);
+            }
+            let used = metadata.factories.iter().filter(|one| one.exists).count();
+            Part::Done(format!(
+                "{used} proposals with factories that exist, {} factories proposed",
+                missing.len()
+            ))
+        })?;
+        let summary = known.summary();
+        self.answer_each("factories", open, |metadata| factories::answer(metadata, &summary));
+        Ok(())
+    }
+
+    /// Classes that are stored objects: those of `app/models`.
+    fn models(&self) -> BTreeSet<String> {
+        let files = self.project.files().into_iter();
+        files
+            .filter_map(|path| {
+                let name = path.strip_prefix("app/models/")?.trim_end_matches(".rb");
+                let parts: Vec<String> = name.split('/').map(proctor_ruby::constant_for).collect();
+                Some(parts.join("::"))
+            })
+            .collect()
+    }
+
+    /// Does the work of a stage for every target, some at once, and writes what came of it.
+    fn each(
+        &mut self,
+        stage: &'static str,
+        agent: &str,
+        open: &[&Target],
+        work: &(dyn Fn(&Target, &mut Metadata) -> Part + Sync),
+    ) -> Result<(), Stop> {
+        for chunk in open.chunks(LANES) {
+            let mut taken = Vec::new();
+            for target in chunk {
+                self.begun(stage, &target.source.path);
+                if let Some((path, metadata)) = self.metadata.remove(&target.source.path) {
+                    taken.push((*target, path, metadata));
+                }
+            }
+            let done: Vec<_> = std::thread::scope(|scope| {
+                let lanes: Vec<_> = taken
+                    .into_iter()
+                    .map(|(target, path, mut metadata)| {
+                        scope.spawn(move || {
+                            let part = work(target, &mut metadata);
+                            match &part {
+                                Part::Done(_) => metadata.complete(agent),
+                                Part::Skipped(reason) => metadata.skip(agent, reason),
+                            }
+                            let written = metadata.write(&path);
+                            (target, path, metadata, part, written)
+                        })
+                    })
+                    .collect();
+                lanes.into_iter().filter_map(|lane| lane.join().ok()).collect()
+            });
+            for (target, path, metadata, part, written) in done {
+                let file = target.source.path.clone();
+                self.metadata.insert(file.clone(), (path, metadata));
+                if let Err(error) = written {
+                    self.ended(stage, &file, Ending::Failed, &error.to_string());
+                    return Err(error.into());
+                }
+                let (ending, message) = match part {
+                    Part::Done(message) => (Ending::Done, message),
+                    Part::Skipped(reason) => (Ending::Skipped, reason),
+                };
+                self.ended(stage, &file, ending, &message);
+            }
+            if let Some(lost) =
+                chunk.iter().find(|target| !self.metadata.contains_key(&target.source.path))
+            {
+                return Err(Stop::error(
+                    format!("{stage} failed for {}", lost.source.path),
+                    "the work was lost; this is a bug in proctor".to_owned(),
+                    "report it with the file",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn answer_each(
+        &mut self,
+        stage: &str,
+        open: &[&Target],
+        answer: impl Fn(&Metadata) -> serde_json::Value,
+    ) {
+        for target in open {
+            if let Some((_, metadata)) = self.metadata.get(&target.source.path) {
+                let answer = answer(metadata);
+                self.answered(stage, answer);
+            }
+        }
+    }
+}
+
+/// What a stage did with a file, in words.
+enum Part {
+    Done(String),
+    Skipped(String),
+}

@@ -1,0 +1,215 @@
+//! Specs of a review, run by our own runner; what happens is passed on to the events of the cover run.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use proctor_cover::{SpecFailure, SpecRun, SpecRunner};
+use proctor_events::{
+    Body, BoxedError, Bus, BusConfig, Event, Published, Recorder, RunId, Status, Timestamp,
+};
+use proctor_runner::{Controller, RspecSuite, RunOptions, RunSetup, Suite};
+
+use super::events::Counts;
+use crate::commands::suites;
+
+/// How long one example may take.
+const EXAMPLE: u64 = 30_000;
+/// How long all of them may take.
+const ALL: Duration = Duration::from_mins(10);
+
+/// Runs specs with the embedded controller.
+pub(super) struct OwnRunner {
+    pub(super) ruby: String,
+    /// Whether the kernel lets us cut off the network.
+    pub(super) wrapper: Option<Vec<String>>,
+    pub(super) workers: u32,
+    pub(super) bus: Bus,
+    pub(super) counts: Arc<Counts>,
+}
+
+impl SpecRunner for OwnRunner {
+    fn run(&self, root: &Path, specs: &[String], shown: bool) -> SpecRun {
+        self.try_run(root, specs, shown)
+            .unwrap_or_else(|error| SpecRun { error: Some(error), ..SpecRun::default() })
+    }
+}
+
+impl OwnRunner {
+    fn try_run(&self, root: &Path, specs: &[String], shown: bool) -> Result<SpecRun, String> {
+        let surroundings =
+            suites::surroundings(root, self.workers).map_err(|error| error.to_string())?;
+        let suite = RspecSuite {
+            ruby: self.program(root)?,
+            args: specs.to_vec(),
+            preload: true,
+            talk: None,
+        };
+        let gathered = Arc::new(Mutex::new(SpecRun::default()));
+        let inner = Bus::new(BusConfig {
+            run_id: RunId::new(self.bus.run_id().as_str()),
+            clock: Box::new(Timestamp::now),
+            on_warning: Box::new(|_| {}),
+        });
+        inner.add_recorder(Forward {
+            to: shown.then(|| self.bus.clone()),
+            counts: Arc::clone(&self.counts),
+            gathered: Arc::clone(&gathered),
+            begun: HashMap::new(),
+        });
+        let options = RunOptions {
+            workers: self.workers,
+            timeout: Some(EXAMPLE),
+            allow_empty: true,
+            ..RunOptions::default()
+        };
+        let controller = Controller::new(RunSetup {
+            suites: vec![Suite::Rspec(suite)],
+            surroundings,
+            options,
+            bus: inner.clone(),
+        });
+        controller.start().map_err(|error| error.to_string())?;
+        let result = controller.wait_timeout(ALL).unwrap_or_else(|| {
+            controller.kill();
+            controller.wait()
+        });
+        inner.close(Duration::from_secs(5));
+        let mut ran = std::mem::take(&mut *gathered.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(problem) = &result.problem {
+            let output: Vec<&str> = problem.output.iter().take(5).map(String::as_str).collect();
+            ran.error = Some([&[problem.message.as_str()][..], &output].concat().join(" / "));
+        }
+        Ok(ran)
+    }
+
+    /// Ruby, or a program beside the copy that starts it without network.
+    fn program(&self, root: &Path) -> Result<String, String> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let Some(wrapper) = &self.wrapper else { return Ok(self.ruby.clone()) };
+        let path = root.parent().unwrap_or(root).join("ruby-without-network");
+        let quoted: Vec<String> = wrapper
+            .iter()
+            .chain([&self.ruby])
+            .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
+            .collect();
+        let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+        std::fs::write(&path, format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" ")))
+            .map_err(failed)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+}
+
+/// The way to cut off the network that this kernel allows.
+pub(super) fn without_network() -> Option<Vec<String>> {
+    let ways = [&["unshare", "--net"][..], &["unshare", "--map-root-user", "--net"][..]];
+    let works = |way: &&[&str]| {
+        let mut command = std::process::Command::new(way[0]);
+        command.args(&way[1..]).arg("true");
+        command
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    ways.into_iter().find(works).map(|way| way.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// Passes events on, but for those that frame a run, and gathers what became of the examples.
+struct Forward {
+    /// Nobody, for a run that only compares.
+    to: Option<Bus>,
+    counts: Arc<Counts>,
+    gathered: Arc<Mutex<SpecRun>>,
+    /// Place and description of examples, by id: only their beginning tells them.
+    begun: HashMap<String, (String, String)>,
+}
+
+impl Recorder for Forward {
+    fn record(&mut self, batch: &[Arc<Published>]) -> Result<(), BoxedError> {
+        for event in batch {
+            self.gather(event);
+            let frames = matches!(
+                event.body,
+                Body::SuiteStarted(_) | Body::SuiteFinished(_) | Body::Progress(_)
+            );
+            if let Some(to) = self.to.as_ref().filter(|_| !frames) {
+                let mut copy: Event = (***event).clone();
+                copy.seq = None;
+                to.publish(copy);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Forward {
+    fn gather(&mut self, event: &Event) {
+        let mut ran = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = |count: &std::sync::atomic::AtomicU64| {
+            if self.to.is_some() {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        match &event.body {
+            Body::ExampleStarted(started) => {
+                counted(&self.counts.begun);
+                let place = started.location.clone().or_else(|| started.file.clone());
+                let place = place.unwrap_or_default().trim_start_matches("./").to_owned();
+                let words = started.full_description.clone().unwrap_or_default();
+                if let Some(id) = &event.example_id {
+                    self.begun.insert(id.as_str().to_owned(), (place, words));
+                }
+            }
+            Body::ExampleFinished(finished) => {
+                let count = match finished.status {
+                    Status::Passed => {
+                        ran.passed += 1;
+                        &self.counts.passed
+                    }
+                    Status::Pending => {
+                        ran.pending += 1;
+                        &self.counts.pending
+                    }
+                    _ => {
+                        let id = event.example_id.as_ref().map(|id| id.as_str().to_owned());
+                        let known = id.and_then(|id| self.begun.get(&id).cloned());
+                        let (place, description) = known.unwrap_or_default();
+                        let message = finished
+                            .exception
+                            .as_ref()
+                            .map(|error| error.message.clone())
+                            .or_else(|| finished.message.clone());
+                        ran.failed.push(SpecFailure {
+                            spec: place
+                                .rsplit_once(':')
+                                .map_or(place.clone(), |(file, _)| file.to_owned()),
+                            description,
+                            message: message.unwrap_or_else(|| format!("{:?}", finished.status)),
+                            place,
+                        });
+                        &self.counts.failed
+                    }
+                };
+                counted(count);
+            }
+            Body::ErrorOutsideExample(error) => {
+                let said = error
+                    .exception
+                    .as_ref()
+                    .map(|exception| exception.message.clone())
+                    .or_else(|| error.message.clone());
+                ran.error = Some(format!(
+                    "{}{}",
+                    error.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default(),
+                    said.unwrap_or_default()
+                ));
+            }
+            _ => {}
+        }
+    }
+}
