@@ -1,7 +1,7 @@
 // Recordings for the browser tests: written as `proctor run` writes them, event by event.
 
 import { createHash } from "node:crypto";
-import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const stableId = (file, path) => createHash("sha256").update(`${file}::${path.join(" > ")}`).digest("hex").slice(0, 12);
@@ -35,7 +35,7 @@ export class Recording {
   }
 }
 
-const EVIL = `<img src=x onerror="window.__hacked=1"><script>window.__hacked=1</script>`;
+export const EVIL = `<img src=x onerror="window.__hacked=1"><script>window.__hacked=1</script>`;
 
 /** A suite of a booking agent. `quality` between 0 and 1 decides how much goes wrong. */
 export function booking(project, id, { quality = 1, start, repeats = 1, evil = false, unfinished = false, tags = [], commit } = {}) {
@@ -107,6 +107,91 @@ export function large(project, id, count, start = Date.parse("2026-11-02T10:00:0
   return run;
 }
 
+const SCHEMA = JSON.parse(readFileSync(new URL("../../schema/events.schema.json", import.meta.url), "utf8"));
+
+/** A value of this shape with the hostile text in every place that text can stand in; `open` puts it into enumerations too. */
+function hostile(schema, open) {
+  if (schema === true || schema === undefined) return { [EVIL]: [EVIL] };
+  if (schema.$ref) return hostile(SCHEMA.$defs[schema.$ref.split("/").at(-1)], open);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices) return hostile(choices.find((one) => one.type !== "null"), open);
+  if (schema.enum) return open ? EVIL : schema.enum[0];
+  const type = [schema.type].flat().find((one) => one !== "null");
+  switch (type) {
+    case "string": return EVIL;
+    case "integer": return 1;
+    case "number": return 1.5;
+    case "boolean": return false;
+    case "array": return [hostile(schema.items, open), hostile(schema.items, open)];
+    case "object": return Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, inner]) => [name, hostile(inner, open)]));
+    default: return { [EVIL]: [EVIL] };
+  }
+}
+
+/** A run in which every text of every type of event is hostile; new fields take part as soon as the schema has them. */
+export function evilRun(project, id) {
+  const run = new Recording(project, id, { argv: ["proctor", EVIL], commit: EVIL, tags: [EVIL] });
+  const kinds = Object.keys(SCHEMA.$defs).filter((name) => SCHEMA.$defs[name].type === "object" && !["Envelope", "Exception", "StatusCounts", "LeakedProcess"].includes(name));
+  const outside = ["SuiteStarted", "WorkerStarted", "WorkerExited", "ErrorOutsideExample", "Progress", "GroupStarted", "GroupFinished", "SuiteFinished"];
+  const inside = kinds.filter((name) => !outside.includes(name) && !["ExampleStarted", "ExampleFinished"].includes(name));
+  const fill = (name, open) => hostile(SCHEMA.$defs[name], open);
+  run.add("SuiteStarted", { ...fill("SuiteStarted", false), example_count: 2 });
+  for (const name of ["WorkerStarted", "GroupStarted", "ErrorOutsideExample", "Progress"]) run.add(name, { ...fill(name, false), worker: 0 });
+  for (const [place, open] of [false, true].entries()) {
+    const own = { example_id: `e${place}`, repeat: 1, attempt: 1, worker: 0 };
+    run.add("ExampleStarted", { ...fill("ExampleStarted", open), ...own });
+    for (const name of inside) run.add(name, { ...fill(name, open), ...own });
+    run.add("UserMessage", { ...fill("UserMessage", open), ...own });
+    run.add("AgentResponse", { ...fill("AgentResponse", open), ...own });
+    run.add("ExampleFinished", { ...fill("ExampleFinished", open), ...own, final: true, ...(open ? {} : { status: "failed" }) });
+  }
+  for (const name of ["GroupFinished", "WorkerExited"]) run.add(name, { ...fill(name, false), worker: 0 });
+  run.add("SuiteFinished", { ...fill("SuiteFinished", false), example_count: 2, failure_count: 2, exit_code: 1 });
+  run.write();
+  return run;
+}
+
+const DOMAINS = ["debugging", "testing", "performance", "feature"];
+const STRATEGIES = ["systematic-elimination", "check-assumptions", "read-the-error"];
+
+/** A journal of some weeks with every kind of entry; `evil` makes every text in it hostile. */
+export function journal(project, { evil = false, entries = 26 } = {}) {
+  const folder = join(project, ".claude", "journal");
+  mkdirSync(join(folder, "archive"), { recursive: true });
+  const text = (plain) => (evil ? EVIL : plain);
+  const time = (n, minutes = 0) => new Date(Date.parse("2026-10-20T09:00:00Z") + n * 19 * 3_600_000 + minutes * 60_000).toISOString().replace(".000", "");
+  const goals = ["fix the flaky cache test", "make the search answer within 100 ms", "let the page follow a run of another process", "find why the worker leaks descriptors", "stop the judge from straying"];
+  const piece = (n, verdict) => ({
+    captured_at: time(n, 30), argv: ["rspec", text("spec/cache_spec.rb"), "--order", "random"], exit: verdict === "confirmed" ? 0 : 1, duration_ms: 3210 + n * 40,
+    counts: { passed: 41 + n, failed: verdict === "confirmed" ? 0 : 2, errors: 0, skipped: 1 }, counts_from: text("text: rspec"), expectation: "pass", predates_run: true, verdict,
+    reason: text(verdict === "confirmed" ? "42 examples passed, as expected" : verdict === "falsified" ? "2 of 43 examples failed; expected pass" : "the files could not be loaded: no test ran"),
+    output_tail: text(`Randomized with seed 4711\n..F..F....\n\nFinished in 3.2 seconds\n${41 + n} examples, 2 failures`), commit: text("4f2a9c1d0011223344556677"), dirty: n % 2 === 0,
+  });
+  const lines = [];
+  for (let n = 0; n < entries; n += 1) {
+    const status = n % 7 === 6 ? "abandoned" : n % 3 === 1 ? "falsified" : "confirmed";
+    const auto = n % 4 !== 3 && status !== "abandoned";
+    const history = n % 5 === 2 ? [{ timestamp: time(n), superseded_at: time(n, 15), hypothesis: text("the clock is read before it is set"), action: text("freeze the clock"), prediction: text("the test passes a hundred times"), confidence: 0.6 }] : [];
+    lines.push({
+      id: `ghap_202610${String(20 + (n % 10)).padStart(2, "0")}_090000_${n.toString(16).padStart(6, "0")}`, session_id: text(`session_20261020_09000${n % 3}_abcdef`), created_at: time(n), domain: DOMAINS[n % 4], strategy: STRATEGIES[n % 3],
+      goal: text(goals[n % goals.length]), hypothesis: text("an earlier test leaves its cache behind, so the second one sees what the first one stored"), action: text("clear the cache after every test"), prediction: text("test_cache passes ten times in random order"),
+      history, iteration_count: history.length + 1, notes: n % 6 === 0 ? [text("the log of the second run is worth keeping")] : [], confidence: [0.5, 0.7, 0.8, 0.95][n % 4], iteration_started_at: time(n, 15),
+      outcome: { status, result: text(status === "abandoned" ? "session ended" : status === "confirmed" ? "ten of ten runs passed" : "two of ten runs failed"), captured_at: time(n, 40), auto_captured: auto },
+      confidence_tier: status === "abandoned" ? "abandoned" : auto ? "gold" : n % 8 === 3 ? "bronze" : "silver",
+      ...(status === "falsified" && n % 2 ? { surprise: text("the cache is per process; it was the clock"), root_cause: { category: text("wrong-assumption"), description: text("nobody had looked where the time comes from") } } : {}),
+      ...(n % 5 === 0 ? { lesson: { what_worked: text("printing both times side by side"), takeaway: text("look at the clock before blaming a cache") } } : {}),
+      ...(auto ? { evidence: [...(n % 5 === 2 ? [piece(n, "inconclusive")] : []), piece(n, status)] } : {}),
+    });
+  }
+  const sessions = Map.groupBy ? Map.groupBy(lines, (line) => line.session_id) : new Map([["all", lines]]);
+  for (const [place, [, own]] of [...sessions].entries()) writeFileSync(join(folder, "archive", `20261020_s${place}.jsonl`), `${own.map((line) => JSON.stringify(line)).join("\n")}\n`);
+  const active = { ...lines[0], id: "ghap_20261110_120000_00beef", created_at: time(entries), goal: text("see the journal in the page"), outcome: undefined, confidence_tier: undefined, evidence: [piece(entries, "inconclusive")], lesson: undefined };
+  writeFileSync(join(folder, "current_ghap.json"), JSON.stringify(active, null, 2));
+  writeFileSync(join(folder, ".session_id"), `${active.session_id}\n`);
+  mkdirSync(join(folder, "lanes", "reviewer", "archive"), { recursive: true });
+  writeFileSync(join(folder, "lanes", "reviewer", "archive", "20261021_s.jsonl"), `${JSON.stringify({ ...lines[1], id: "ghap_20261021_110000_0a0a0a", session_id: "s", goal: text("review the change to the cache") })}\n`);
+}
+
 /** A project with a history. */
 export function project(folder) {
   mkdirSync(folder, { recursive: true });
@@ -118,6 +203,16 @@ export function project(folder) {
   booking(folder, "019a0000-0003", { quality: 0.55, start: base + 2 * day, repeats: 5, commit: "cccccccc11112222" });
   large(folder, "019a0000-0004", 10_000, base + 3 * day);
   booking(folder, "019a0000-0005", { quality: 0.6, start: base + 4 * day, evil: true, commit: "dddddddd11112222" });
+  journal(folder);
 }
 
-if (process.argv[1]?.endsWith("fixture.mjs") && process.argv[2]) project(process.argv[2]);
+/** A small project, for those who ask everything many times. */
+export function smallProject(folder) {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "proctor.toml"), "");
+  booking(folder, "019a0000-0001", { quality: 1, start: Date.parse("2026-11-08T09:00:00Z") });
+  booking(folder, "019a0000-0002", { quality: 0.6, start: Date.parse("2026-11-09T09:00:00Z"), tags: ["main"] });
+  journal(folder);
+}
+
+if (process.argv[1]?.endsWith("fixture.mjs") && process.argv[2]) (process.argv[3] === "small" ? smallProject : project)(process.argv[2]);

@@ -107,15 +107,58 @@ test("a link leads to a turn of an attempt", async () => {
   });
 });
 
-test("time line, criteria and topics", async () => {
+test("the time line: every attempt on its worker, what is under the pointer, zoom, the slowest", async () => {
   await open("#/run/019a0000-0003/timeline", "canvas");
   assert.match(await page.locator("canvas").getAttribute("aria-label"), /60 attempts on 4 workers/);
+  const drawn = await page.locator("canvas").evaluate((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const colors = new Set();
+    for (let place = 0; place < data.length; place += 4) if (data[place + 3] === 255) colors.add(`${data[place]},${data[place + 1]},${data[place + 2]}`);
+    return colors.size;
+  });
+  assert.ok(drawn > 4, `${drawn} colours are drawn`);
+  // The first bar of the first worker.
+  const box = await page.locator("canvas").boundingBox();
+  for (let x = 75; x < box.width && !(await page.locator(".tip").count()); x += 15) await page.mouse.move(box.x + x, box.y + 37);
+  assert.match(await page.locator(".tip").innerText(), /(passed|failed) · \d/);
+  await page.mouse.down();
+  await page.mouse.up();
+  await page.waitForSelector(".turn");
+  await open("#/run/019a0000-0003/timeline", "canvas");
+  await page.getByLabel("zoom").fill("3");
+  await page.getByLabel("place").waitFor();
+  assert.equal(await page.locator(".slow li").count(), 10);
+  await unharmed();
+});
+
+test("criteria: a row an example, a column a criterion, with shares and scores", async () => {
+  await open("#/run/019a0000-0003", ".line.example");
   await page.keyboard.press("3");
   await page.waitForSelector(".c-row");
-  assert.ok((await page.locator(".c-head").innerText()).includes("no invented prices"));
+  const head = await page.locator(".c-head").innerText();
+  assert.match(head, /no invented prices[\s\S]*%/);
+  assert.match(head, /friendly\s*100 %/);
+  assert.match(head, /^12 examples/);
+  const first = await page.locator(".c-list .c-row").first().innerText();
+  assert.match(first, /✗[\s\S]*%/, "those that failed come first");
+  await page.locator(".c-list a").first().click();
+  await page.waitForSelector(".turn");
+  await unharmed();
+});
+
+test("topics: how often each way was taken, and how many of those failed", async () => {
+  await open("#/run/019a0000-0003", ".line.example");
   await page.keyboard.press("4");
   await page.waitForSelector(".graph .node");
-  assert.ok((await page.locator(".graph").textContent()).includes("requirements"));
+  const nodes = await page.locator(".graph .node").allTextContents();
+  assert.ok(["greeting", "requirements", "search", "offer", "booking"].every((name) => nodes.some((node) => node.includes(name))), nodes.join());
+  // Every conversation begins with a greeting: 60 of them.
+  const rows = await page.locator(".page table tbody tr").allInnerTexts();
+  assert.match(rows[0], /\(start\)\s+greeting\s+60/);
+  const failed = rows.map((row) => Number(row.match(/([\d.]+) %$/)[1]));
+  assert.ok(failed.every((share) => share > 0 && share < 100), failed.join());
+  assert.equal(await page.locator(".edge").count(), rows.length);
+  assert.ok((await page.locator(".node .share").count()) >= 5);
   await unharmed();
 });
 
@@ -141,13 +184,47 @@ test("the page and the terminal give the same comparison", async () => {
   assert.ok(shown.includes(`${answer.counts.paired} examples on both sides: ${answer.counts.regressions} worse, ${answer.counts.improvements} better`), shown);
 });
 
-test("history, flaky examples and search", async () => {
+test("history: pass rate, duration and cost over the runs, of all, of a tag, of one example", async () => {
   await open("#/history", ".chart");
-  await page.locator("h2", { hasText: "Flaky" }).locator("xpath=following-sibling::div").getByText("asks for the number of guests").first().waitFor();
+  const charts = await page.locator(".chart").allInnerTexts();
+  assert.deepEqual(charts.map((chart) => chart.split(/\s/)[0]), ["Pass", "Duration", "Cost"]);
+  assert.equal(await page.locator(".chart").first().locator("circle").count(), 5, "a point a run");
+  assert.equal(await page.locator(".table-box").first().locator("tbody tr").count(), 5);
   await open("#/history?tag=fast", ".chart");
+  assert.match(await page.locator("h2.title").innerText(), /tagged fast/);
+  assert.equal(await page.locator(".chart").first().locator("circle").count(), 4, "the run of specs has no such tag");
+  await open("#/history", ".chart");
+  await page.getByLabel("Example or tag").fill("books a venue");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("h2.title")?.textContent.includes("books a venue"));
+  await page.waitForSelector(".table-box .badge");
+  await page.locator(".table-box a").first().click();
+  await page.waitForSelector(".turn");
+  await unharmed();
+});
+
+test("flaky examples: rate with interval, mixed runs, the way to their history", async () => {
+  await open("#/history", ".chart");
+  const table = page.locator("h2", { hasText: "Flaky" }).locator("xpath=following-sibling::div");
+  await table.getByText("asks for the number of guests").first().waitFor();
+  const row = await table.locator("tbody tr").first().innerText();
+  assert.match(row, /\d+\/\d+\s+[\d.]+ % – [\d.]+ %\s+\d/);
+  await table.locator("a").first().click();
+  await page.waitForFunction(() => /example=/.test(location.hash));
+  await page.waitForSelector(".chart");
+  await unharmed();
+});
+
+test("search: in all runs, in one, to the turn", async () => {
   await open("#/search?q=kulturbrauerei%20100", ".hit");
+  assert.match(await page.locator("p.dim").first().innerText(), /places in 5 runs/);
+  assert.ok((await page.locator(".hit mark").count()) > 0);
   await page.locator(".hit").first().click();
   await page.waitForSelector(".turn.here");
+  await open("#/search?q=venue&run=019a0000-0001", ".hit");
+  assert.match(await page.locator("p.dim").first().innerText(), /in 1 run/);
+  await page.goto(`${server.base}/#/search?q=nobody+said+this`);
+  await page.getByText("Nothing found in 5 runs").waitFor();
   await unharmed();
 });
 

@@ -7,6 +7,7 @@ import { Trouble } from "./ui/parts";
 import { useKeys } from "./ui/keys";
 import { ComparePage } from "./views/compare";
 import { HistoryPage } from "./views/history";
+import { JournalPage } from "./views/journal";
 import { RunPage } from "./views/run";
 import { RunsPage } from "./views/runs";
 import { SearchPage } from "./views/search";
@@ -29,6 +30,7 @@ export function App() {
           {alone && <Item to={["run"]} now={page === "run"} text="Run" />}
           {!alone && <Item to={["compare"]} now={page === "compare"} text="Compare" />}
           {!alone && <Item to={["history"]} now={page === "history"} text="History" />}
+          {!alone && <Item to={["journal"]} now={page === "journal"} text="Journal" />}
           <Item to={["search"]} now={page === "search"} text="Search" />
         </nav>
         <span class="gap" />
@@ -36,7 +38,7 @@ export function App() {
         <button type="button" class="ghost" onClick={nextTheme} title="Dark or light (t)" aria-label="Dark or light">◐</button>
       </header>
       <main id="main">
-        {page === "run" ? <WithRun id={parts[1] ?? "last"} /> : page === "compare" ? <ComparePage /> : page === "history" ? <HistoryPage /> : page === "search" ? <SearchPage /> : <RunsPage />}
+        {page === "run" ? <WithRun id={parts[1] ?? "last"} /> : page === "compare" ? <ComparePage /> : page === "history" ? <HistoryPage /> : page === "journal" && !alone ? <JournalPage /> : page === "search" ? <SearchPage /> : <RunsPage />}
       </main>
       {helpOpen.value && <Help />}
     </>

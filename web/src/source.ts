@@ -1,6 +1,7 @@
 // Where runs come from: a server, or the events that stand in the page itself.
 
 import { apply, emptyRun, runOf, type Run } from "./model/rows";
+import type { Choice, EntryRows, JournalStats, WholeEntry } from "./model/journal";
 import { search } from "./model/search";
 import type { Comparison, Event, FlakyExample, Header, HistoryPoint, Row, RunInfo, RunListing, RunState, Searched } from "./model/types";
 
@@ -17,15 +18,19 @@ export interface Feed {
 
 export interface Source {
   readonly kind: "server" | "file";
-  runs(before?: string): Promise<{ runs: RunListing[]; more: string | null; total: number; can_run: boolean }>;
+  runs(before?: string): Promise<{ runs: RunListing[]; more: string | null; total: number; can_run: boolean; can_stop: boolean }>;
   open(id: string, changed: () => void): Promise<Feed>;
   compare(before: string, after: string): Promise<Comparison>;
   baselines(): Promise<string[]>;
   history(about: { example?: string; tag?: string }): Promise<{ example: { id: string; title: string } | null; points: HistoryPoint[]; notes: string[] }>;
   flaky(): Promise<FlakyExample[]>;
   search(query: string, run?: string): Promise<Searched>;
+  journal(choice: Choice, limit: number): Promise<EntryRows>;
+  journalEntry(id: string): Promise<WholeEntry>;
+  journalStats(choice: Choice): Promise<JournalStats>;
   start(request: Record<string, unknown>): Promise<string>;
-  cancel(): Promise<string>;
+  /** Stops a run, whoever started it; `now` does not wait for running examples. */
+  cancel(run: string, now: boolean): Promise<string>;
 }
 
 export class Refusal extends Error {}
@@ -55,7 +60,10 @@ export function serverSource(): Source {
     flaky: async () => (await ask<{ flaky: FlakyExample[] }>("/api/flaky")).flaky,
     search: (query, run) => ask(`/api/search?limit=300&q=${name(query)}${run ? `&run=${name(run)}` : ""}`),
     start: async (request) => (await ask<{ run_id: string }>("/specs/run", { method: "POST", body: JSON.stringify(request) })).run_id,
-    cancel: async () => (await ask<{ status: string }>("/specs/cancel", { method: "POST" })).status,
+    cancel: async (run, now) => (await ask<{ status: string }>(`/api/runs/${name(run)}/cancel${now ? "?now=true" : ""}`, { method: "POST" })).status,
+    journal: (choice, limit) => ask(`/api/journal/entries?${new URLSearchParams({ ...choice, limit: String(limit) })}`),
+    journalEntry: (id) => ask(`/api/journal/entries/${name(id)}`),
+    journalStats: (choice) => ask(`/api/journal/stats?${new URLSearchParams(choice)}`),
   };
 }
 
@@ -187,9 +195,9 @@ export function fileSource(text: string): Source {
   };
   return {
     kind: "file",
-    runs: async () => ({ runs: [], more: null, total: 1, can_run: false }),
+    runs: async () => ({ runs: [], more: null, total: 1, can_run: false, can_stop: false }),
     open: async () => feed,
-    compare: alone, history: alone, flaky: alone, start: alone, cancel: alone,
+    compare: alone, history: alone, flaky: alone, start: alone, cancel: alone, journal: alone, journalEntry: alone, journalStats: alone,
     baselines: async () => [],
     search: async (query) => search(id, events, run, query),
   };

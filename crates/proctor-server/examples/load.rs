@@ -1,4 +1,5 @@
 //! Load on the streams: `load PROCTOR CLIENTS EVENTS EXAMPLES PER_SECOND` (see `bench/live`). 0 per second means as fast as it can.
+//! `load PROCTOR views EVENTS EXAMPLES` asks for lists, rows and words of a large recording instead, and says how long that took.
 //!
 //! Three processes as in real life: the server (`proctor serve`), a run that records (this program, as `publish`), and the
 //! clients (this program). One client never reads. Prints one line of JSON with what was measured.
@@ -29,9 +30,96 @@ fn main() {
     let number = |place: usize| arguments[place].parse::<u64>().unwrap();
     if arguments[0] == "publish" {
         publish(&arguments[1], &arguments[2], number(3), number(4), number(5));
+    } else if arguments[1] == "views" {
+        views(&arguments[0], number(2), number(3));
     } else {
         measure(&arguments[0], number(1), number(2), number(3), number(4));
     }
+}
+
+/// A server on a project.
+struct Served {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+impl Served {
+    fn start(proctor: &str, root: &str) -> Self {
+        let mut child = Command::new(proctor)
+            .args(["serve", "--format", "json", "--root", root])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let word = |name: &str| told[name].as_str().unwrap().to_owned();
+        Self { child, address: word("address"), token: word("token") }
+    }
+
+    /// Milliseconds and bytes of an answer.
+    fn ask(&self, path: &str) -> (f64, usize) {
+        let before = Instant::now();
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            self.address, self.token
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{path}");
+        (before.elapsed().as_secs_f64() * 1e3, answer.len())
+    }
+
+    /// The first answer, and the middle one of twenty more.
+    fn time(&self, path: &str) -> Value {
+        let (first, bytes) = self.ask(path);
+        let mut times: Vec<f64> = (0..20).map(|_| self.ask(path).0).collect();
+        times.sort_by(f64::total_cmp);
+        let tenth = |ms: f64| (ms * 10.0).round() / 10.0;
+        json!({ "first_ms": tenth(first), "median_ms": tenth(times[10]), "p95_ms": tenth(times[18]), "bytes": bytes })
+    }
+
+    fn end(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How long people wait for what they ask of a large recording that nobody has opened yet.
+fn views(proctor: &str, events: u64, examples: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    std::fs::write(folder.path().join("proctor.toml"), "").unwrap();
+    let mut run = Publisher::start(root, "0001-large", events, examples, 0);
+    run.go();
+    run.finish();
+    let size = std::fs::metadata(folder.path().join(".proctor/runs/0001-large/events.jsonl"))
+        .unwrap()
+        .len();
+    let mut told = serde_json::Map::new();
+    for (name, path) in [
+        ("list_of_runs", "/api/runs"),
+        ("search_rare", "/api/search?q=example%209876"),
+        ("search_common", "/api/search?q=december"),
+        ("search_nothing", "/api/search?q=nobody+said+this"),
+        ("open_run", "/api/runs/0001-large"),
+        ("rows", "/api/runs/0001-large/examples"),
+        ("one_example", "/api/runs/0001-large/examples/000000000100"),
+        ("history", "/api/history"),
+    ] {
+        // Each on a server of its own: the first answer has nothing prepared.
+        let server = Served::start(proctor, root);
+        told.insert(name.to_owned(), server.time(path));
+        server.end();
+    }
+    println!(
+        "{}",
+        json!({ "events": events, "examples": examples, "recording_bytes": size, "views": told })
+    );
 }
 
 fn now() -> jiff::Timestamp {
@@ -137,19 +225,10 @@ fn measure(proctor: &str, clients: u64, events: u64, examples: u64, per_second: 
     alone.go();
     let alone = alone.finish();
 
-    let mut server = Command::new(proctor)
-        .args(["serve", "--format", "json", "--root", root])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut told = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut told).unwrap();
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let (address, token) =
-        (told["address"].as_str().unwrap().to_owned(), told["token"].as_str().unwrap().to_owned());
+    let server = Served::start(proctor, root);
+    let (address, token) = (server.address.clone(), server.token.clone());
     let mut run = Publisher::start(root, "0002-watched", events, examples, per_second);
-    let before = memory(server.id());
+    let before = memory(server.child.id());
     let stuck = stuck_client(&address, &token);
     let ended = Arc::new(Mutex::new(None));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -179,7 +258,7 @@ fn measure(proctor: &str, clients: u64, events: u64, examples: u64, per_second: 
         }
         (received, result, delays)
     });
-    let peak = memory(server.id());
+    let peak = memory(server.child.id());
     drop(stuck);
     let lost: u64 = received.iter().map(|count| events - count).sum();
     let slowdown = result["wall_ms"].as_f64().unwrap() / alone["wall_ms"].as_f64().unwrap() - 1.0;
@@ -193,8 +272,7 @@ fn measure(proctor: &str, clients: u64, events: u64, examples: u64, per_second: 
             "server_memory_kb": { "before": before, "peak": peak },
         })
     );
-    let _ = server.kill();
-    let _ = server.wait();
+    server.end();
     assert_eq!(lost, 0, "no event is lost to a client that reads");
 }
 

@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, reason = "an example says where it listens")]
 
 use proctor_record::RunStore;
-use proctor_server::{Server, ServerConfig};
+use proctor_server::{Limits, Server, ServerConfig};
 
 fn main() -> std::io::Result<()> {
     let project = std::env::args().next_back().unwrap_or_else(|| ".".to_owned());
@@ -15,6 +15,10 @@ fn main() -> std::io::Result<()> {
         hosts: Vec::new(),
         store: RunStore::new(project.as_ref()),
         launcher: None,
+        stops_runs: false,
+        journal: None,
+        limits: Limits::default(),
+        mcp: None,
     })?;
     let (address, url) = (server.address().to_string(), server.url(""));
     println!("{}", serde_json::json!({ "address": address, "url": url, "token": "example" }));

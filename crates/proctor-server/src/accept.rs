@@ -9,16 +9,19 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-/// How many connections there may be at once.
-const CONNECTIONS: usize = 4096;
 /// How long the head of a request may take.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// How large the head of a request may be.
 const HEAD_SIZE: usize = 32 << 10;
 
-/// Serves until told to stop.
-pub(crate) async fn serve(listener: TcpListener, router: Router, mut stop: watch::Receiver<bool>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+/// Serves so many connections at once, until told to stop.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    connections: usize,
+    mut stop: watch::Receiver<bool>,
+) {
+    let places = Arc::new(Semaphore::new(connections));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

@@ -1,9 +1,9 @@
 //! The viewer: built from `web/`, checked in, part of the binary.
 
-use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
 
+use crate::api::Path;
 use crate::error::ApiError;
 
 pub(crate) const SCRIPT: &str = include_str!("../../../web/dist/app.js");

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -196,8 +195,8 @@ async fn follow(run: Arc<Run>) {
 }
 
 /// Whether the process of an unfinished run lives: its control socket answers, or it has written just now.
-fn is_alive(folder: &Path) -> bool {
-    if UnixStream::connect(folder.join("control.sock")).is_ok() {
+pub(crate) fn is_alive(folder: &Path) -> bool {
+    if proctor_control::is_live(folder) {
         return true;
     }
     let written = std::fs::metadata(folder.join("events.jsonl")).and_then(|file| file.modified());

@@ -12,10 +12,12 @@ mod accept;
 mod access;
 mod api;
 mod assets;
+mod ending;
 mod error;
 mod hub;
 mod index;
 mod launcher;
+mod mcp;
 mod names;
 mod report;
 mod rows;
@@ -24,9 +26,10 @@ mod ws;
 
 pub use error::ApiError;
 pub use launcher::{LaunchError, LaunchProgress, Launcher, RunRequest};
+pub use mcp::Mcp;
 pub use report::html_report;
 pub use rows::{AttemptRow, CheckRow, Header, Row, Rows, WorkerRow};
-pub use server::{Server, ServerConfig};
+pub use server::{Limits, Server, ServerConfig};
 
 /// The description of the HTTP interface (`OpenAPI` 3.1).
 pub const OPENAPI: &str = include_str!("../openapi.json");

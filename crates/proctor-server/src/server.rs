@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 use crate::access::Demands;
 use crate::hub::Hub;
 use crate::launcher::Launcher;
+use crate::mcp::Mcp;
 use crate::{accept, api};
 
 /// How a server is to be.
@@ -27,8 +29,31 @@ pub struct ServerConfig {
     pub hosts: Vec<String>,
     /// The runs to show.
     pub store: RunStore,
-    /// Starts runs; without it the server only shows.
+    /// Starts runs; without it none can be started from here.
     pub launcher: Option<Arc<dyn Launcher>>,
+    /// Whether runs that go on, whoever started them, can be stopped from here.
+    pub stops_runs: bool,
+    /// The journal's folder, if the project may have one.
+    pub journal: Option<PathBuf>,
+    /// How much clients may ask for.
+    pub limits: Limits,
+    /// Answers at `/mcp`; without it there is nothing there.
+    pub mcp: Option<Mcp>,
+}
+
+/// How much clients may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many connections there may be at once; beyond that a new one is closed.
+    pub connections: usize,
+    /// How long a stream's client may take nothing before it is dropped.
+    pub stuck_after: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 4096, stuck_after: Duration::from_secs(10) }
+    }
 }
 
 /// What every request may need.
@@ -36,6 +61,11 @@ pub(crate) struct Shared {
     pub(crate) demands: Demands,
     pub(crate) hub: Hub,
     pub(crate) launcher: Option<Arc<dyn Launcher>>,
+    pub(crate) stops_runs: bool,
+    pub(crate) journal: Option<PathBuf>,
+    pub(crate) limits: Limits,
+    /// Whether the index of the history is being brought up to date.
+    pub(crate) indexing: Arc<AtomicBool>,
     /// How many streams are open.
     pub(crate) watching: Arc<AtomicUsize>,
 }
@@ -71,8 +101,13 @@ impl Server {
             },
             hub: Hub::new(config.store),
             launcher: config.launcher,
+            stops_runs: config.stops_runs,
+            journal: config.journal,
+            limits: config.limits,
+            indexing: Arc::default(),
             watching: Arc::clone(&watching),
         });
+        let mcp = config.mcp;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _entered = runtime.enter();
@@ -80,11 +115,17 @@ impl Server {
         };
         let thread =
             std::thread::Builder::new().name("proctor server".to_owned()).spawn(move || {
-                let router = api::router(shared);
-                runtime.block_on(accept::serve(listener, router, stopped));
+                let router = api::router(shared, mcp);
+                let places = config.limits.connections;
+                runtime.block_on(accept::serve(listener, router, places, stopped));
                 runtime.shutdown_background();
             })?;
         Ok(Self { address, token: config.token, watching, stop, thread: Some(thread) })
+    }
+
+    /// How many streams are open.
+    pub fn watching(&self) -> usize {
+        self.watching.load(Ordering::SeqCst)
     }
 
     /// Where it listens.

@@ -25,8 +25,6 @@ use crate::hub::{Run, RunState, Watching};
 use crate::index::{Sent, Wanted};
 use crate::server::Shared;
 
-/// How long a client may take nothing before it is dropped.
-const STUCK_AFTER: Duration = Duration::from_secs(10);
 /// How many events are sent before looking at the socket's other side again.
 const BATCH: usize = 256;
 /// How often to look for a new run.
@@ -98,7 +96,8 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Op
         types: listed(wishes.kind.as_deref()),
     };
     let envelope = wishes.format == Some(Format::Envelope);
-    let mut client = Client { socket, wanted, form: Form::new(envelope) };
+    let patience = shared.limits.stuck_after;
+    let mut client = Client { socket, wanted, form: Form::new(envelope), patience };
     if let Some(run) = first {
         let since = wishes.since.unwrap_or_default();
         if client.stream(&run, since).await {
@@ -155,6 +154,8 @@ struct Client {
     socket: WebSocket,
     wanted: Wanted,
     form: Form,
+    /// How long it may take nothing.
+    patience: Duration,
 }
 
 impl Client {
@@ -203,7 +204,7 @@ impl Client {
 
     /// Sends a batch; false if the client is gone or stuck.
     async fn send(&mut self, events: &[Sent]) -> bool {
-        let Self { socket, form, .. } = self;
+        let Self { socket, form, patience, .. } = self;
         let sending = async {
             for sent in events {
                 if let Some(text) = form.message(sent) {
@@ -212,7 +213,7 @@ impl Client {
             }
             socket.flush().await
         };
-        matches!(timeout(STUCK_AFTER, sending).await, Ok(Ok(())))
+        matches!(timeout(*patience, sending).await, Ok(Ok(())))
     }
 
     /// Waits a moment; false if the client is gone.
@@ -221,6 +222,7 @@ impl Client {
     }
 
     async fn bye(mut self, reason: &'static str) {
+        let patience = self.patience;
         let frame = CloseFrame { code: close_code::NORMAL, reason: Utf8Bytes::from_static(reason) };
         let closing = async {
             self.socket.send(Message::Close(Some(frame))).await?;
@@ -228,7 +230,7 @@ impl Client {
             while let Some(Ok(_)) = self.socket.next().await {}
             Ok::<(), axum::Error>(())
         };
-        let _ = timeout(STUCK_AFTER, closing).await;
+        let _ = timeout(patience, closing).await;
     }
 }
 

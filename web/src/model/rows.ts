@@ -135,7 +135,8 @@ function inAttempt(attempt: Attempt, event: Event): void {
       break;
     case "AgentResponse":
       attempt.turns = Math.max(attempt.turns, event.turn_number ?? 0);
-      attempt.tool_calls += event.tool_calls?.length ?? 0;
+      // Calls with an id are counted by events of their own.
+      attempt.tool_calls += (event.tool_calls ?? []).filter((call: { id?: string; tool_call_id?: string }) => !(call?.id ?? call?.tool_call_id)).length;
       break;
     case "TopicChanged":
       attempt.topics.push(event.to_topic);

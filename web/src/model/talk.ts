@@ -101,7 +101,12 @@ function take(talk: Talk, event: Event): void {
       break;
     case "AgentResponse": {
       const turn = turnOf(talk, number);
-      for (const call of event.tool_calls ?? []) turn.steps.push({ kind: "tool", call: ownCall(call, event.seq) });
+      for (const reported of event.tool_calls ?? []) {
+        const call = ownCall(reported, event.seq);
+        // Calls with an id mostly have had events of their own.
+        const told = call.id !== null && turn.steps.some((step) => step.kind === "tool" && step.call.id === call.id);
+        if (!told) turn.steps.push({ kind: "tool", call });
+      }
       turn.steps.push({ kind: "agent", said: said(event) });
       break;
     }

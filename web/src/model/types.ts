@@ -163,6 +163,7 @@ export interface UsageChange { examples: number; before: number; after: number; 
 export interface Comparison {
   before: SideInfo;
   after: SideInfo;
+  config_changed: boolean | null;
   rules: { alpha_examples: number; alpha_suite: number; margin: number };
   verdict: Verdict;
   suite: {

@@ -23,6 +23,7 @@ export const SHORTCUTS: [string, string][] = [
   ["g", "list of runs"],
   ["c", "compare"],
   ["h", "history"],
+  ["b", "journal"],
   ["s", "search transcripts"],
   ["t", "dark or light"],
   ["?", "this help"],
@@ -85,6 +86,7 @@ function everywhere(key: string): boolean {
     case "g": if (served) go(link([])); return served;
     case "c": if (served) go(link(["compare"])); return served;
     case "h": if (served) go(link(["history"])); return served;
+    case "b": if (served) go(link(["journal"])); return served;
     case "s": go(link(["search"])); return true;
     default: return false;
   }

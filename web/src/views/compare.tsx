@@ -86,6 +86,7 @@ function Verdicts({ comparison, before, after }: { comparison: Comparison; befor
   const chips: [Verdict, number][] = [["regression", counts.regressions], ["improvement", counts.improvements], ["too_little_data", counts.too_little_data], ["unchanged", counts.unchanged]];
   return (
     <>
+      {comparison.config_changed && <p class="notice">The two ran with different configurations: differences may come from there.</p>}
       <section class={`verdict v-${comparison.verdict}`} aria-label="Verdict">
         <p class="big"><VerdictBadge verdict={comparison.verdict} /> {SENTENCES[comparison.verdict]}{counts.regressions + counts.improvements === 0 && suite.verdict === comparison.verdict && comparison.verdict !== "unchanged" && comparison.verdict !== "too_little_data" && " No single example proves it; the suite as a whole does."}</p>
         <p>

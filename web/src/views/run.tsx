@@ -62,7 +62,7 @@ function Head({ feed }: { feed: Feed }) {
         {cost > 0 && <span class="num" title="model calls">{money(cost)}</span>}
         <span class="gap" />
         {feed.state === "running" && <label class="check"><input type="checkbox" checked={follow.value} onChange={(event) => { follow.value = event.currentTarget.checked; }} /> follow <kbd>f</kbd></label>}
-        {served && feed.state === "running" && <button type="button" class="small" onClick={() => source.value.cancel().then((status) => setProblem(status === "cancelled" ? null : "this run was not started from here; stop it where it runs"), (error: Error) => setProblem(error.message))}>Stop</button>}
+        {served && feed.state === "running" && <Stop feed={feed} say={setProblem} />}
         {served && <a class="button small" href={link(["compare"], { before: "", after: feed.id })}>Compare</a>}
         {served && <a class="button small" href={link(["search"], { run: feed.id })}>Search</a>}
       </div>
@@ -82,6 +82,21 @@ function Head({ feed }: { feed: Feed }) {
       ))}
     </header>
   );
+}
+
+/** The first press lets running examples finish within the grace, the second one does not. */
+function Stop({ feed, say }: { feed: Feed; say: (problem: string | null) => void }) {
+  const [asked, setAsked] = useState(false);
+  const stop = async () => {
+    try {
+      const status = await source.value.cancel(feed.id, asked);
+      setAsked(true);
+      say(status === "cancelled" ? null : "nobody answers for this run: its process is gone or about to go");
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return <button type="button" class="small" onClick={stop} title={asked ? "End running examples at once" : "Start no further example"}>{asked ? "Stop at once" : "Stop"}</button>;
 }
 
 function RunBadge({ feed }: { feed: Feed }) {

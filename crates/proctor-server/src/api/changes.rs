@@ -12,7 +12,7 @@ use proctor_history::{
 use proctor_record::{RunChoice, RunStore, load};
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Query, blocking};
+use super::{Context, Query, blocking, within};
 use crate::error::ApiError;
 use crate::names;
 use crate::server::Shared;
@@ -55,10 +55,8 @@ fn side(shared: &Shared, name: &str) -> Result<Side, ApiError> {
     let folder = names::resolve(name, &shared.hub.folders()?)?;
     let loaded = load(&folder.events_path(), &RunChoice::Last)
         .map_err(|error| ApiError::new(axum::http::StatusCode::UNPROCESSABLE_ENTITY, error))?;
-    let mut side = Side::of(&loaded.run, name);
-    side.run_id = Some(folder.name());
-    side.commit = folder.info().ok().and_then(|info| info.git).map(|git| git.commit);
-    Ok(side)
+    let side = Side::of(&loaded.run, name).about(folder.info().ok());
+    Ok(Side { run_id: Some(folder.name()), ..side })
 }
 
 /// Names are looked up among the files there are, so none can lead elsewhere.
@@ -194,7 +192,7 @@ pub(super) async fn search(
     Query(words): Query<Words>,
 ) -> Result<Json<Searched>, ApiError> {
     blocking(&shared, move |shared| {
-        let limit = words.limit.unwrap_or(100).clamp(1, 1000);
+        let limit = within("limit", words.limit, 100, 1..=1000)?;
         let searched = match &words.run {
             None => search_runs(&shared.hub.store, &words.q, limit),
             Some(run) => {

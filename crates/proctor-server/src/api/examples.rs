@@ -1,13 +1,13 @@
 //! `/api/runs/{run}/examples` and `/events`: what happened in a run.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use proctor_events::Event;
 use proctor_record::{Aggregator, Example};
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Query, blocking, listed};
+use super::{Context, Path, Query, blocking, listed, within};
 use crate::error::ApiError;
 use crate::hub::RunState;
 use crate::index::Wanted;
@@ -134,7 +134,7 @@ pub(super) async fn events(
         let run = std::sync::Arc::clone(&run);
         blocking(&shared, move |_| Ok(run.state())).await?
     };
-    let limit = cursor.limit.unwrap_or(1000).clamp(1, MOST_EVENTS);
+    let limit = within("limit", cursor.limit, 1000, 1..=MOST_EVENTS)?;
     let wanted = Wanted {
         examples: listed(cursor.example.as_deref()),
         types: listed(cursor.kind.as_deref()),

@@ -2,6 +2,7 @@
 
 mod changes;
 mod examples;
+mod journal;
 mod runs;
 mod specs;
 
@@ -21,6 +22,7 @@ use axum::routing::{get, post};
 
 use crate::access::{Admitted, Asking, Refused, without_token};
 use crate::error::ApiError;
+use crate::mcp::Mcp;
 use crate::server::Shared;
 use crate::{assets, ws};
 
@@ -33,10 +35,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 type Context = State<Arc<Shared>>;
 
-pub(crate) fn router(shared: Arc<Shared>) -> Router {
+pub(crate) fn router(shared: Arc<Shared>, mcp: Option<Mcp>) -> Router {
     let api = Router::new()
         .route("/runs", get(runs::list))
         .route("/runs/{run}", get(runs::one))
+        .route("/runs/{run}/cancel", post(runs::cancel))
         .route("/runs/{run}/examples", get(examples::list))
         .route("/runs/{run}/examples/{example}", get(examples::one))
         .route("/runs/{run}/events", get(examples::events))
@@ -45,15 +48,23 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .route("/history", get(changes::history))
         .route("/flaky", get(changes::flaky))
         .route("/search", get(changes::search))
+        .route("/journal/entries", get(journal::list))
+        .route("/journal/entries/{entry}", get(journal::one))
+        .route("/journal/stats", get(journal::stats))
         .route("/openapi.json", get(openapi));
-    Router::new()
+    let router = Router::new()
         .route("/", get(assets::page))
         .route("/assets/{name}", get(assets::file))
         .route("/ws", get(ws::upgrade))
         .route("/specs/run", post(specs::run))
         .route("/specs/progress", get(specs::progress))
         .route("/specs/cancel", post(specs::cancel))
-        .nest("/api", api)
+        .nest("/api", api);
+    let router = match mcp {
+        Some(mcp) => router.merge(mcp.routes().with_state(())),
+        None => router,
+    };
+    router
         .fallback(nothing_here)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY))
@@ -106,8 +117,11 @@ async fn gate(State(shared): Context, request: Request, next: Next) -> Response 
 
 fn asking<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Asking<'a> {
     let text = |value: &'a HeaderValue| value.to_str().unwrap_or("?");
+    // Whoever names two hosts names none.
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next().filter(|_| hosts.next().is_none());
     Asking {
-        host: headers.get(HOST).map(text),
+        host: host.map(text),
         origin: headers.get(ORIGIN).map(text),
         fetch_site: headers.get("sec-fetch-site").map(text),
         fetch_mode: headers.get("sec-fetch-mode").map(text),
@@ -176,6 +190,43 @@ where
             .map_err(|problem| ApiError::bad_request(problem.body_text()))?;
         Ok(Self(value))
     }
+}
+
+/// The parts of an address's path; refused in our own form where they are no text.
+#[derive(Debug)]
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T, S> axum::extract::FromRequestParts<S> for Path<T>
+where
+    T: serde::de::DeserializeOwned + Send,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut axum::http::request::Parts,
+        state: &S,
+    ) -> Result<Self, ApiError> {
+        let axum::extract::Path(value) = axum::extract::Path::from_request_parts(parts, state)
+            .await
+            .map_err(|problem| ApiError::bad_request(problem.body_text()))?;
+        Ok(Self(value))
+    }
+}
+
+/// A number that a client may leave out but not overdo.
+fn within(
+    name: &str,
+    given: Option<usize>,
+    otherwise: usize,
+    range: std::ops::RangeInclusive<usize>,
+) -> Result<usize, ApiError> {
+    let value = given.unwrap_or(otherwise);
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = (range.start(), range.end());
+    Err(ApiError::bad_request(format_args!("`{name}` is a number from {least} to {most}")))
 }
 
 /// Words separated by commas.

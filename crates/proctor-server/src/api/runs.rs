@@ -1,17 +1,23 @@
 //! `/api/runs`: the runs there are.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
+use axum::http::StatusCode;
+use proctor_control::AskError;
 use proctor_events::Status;
 use proctor_history::{History, RunRow};
 use proctor_record::RunFolder;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, Query, blocking};
+use super::{Context, Path, Query, blocking, within};
+use crate::ending::Ending;
 use crate::error::ApiError;
-use crate::hub::{Run, RunState};
+use crate::hub::{Run, RunState, is_alive};
+use crate::names;
 use crate::rows::{Header, Row};
 use crate::server::Shared;
 
@@ -32,6 +38,8 @@ pub(super) struct Listed {
     total: usize,
     /// Whether runs can be started here.
     can_run: bool,
+    /// Whether runs that go on can be stopped from here.
+    can_stop: bool,
 }
 
 /// One run in a list.
@@ -56,49 +64,82 @@ pub(super) async fn list(
     State(shared): Context,
     Query(page): Query<Page>,
 ) -> Result<Json<Listed>, ApiError> {
-    blocking(&shared, move |shared| listing(shared, &page)).await.map(Json)
+    let asked = Arc::clone(&shared);
+    blocking(&shared, move |_| listing(&asked, &page)).await.map(Json)
 }
 
-fn listing(shared: &Shared, page: &Page) -> Result<Listed, ApiError> {
+fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
     let folders = shared.hub.folders()?;
-    let limit = page.limit.unwrap_or(50).clamp(1, 500);
+    let limit = within("limit", page.limit, 50, 1..=500)?;
     let end = page
         .before
         .as_ref()
         .map_or(folders.len(), |before| folders.partition_point(|folder| folder.name() < *before));
     let begin = end.saturating_sub(limit);
-    let known = known(shared);
-    let runs = folders[begin..end].iter().rev().map(|folder| one_of(shared, folder, &known));
+    let shown = &folders[begin..end];
+    let known = known(shared, shown);
+    let runs: Vec<Listing> =
+        shown.iter().rev().map(|folder| one_of(shared, folder, &known)).collect();
+    if runs.iter().any(|run| run.state != RunState::Running && !known.contains_key(&run.id)) {
+        bring_up_to_date(shared);
+    }
     Ok(Listed {
-        runs: runs.collect(),
+        runs,
         more: (begin > 0).then(|| folders[begin].name()),
         total: folders.len(),
         can_run: shared.launcher.is_some(),
+        can_stop: shared.stops_runs,
     })
 }
 
-/// Finished runs come from the index of the history; where that cannot be used, from their recordings.
-fn known(shared: &Shared) -> BTreeMap<String, RunRow> {
-    let rows = History::open(&shared.hub.store).and_then(|mut history| history.runs());
-    rows.unwrap_or_default().into_iter().map(|row| (row.name.clone(), row)).collect()
+/// What the index of the history knows of these runs and is still so. No recording is read for it.
+fn known(shared: &Shared, folders: &[RunFolder]) -> BTreeMap<String, Option<RunRow>> {
+    let rows = History::peek(&shared.hub.store).and_then(|mut history| history.fresh(folders));
+    rows.unwrap_or_default()
 }
 
-fn one_of(shared: &Shared, folder: &RunFolder, known: &BTreeMap<String, RunRow>) -> Listing {
-    match known.get(&folder.name()) {
-        Some(row) if row.finished_at.is_some() => from_history(row),
-        _ => {
-            let run = shared.hub.open(folder);
-            // A recording that cannot be read is listed all the same, with what its name tells.
-            let _ = run.catch_up();
-            from_recording(&run)
-        }
+/// Lets the index read what it does not know, beside us; the next who asks gets more.
+fn bring_up_to_date(shared: &Arc<Shared>) {
+    if shared.indexing.swap(true, Ordering::SeqCst) {
+        return;
     }
+    let shared = Arc::clone(shared);
+    tokio::task::spawn_blocking(move || {
+        // Whoever asks for the history itself is told what is wrong with it.
+        let _ = History::open(&shared.hub.store);
+        shared.indexing.store(false, Ordering::SeqCst);
+    });
 }
 
-fn from_history(row: &RunRow) -> Listing {
+/// One run of a list: from the index; from the end of its recording; or, while it goes on, from what was read of it so far.
+fn one_of(
+    shared: &Shared,
+    folder: &RunFolder,
+    known: &BTreeMap<String, Option<RunRow>>,
+) -> Listing {
+    match known.get(&folder.name()) {
+        Some(Some(row)) if row.finished_at.is_some() => {
+            return from_history(row, RunState::Finished);
+        }
+        Some(Some(row)) if !is_alive(folder.path()) => return from_history(row, RunState::CutOff),
+        _ => {}
+    }
+    if let Ok(Some(ending)) = Ending::find(&folder.events_path()) {
+        return from_ending(folder, ending);
+    }
+    if !is_alive(folder.path()) {
+        return Listing { state: RunState::CutOff, ..from_info(folder) };
+    }
+    let run = shared.hub.open(folder);
+    // A recording that cannot be read is listed all the same, with what its name tells.
+    let _ = run.catch_up();
+    from_recording(&run)
+}
+
+fn from_history(row: &RunRow, state: RunState) -> Listing {
     Listing {
         id: row.name.clone(),
-        state: RunState::Finished,
+        state,
         started_at: row.started_at.clone(),
         finished_at: row.finished_at.clone(),
         duration_ms: row.duration_ms,
@@ -110,6 +151,39 @@ fn from_history(row: &RunRow) -> Listing {
         commit: row.commit.clone(),
         dirty: row.dirty,
         tags: row.tags.clone(),
+    }
+}
+
+/// What a run's starter wrote down.
+fn from_info(folder: &RunFolder) -> Listing {
+    let info = folder.info().ok();
+    let git = info.as_ref().and_then(|info| info.git.as_ref());
+    Listing {
+        id: folder.name(),
+        state: RunState::Running,
+        started_at: info.as_ref().map(|info| info.started_at.to_string()),
+        finished_at: None,
+        duration_ms: None,
+        exit_code: None,
+        planned: None,
+        counts: BTreeMap::new(),
+        cost_usd: None,
+        commit: git.map(|git| git.commit.clone()),
+        dirty: git.map(|git| git.dirty),
+        argv: info.as_ref().map(|info| info.argv.clone()).unwrap_or_default(),
+        tags: info.map(|info| info.tags).unwrap_or_default(),
+    }
+}
+
+fn from_ending(folder: &RunFolder, ending: Ending) -> Listing {
+    Listing {
+        state: RunState::Finished,
+        planned: Some(ending.example_count),
+        counts: statuses(&ending.counts()),
+        finished_at: ending.time,
+        duration_ms: ending.duration_ms,
+        exit_code: ending.exit_code,
+        ..from_info(folder)
     }
 }
 
@@ -188,6 +262,53 @@ pub(super) async fn one(
             examples: index.run.rows.len(),
             problems: index.problems,
         }))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct How {
+    /// End it now instead of letting running examples finish.
+    #[serde(default)]
+    now: bool,
+    #[serde(default, rename = "token")]
+    _token: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Stopped {
+    status: &'static str,
+    run_id: String,
+}
+
+/// Stops a run, whoever started it: its process is asked at its control socket.
+pub(super) async fn cancel(
+    State(shared): Context,
+    Path(run): Path<String>,
+    Query(how): Query<How>,
+) -> Result<Json<Stopped>, ApiError> {
+    blocking(&shared, move |shared| {
+        if !shared.stops_runs {
+            return Err(ApiError::new(StatusCode::CONFLICT, "this server only shows runs"));
+        }
+        let folder = names::resolve(&run, &shared.hub.folders()?)?;
+        let asked = if how.now {
+            proctor_control::kill(folder.path())
+        } else {
+            proctor_control::cancel(folder.path())
+        };
+        let status = match asked {
+            Ok(_) => "cancelled",
+            Err(AskError::NotLive) => "not_running",
+            Err(silent @ AskError::Silent(_)) => {
+                return Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, silent));
+            }
+            Err(refused @ AskError::Refused(_)) => {
+                return Err(ApiError::new(StatusCode::CONFLICT, refused));
+            }
+        };
+        Ok(Json(Stopped { status, run_id: folder.name() }))
     })
     .await
 }

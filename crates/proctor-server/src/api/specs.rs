@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -11,7 +12,11 @@ use crate::error::ApiError;
 use crate::launcher::{LaunchError, RunRequest};
 
 /// Starts a run. An empty body means everything; a bare list is a list of paths.
-pub(super) async fn run(State(shared): Context, body: Bytes) -> Result<Json<Value>, ApiError> {
+pub(super) async fn run(
+    State(shared): Context,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let body = body.map_err(|problem| ApiError::new(problem.status(), problem.body_text()))?;
     let request = read(&body)?;
     request.check().map_err(ApiError::bad_request)?;
     blocking(&shared, move |shared| {

@@ -141,11 +141,16 @@ fn specs_as_an_embedder_uses_them() {
 fn the_document_describes_what_there_is() {
     let stage = Stage::new();
     stage.record("r", &small_run());
+    let entry = r#"{"id":"ghap_20260301_100000_abcdef","session_id":"s","created_at":"2026-03-01T10:00:00Z","domain":"testing","strategy":"ask-user","goal":"g","hypothesis":"h","action":"a","prediction":"p","outcome":{"status":"confirmed","result":"r","captured_at":"2026-03-01T10:00:00Z"}}"#;
+    let archive = stage.folder.path().join(".claude/journal/archive");
+    std::fs::create_dir_all(&archive).unwrap();
+    std::fs::write(archive.join("20260301_s.jsonl"), format!("{entry}\n")).unwrap();
     let document = stage.get("/api/openapi.json").json();
     assert_eq!(serde_json::from_str::<Value>(proctor_server::OPENAPI).unwrap(), document);
     let mut described = BTreeSet::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         let real = path.replace("{run}", "r").replace("{example}", "aaa");
+        let real = real.replace("{entry}", "ghap_20260301_100000_abcdef");
         for method in operations.as_object().unwrap().keys() {
             described.insert(format!("{method} {path}"));
             let answer = if method == "get" { stage.get(&real) } else { stage.post(&real, "") };

@@ -2,7 +2,11 @@
 //! The server as clients meet it: real sockets, real files.
 
 mod answers;
+mod journal;
+mod limits;
+mod listing;
 mod rows;
 mod security;
 mod stage;
+mod stopping;
 mod streams;

@@ -19,6 +19,8 @@ const EVERYTHING: &[&str] = &[
     "/api/history",
     "/api/flaky",
     "/api/search?q=x",
+    "/api/journal/entries",
+    "/api/journal/stats",
     "/api/openapi.json",
     "/specs/progress",
     "/ws",
@@ -41,7 +43,7 @@ fn nothing_without_the_token() {
             assert!(!answer.body.contains("r1") && !answer.head.contains(TOKEN));
         }
     }
-    for path in ["/specs/run", "/specs/cancel"] {
+    for path in ["/specs/run", "/specs/cancel", "/api/runs/last/cancel"] {
         let answer = stage.raw(&format!("POST {path} HTTP/1.1\r\nHost: localhost"), "{}");
         assert_eq!(answer.status, 401, "{path}");
     }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use proctor_events::RunId;
 use proctor_record::{RunInfo, RunStore};
-use proctor_server::{LaunchError, LaunchProgress, Launcher, RunRequest, Server, ServerConfig};
+use proctor_server::{
+    LaunchError, LaunchProgress, Launcher, Limits, RunRequest, Server, ServerConfig,
+};
 use serde_json::Value;
 
 pub(crate) const TOKEN: &str = "t0ken";
@@ -76,6 +78,10 @@ impl Stage {
     }
 
     pub(crate) fn with(launcher: Option<Arc<dyn Launcher>>) -> Self {
+        Self::within(launcher, Limits::default())
+    }
+
+    pub(crate) fn within(launcher: Option<Arc<dyn Launcher>>, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = RunStore::new(folder.path());
         let server = Server::start(ServerConfig {
@@ -84,7 +90,11 @@ impl Stage {
             session: "c00kie".into(),
             hosts: Vec::new(),
             store: store.clone(),
+            stops_runs: launcher.is_some(),
             launcher,
+            journal: Some(folder.path().join(".claude/journal")),
+            limits,
+            mcp: None,
         })
         .unwrap();
         Self { server, store, folder }

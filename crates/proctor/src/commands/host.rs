@@ -24,7 +24,7 @@ pub(crate) fn run(
     let surroundings = suites::surroundings(&root, 1)?;
     let settings = scenarios::settings(None, &config, &root, surroundings.guard)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
-    let recording = Recording::start_as(vec!["rspec".to_owned()], &root, events, terminal)?;
+    let recording = Recording::start_as(vec!["rspec".to_owned()], None, &root, events, terminal)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

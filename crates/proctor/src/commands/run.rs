@@ -2,6 +2,7 @@
 
 mod ab;
 mod embedded;
+mod fingerprint;
 mod live;
 mod outputs;
 pub(super) mod recording;
@@ -9,11 +10,13 @@ mod screen;
 mod signals;
 mod view;
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use proctor_converse::Saved;
+use proctor_events::{ExampleId, Subscription};
 use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, Schedule};
 
@@ -57,51 +60,115 @@ pub(super) fn once(
     saved: Option<&Arc<Saved>>,
     terminal: &mut Terminal,
 ) -> Result<Ended, CommandError> {
-    let workers = workers(arguments, config)?;
-    let mut chosen = suites::choose(&arguments.selection, config, root, workers)?;
-    scenarios::apply(&mut chosen.suites, &arguments.talk, saved, config, root)?;
-    outputs::check(arguments)?;
-    let resolving = Resolving::prepare(&arguments.journal, root, config, terminal)?;
-    let events = arguments.events.as_deref().or(config.events.value.as_deref());
-    let run_id = arguments.detached.run_id.as_deref();
-    let recording = Recording::start(run_id, root, events, terminal)?;
-    let live = arguments
-        .live
-        .then(|| serve::show_live(root, &recording.run_id(), terminal))
-        .transpose()?;
-    let timings = root.join(".proctor/timings.json");
-    let mut options = options(arguments, config, workers)?;
-    options.selection = chosen.selection;
-    options.estimates = load_timings(&timings);
-    let known = options.estimates.clone();
-    let controller = Controller::new(RunSetup {
-        suites: chosen.suites,
-        surroundings: chosen.surroundings,
-        options,
-        bus: recording.bus.clone(),
-    });
-    let signals = signals::Signals::watch(&controller)?;
-    let asked = &arguments.detached;
-    let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
-    let (result, run) = view::show(arguments, &controller, &recording, terminal)?;
-    let events_path = recording.events_path();
-    let failures = recording.finish(terminal);
-    if let Some(server) = live {
-        server.finish(serve::LAST_LOOK);
+    let (run, events) = Prepared::new(arguments, root, config, saved, Part::Whole, terminal)?;
+    run.controller.start().map_err(CommandError::unusable)?;
+    let shown = view::show(arguments, &run, events, terminal)?;
+    run.finish(shown, arguments, root, terminal)
+}
+
+/// Whether a run stands alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Whole,
+    /// The first of two that are made at the same time.
+    First,
+    /// The second, which has nothing that only one can have.
+    Second,
+}
+
+/// A run that can be started: recorded, shown to whoever asks, and stopped by signals.
+struct Prepared {
+    controller: Controller,
+    recording: Recording,
+    server: Option<proctor_server::Server>,
+    signals: signals::Signals,
+    alive: Live,
+    resolving: Option<Resolving>,
+    timings: PathBuf,
+    known: HashMap<ExampleId, f64>,
+}
+
+impl Prepared {
+    /// The run, and its events for a terminal.
+    fn new(
+        arguments: &RunArguments,
+        root: &Path,
+        config: &Config,
+        saved: Option<&Arc<Saved>>,
+        part: Part,
+        terminal: &mut Terminal,
+    ) -> Result<(Self, Subscription), CommandError> {
+        let workers = workers(arguments, config)?;
+        let mut chosen = suites::choose(&arguments.selection, config, root, workers)?;
+        scenarios::apply(&mut chosen.suites, &arguments.talk, saved, config, root)?;
+        if part != Part::Whole {
+            chosen.suites.iter_mut().for_each(scenarios::share_with_another);
+        }
+        outputs::check(arguments)?;
+        let only = part != Part::Second;
+        let resolving = if only {
+            Resolving::prepare(&arguments.journal, root, config, terminal)?
+        } else {
+            None
+        };
+        let events = arguments.events.as_deref().or(config.events.value.as_deref());
+        let run_id = arguments.detached.run_id.as_deref().filter(|_| only);
+        let fingerprint = fingerprint::of(arguments, config);
+        let events = events.filter(|_| only);
+        let recording = Recording::start(run_id, fingerprint, root, events, terminal)?;
+        let server = (arguments.live && only)
+            .then(|| serve::show_live(root, config, &recording.run_id(), terminal))
+            .transpose()?;
+        let timings = root.join(".proctor/timings.json");
+        let mut options = options(arguments, config, workers)?;
+        options.selection = chosen.selection;
+        options.estimates = load_timings(&timings);
+        let known = options.estimates.clone();
+        let controller = Controller::new(RunSetup {
+            suites: chosen.suites,
+            surroundings: chosen.surroundings,
+            options,
+            bus: recording.bus.clone(),
+        });
+        let signals = signals::Signals::watch(&controller)?;
+        let asked = &arguments.detached;
+        let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
+        let events = view::subscribe(&recording);
+        let run =
+            Self { controller, recording, server, signals, alive, resolving, timings, known };
+        Ok((run, events))
     }
-    if let Err(error) = save_timings(&timings, known, &result.durations) {
-        terminal.warn(&format!("cannot write {}: {error}", timings.display()));
+
+    /// Everything that follows the last example.
+    fn finish(
+        self,
+        (result, run): Shown,
+        arguments: &RunArguments,
+        root: &Path,
+        terminal: &mut Terminal,
+    ) -> Result<Ended, CommandError> {
+        let Self { recording, signals, .. } = self;
+        let events_path = recording.events_path();
+        let failures = recording.finish(terminal);
+        if let Some(server) = self.server {
+            server.finish(serve::LAST_LOOK);
+        }
+        if let Err(error) = save_timings(&self.timings, self.known, &result.durations) {
+            terminal.warn(&format!("cannot write {}: {error}", self.timings.display()));
+        }
+        self.alive.finish(terminal);
+        outputs::write(arguments, &run, &events_path, terminal)?;
+        let resolving = self.resolving;
+        let resolved =
+            resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
+        let code = conclude(&result, failures, signals.caught(), root, terminal)?;
+        match resolved {
+            // What the examples did comes first; but a success that was not written down is none.
+            Err(error) if result.exit_code != 0 => terminal.report(&error),
+            resolved => drop(resolved?),
+        }
+        Ok(Ended { code, run, interrupted: signals.caught().is_some() })
     }
-    alive.finish(terminal);
-    outputs::write(arguments, &run, &events_path, terminal)?;
-    let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
-    let code = conclude(&result, failures, signals.caught(), root, terminal)?;
-    match resolved {
-        // What the examples did comes first; but a success that was not written down is none.
-        Err(error) if result.exit_code != 0 => terminal.report(&error),
-        resolved => drop(resolved?),
-    }
-    Ok(Ended { code, run, interrupted: signals.caught().is_some() })
 }
 
 fn workers(arguments: &RunArguments, config: &Config) -> Result<u32, CommandError> {

@@ -6,15 +6,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::Parser as _;
+use proctor_mcp::HttpService;
 use proctor_record::RunStore;
 use proctor_runner::RunStatus;
-use proctor_server::{LaunchError, LaunchProgress, Launcher, RunRequest, Server, ServerConfig};
+use proctor_server::{
+    LaunchError, LaunchProgress, Launcher, Limits, Mcp, RunRequest, Server, ServerConfig,
+};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::journal;
 use super::run::Embedded;
+use super::tools;
 use crate::cli::serve::ServeArguments;
 use crate::cli::{Cli, ColorChoice, Command, Format, RunArguments};
+use crate::config::Config;
 use crate::env_vars;
 use crate::error::CommandError;
 use crate::project;
@@ -37,8 +43,10 @@ pub(crate) fn run(
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
-    let (root, _) = project::open(cli, terminal)?;
+    let (root, config) = project::open(cli, terminal)?;
     let root = root.canonicalize().unwrap_or(root);
+    let journal = journal_of(&root, &config);
+    let mcp = Mcp::new(agents(arguments, cli, terminal)?);
     // Clients name files as seen from the root.
     std::env::set_current_dir(&root)?;
     let token = token(arguments)?;
@@ -52,6 +60,10 @@ pub(crate) fn run(
         hosts: arguments.host.clone(),
         store: RunStore::new(&root),
         launcher: (!arguments.read_only).then(|| Arc::clone(&launcher) as Arc<dyn Launcher>),
+        stops_runs: !arguments.read_only,
+        journal,
+        limits: Limits::default(),
+        mcp: Some(mcp),
     })
     .map_err(|error| {
         CommandError::unusable(format_args!(
@@ -65,6 +77,19 @@ pub(crate) fn run(
     server.stop();
     launcher.end();
     Ok(ExitCode::SUCCESS)
+}
+
+/// The tools for agents at `/mcp`; a server that only shows offers only those that look.
+fn agents(
+    arguments: &ServeArguments,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<HttpService, CommandError> {
+    let all = tools::open(cli, None, terminal)?;
+    // What others left behind; nobody waits for it.
+    let (stale, runtime) = (all.clone(), tools::runtime()?);
+    std::thread::spawn(move || runtime.block_on(stale.clean_stale()));
+    Ok(proctor_mcp::http(if arguments.read_only { all.only_looking() } else { all }))
 }
 
 fn tell(
@@ -118,6 +143,7 @@ fn allow_many_connections() {
 /// The viewer on a run that goes on.
 pub(super) fn show_live(
     root: &Path,
+    config: &Config,
     run_id: &str,
     terminal: &mut Terminal,
 ) -> Result<Server, CommandError> {
@@ -128,10 +154,19 @@ pub(super) fn show_live(
         hosts: Vec::new(),
         store: RunStore::new(root),
         launcher: None,
+        stops_runs: true,
+        journal: journal_of(root, config),
+        limits: Limits::default(),
+        mcp: None,
     })
     .map_err(|error| CommandError::unusable(format_args!("cannot show the run live: {error}")))?;
     terminal.note(&format!("live at {}", server.url(&format!("/run/{run_id}"))));
     Ok(server)
+}
+
+/// The journal to show, if this place may have one.
+fn journal_of(root: &Path, config: &Config) -> Option<PathBuf> {
+    std::path::absolute(journal::folder(root, config).ok()?).ok()
 }
 
 /// Ctrl-C and SIGTERM.

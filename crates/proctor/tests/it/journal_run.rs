@@ -223,6 +223,28 @@ fn what_is_no_test_decides_nothing_and_keeps_the_evidence() {
 }
 
 #[test]
+fn a_long_trial_keeps_its_first_and_newest_evidence_and_says_where_the_rest_is() {
+    let book = Book::new();
+    let id = book.create(&[]);
+    for number in 0..23 {
+        let script = format!("echo trial {number}; kill -9 $$");
+        let ran = book.run(&["run", "--expect", "pass", "--", "sh", "-c", &script]);
+        assert_eq!(ran.code, Some(137), "{}", ran.terminal());
+    }
+    let entry = book.entry(&id);
+    assert_eq!(entry["evidence"].as_array().unwrap().len(), 20);
+    assert_eq!(entry["evidence_moved"]["count"], 3);
+    let shown = book.ok(&["show", &id]);
+    assert!(shown.contains(&format!("- 3 more in evidence/{id}.jsonl")), "{shown}");
+    let kept = book.env.read(&format!(".claude/journal/evidence/{id}.jsonl"));
+    assert!(kept.lines().nth(2).unwrap().contains("trial 6"), "{kept}");
+    book.ok(&["resolve", "confirmed", "--result", "at last"]);
+    let exported = book.ok(&["export"]);
+    assert_eq!(exported.matches("\"captured_at\"").count(), 24, "all pieces, and the outcome");
+    assert_eq!(book.ok(&["doctor"]).lines().count(), 1);
+}
+
+#[test]
 fn a_command_that_takes_too_long_is_ended_with_its_children() {
     let book = Book::new();
     let script = ["sh", "-c", "trap '' TERM; echo up; sleep 1000 & sleep 1000"];

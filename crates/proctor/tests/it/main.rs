@@ -1,9 +1,11 @@
 //! The binary from outside: what is typed, what is printed, how it exits.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agent_docs;
 mod agents;
 mod architecture;
 mod compare;
+mod cover;
 mod embedded;
 mod env;
 mod examples;
@@ -11,6 +13,9 @@ mod generated;
 mod journal;
 mod journal_hook;
 mod journal_run;
+mod mcp_http;
+mod mcp_untrusted;
+mod mcp_wire;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod past;
@@ -25,6 +30,8 @@ mod run_selection;
 mod run_stop;
 mod run_suites;
 mod runs;
+mod serve;
 mod surfaces;
 mod talks;
+mod wire;
 mod workspaces;

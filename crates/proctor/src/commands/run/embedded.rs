@@ -6,6 +6,8 @@ use std::sync::Arc;
 use proctor_record::{load_timings, save_timings};
 use proctor_runner::{Controller, RunResult, RunSetup};
 
+use super::fingerprint;
+use super::live::Live;
 use super::recording::Recording;
 use crate::cli::RunArguments;
 use crate::commands::{scenarios, suites};
@@ -34,7 +36,9 @@ impl Embedded {
         let workers = super::workers(arguments, &config)?;
         let mut chosen = suites::choose(&arguments.selection, &config, root, workers)?;
         scenarios::apply(&mut chosen.suites, &arguments.talk, None, &config, root)?;
-        let recording = Recording::start_as(argv, root, config.events.value.as_deref(), terminal)?;
+        let events = config.events.value.as_deref();
+        let fingerprint = Some(fingerprint::of(arguments, &config));
+        let recording = Recording::start_as(argv, fingerprint, root, events, terminal)?;
         let timings = root.join(".proctor/timings.json");
         let mut options = super::options(arguments, &config, workers)?;
         options.selection = chosen.selection;
@@ -47,6 +51,8 @@ impl Embedded {
             bus: recording.bus.clone(),
         });
         let run_id = recording.run_id();
+        let asked = &arguments.detached;
+        let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
         controller.start().map_err(CommandError::unusable)?;
         let (waited, color) = (controller.clone(), terminal.color());
         let ending =
@@ -54,6 +60,7 @@ impl Embedded {
                 let mut terminal = Terminal::new(Some(color));
                 let result: Arc<RunResult> = waited.wait();
                 recording.finish(&mut terminal);
+                alive.finish(&mut terminal);
                 if let Err(error) = save_timings(&timings, known, &result.durations) {
                     terminal.warn(&format!("cannot write {}: {error}", timings.display()));
                 }

@@ -34,27 +34,30 @@ impl Recording {
     /// Makes the run's folder and opens every destination, before anything runs.
     pub(super) fn start(
         run_id: Option<&str>,
+        fingerprint: String,
         root: &Path,
         events: Option<&str>,
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
         let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self::begin(run_id, argv, root, events, terminal)
+        Self::begin(run_id, argv, Some(fingerprint), root, events, terminal)
     }
 
     /// The same for a run that another command line stands for.
     pub(in crate::commands) fn start_as(
         argv: Vec<String>,
+        fingerprint: Option<String>,
         root: &Path,
         events: Option<&str>,
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
-        Self::begin(None, argv, root, events, terminal)
+        Self::begin(None, argv, fingerprint, root, events, terminal)
     }
 
     fn begin(
         run_id: Option<&str>,
         argv: Vec<String>,
+        fingerprint: Option<String>,
         root: &Path,
         events: Option<&str>,
         terminal: &mut Terminal,
@@ -66,6 +69,7 @@ impl Recording {
         let fresh = || uuid::Uuid::now_v7().to_string();
         let run_id = RunId::new(run_id.map_or_else(fresh, ToOwned::to_owned));
         let mut info = RunInfo::new(run_id.clone(), now(), argv);
+        info.config_fingerprint = fingerprint;
         info.versions.insert("proctor".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         let store = RunStore::new(root);
         let (folder, recorder) = store.create(&info).map_err(|error| {

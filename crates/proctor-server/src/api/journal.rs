@@ -1,0 +1,250 @@
+//! `/api/journal`: what was believed, and what came of it.
+//!
+//! The journal is read, never written: from here nothing can be changed. Rows are short; one entry comes whole, with all
+//! its evidence.
+
+use axum::Json;
+use axum::extract::State;
+use proctor_journal::stats::Stats;
+use proctor_journal::{
+    Domain, Entry, Filter, Found, Journal, JournalError, Match, Noted, Place, UtcTime, Warning,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Context, Path, Query, blocking, within};
+use crate::error::ApiError;
+use crate::server::Shared;
+
+/// How many characters of a text a row shows.
+const SHORT: usize = 280;
+
+/// Which entries. Every field may be left out.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Choice {
+    /// Words; the entries that have them come best first.
+    q: Option<String>,
+    domain: Option<String>,
+    strategy: Option<String>,
+    /// `active`, or how it ended.
+    status: Option<String>,
+    tier: Option<String>,
+    lane: Option<String>,
+    session: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    /// Only falsified ones that nobody has explained.
+    #[serde(default)]
+    unexplained: bool,
+    offset: Option<usize>,
+    limit: Option<usize>,
+    #[serde(default, rename = "token")]
+    _token: Option<String>,
+}
+
+impl Choice {
+    fn filter(&self) -> Result<Filter, ApiError> {
+        let ended = self.status.as_deref().filter(|status| *status != "active");
+        let is_active = self.status.is_some() && ended.is_none();
+        Ok(Filter {
+            lane: self.lane.clone(),
+            domain: word(self.domain.as_deref())?,
+            strategy: word(self.strategy.as_deref())?,
+            status: word(ended)?,
+            tier: word(self.tier.as_deref())?,
+            active: is_active.then_some(true),
+            session: self.session.clone(),
+            since: word(self.since.as_deref())?,
+            until: word(self.until.as_deref())?,
+            needs_annotation: self.unexplained,
+            limit: None,
+        })
+    }
+}
+
+fn word<T: std::str::FromStr<Err: std::fmt::Display>>(
+    text: Option<&str>,
+) -> Result<Option<T>, ApiError> {
+    text.filter(|text| !text.is_empty()).map(str::parse).transpose().map_err(ApiError::bad_request)
+}
+
+#[derive(Serialize)]
+pub(super) struct Rows {
+    entries: Vec<Row>,
+    /// How many there are; with words, how many were looked for and found.
+    total: usize,
+    /// Whether there are more behind the last one.
+    more: bool,
+    /// The journal's lanes.
+    lanes: Vec<String>,
+    /// The kinds of work there are.
+    domains: Vec<&'static str>,
+    /// Trouble with the files.
+    warnings: Vec<String>,
+}
+
+/// An entry in a list.
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    lane: Option<String>,
+    place: &'static str,
+    session: String,
+    created_at: UtcTime,
+    ended_at: Option<UtcTime>,
+    domain: &'static str,
+    strategy: &'static str,
+    status: &'static str,
+    tier: Option<&'static str>,
+    iterations: u64,
+    goal: String,
+    hypothesis: String,
+    prediction: String,
+    result: Option<String>,
+    surprise: Option<String>,
+    confidence: Option<f64>,
+    auto_captured: bool,
+    needs_annotation: bool,
+    evidence: u64,
+    /// How well it fits the words.
+    score: Option<f64>,
+}
+
+impl Row {
+    fn new(found: Found, score: Option<f64>) -> Self {
+        let Found { entry, lane, place } = found;
+        let moved = entry.evidence_moved.as_ref().map_or(0, |moved| moved.count);
+        Self {
+            place: place_word(&place),
+            session: short(&entry.session_id),
+            created_at: entry.created_at,
+            ended_at: entry.outcome.as_ref().map(|outcome| outcome.captured_at),
+            domain: entry.domain.as_str(),
+            strategy: entry.strategy.as_str(),
+            status: status_word(&entry),
+            tier: entry.confidence_tier.map(|tier| tier.as_str()),
+            iterations: entry.iteration_count,
+            goal: short(&entry.goal),
+            hypothesis: short(&entry.hypothesis),
+            prediction: short(&entry.prediction),
+            result: entry.outcome.as_ref().map(|outcome| short(&outcome.result)),
+            surprise: entry.surprise.as_deref().map(short),
+            confidence: entry.confidence,
+            auto_captured: entry.is_auto_captured(),
+            needs_annotation: entry.needs_annotation(),
+            evidence: entry.evidence.len() as u64 + moved,
+            id: entry.id,
+            lane,
+            score,
+        }
+    }
+}
+
+fn place_word(place: &Place) -> &'static str {
+    match place {
+        Place::Active => "active",
+        Place::Session => "session",
+        Place::Archive(_) => "archive",
+    }
+}
+
+fn status_word(entry: &Entry) -> &'static str {
+    entry.status().map_or("active", |status| status.as_str())
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(SHORT) {
+        Some((cut, _)) => format!("{}…", text[..cut].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+pub(super) async fn list(
+    State(shared): Context,
+    Query(choice): Query<Choice>,
+) -> Result<Json<Rows>, ApiError> {
+    blocking(&shared, move |shared| {
+        let journal = journal(shared)?;
+        let filter = choice.filter()?;
+        let offset = within("offset", choice.offset, 0, 0..=1_000_000)?;
+        let limit = within("limit", choice.limit, 100, 1..=1000)?;
+        let words = choice.q.as_deref().map(str::trim).filter(|words| !words.is_empty());
+        let (mut entries, total, warnings) = match words {
+            Some(words) => {
+                let wanted = offset.saturating_add(limit).saturating_add(1);
+                let Noted { value, warnings } =
+                    journal.search(words, &filter, wanted).map_err(refused)?;
+                let total = value.len();
+                let row = |Match { score, found }| Row::new(found, Some(score));
+                (value.into_iter().skip(offset).map(row).collect::<Vec<_>>(), total, warnings)
+            }
+            None => {
+                let Noted { value: (found, total), warnings } =
+                    journal.page(&filter, offset, limit).map_err(refused)?;
+                (found.into_iter().map(|found| Row::new(found, None)).collect(), total, warnings)
+            }
+        };
+        entries.truncate(limit);
+        Ok(Json(Rows {
+            more: total > offset.saturating_add(entries.len()),
+            entries,
+            total,
+            lanes: journal.lanes().map_err(refused)?,
+            domains: Domain::ALL.iter().map(|domain| domain.as_str()).collect(),
+            warnings: remarks(&warnings),
+        }))
+    })
+    .await
+}
+
+#[derive(Serialize)]
+pub(super) struct One {
+    lane: Option<String>,
+    place: &'static str,
+    entry: Entry,
+    warnings: Vec<String>,
+}
+
+pub(super) async fn one(
+    State(shared): Context,
+    Path(id): Path<String>,
+) -> Result<Json<One>, ApiError> {
+    blocking(&shared, move |shared| {
+        let journal = journal(shared)?;
+        let found = journal.show(&id).map_err(refused)?.value;
+        let Noted { value, warnings } = journal.complete(found).map_err(refused)?;
+        let Found { entry, lane, place } = value;
+        Ok(Json(One { lane, place: place_word(&place), entry, warnings: remarks(&warnings) }))
+    })
+    .await
+}
+
+pub(super) async fn stats(
+    State(shared): Context,
+    Query(choice): Query<Choice>,
+) -> Result<Json<Stats>, ApiError> {
+    blocking(&shared, move |shared| {
+        let numbers = journal(shared)?.stats(&choice.filter()?).map_err(refused)?;
+        Ok(Json(numbers.value))
+    })
+    .await
+}
+
+fn journal(shared: &Shared) -> Result<Journal, ApiError> {
+    let folder = shared.journal.as_ref();
+    folder.map(Journal::at).ok_or_else(|| ApiError::not_found("this server shows no journal"))
+}
+
+fn refused(error: JournalError) -> ApiError {
+    match error {
+        JournalError::NoSuchEntry { .. } => ApiError::not_found(
+            "no entry has that id; part of an id is enough if only one entry has it",
+        ),
+        ambiguous @ JournalError::Ambiguous { .. } => ApiError::bad_request(ambiguous),
+        other => ApiError::internal(other),
+    }
+}
+
+fn remarks(warnings: &[Warning]) -> Vec<String> {
+    warnings.iter().map(ToString::to_string).collect()
+}

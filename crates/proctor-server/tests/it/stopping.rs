@@ -1,0 +1,61 @@
+//! Runs of other processes are stopped at their control sockets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proctor_control::{ControlServer, Controlled, State, Status};
+use serde_json::json;
+
+use crate::stage::{Stage, small_run};
+
+/// A run of somebody else's.
+#[derive(Clone, Default)]
+struct Elsewhere {
+    cancelled: Arc<AtomicU64>,
+    killed: Arc<AtomicU64>,
+}
+
+impl Controlled for Elsewhere {
+    fn status(&self) -> Status {
+        Status {
+            v: 0,
+            run_id: "0190-a".to_owned(),
+            pid: 0,
+            state: State::Running,
+            completed: 0,
+            total: 2,
+            failures: 0,
+        }
+    }
+
+    fn cancel(&self) {
+        self.cancelled.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn kill(&self) {
+        self.killed.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_run_is_stopped_whoever_started_it() {
+    let stage = Stage::new();
+    stage.record("0190-a", &small_run()[..3]);
+    let over = stage.post("/api/runs/0190-a/cancel", "");
+    assert_eq!(over.json(), json!({"status": "not_running", "run_id": "0190-a"}));
+    let run = Elsewhere::default();
+    let answering =
+        ControlServer::start(&stage.store.runs_folder().join("0190-a"), run.clone()).unwrap();
+    assert_eq!(stage.post("/api/runs/last/cancel", "").json()["status"], "cancelled");
+    assert_eq!(stage.post("/api/runs/0190/cancel?now=true", "").json()["status"], "cancelled");
+    assert_eq!((run.cancelled.load(Ordering::SeqCst), run.killed.load(Ordering::SeqCst)), (1, 1));
+    drop(answering);
+    assert_eq!(stage.post("/api/runs/0190-a/cancel", "").json()["status"], "not_running");
+    assert_eq!(stage.post("/api/runs/nobody/cancel", "").status, 404);
+    assert_eq!(stage.post("/api/runs/last/cancel?later=1", "").status, 400);
+    assert_eq!(stage.get("/api/runs/last/cancel").status, 405);
+    let shows_only = Stage::with(None);
+    shows_only.record("0190-a", &small_run()[..3]);
+    assert_eq!(shows_only.post("/api/runs/last/cancel", "").status, 409);
+    assert_eq!(shows_only.get("/api/runs").json()["can_stop"], false);
+}
