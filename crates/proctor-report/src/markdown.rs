@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use proctor_events::Status;
 use proctor_record::{Example, RunData};
 
-use crate::counts::counts;
+use crate::counts::{allowed_failures, counts};
 use crate::failure::{Failure, failures, message_of, outside_message, status_word};
 use crate::rates::Rate;
 use crate::rerun::Reruns;
@@ -24,7 +24,9 @@ const MESSAGE_CHARACTERS: usize = 2_000;
 /// The run as Markdown.
 pub fn markdown(run: &RunData) -> String {
     let summary = run.summary();
-    let bad = summary.failures() + summary.errors > 0 || run.finished_at.is_none();
+    let bad = summary.failures() > allowed_failures(run)
+        || summary.errors > 0
+        || run.finished_at.is_none();
     let sign = if bad { "❌" } else { "✅" };
     let mut text = format!("## {sign} {}\n\n", counts(run, Style { color: false }));
     let mut facts = Vec::new();

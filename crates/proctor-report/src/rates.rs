@@ -4,7 +4,7 @@ use std::fmt;
 
 use proctor_events::{Fault, Status};
 use proctor_record::{Attempt, Example};
-use proctor_stats::{Interval, Z95, pass_at_k, pass_hat_k, wilson};
+use proctor_stats::{Interval, Z95, clustered, pass_at_k, pass_hat_k, wilson};
 
 /// A pass rate. It is never shown without the number of attempts it rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Rate {
         (self.valid > 0).then_some((low * 100.0, high * 100.0))
     }
 
-    /// The chances that one of all valid attempts passes, and that all of so many do.
+    /// The chances that one of `k` attempts passes, and that all of them do; nothing where fewer were valid.
     pub(crate) fn of_k(self, k: u64) -> Option<(f64, f64)> {
         Some((pass_at_k(self.valid, self.passed, k)?, pass_hat_k(self.valid, self.passed, k)?))
     }
@@ -70,6 +70,14 @@ impl Rate {
         let share = |passed: u64, valid: u64| 100.0 * passed as f64 / valid as f64;
         (self.valid > 0).then(|| share(self.passed, self.valid))
     }
+}
+
+/// The interval of the rate over several examples, with 95 % confidence, in percent. Attempts at one example resemble each
+/// other, so it rests on the examples.
+pub(crate) fn common_interval(rates: &[Rate]) -> Option<(f64, f64)> {
+    let counts: Vec<(u64, u64)> = rates.iter().map(|rate| (rate.passed, rate.valid)).collect();
+    let Interval { low, high } = clustered(&counts);
+    counts.iter().any(|(_, valid)| *valid > 0).then_some((low * 100.0, high * 100.0))
 }
 
 /// Whether an example with a pass rate of its own has reached it; nothing where it has none, or nothing valid ran.

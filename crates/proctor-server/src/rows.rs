@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use proctor_events::{
-    Body, EvaluationMode, Event, ExampleFinished, ExampleId, ExampleStarted, Fault, ModelCall,
-    Status, SuiteFinished, SuiteStarted, Timestamp,
+    Body, EvaluationMode, Event, ExampleFinished, ExampleId, ExampleStarted, Fault, Json,
+    ModelCall, Status, SuiteFinished, SuiteStarted, Timestamp,
 };
 use serde::Serialize;
 
@@ -261,7 +261,11 @@ impl AttemptRow {
             Body::UserMessage(it) => self.turns = self.turns.max(it.turn_number),
             Body::AgentResponse(it) => {
                 self.turns = self.turns.max(it.turn_number);
-                self.tool_calls += u32::try_from(it.tool_calls.len()).unwrap_or(u32::MAX);
+                // Calls with an id are counted by events of their own.
+                let untold = it.tool_calls.iter().map(Json::to_value).filter(|call| {
+                    ["id", "tool_call_id"].iter().all(|name| call.get(*name).is_none())
+                });
+                self.tool_calls += u32::try_from(untold.count()).unwrap_or(u32::MAX);
             }
             Body::TopicChanged(it) => self.topics.push(it.to_topic.clone()),
             Body::ToolCallCompleted(_) => self.tool_calls += 1,

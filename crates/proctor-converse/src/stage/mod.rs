@@ -473,11 +473,41 @@ fn price(fields: &ModelFields) -> Option<(String, Price)> {
     Some((model.clone(), Price::new(price.input, price.output)))
 }
 
+/// The program's name; of a program that an interpreter runs, the name of its file.
 fn usual_name(fields: &AgentFields) -> String {
-    if let Some(command) = &fields.command {
-        let program = command.0.first().map_or("", String::as_str);
-        let program = program.split_whitespace().next().unwrap_or_default();
-        return program.rsplit('/').next().unwrap_or(program).to_owned();
+    let Some(command) = &fields.command else { return "agent".into() };
+    let words: Vec<&str> = match command.0.as_slice() {
+        [line] => line.split_whitespace().collect(),
+        words => words.iter().map(String::as_str).collect(),
+    };
+    let name = |word: &&str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let program = words.first().map(name).unwrap_or_default();
+    let plain = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if INTERPRETERS.contains(&plain)
+        && let Some(file) = words.iter().skip(1).find(|word| !word.starts_with('-'))
+    {
+        return name(file);
     }
-    "agent".into()
+    program
+}
+
+/// Programs whose first argument says more than they do.
+const INTERPRETERS: [&str; 12] =
+    ["python", "ruby", "node", "deno", "bun", "perl", "php", "java", "sh", "bash", "npx", "tsx"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_called_by_what_they_are() {
+        let named = |command: &str| {
+            let fields = format!(r#"{{"command": {command}}}"#);
+            usual_name(&serde_json::from_str(&fields).unwrap())
+        };
+        assert_eq!(named(r#"["./bin/my-agent", "--fast"]"#), "my-agent");
+        assert_eq!(named(r#"["python3.11", "-u", "agents/mine.py", "8080"]"#), "mine.py");
+        assert_eq!(named(r#""node server.js --port 1""#), "server.js");
+        assert_eq!(named(r#"["bash"]"#), "bash");
+    }
 }

@@ -118,12 +118,19 @@ impl Finding {
 
 /// The known word nearest to a mistyped one, if any is near.
 pub(crate) fn nearest<'name>(word: &str, known: &[&'name str]) -> Option<&'name str> {
-    known
+    let near = known
         .iter()
         .map(|name| (strsim::damerau_levenshtein(word, name), *name))
         .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
-        .min()
-        .map(|(_, name)| name)
+        .min();
+    // Or one that begins alike: `description` for `describe`.
+    let begins_alike = || {
+        let shared =
+            |name: &str| word.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+        let alike = known.iter().map(|name| (shared(name), *name));
+        alike.filter(|(count, name)| *count >= 4 && *count * 2 > name.len()).max()
+    };
+    near.or_else(begins_alike).map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -142,6 +149,13 @@ mod tests {
            |   ^
            hint: did you mean `topics`?
         ");
+    }
+
+    #[test]
+    fn a_word_that_begins_alike_is_near_enough() {
+        assert_eq!(nearest("description", &["describe", "criteria"]), Some("describe"));
+        assert_eq!(nearest("expectations", &["expect", "evaluate"]), Some("expect"));
+        assert_eq!(nearest("descend", &["describe"]), None);
     }
 
     #[test]

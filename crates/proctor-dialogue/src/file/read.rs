@@ -86,7 +86,25 @@ impl de::Error for Mistake {
             Unexpected::Unit => "nothing".to_owned(),
             other => other.to_string(),
         };
-        Self::custom(format_args!("expected {expected}, found {found}"))
+        let wanted = in_words(&expected.to_string());
+        let message = format!("expected {wanted}, found {found}");
+        let finding = Finding::new(Place::default(), message);
+        Self(match (wanted.as_str(), unexpected) {
+            ("a list", Unexpected::Map) => {
+                finding.hint("a list has `- ` before each item, or stands in `[…]`")
+            }
+            ("a mapping", Unexpected::Str(text)) => match text.split_once(' ') {
+                Some((key, value)) => {
+                    finding.hint(format!("a key has a colon: `{key}: {}`", value.trim()))
+                }
+                None => finding.hint("a mapping has keys, each with a colon: `key: value`"),
+            },
+            _ => finding,
+        })
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(unexpected, expected)
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
@@ -101,6 +119,20 @@ impl de::Error for Mistake {
 
     fn missing_field(field: &'static str) -> Self {
         Self::custom(format_args!("`{field}` is missing"))
+    }
+}
+
+/// What serde calls a kind of value, in words that are no programmer's.
+fn in_words(expected: &str) -> String {
+    match expected {
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a mapping".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".to_owned(),
+        "i32" | "i64" | "isize" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        other if other.starts_with("struct ") => "a mapping".to_owned(),
+        other => other.to_owned(),
     }
 }
 
@@ -481,7 +513,7 @@ mod tests {
     fn wrong_values_name_the_innermost_place() {
         assert_eq!(
             read("name: x\nchoices:\n  - {number: many}\n").1,
-            ["3:14 expected u32, found the text \"many\" ()"]
+            ["3:14 expected a whole number from 0 on, found the text \"many\" ()"]
         );
         assert_eq!(
             read("name: x\nchoices: [wrod]\n").1,

@@ -204,5 +204,6 @@ mod tests {
         assert_eq!(said(&again, 2), Some("a".into()));
         assert_eq!(said(&rule(r#""hello""#), 0), Some("hello".into()));
         assert_eq!(said(&rule(r#"{"say": []}"#), 0), None);
+        assert_eq!(said(&rule(r#"{"say": {"text": "one"}}"#), 0), Some("one".into()));
     }
 }

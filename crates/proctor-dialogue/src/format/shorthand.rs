@@ -218,12 +218,17 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
                 f.write_str("one value or a list")
             }
 
-            /// Another format than ours: only the list form is known there.
+            /// Another format than ours, such as proctor.toml: it has to be looked at first.
             fn visit_newtype_struct<D: Deserializer<'de>>(
                 self,
                 inner: D,
             ) -> Result<Self::Value, D::Error> {
-                Vec::deserialize(inner).map(OneOrMany)
+                let items = match serde_json::Value::deserialize(inner)? {
+                    serde_json::Value::Array(items) => items,
+                    one => vec![one],
+                };
+                let read = items.into_iter().map(T::deserialize);
+                read.collect::<Result<_, _>>().map(OneOrMany).map_err(serde::de::Error::custom)
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {

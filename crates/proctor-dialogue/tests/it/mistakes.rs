@@ -11,8 +11,10 @@ fn in_example(body: &str) -> String {
 fn every_mistake_has_a_place_and_a_message() {
     for (text, line, message) in [
         ("describe: [a]\n".to_owned(), 1, "expected a string, found a list"),
-        ("describe: A\nexamples: {}\n".to_owned(), 2, "found a mapping"),
-        ("describe: A\njudge: {votes: -1}\n".to_owned(), 2, "expected u32"),
+        ("describe: A\nexamples: {}\n".to_owned(), 2, "expected a list, found a mapping"),
+        ("describe: A\nexamples:\n  - it works\n".to_owned(), 3, "expected a mapping"),
+        ("describe: A\nagent: {http: \"http://x\"}\n".to_owned(), 2, "expected a mapping"),
+        ("describe: A\njudge: {votes: -1}\n".to_owned(), 2, "expected a whole number from 0 on"),
         ("describe: A\ncriteria: {a: {good: [x]}}\n".to_owned(), 2, "`description` is missing"),
         (
             "describe: A\ncriteria: {a: {description: x, goood: []}}\n".to_owned(),

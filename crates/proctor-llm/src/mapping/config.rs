@@ -93,4 +93,14 @@ impl Mapping {
             clock: WallClock::default(),
         }
     }
+
+    /// Every place in an answer that it names. An empty one is the whole answer.
+    pub(super) fn pointers(&self) -> impl Iterator<Item = &str> {
+        let calls = self.tool_calls.iter();
+        let calls = calls.flat_map(|paths| [&paths.list, &paths.id, &paths.name, &paths.arguments]);
+        let usage = self.usage.iter().flat_map(|(input, output)| [input, output]);
+        let own = self.text.iter().chain(&self.delta).chain(&self.error);
+        let all = own.chain(self.remember.values()).chain(calls).chain(usage);
+        all.map(String::as_str).filter(|pointer| !pointer.is_empty())
+    }
 }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 pub use config::{Mapping, ToolCallPaths};
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
-use crate::error::{ErrorKind, ModelError};
+use crate::error::{ErrorKind, ModelError, excerpt};
 use crate::http::{Body, Call, Peer, Transport};
 use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::{Request, Role, ToolCall};
@@ -43,6 +43,13 @@ impl MappedAgent {
     /// An agent behind a mapping. The address's templates are filled per call; its scheme must be
     /// plain to see.
     pub fn new(mapping: Mapping) -> Result<Self, ModelError> {
+        if let Some(wrong) = mapping.pointers().find(|pointer| !pointer.starts_with('/')) {
+            let message = format!(
+                "the mapping of agent `{}`: `{wrong}` is no JSON pointer; write `/{wrong}`",
+                mapping.name
+            );
+            return Err(ModelError::new(ErrorKind::Config, message));
+        }
         let shown = mapping.url.split(['?', '$']).next().unwrap_or_default();
         let transport = Transport::new(shown, None)?;
         let peer = Peer {
@@ -145,7 +152,12 @@ impl MappedAgent {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Null) | None if !tool_calls.is_empty() => String::new(),
             Some(other) if !other.is_null() => other.to_string(),
-            _ => return Err(self.malformed(&format!("answered without anything at `{text_path}`"))),
+            _ => {
+                let shown = excerpt(raw, 160);
+                return Err(self.malformed(&format!(
+                    "answered without anything at `{text_path}`, where its words should be; it answered {shown}"
+                )));
+            }
         };
         Ok(self.complete(request, text, tool_calls, &body))
     }

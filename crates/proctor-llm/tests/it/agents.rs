@@ -114,7 +114,11 @@ async fn failures_name_the_agent() {
     let server =
         Server::fixed(Reaction::json(200, &json!({"text": null, "problem": "no db"}))).await;
     let error = fails(Mapping::new("venue", &server.url)).await;
-    assert!(error.message.ends_with("answered without anything at `/text`"), "{error}");
+    assert!(error.message.contains("answered without anything at `/text`"), "{error}");
+    assert!(error.message.contains("no db"), "it shows what came instead: {error}");
+    let wrong = Mapping { text: Some("text".into()), ..Mapping::new("venue", &server.url) };
+    let error = MappedAgent::new(wrong).unwrap_err();
+    assert!(error.message.ends_with("`text` is no JSON pointer; write `/text`"), "{error}");
     let error =
         fails(Mapping { error: Some("/problem".into()), ..Mapping::new("venue", &server.url) })
             .await;

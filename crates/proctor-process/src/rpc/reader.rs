@@ -71,18 +71,21 @@ async fn read_all(
             () = &mut drained => return CloseReason::ProcessGone,
         };
         framer.feed(&chunk[..count]);
-        handle_frames(inner, framer, intake).await;
-        // Where one side waits for the other, a rest would only make it wait longer.
-        if !inner.config.settle.is_zero() && !inner.is_awaited() {
+        let talked = handle_frames(inner, framer, intake).await;
+        // Where one side waits for the other, a rest would only make it wait longer; and whoever has just asked or
+        // answered is likely to ask again.
+        if !inner.config.settle.is_zero() && !talked && !inner.is_awaited() {
             tokio::time::sleep(inner.config.settle).await;
         }
     }
 }
 
-async fn handle_frames(inner: &Arc<Inner>, framer: &mut Framer, intake: &mut Intake) {
+/// Says whether there was anything but notifications.
+async fn handle_frames(inner: &Arc<Inner>, framer: &mut Framer, intake: &mut Intake) -> bool {
+    let mut talked = false;
     while let Some(frame) = framer.next_frame() {
         match frame {
-            Frame::Line(line) => handle_line(inner, line, intake).await,
+            Frame::Line(line) => talked |= handle_line(inner, line, intake).await,
             Frame::NotUtf8(bytes) => inner.report(Diagnostic::NotUtf8 {
                 channel: Arc::clone(&inner.label),
                 excerpt: excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(500)])),
@@ -94,21 +97,24 @@ async fn handle_frames(inner: &Arc<Inner>, framer: &mut Framer, intake: &mut Int
             }),
         }
     }
+    talked
 }
 
-/// Routes one line by its kind. Blank lines are nothing.
-async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) {
+/// Routes one line by its kind; says whether it was a request or a reply. Blank lines are nothing.
+async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) -> bool {
     if line.trim_ascii().is_empty() {
-        return;
+        return false;
     }
     match protocol::classify(line) {
         Ok(Message::Reply { to, error }) => handle_reply(inner, &to, error, line),
         Ok(Message::Notification { kind }) if kind == kind::CANCEL_REQUEST => {
             handle_cancel(inner, line).await;
+            return false;
         }
         Ok(Message::Notification { kind }) => {
             let notification = Notification { kind: kind.into(), body: Body::new(line) };
             intake.take(inner, notification).await;
+            return false;
         }
         Ok(Message::Request { id, action }) => {
             let request =
@@ -125,6 +131,7 @@ async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) {
             excerpt: excerpt(line),
         }),
     }
+    true
 }
 
 fn handle_reply(inner: &Inner, to: &str, error: Option<&RawValue>, line: &str) {

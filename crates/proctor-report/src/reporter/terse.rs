@@ -7,7 +7,7 @@ use super::Reporter;
 use crate::failure::{Failure, failures, message_of, outside_message, project_line, status_word};
 use crate::page::Page;
 use crate::rerun::Reruns;
-use crate::style::{Paint, Style, counted, shorten};
+use crate::style::{Paint, Style, counted, plain, shorten};
 use crate::summary::{SummaryOptions, counts_line};
 use crate::transcript::Detail;
 
@@ -101,7 +101,9 @@ impl Page {
         // One line more costs as much as saying that there is one.
         let shown = if lines.len() == MESSAGE_LINES + 1 { lines.len() } else { MESSAGE_LINES };
         for line in lines.iter().take(shown) {
-            self.line(2, &shorten(line, 200));
+            // As it stands: a mark below a line must stay below its letter.
+            let line: String = plain(line).trim_end().chars().take(200).collect();
+            self.line(2, &line);
         }
         if lines.len() > shown {
             let more = counted((lines.len() - shown) as u64, "more line");

@@ -5,7 +5,7 @@ use proctor_record::{Attempt, Example, RunData};
 
 use crate::failure::Failure;
 use crate::page::{Page, leaked_process};
-use crate::rates::{Rate, gate};
+use crate::rates::{Rate, common_interval, gate};
 use crate::rerun::Reruns;
 use crate::style::{Paint, counted, duration, shorten};
 
@@ -73,7 +73,7 @@ impl Page {
         self.line(0, "");
     }
 
-    /// With the interval of each rate, and with pass@k and pass^k for the k that was tried.
+    /// With the interval of each rate, and with pass@k and pass^k for one attempt and for as many as were asked for.
     pub(super) fn pass_rates(&mut self, run: &RunData) {
         let repeated = run.examples.iter().filter(|e| e.attempts.iter().any(|a| a.repeat > 1));
         let rates: Vec<_> = repeated.map(|example| (example, Rate::of(example))).collect();
@@ -87,8 +87,9 @@ impl Page {
         self.title(Paint::Bold, "Pass rates:");
         for (example, rate) in mixed.iter().take(LIST_LIMIT) {
             let gate = self.gate(example);
-            let chances = chances(&[*rate]);
-            self.line(2, &format!("{}{chances}{gate}  {}", rate_words(*rate), name(example)));
+            let chances = chances(&[(*rate, asked_for(example))]);
+            let words = rate_words(*rate, rate.interval());
+            self.line(2, &format!("{words}{chances}{gate}  {}", name(example)));
         }
         self.and_more(mixed.len());
         let all = rates.iter().fold(Rate::default(), |sum, (_, rate)| sum.plus(*rate));
@@ -98,7 +99,10 @@ impl Page {
             self.line(2, &format!("{count} passed every time"));
         }
         let each: Vec<Rate> = rates.iter().map(|(_, rate)| *rate).collect();
-        let line = format!("{}{}  all together", rate_words(all), chances(&each));
+        let asked: Vec<_> =
+            rates.iter().map(|(example, rate)| (*rate, asked_for(example))).collect();
+        let words = rate_words(all, common_interval(&each));
+        let line = format!("{words}{}  all together", chances(&asked));
         let line = self.style.paint(Paint::Bold, line);
         self.line(2, &line);
         self.line(0, "");
@@ -171,23 +175,40 @@ impl Page {
     }
 }
 
-/// pass@k and pass^k, as means over examples, for the largest k that all of them have valid attempts for.
-fn chances(rates: &[Rate]) -> String {
-    let counted: Vec<&Rate> = rates.iter().filter(|rate| rate.valid > 0).collect();
-    let Some(k) = counted.iter().map(|rate| rate.valid).min().filter(|k| *k > 1) else {
-        return String::new();
-    };
-    let both: Vec<(f64, f64)> = counted.iter().filter_map(|rate| rate.of_k(k)).collect();
-    #[expect(clippy::cast_precision_loss, reason = "a number of examples")]
-    let count = both.len() as f64;
-    let any = both.iter().map(|(any, _)| any).sum::<f64>() / count * 100.0;
-    let all = both.iter().map(|(_, all)| all).sum::<f64>() / count * 100.0;
-    format!(", pass@{k} {any:.0}%, pass^{k} {all:.0}%")
+/// How many repetitions were asked for, also where the last ones were not needed.
+fn asked_for(example: &Example) -> u64 {
+    example.attempts.iter().map(|attempt| u64::from(attempt.repeat)).max().unwrap_or(1)
 }
 
-fn rate_words(rate: Rate) -> String {
+/// pass@1, and pass@k and pass^k for the k that was asked for, or the largest that all examples have valid attempts for;
+/// means over examples. What they rest on is said.
+fn chances(rates: &[(Rate, u64)]) -> String {
+    let counted: Vec<&(Rate, u64)> = rates.iter().filter(|(rate, _)| rate.valid > 0).collect();
+    let most = counted.iter().map(|(rate, asked)| rate.valid.min(*asked)).min();
+    let Some(k) = most.filter(|k| *k > 1) else { return String::new() };
+    let mean = |k: u64, which: fn((f64, f64)) -> f64| {
+        let all: Vec<f64> =
+            counted.iter().filter_map(|(rate, _)| rate.of_k(k).map(which)).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a number of examples")]
+        let count = all.len() as f64;
+        all.iter().sum::<f64>() / count * 100.0
+    };
+    let (any, all) = (|both: (f64, f64)| both.0, |both: (f64, f64)| both.1);
+    let basis = match counted.as_slice() {
+        [(rate, _)] => format!("n={}", rate.valid),
+        examples => format!("means of {} examples", examples.len()),
+    };
+    format!(
+        ", pass@1 {:.0}%, pass@{k} {:.0}%, pass^{k} {:.0}% ({basis})",
+        mean(1, any),
+        mean(k, any),
+        mean(k, all)
+    )
+}
+
+fn rate_words(rate: Rate, interval: Option<(f64, f64)>) -> String {
     let percent =
         rate.percent().map_or_else(|| "   –".to_owned(), |share| format!("{share:>3.0}%"));
-    let interval = rate.interval().map(|(low, high)| format!(" (95%: {low:.0}–{high:.0}%)"));
+    let interval = interval.map(|(low, high)| format!(" (95%: {low:.0}–{high:.0}%)"));
     format!("{percent}{}  {rate}", interval.unwrap_or_default())
 }

@@ -42,7 +42,7 @@ pub(crate) struct TalkArguments {
     #[arg(long, hide_short_help = true)]
     pub(crate) no_cache: bool,
 
-    /// Run everything again with this configuration file and report the difference
+    /// Run everything with this configuration file too, at the same time, and report the difference
     #[arg(long, value_name = "OTHER.toml")]
     pub(crate) ab: Option<PathBuf>,
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(
             terminal.line(&format!("kept {} as it is", path.display()))?;
         }
     }
-    terminal.line("\nNext:\n  proctor run          conducts the conversations\n  proctor show --full  shows what was said\n  proctor schema scenario > scenario.schema.json   for completion in your editor")?;
+    terminal.line("\nNext:\n  proctor run          conducts the conversations\n  proctor show --full  shows what was said\n  proctor schema scenario > scenarios/scenario.schema.json   for completion in your editor")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -34,6 +34,11 @@ impl TestEnv {
         env
     }
 
+    /// Puts a copy of a folder of the repository into the project.
+    pub(crate) fn copy(&self, folder: &str) {
+        copy_tree(&repository().join(folder), &self.project.join(folder));
+    }
+
     /// A project with one spec file.
     pub(crate) fn with_spec(text: &str) -> Self {
         let env = Self::new();

@@ -219,3 +219,91 @@ fn a_missing_program_is_said_with_the_way_out() {
         "{shown}"
     );
 }
+
+/// `examples/rspec_agents`, as its page says to run it: under `proctor run`, and under plain `rspec`.
+#[test]
+fn the_example_suite_runs_either_way() {
+    let env = TestEnv::new();
+    env.copy("examples/rspec_agents");
+    let ran = env.run(&["run", "--events", "ours.jsonl", "examples/rspec_agents"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    assert!(ran.stdout.contains("8 examples: 8 passed"), "{}", ran.terminal());
+    let output = rspec(&env, &["examples/rspec_agents"], &[("PROCTOR_EVENTS", "plain.jsonl")]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && shown.contains("8 examples, 0 failures"), "{shown}");
+    let (ours, plain) = (
+        by_example(events(&env.project.join("ours.jsonl"))),
+        by_example(events(&env.project.join("plain.jsonl"))),
+    );
+    assert_eq!(ours, plain);
+    env.assert_complete();
+    env.assert_nobody_left();
+}
+
+/// Recorded once, the specs need neither agent nor judge; examples that are described alike keep their own lanes.
+#[test]
+fn a_cassette_replays_the_conversations_of_specs() {
+    let env = TestEnv::with_fixture("conversations");
+    let selection = [
+        "spec/doubles_spec.rb",
+        "spec/passing_spec.rb",
+        "-e",
+        "says hello",
+        "-e",
+        "satisfies criteria",
+    ];
+    let run = |more: &[&str]| env.run(&[&["run"], &selection[..], more].concat());
+    let ran = run(&["--record", "tape.jsonl"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let helper = env.read("spec/support/helper.rb");
+    env.write(
+        "spec/support/helper.rb",
+        &helper.replace("Booked for", "Lost").replace("satisfied: true", "satisfied: false"),
+    );
+    let ran = run(&["--replay", "tape.jsonl"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let ran = run(&[]);
+    assert_eq!(ran.code, Some(1), "without the cassette it would fail: {}", ran.terminal());
+}
+
+/// The gem is built from what is there, needs nothing but RSpec, and conversations work with it alone.
+#[test]
+fn the_gem_is_built_and_works_without_the_repository() {
+    let env = TestEnv::new();
+    let built = Command::new("gem")
+        .args(["build", "proctor-rspec.gemspec", "--output"])
+        .arg(env.project.join("proctor-rspec.gem"))
+        .current_dir(repository().join("ruby"))
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let home = env.home().join("gems");
+    let installed = Command::new("gem")
+        .args(["install", "--local", "--ignore-dependencies", "--no-document", "--install-dir"])
+        .arg(&home)
+        .arg(env.project.join("proctor-rspec.gem"))
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    env.write(
+        "spec/a_spec.rb",
+        "gem 'proctor-rspec'\nrequire 'proctor/rspec'\nRSpec.describe('A', type: :agent) { agent { ->(m) { m.last[:content].upcase } }\nit('b') { user.says 'hi'; expect(agent).to match(/HI/) } }\n",
+    );
+    let output = Command::new("rspec")
+        .current_dir(&env.project)
+        .env_clear()
+        .env("HOME", env.home())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("GEM_PATH", format!("{}:{}", home.display(), default_gems()))
+        .env("PROCTOR_BIN", env!("CARGO_BIN_EXE_proctor"))
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Where Ruby itself looks for gems.
+fn default_gems() -> String {
+    let asked = Command::new("ruby").args(["-e", "puts Gem.path.join(':')"]).output().unwrap();
+    String::from_utf8_lossy(&asked.stdout).trim().to_owned()
+}

@@ -96,6 +96,37 @@ fn they_are_listed_and_selected_by_path_line_tag_words_and_id() {
 }
 
 #[test]
+fn a_line_means_the_example_the_set_or_the_group_that_begins_at_or_above_it() {
+    let env = project(
+        "describe: Top\nagent: {script: [Hi]}\nexamples:\n  - it: a\n    steps: [{user: x}]\nsets:\n  - name: rows\n    rows: [{name: r1}, {name: r2}]\n    examples:\n      - it: b\n        steps: [{user: x}]\n      - it: c\n        steps: [{user: x}]\ncontexts:\n  - describe: Inner\n    tags: [t]\n    examples:\n      - it: d\n        steps: [{user: x}]\n      - it: e\n        steps: [{user: x}]\n",
+    );
+    let listed = |line: &str| -> Vec<String> {
+        let ran = env.run(&["list", &format!("talks/booking.scenario.yaml{line}")]);
+        let name = |line: &str| line.split("  ").last().unwrap_or_default().to_owned();
+        ran.stdout.lines().map(name).collect()
+    };
+    let all = [
+        "Top > a",
+        "Top > rows > b > r1",
+        "Top > rows > b > r2",
+        "Top > rows > c > r1",
+        "Top > rows > c > r2",
+        "Top > Inner > d",
+        "Top > Inner > e",
+    ];
+    assert_eq!(listed(""), all);
+    assert_eq!(listed(":1"), all, "the file's own line");
+    assert_eq!(listed(":2"), all, "what the file says about all of them");
+    assert_eq!(listed(":5"), all[..1]);
+    assert_eq!(listed(":7"), all[1..5], "the set");
+    assert_eq!(listed(":8"), all[1..5], "its rows");
+    assert_eq!(listed(":11"), all[1..3], "one example of it, with all rows");
+    assert_eq!(listed(":15"), all[5..], "the context");
+    assert_eq!(listed(":16"), all[5..], "what it says");
+    assert_eq!(listed(":20:4"), [all[0], all[6]], "several lines");
+}
+
+#[test]
 fn mistakes_are_shown_with_place_and_way_out_and_nothing_is_run() {
     let env = project("describe: A\nexampels:\n  - it: x\n");
     env.write("talks/other.scenario.yaml", "describe: B\nagent: nobody\nmodels: {judge: missing}\nexamples: [{it: y, steps: [{user: Hi}]}]\n");
@@ -160,7 +191,9 @@ fn repeats_have_a_rate_with_its_interval_and_the_attempts_it_rests_on() {
     let ran = env.run(&["run", "--repeat", "4"]);
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert!(
-        ran.stdout.contains("75% (95%: 30–95%)  passed 3/4 valid attempts, pass@4 100%, pass^4 0%"),
+        ran.stdout.contains(
+            "75% (95%: 30–95%)  passed 3/4 valid attempts, pass@1 75%, pass@4 100%, pass^4 0% (n=4)"
+        ),
         "{}",
         ran.terminal()
     );
@@ -196,6 +229,50 @@ fn a_pass_rate_is_a_gate_that_settles_early() {
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert!(env.recorded().count("ExampleStarted") < 10, "it cannot be reached any more");
     assert!(ran.stdout.contains("✗ needs 80%"), "{}", ran.terminal());
+}
+
+/// A failure that a pass rate allows is none; an example that misses its rate is one.
+#[test]
+fn fail_fast_counts_what_no_pass_rate_excuses() {
+    let env = moody(0, "repeat: 4\npass_rate: 0.5");
+    env.write(
+        "count.sh",
+        "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; [ $n -ge 3 ]\n",
+    );
+    env.write("z.scenario.yaml", "describe: Z\nagent: {script: [Hi]}\nexamples: [{it: is run too, steps: [{user: Hello}]}]\n");
+    let ran = env.run(&["run", "--fail-fast", "--schedule", "listed"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    assert!(env.recorded().started().contains(&"Z is run too".to_owned()), "{}", ran.terminal());
+    let env = moody(0, "repeat: 4\npass_rate: 0.9");
+    env.write("z.scenario.yaml", "describe: Z\nagent: {script: [Hi]}\nexamples: [{it: is not run, steps: [{user: Hello}]}]\n");
+    let ran = env.run(&[
+        "run",
+        "--fail-fast",
+        "--schedule",
+        "listed",
+        "m.scenario.yaml",
+        "z.scenario.yaml",
+    ]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    assert!(ran.stdout.contains("not run"), "{}", ran.terminal());
+}
+
+/// The report for a pull request is of the same mind as the exit code.
+#[test]
+fn a_report_calls_a_run_good_whose_failures_are_allowed() {
+    let env = moody(0, "repeat: 4\npass_rate: 0.5");
+    env.write(
+        "count.sh",
+        "n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; [ $n -ne 2 ]\n",
+    );
+    let ran = env.run(&["run", "--markdown", "report.md"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let report = env.read("report.md");
+    assert!(report.starts_with("## ✅ "), "{report}");
+    assert!(report.contains("allowed by a pass rate"), "{report}");
+    let env = moody(0, "repeat: 2\npass_rate: 0.5");
+    env.run(&["run", "--markdown", "report.md"]);
+    assert!(env.read("report.md").starts_with("## ❌ "), "{}", env.read("report.md"));
 }
 
 #[test]
@@ -302,6 +379,36 @@ fn two_configurations_are_run_and_compared() {
     env.write("other.toml", &config("Hello"));
     let same = env.run(&["run", "--ui", "terse", "--ab", "other.toml"]);
     assert_eq!(same.code, Some(0), "{}", same.terminal());
+    let tape = env.run(&["run", "--ab", "other.toml", "--record", "tape.jsonl"]);
+    assert_eq!(tape.code, Some(2), "{}", tape.terminal());
+    assert!(tape.stderr.contains("one side only"), "{}", tape.terminal());
+}
+
+/// Both sides are under way at the same time, so that what changes meanwhile meets both.
+#[test]
+fn two_configurations_are_run_side_by_side() {
+    let env = project(
+        "describe: A\nexamples:\n  - {it: a, steps: [{user: Hi}]}\n  - {it: b, steps: [{user: Hi}]}\n  - {it: c, steps: [{user: Hi}]}\n",
+    );
+    let config = "agent = \"mine\"\n[agents.mine]\nscript = [{say = {text = \"Hello\", delay = \"300ms\"}}]\n[conversations]\nconcurrency = 2\n";
+    env.write("proctor.toml", config);
+    env.write("other.toml", config);
+    let ran = env.run(&["run", "--ui", "terse", "--ab", "other.toml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let runs = std::fs::read_dir(env.project.join(".proctor/runs")).unwrap();
+    let spans: Vec<(String, String)> = runs
+        .flatten()
+        .map(|run| {
+            let text = std::fs::read_to_string(run.path().join("events.jsonl")).unwrap();
+            let time = |line: Option<&str>| {
+                let event: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+                event["time"].as_str().unwrap().to_owned()
+            };
+            (time(text.lines().next()), time(text.lines().last()))
+        })
+        .collect();
+    assert_eq!(spans.len(), 2);
+    assert!(spans[0].0 < spans[1].1 && spans[1].0 < spans[0].1, "{spans:?}");
 }
 
 #[test]
@@ -313,7 +420,21 @@ fn a_first_scenario_is_written_and_runs() {
     assert!(made.stdout.contains("scenarios/first.scenario.yaml"), "{}", made.terminal());
     let ran = env.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
-    assert!(ran.stdout.contains("2 passed, 1 pending"), "{}", ran.terminal());
+    assert!(ran.stdout.contains("3 examples: 3 passed"), "{}", ran.terminal());
+    let listed = env.run(&["list", "-t", "booking"]);
+    assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.terminal());
+    // What the file says to do next: a failure that explains itself.
+    let text = env.read("scenarios/first.scenario.yaml").replacen(
+        "(?i)vegan\"\n          - not",
+        "pizza\"\n          - not",
+        1,
+    );
+    env.write("scenarios/first.scenario.yaml", &text);
+    let failed = env.run(&["run"]);
+    assert_eq!(failed.code, Some(1), "{}", failed.terminal());
+    let said =
+        "turn 1: expected to match /pizza/, but the agent said \"Yes, we have four vegan dishes.\"";
+    assert!(failed.stdout.contains(said), "{}", failed.terminal());
     env.write("proctor.toml", "# mine\n");
     assert!(env.run(&["init"]).stdout.contains("kept"));
     assert_eq!(env.read("proctor.toml"), "# mine\n");
@@ -344,4 +465,179 @@ fn specs_and_conversations_run_side_by_side() {
     let mut started = env.recorded().started();
     started.sort();
     assert_eq!(started, ["ruby passes", "talk passes"]);
+}
+
+/// What a program of an agent prints is output of the example it served, in the recording and in the report.
+#[test]
+fn what_an_agent_prints_is_recorded_with_its_example() {
+    let env = TestEnv::new();
+    env.write("agent.py", AGENT);
+    env.write(
+        "a.scenario.yaml",
+        "describe: A\nagent: {command: [python3, agent.py]}\nexamples:\n  - {it: a, steps: [{user: first, expect: [{match: nothing}]}]}\n  - {it: b, steps: [{user: second}]}\n",
+    );
+    let ran = env.run(&["run", "--concurrency", "1"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let recorded = env.recorded();
+    let ids: std::collections::BTreeMap<String, String> = recorded
+        .of("ExampleStarted")
+        .map(|event| {
+            (
+                event["example_id"].as_str().unwrap().to_owned(),
+                event["description"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    let mut printed: Vec<(String, String, String)> = recorded
+        .of("WorkerLog")
+        .map(|event| {
+            let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+            (
+                ids.get(&text("example_id")).cloned().unwrap_or_default(),
+                text("stream"),
+                text("line"),
+            )
+        })
+        .collect();
+    printed.sort();
+    let line = |example: &str, stream: &str, text: &str| {
+        (example.to_owned(), stream.to_owned(), text.to_owned())
+    };
+    assert_eq!(
+        printed,
+        [line("a", "stderr", "I heard first"), line("b", "stderr", "I heard second")]
+    );
+    env.assert_complete();
+}
+
+const AGENT: &str = r#"
+import json, os, socket, sys
+io = socket.socket(fileno=int(os.environ["RPC_SOCKET_FD"])).makefile("rw")
+for line in io:
+    m = json.loads(line)
+    reply = {"reply_to": m.get("id")}
+    if m.get("action") == "hello":
+        reply |= {"protocol": 1, "name": "mine", "version": "1", "pid": os.getpid(), "capabilities": []}
+    elif m.get("action") == "agent.chat":
+        print("I heard " + m["messages"][-1]["content"], file=sys.stderr, flush=True)
+        reply |= {"text": "You said: " + m["messages"][-1]["content"]}
+    io.write(json.dumps(reply) + "\n"); io.flush()
+    if m.get("action") == "__shutdown__":
+        break
+"#;
+
+/// A model server on this machine that says yes to everything, and what it costs.
+fn costly_judge() -> std::net::SocketAddr {
+    use std::io::{BufRead as _, Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+                let mut stream = stream;
+                loop {
+                    let mut length = 0;
+                    loop {
+                        let mut line = String::new();
+                        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                            return;
+                        }
+                        if let Some(value) =
+                            line.to_ascii_lowercase().strip_prefix("content-length:")
+                        {
+                            length = value.trim().parse().unwrap_or(0);
+                        }
+                        if line.trim().is_empty() {
+                            break;
+                        }
+                    }
+                    let mut body = vec![0; length];
+                    if reader.read_exact(&mut body).is_err() {
+                        return;
+                    }
+                    let said =
+                        r#"{"answers": [{"id": "q1", "satisfied": true, "reasoning": "fine"}]}"#;
+                    let answer = serde_json::json!({
+                        "model": "m", "usage": {"prompt_tokens": 1000, "completion_tokens": 1000},
+                        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}],
+                    })
+                    .to_string();
+                    let head = format!(
+                        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                        answer.len()
+                    );
+                    if stream.write_all((head + &answer).as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// The budget ends a run cleanly: what was judged stands, what could not be is inconclusive, the rest is not run.
+#[test]
+fn a_budget_that_is_spent_stops_the_run() {
+    let rows: String = (0..20).map(|row| format!("{{name: r{row}}}, ")).collect();
+    let env = project(&format!(
+        "describe: A\nagent: {{script: [Hi]}}\nmodels: {{judge: {{openai: m, url: \"http://{}/v1\", price: {{input: 1.0, output: 9.0}}}}}}\nsets: [{{name: s, rows: [{rows}], examples: [{{it: x, steps: [{{user: Hello, expect: [{{satisfy: Is kind}}]}}]}}]}}]\n",
+        costly_judge()
+    ));
+    // Each call is said to cost a cent; before it is made, its most is reserved.
+    let ran = env.run(&["run", "--budget", "0.05", "--concurrency", "1"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let recorded = env.recorded();
+    recorded.assert_accounted(20);
+    let statuses = recorded.statuses();
+    let count = |status: &str| statuses.get(status).copied().unwrap_or_default();
+    assert!(count("passed") >= 2, "{statuses:?}");
+    assert_eq!(count("failed") + count("errored"), 0, "{statuses:?}");
+    assert!(count("inconclusive") >= 1 && count("not_run") >= 10, "{statuses:?}");
+    assert!(ran.stderr.contains("the budget is used up"), "{}", ran.terminal());
+    let skipped =
+        recorded.of("ExampleFinished").find(|event| event["status"] == "not_run").unwrap();
+    assert_eq!(skipped["message"], "the budget of the run is used up");
+}
+
+/// Scenarios and conversations in RSpec are one run: one cassette holds both.
+#[test]
+fn all_suites_of_a_run_share_a_cassette() {
+    let env = project(
+        "describe: talk\nagent: {script: [Hi]}\nexamples: [{it: passes, steps: [{user: Hello, expect: [{match: Hi}]}]}]\n",
+    );
+    let spec = |says: &str| {
+        format!(
+            "require 'proctor/rspec'\nRSpec.describe('ruby', type: :agent) {{ agent {{ ->(_) {{ '{says}' }} }}\n2.times {{ |n| it('talks') {{ user.says \"Hello #{{n}}\"; expect(agent).to match(/Servus/) }} }} }}\n"
+        )
+    };
+    env.write("spec/a_spec.rb", &spec("Servus"));
+    let ran = env.run(&["run", "--record", "tape.jsonl"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    env.write("spec/a_spec.rb", &spec("Go away"));
+    let text = env.read("talks/booking.scenario.yaml").replace("script: [Hi]", "script: [Go away]");
+    env.write("talks/booking.scenario.yaml", &text);
+    let ran = env.run(&["run", "--replay", "tape.jsonl"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    assert!(!ran.stderr.contains("not asked for"), "{}", ran.terminal());
+}
+
+/// The first five minutes of the README, as it is printed there.
+#[test]
+fn the_first_five_minutes_of_the_readme_work() {
+    let readme = std::fs::read_to_string(crate::env::repository().join("README.md")).unwrap();
+    let block = |start: &str| {
+        let from = readme.find(start).unwrap_or_else(|| panic!("{start} is not in the README"));
+        let text = &readme[from..];
+        text[..text.find("```").unwrap()].to_owned()
+    };
+    let env = TestEnv::new();
+    env.write("agent.py", &block("# agent.py"));
+    env.write("mine.scenario.yaml", &block("# mine.scenario.yaml"));
+    let ran = env.run(&["run", "mine.scenario.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    assert!(ran.stdout.contains("1 example: 1 passed"), "{}", ran.terminal());
+    let shown = env.run(&["show", "--full"]);
+    assert!(shown.stdout.contains("You said: hello"), "{}", shown.terminal());
 }

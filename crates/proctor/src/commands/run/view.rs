@@ -9,7 +9,7 @@ use proctor_report::{
 use proctor_runner::Controller;
 
 use super::recording::Recording;
-use super::{Shown, screen};
+use super::{Prepared, Shown, screen};
 use crate::cli::{RunArguments, UiChoice};
 use crate::commands::facts;
 use crate::env_vars;
@@ -22,28 +22,32 @@ const QUEUE: usize = 1 << 17;
 const GLANCE: Duration = Duration::from_millis(10);
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs to the end, showing it; returns the result and the whole run.
+/// Everything that happens from now on, for a terminal.
+pub(super) fn subscribe(recording: &Recording) -> Subscription {
+    recording.bus.subscribe("terminal", Filter::All, QUEUE)
+}
+
+/// Shows a run that was started, to its end; returns the result and the whole run.
 pub(super) fn show(
     arguments: &RunArguments,
-    controller: &Controller,
-    recording: &Recording,
+    run: &Prepared,
+    events: Subscription,
     terminal: &mut Terminal,
 ) -> Result<Shown, CommandError> {
+    let Prepared { controller, recording, .. } = run;
     let mode = mode(arguments);
-    let subscription = recording.bus.subscribe("terminal", Filter::All, QUEUE);
-    controller.start().map_err(CommandError::unusable)?;
     if mode == Mode::Interactive {
-        return screen::show(arguments, controller, recording, subscription, terminal);
+        return screen::show(arguments, controller, recording, events, terminal);
     }
     let mut reporter = reporter(mode, arguments, terminal);
     let mut printer = Printer::new(terminal);
-    follow(&subscription, controller, &mut *reporter, &mut printer);
+    follow(&events, controller, &mut *reporter, &mut printer);
     let result = controller.wait();
-    drain(&subscription, &mut *reporter, &mut printer);
+    drain(&events, &mut *reporter, &mut printer);
     let run = recording.take_run();
     printer.print(&reporter.finish(&run));
-    if subscription.dropped() > 0 {
-        let lost = subscription.dropped();
+    if events.dropped() > 0 {
+        let lost = events.dropped();
         printer.terminal.warn(&format!("{lost} events were not shown: this terminal is too slow"));
     }
     Ok((result, run))
