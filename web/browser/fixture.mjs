@@ -92,17 +92,18 @@ export function booking(project, id, { quality = 1, start, repeats = 1, evil = f
 export function large(project, id, count, start = Date.parse("2026-11-02T10:00:00Z")) {
   const run = new Recording(project, id, { start, argv: ["proctor", "run", "spec"] });
   run.add("SuiteStarted", { seed: 1, example_count: count, workers: 8 });
-  let failures = 0;
+  let [failures, pending] = [0, 0];
   for (let n = 0; n < count; n += 1) {
     const file = `./spec/models/file_${String(Math.floor(n / 50)).padStart(3, "0")}_spec.rb`;
     const path = [`Model${Math.floor(n / 50)}`, `when case ${Math.floor((n % 50) / 10)}`, `does thing number ${n}`];
     const own = { example_id: stableId(file, path), repeat: 1, attempt: 1, worker: n % 8 };
     const bad = n % 997 === 500;
     failures += bad ? 1 : 0;
+    pending += !bad && n % 301 === 0 ? 1 : 0;
     run.add("ExampleStarted", { ...own, file, path, location: `${file}:${n % 50}`, description: path[2], suite: "rspec" }, n % 8 === 0 ? 3 : 0);
     run.add("ExampleFinished", { ...own, status: bad ? "failed" : n % 301 === 0 ? "pending" : "passed", final: true, duration_ms: 2 + (n % 17), ...(bad ? { exception: { class: "RSpec::Expectations::ExpectationNotMetError", message: "expected 4, got 5", backtrace: [`${file}:3`] } } : {}) }, 0);
   }
-  run.add("SuiteFinished", { example_count: count, failure_count: failures, duration_ms: run.time - start, exit_code: failures ? 1 : 0 });
+  run.add("SuiteFinished", { example_count: count, failure_count: failures, pending_count: pending, counts: { passed: count - failures - pending, failed: failures, pending }, duration_ms: run.time - start, exit_code: failures ? 1 : 0 });
   run.write();
   return run;
 }

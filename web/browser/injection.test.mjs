@@ -101,7 +101,7 @@ test("the journal", async () => {
     ["#/journal", ".entry-line"],
     ["#/journal/timeline", ".day"],
     ["#/journal/entry/ghap_20261022_090000_000002", ".pane"],
-    ["#/journal/entry/ghap_20261020_090000_000005", ".pane"],
+    ["#/journal/entry/ghap_20261025_090000_000005", ".pane"],
   ]);
   await page.goto(`${server.base}/#/journal/stats`);
   await page.waitForSelector(".cards");

@@ -25,6 +25,8 @@ after(async () => {
 });
 
 const open = async (hash, wait) => {
+  // Keys belong to a field as long as one is in it.
+  await page.evaluate(() => document.activeElement?.blur());
   await page.goto(`${server.base}/${hash}`);
   await page.waitForSelector(wait);
 };
@@ -45,14 +47,14 @@ test("entries with outcome and tier, newest first; one is read whole", async () 
   await page.keyboard.press("n");
   await page.waitForSelector(".pane .badge.s-failed");
   const text = await page.locator(".pane").innerText();
-  for (const part of ["falsified", "Hypothesis", "Action", "It did not come as predicted", "two of ten runs failed", "Evidence", "rspec spec/cache_spec.rb", "exit 1", "2 failed", "with uncommitted changes"]) assert.ok(text.includes(part), `${part} in ${text}`);
+  for (const part of ["falsified", "Hypothesis", "Action", "It did not come as predicted", "two of ten runs failed", "Evidence", "rspec spec/cache_spec.rb", "exit 1", "2 failed"]) assert.ok(text.includes(part), `${part} in ${text}`);
   assert.deepEqual(page.troubles, []);
 });
 
 test("a link leads to an entry, with iterations, lesson and all its evidence", async () => {
   await open("#/journal/entry/ghap_20261022_090000_000002", ".pane");
   const text = await page.locator(".pane").innerText();
-  for (const part of ["2 iterations", "Earlier iterations: 1", "freeze the clock", "Evidence: 2 commands"]) assert.ok(text.includes(part), `${part} in ${text}`);
+  for (const part of ["2 iterations", "Earlier iterations: 1", "freeze the clock", "Evidence: 2 commands", "with uncommitted changes"]) assert.ok(text.includes(part), `${part} in ${text}`);
   await open("#/journal/entry/ghap_20261020_090000_000000", ".pane");
   assert.match(await page.locator(".pane").innerText(), /Takeaway\s+look at the clock/);
   await page.goto(`${server.base}/#/journal/entry/nobody`);
