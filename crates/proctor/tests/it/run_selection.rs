@@ -258,3 +258,24 @@ fn the_configuration_gives_paths_and_the_number_of_workers() {
     let recorded = env.recorded();
     assert_eq!(recorded.of("SuiteStarted").next().unwrap()["workers"], 3);
 }
+
+const COUNTED: &str = r#"
+Proctor.after_fork { |slot| File.open("forks", "a") { |file| file.puts(slot) } } if defined?(Proctor)
+RSpec.describe("counted") do
+  2.times { |n| it("runs #{n}") { File.write("/dev/stdout", "by name\n") } }
+end
+"#;
+
+#[test]
+fn no_more_workers_are_forked_than_there_is_work_for() {
+    let env = TestEnv::with_spec(COUNTED);
+    let listed = env.run(&["list"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.terminal());
+    assert!(!env.project.join("forks").exists(), "nothing is forked to list examples");
+    let ran = env.run(&["run", "-w", "8"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let mut slots: Vec<String> = env.read("forks").lines().map(str::to_owned).collect();
+    slots.sort();
+    assert_eq!(slots, ["0", "1"]);
+    assert_eq!(env.recorded().output("runs 1", "stdout"), ["by name"]);
+}

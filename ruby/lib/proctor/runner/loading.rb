@@ -39,7 +39,7 @@ module Proctor
         return @channel.refuse(id, "failed", problem) if problem
 
         load(message.fetch("args", []).map(&:to_s))
-        extra = (yield @loader.manifest.pieces if loaded?) || {}
+        extra = (yield if loaded?) || {}
         send_examples unless message["examples"] == false
         @channel.reply(id, @loader.reply.merge(extra))
       rescue Loader::Refused => error

@@ -54,25 +54,21 @@ module Proctor
       end
 
       def list(message)
-        @loading.list(message) do |count|
+        @loading.list(message) do
           # Everything a worker needs must be in memory before the first fork; not before the
           # project is loaded, where it could hide a `require` that the project lacks.
           require "socket"
           require_relative "worker"
           warm_up
           threads = ForkSafety.threads(@channel)
-          reasons = ForkSafety.reasons(threads)
-          fork_ahead(count) if reasons.empty?
-          { threads: threads, fork_unsafe: reasons }
+          fork_ahead
+          { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }
         end
       end
 
       # Workers that are asked for already can get ready while the examples are described.
-      def fork_ahead(count)
-        while count.positive? && !@requests.empty?
-          serve(@requests.pop)
-          count -= 1
-        end
+      def fork_ahead
+        serve(@requests.pop) until @requests.empty?
       end
 
       # RSpec loads matchers when they are first used, which would be once in every worker.
@@ -89,8 +85,12 @@ module Proctor
           return @channel.refuse(message["id"], "bad_request", "nothing is loaded: send list first")
         end
 
-        prepare_fork
         slot = message.fetch("slot")
+        if message["ahead"] && slot >= @loading.loader.manifest.pieces
+          return @channel.refuse(message["id"], "not_needed", "there is no work for worker #{slot + 1}")
+        end
+
+        prepare_fork
         generation = message.fetch("generation", 0)
         pid = Process.fork { ForkedWorker.new(@channel, @settings, @loading, message).main }
         own_group(pid)

@@ -227,8 +227,13 @@ impl Forks {
         self.registry.lock().insert(worker, expected);
         let env: HashMap<&str, &str> =
             self.socket.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let request =
-            json!({"slot": worker.0, "generation": worker.1, "env": env, "streams": pipes.paths()});
+        let request = json!({
+            "slot": worker.0,
+            "generation": worker.1,
+            "env": env,
+            "streams": pipes.paths(),
+            "ahead": within.is_none(),
+        });
         let reply = parent.channel.request("fork", &request, within).await;
         let reply = reply.map_err(|error| {
             self.registry.lock().remove(&worker);
