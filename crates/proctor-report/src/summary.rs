@@ -81,7 +81,9 @@ pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style)
         (Some(_), None) => "finished".to_owned(),
         (None, None) => style.paint(Paint::Bad, "the run did not finish"),
     });
-    let heard_of = u32::try_from(run.workers.len()).ok().filter(|count| *count > 0);
+    // Lines that belong to nobody make no worker.
+    let at_work = run.workers.iter().filter(|worker| worker.started > 0 || !worker.ran.is_empty());
+    let heard_of = u32::try_from(at_work.count()).ok().filter(|count| *count > 0);
     let workers = options.workers.or(heard_of);
     parts.extend(workers.map(|count| counted(count.into(), "worker")));
     parts.extend(run.seed.map(|seed| format!("seed {seed}")));

@@ -17,10 +17,11 @@ pub(crate) fn decide(
     match assertion {
         Assertion::Match(patterns) => {
             let holds = patterns.0.iter().all(|pattern| occurs(pattern, &turns));
-            decision(holds, said(&turns))
+            decision(holds, format!("{}{}", said(&turns), but_for_case(holds, &patterns.0, &turns)))
         }
         Assertion::MatchAny(patterns) => {
-            decision(patterns.iter().any(|pattern| occurs(pattern, &turns)), said(&turns))
+            let holds = patterns.iter().any(|pattern| occurs(pattern, &turns));
+            decision(holds, format!("{}{}", said(&turns), but_for_case(holds, patterns, &turns)))
         }
         Assertion::CallTool(tool) => Ok(tool_call(tool, &turns)),
         Assertion::CalledTool(tool) => Ok(tool_call(tool, &Scope::Conversation.turns(transcript))),
@@ -53,7 +54,8 @@ pub(crate) fn decide(
         Assertion::LatencyMs(limit) => {
             let slowest = turns.iter().filter_map(|turn| turn.latency_ms).max_by(f64::total_cmp);
             let slowest = slowest.ok_or("no answer says how long it took")?;
-            decision(limit.accepts(slowest), format!("the slowest answer took {slowest} ms"))
+            let shown = (slowest * 1000.0).round() / 1000.0;
+            decision(limit.accepts(slowest), format!("the slowest answer took {shown} ms"))
         }
         Assertion::CostUsd(limit) => {
             let costs: Vec<f64> = turns.iter().filter_map(|turn| turn.cost_usd).collect();
@@ -61,7 +63,8 @@ pub(crate) fn decide(
                 return Err("no answer says what it cost".into());
             }
             let cost: f64 = costs.iter().sum();
-            decision(limit.accepts(cost), format!("it cost {cost}"))
+            let shown = (cost * 1e6).round() / 1e6;
+            decision(limit.accepts(cost), format!("it cost {shown}"))
         }
         Assertion::Expression(expression) => {
             let holds = evaluate(expression, transcript, scope.turn_number())?;
@@ -76,6 +79,18 @@ pub(crate) fn decide(
 
 fn occurs(pattern: &Pattern, turns: &[&Turn]) -> bool {
     turns.iter().any(|turn| pattern.occurs_in(&turn.agent))
+}
+
+/// The likeliest mistake where a pattern does not occur.
+fn but_for_case(holds: bool, patterns: &[Pattern], turns: &[&Turn]) -> String {
+    let any_case = |pattern: &&Pattern| {
+        let any_case = Pattern::new(&format!("(?i){}", pattern.source())).ok()?;
+        (!occurs(pattern, turns) && occurs(&any_case, turns)).then_some(any_case)
+    };
+    let found = patterns.iter().filter(|_| !holds).find_map(|pattern| any_case(&pattern));
+    found.map_or_else(String::new, |pattern| {
+        format!("; write /{}/ if upper and lower case do not matter", pattern.source())
+    })
 }
 
 fn said(turns: &[&Turn]) -> String {
@@ -253,6 +268,7 @@ mod tests {
         insta::assert_snapshot!(
             [
                 message(json!({"match": "bye"})),
+                message(json!({"match": "hello"})),
                 message(json!({"not": {"match_any": ["Hello", "x"]}})),
                 message(json!({"call_tool": {"name": "book", "with": {"guests": {"below": 9}}}})),
                 message(json!({"tool_order": ["book", "search"]})),
