@@ -124,7 +124,18 @@ fn specs(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn heading() -> String {
     format!(
         "{:<24} {:>6} {:>7} {:>7} {:>7} {:>9} {:>8} {:>9} {:>7} {:>6} {:>6} {:>8}",
-        "library", "lines", "before", "after", "killed", "examples", "pending", "unproven", "errors", "flaky", "same", "seconds"
+        "library",
+        "lines",
+        "before",
+        "after",
+        "killed",
+        "examples",
+        "pending",
+        "unproven",
+        "errors",
+        "flaky",
+        "same",
+        "seconds"
     )
 }
 
@@ -136,8 +147,18 @@ fn line(card: &Card) -> String {
     };
     format!(
         "{:<24} {:>6} {:>6.1}% {:>6.1}% {:>6.1}% {:>9} {:>7.1}% {:>9} {:>7} {:>6} {:>6} {:>8.1}",
-        card.name, card.lines, card.before, card.after, card.killed, card.examples, card.pending, card.unproven, card.errors,
-        card.flaky, same, card.seconds
+        card.name,
+        card.lines,
+        card.before,
+        card.after,
+        card.killed,
+        card.examples,
+        card.pending,
+        card.unproven,
+        card.errors,
+        card.flaky,
+        same,
+        card.seconds
     )
 }
 
@@ -146,7 +167,11 @@ fn medians(cards: &[Card]) -> String {
         let mut list: Vec<f64> = cards.iter().map(value).collect();
         list.sort_by(f64::total_cmp);
         let middle = list.len() / 2;
-        if list.len() % 2 == 1 { list[middle] } else { f64::midpoint(list[middle - 1], list[middle]) }
+        if list.len() % 2 == 1 {
+            list[middle]
+        } else {
+            f64::midpoint(list[middle - 1], list[middle])
+        }
     };
     format!(
         "median of {}: branches {:.1} % → {:.1} %, faults noticed {:.1} %, pending {:.1} %, flaky {}, {:.1} s",

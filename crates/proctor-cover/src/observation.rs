@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proctor_ruby::{
-    ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, harvest_usage, instrument,
-    mutants,
+    ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, harvest_usage,
+    instrument, mutants,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -110,7 +110,7 @@ pub(crate) fn quoted(text: &str) -> String {
             '\t' => code.push_str("\\t"),
             '#' if matches!(letters.peek(), Some('{' | '$' | '@')) => code.push_str("\\#"),
             control if control.is_control() => {
-                code.push_str(&format!("\\u{{{:x}}}", u32::from(control)))
+                code.push_str(&format!("\\u{{{:x}}}", u32::from(control)));
             }
             other => code.push(other),
         }

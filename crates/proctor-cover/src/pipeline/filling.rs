@@ -176,7 +176,7 @@ impl Run<'_> {
         let digest = hash(accepted.text.as_bytes());
         let answer = accepted.answer.clone();
         self.update(&target.source.path, "test_implementer", |metadata| {
-            metadata.remember(answer, digest)
+            metadata.remember(answer, digest);
         })
     }
 }

@@ -100,8 +100,8 @@ fn example_edits(example: &Example, text: &str, found: &[Finding], edits: &mut V
         words = better_example(&words).unwrap_or(words);
     }
     if has(found, 17, example.line) {
-        words = words.trim().trim_end_matches('.').to_owned();
-        let mut letters = words.chars();
+        let plain = words.trim().trim_end_matches('.').to_owned();
+        let mut letters = plain.chars();
         if let Some(first) = letters.next() {
             words = first.to_lowercase().chain(letters).collect();
         }

@@ -123,17 +123,7 @@ fn the_payment_processor_goes_through_all_stages_as_the_seed_has_it() {
     assert!(bank.iter().all(|one| one["enabled"] == true && one["used_by"] == 1), "{bank:?}");
 
     // Isolation, architecture, factories, implementation, review.
-    let config = |place: usize| &methods[place]["test_config"];
-    assert_eq!(config(0)["test_level"], "integration", "stored objects and three dependencies");
-    assert_eq!(
-        config(0)["isolation"],
-        json!({ "db": "real", "external_http": "stubbed", "queue": "stubbed" })
-    );
-    assert_eq!(config(1)["test_level"], "unit");
-    assert_eq!(
-        config(1)["isolation"],
-        json!({ "db": "stubbed", "external_http": "none", "queue": "none" })
-    );
+    isolation(methods);
     structure(&metadata["structure"]);
     assert_eq!(metadata["automation"]["factory_agent_completed"], true);
     for (_, agent) in STAGES {
@@ -145,6 +135,20 @@ fn the_payment_processor_goes_through_all_stages_as_the_seed_has_it() {
     assert!(broken.iter().all(|one| one["severity"] != "must"), "{broken:?}");
     let answers: Value = serde_saphyr::from_str(&yaml(&report.answers)).unwrap();
     assert_eq!(problems("answers", &answers), Vec::<String>::new());
+}
+
+fn isolation(methods: &[Value]) {
+    let config = |place: usize| &methods[place]["test_config"];
+    assert_eq!(config(0)["test_level"], "integration", "stored objects and three dependencies");
+    assert_eq!(
+        config(0)["isolation"],
+        json!({ "db": "real", "external_http": "stubbed", "queue": "stubbed" })
+    );
+    assert_eq!(config(1)["test_level"], "unit");
+    assert_eq!(
+        config(1)["isolation"],
+        json!({ "db": "stubbed", "external_http": "none", "queue": "none" })
+    );
 }
 
 fn structure(structure: &Value) {

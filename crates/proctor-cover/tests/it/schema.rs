@@ -92,7 +92,7 @@ fn members(schema: &Value, value: &Value, root: &Value, place: &str, found: &mut
         match schema["properties"].get(name) {
             Some(known) => check(known, member, root, &inner, found),
             None if by_pattern.is_empty() && schema["additionalProperties"] == false => {
-                found.push(format!("{inner} is unknown"))
+                found.push(format!("{inner} is unknown"));
             }
             None => {}
         }

@@ -4,6 +4,7 @@ mod events;
 mod model;
 mod selection;
 mod specs;
+mod stop;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,11 @@ pub(crate) fn run(
         Err(stop) => return refused(&stop, arguments.format, terminal),
     };
     let options = options(arguments, &config, root.clone(), mode, choice);
-    let outcome = recorded(arguments, &options, &config, terminal)?;
+    let (outcome, signal) = recorded(arguments, &options, &config, terminal)?;
+    if let Some(signal) = signal {
+        terminal.warn("stopped; what was finished is kept, and the next run goes on from there");
+        return Ok(ExitCode::from(128 + signal));
+    }
     match outcome {
         Ok(report) => {
             write_reports(arguments, &report)?;
@@ -81,7 +86,7 @@ fn recorded(
     options: &Options,
     config: &Config,
     terminal: &mut Terminal,
-) -> Result<Result<Report, Stop>, CommandError> {
+) -> Result<(Result<Report, Stop>, Option<u8>), CommandError> {
     let argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let destinations = arguments.events.as_deref().or(config.events.value.as_deref());
     let recording = Recording::start_as(argv, None, &options.root, destinations, terminal)?;
@@ -91,6 +96,7 @@ fn recorded(
     let live =
         Live { counts: story.counts.clone(), name: recording.bus.run_id().as_str().to_owned() };
     let server = ControlServer::start(&folder, live);
+    let signals = stop::Signals::watch(story.counts.clone())?;
     if let Err(error) = &server {
         terminal
             .warn(&format!("others cannot ask this run or stop it: no control socket: {error}"));
@@ -119,7 +125,9 @@ fn recorded(
     );
     let (problem, code) = match &outcome {
         Ok(report) => (None, i32::from(!report.is_clean())),
-        Err(stop) => (Some(stop.to_string()), 2),
+        Err(stop) => {
+            (Some(stop.to_string()), signals.caught().map_or(2, |signal| 128 + i32::from(signal)))
+        }
     };
     story.end(problem.as_deref(), code);
     drop(server);
@@ -127,7 +135,7 @@ fn recorded(
     if lost > 0 {
         view.terminal.warn("the run could not be recorded completely");
     }
-    Ok(outcome)
+    Ok((outcome, signals.caught()))
 }
 
 /// What happens, line by line, for somebody who waits.
@@ -143,7 +151,7 @@ impl View<'_> {
         }
         match step {
             Step::Ended { stage, file, message, .. } => {
-                self.terminal.note(&format!("{stage:<9} {file}: {message}"))
+                self.terminal.note(&format!("{stage:<9} {file}: {message}"));
             }
             Step::Note { stage, text } => self.terminal.note(&format!("{stage:<9} {text}")),
             Step::Begun { .. } => {}

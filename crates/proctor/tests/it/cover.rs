@@ -274,3 +274,21 @@ fn the_review_runs_specs_with_our_runner_and_repairs_what_is_safe() {
     assert!(failed.len() >= 2, "the example and the review: {failed:?}");
     env.assert_nobody_left();
 }
+
+#[test]
+fn an_interrupted_run_ends_in_order_and_the_next_goes_on() {
+    let env = vault();
+    let mut child = env.spawn(&["cover", "all", "--yes", "--effort", "5"]);
+    env.wait_for("the implementation", |recorded| {
+        recorded.of("ExampleStarted").any(|event| event["description"] == "implement")
+    });
+    crate::env::signal(&child, rustix::process::Signal::INT);
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    env.assert_complete();
+    let finished = env.lines().into_iter().find(|event| event["event_type"] == "SuiteFinished");
+    assert_eq!(finished.unwrap()["exit_code"], 130);
+    let ran = env.run(&["cover", "all", "--yes", "--effort", "5"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    env.assert_nobody_left();
+}

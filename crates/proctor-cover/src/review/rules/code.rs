@@ -40,8 +40,10 @@ const ASKED: &[&str] = &[
 
 pub(super) fn holds_time(item: &Item) -> bool {
     match item {
-        Item::Hook { body, .. } | Item::Other { body } | Item::Subject { body } => holds_here(body),
-        Item::Let { body, .. } => holds_here(body),
+        Item::Hook { body, .. }
+        | Item::Let { body, .. }
+        | Item::Other { body }
+        | Item::Subject { body } => holds_here(body),
         _ => false,
     }
 }
@@ -233,7 +235,7 @@ impl Checker<'_> {
             let bare = call.receiver.is_none();
             match call.name.as_str() {
                 "allow_any_instance_of" | "expect_any_instance_of" if bare => {
-                    self.any_instance(call)
+                    self.any_instance(call);
                 }
                 "any_instance" if !bare => self.any_instance(call),
                 "double" | "spy" if bare => self.add(

@@ -60,7 +60,7 @@ impl Story {
         match step {
             Step::Begun { stage, file } => self.begun(stage, file),
             Step::Ended { stage, file, ending, message } => {
-                self.ended(stage, file, *ending, message)
+                self.ended(stage, file, *ending, message);
             }
             Step::Note { stage, text } => {
                 let line = format!("{stage}: {text}");

@@ -100,26 +100,17 @@ fn make(
     }
     let mut secrets = Vec::new();
     let said = |error: ModelError| error.message;
-    enum Backend {
-        Scripted(ScriptedModel),
-        Command(CommandModel),
-        Http(HttpModel),
-    }
-    let backend = if let Some(rules) = &fields.script {
-        Backend::Scripted(scripted(name, rules)?)
+    let backend: Arc<dyn Model> = if let Some(rules) = &fields.script {
+        Arc::new(scripted(name, rules)?)
     } else if fields.verdicts.is_some() {
         return Err("it has `verdicts`, which answer a judge's questions; a scripted model for cover needs `script`".to_owned());
     } else if let Some(words) = &fields.command {
-        Backend::Command(CommandModel::new(command(fields, words, root)).map_err(said)?)
+        Arc::new(CommandModel::new(command(fields, words, root)).map_err(said)?)
     } else {
-        Backend::Http(http(fields, &mut secrets)?)
+        Arc::new(http(fields, &mut secrets)?)
     };
     let layers = layers(fields, arguments, config, Redactor::new(secrets))?;
-    Ok(match backend {
-        Backend::Scripted(model) => layers.over(model),
-        Backend::Command(model) => layers.over(model),
-        Backend::Http(model) => layers.over(model),
-    })
+    Ok(layers.over(backend))
 }
 
 fn layers(
