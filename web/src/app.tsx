@@ -34,7 +34,7 @@ export function App() {
           <Item to={["search"]} now={page === "search"} text="Search" />
         </nav>
         <span class="gap" />
-        <button type="button" class="ghost" onClick={() => { helpOpen.value = true; }} title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts">?</button>
+        <button type="button" class="ghost keys" onClick={() => { helpOpen.value = true; }} title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts">?</button>
         <button type="button" class="ghost" onClick={nextTheme} title="Dark or light (t)" aria-label="Dark or light">◐</button>
       </header>
       <main id="main">

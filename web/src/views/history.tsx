@@ -43,7 +43,7 @@ export function HistoryPage() {
             <tbody>
               {points.toReversed().slice(0, 200).map((point) => (
                 <tr key={point.run}>
-                  <td><a href={link(example && value?.example ? ["run", point.run, "example", value.example.id] : ["run", point.run])} title={when(point.started_at)}>{ago(point.started_at) || shortId(point.run)}</a></td>
+                  <td class="num"><a href={link(example && value?.example ? ["run", point.run, "example", value.example.id] : ["run", point.run])} title={when(point.started_at)}>{ago(point.started_at) || shortId(point.run)}</a></td>
                   <td class="mono">{point.commit?.slice(0, 8)}{point.dirty ? "*" : ""}</td>
                   {example && <td>{point.status && <Badge status={point.status} />}</td>}
                   <td class="r num">{point.passed}/{point.attempts}</td>

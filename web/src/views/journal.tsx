@@ -31,7 +31,7 @@ export function JournalPage() {
   });
   useEffect(() => { document.title = "Journal · Proctor"; }, []);
   return (
-    <section class="run">
+    <section class={`run journal ${tab === "entry" && parts[2] ? "selected" : ""}`}>
       <header class="run-head"><div class="bar"><h1>Journal</h1><Chosen choice={choice} rows={rows} at={tab === "entry" ? ["journal"] : ["journal", tab]} /></div></header>
       <nav class="tabs" aria-label="Parts of the journal">
         {TABS.map(([name, text]) => <a href={link(name === "entry" ? ["journal"] : ["journal", name], choice)} aria-current={tab === name ? "page" : undefined}>{text}</a>)}

@@ -17,9 +17,11 @@ export function Topics({ feed }: { feed: Feed }) {
   const graph = useMemo(() => graphOf(feed.run.rows), [feed, version.value]);
   if (graph.nodes.length === 0) return <Empty>No conversation of this run has topics. <code>topics</code> in a scenario file define them.</Empty>;
   const rows = Math.max(...graph.nodes.map((node) => node.row)) + 1;
-  const [width, height] = [graph.layers * ACROSS + 20, rows * DOWN + 80];
+  // The start is a dot and needs no column of its own.
+  const left = 10 - (WIDTH - 40);
+  const [width, height] = [graph.layers * ACROSS + left + 10, rows * DOWN + 80];
   const most = Math.max(...graph.edges.map((edge) => edge.count));
-  const at = new Map(graph.nodes.map((node) => [node.name, { x: 10 + node.layer * ACROSS, y: 40 + node.row * DOWN }]));
+  const at = new Map(graph.nodes.map((node) => [node.name, { x: left + node.layer * ACROSS, y: 40 + node.row * DOWN }]));
   return (
     <div class="page tall">
       <p class="dim">{graph.talks} conversations. Numbers on arrows: how often the way was taken. Red: the share of conversations through there that did not pass.</p>
