@@ -92,14 +92,14 @@ impl JsonReplies<'_> {
             if self.ended {
                 return Ok(None);
             }
-            match self.body.piece(self.peer).await? {
-                Some(piece) => decoder.push(&piece).map_err(|problem| {
+            if let Some(piece) = self.body.piece(self.peer).await? {
+                let pushed = decoder.push(&piece);
+                pushed.map_err(|problem| {
                     self.peer.fault(WireFault::malformed(problem.to_string()))
-                })?,
-                None => {
-                    self.ended = true;
-                    self.ready.extend(decoder.finish().map(|event| event.data));
-                }
+                })?;
+            } else {
+                self.ended = true;
+                self.ready.extend(decoder.finish().map(|event| event.data));
             }
             while let Some(event) = decoder.next_event() {
                 self.ready.push_back(event.data);

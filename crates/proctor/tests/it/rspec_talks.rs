@@ -307,3 +307,19 @@ fn default_gems() -> String {
     let asked = Command::new("ruby").args(["-e", "puts Gem.path.join(':')"]).output().unwrap();
     String::from_utf8_lossy(&asked.stdout).trim().to_owned()
 }
+
+/// An adapter that breaks fails the example with its own error, from its own line, and is an `AgentError` in the recording.
+#[test]
+fn an_adapters_error_stays_what_it_is() {
+    let env = TestEnv::with_fixture("conversations");
+    let output = rspec(&env, &["spec/failing_spec.rb", "-e", "agent's own error"], &[]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in ["IOError:", "the line is dead", "./spec/support/helper.rb:16:in `chat'", "./spec/failing_spec.rb:107:in"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let recorded = env.recorded();
+    let error = recorded.of("AgentError").next().unwrap();
+    assert_eq!((&error["error_class"], &error["message"]), (&json!("IOError"), &json!("the line is dead")));
+    let finished = recorded.of("ExampleFinished").next().unwrap();
+    assert_eq!((&finished["status"], &finished["fault"]), (&json!("failed"), &json!("agent")));
+}

@@ -61,7 +61,7 @@ impl Session {
         let exchange = self.exchange(id, request(id, method, params), within);
         match tokio::time::timeout(within, exchange).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.lost(error)),
+            Ok(Err(error)) => Err(self.lost(&error)),
             Err(_) => Err(Lost::Because(format!("did not answer `{method}` within {within:?}"))),
         }
     }
@@ -127,7 +127,7 @@ impl Session {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn lost(&self, error: ModelError) -> Lost {
+    fn lost(&self, error: &ModelError) -> Lost {
         if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unreachable) {
             self.over.store(true, Ordering::Relaxed);
         }
