@@ -235,7 +235,7 @@ async fn the_judge_classifies_topics() {
             }
             _ => None,
         });
-        let moved = vec![("looking", "initial"), ("paying", "judge_classification")];
+        let moved = [("looking", "initial"), ("paying", "judge_classification")];
         let wanted = if chosen == "paying" { &moved[..] } else { &moved[..1] };
         assert_eq!(changes.collect::<Vec<_>>(), wanted);
     }
