@@ -64,7 +64,15 @@ pub(crate) struct Place {
 /// The right to change a workspace; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Held {
+    /// Unlocked, not just closed: a child that is being started elsewhere in this process has a copy of every descriptor
+    /// until it becomes its program, and a lock lives as long as its last copy.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Place {
@@ -96,6 +104,7 @@ impl Place {
         let held = self.hold(patience)?;
         let tree = self.open_lock("tree.lock")?;
         if disk::lock_within(&tree, TREE_WAIT) {
+            let _ = tree.unlock();
             Ok(held)
         } else {
             Err(self.busy("processes of an earlier run are still there"))
@@ -117,14 +126,17 @@ impl Place {
         let on_disk = fs::metadata(self.file("lock")).map(|about| about.ino());
         let ours = lock.metadata().map(|about| about.ino());
         match (on_disk, ours) {
-            (Ok(on_disk), Ok(ours)) if on_disk == ours => Ok(Held { _lock: lock }),
+            (Ok(on_disk), Ok(ours)) if on_disk == ours => Ok(Held { lock }),
             _ => Err(gone(&self.record.id)),
         }
     }
 
     /// Whether somebody holds the workspace right now.
     pub(crate) fn is_held(&self) -> bool {
-        self.open_lock("lock").is_ok_and(|lock| lock.try_lock().is_err())
+        self.open_lock("lock").is_ok_and(|lock| match lock.try_lock() {
+            Ok(()) => lock.unlock().is_err(),
+            Err(_) => true,
+        })
     }
 
     fn open_lock(&self, name: &str) -> Result<File, ToolError> {
@@ -325,3 +337,21 @@ fn homes(config: &Config) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 pub(crate) use stale::clean_stale;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let lock = disk::lock_file(&path).unwrap();
+        lock.lock().unwrap();
+        // What a child has between its birth and its program.
+        let copy = lock.try_clone().unwrap();
+        drop(Held { lock });
+        disk::lock_file(&path).unwrap().try_lock().unwrap();
+        drop(copy);
+    }
+}

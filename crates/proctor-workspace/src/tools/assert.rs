@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run::folder::{self, RunFolder};
 use super::run::{RunResult, conclude};
-use super::{Tools, notice};
+use super::{Tools, notice_if};
 use crate::assertion::{self, Assertion, AssertionResult, Facts};
 use crate::error::ToolError;
 use crate::registry::{self, Place};
@@ -72,7 +72,7 @@ impl Tools {
         let quotes = |result: &AssertionResult| {
             result.actual.is_string() || result.actual.is_object() || result.actual.is_array()
         };
-        let notice = notice().filter(|_| results.iter().any(quotes));
+        let notice = notice_if(results.iter().any(quotes));
         Ok(AssertResult { passed: failed_count == 0, results, failed_count, notice })
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Tools, notice};
+use super::{Tools, notice_if};
 use crate::beneath::RelPath;
 use crate::error::ToolError;
 use crate::registry;
@@ -121,7 +121,7 @@ impl Tools {
             limits.answer_bytes / 4 * 3,
         );
         result.truncated |= unnamed;
-        result.notice = notice().filter(|_| !result.diffs.is_empty());
+        result.notice = notice_if(!result.diffs.is_empty());
         Ok(result)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::run::folder::{self, RunFolder};
 use super::run::{RunResult, conclude};
-use super::{Tools, cut, notice};
+use super::{Tools, cut, notice_if};
 use crate::cassette::Cassette;
 use crate::coverage::Coverage;
 use crate::error::{ErrorKind, ToolError};
@@ -196,7 +196,7 @@ impl Tools {
         }
         truncated |= offset + records.len() < total;
         Ok(InspectResult {
-            notice: notice().filter(|_| !records.is_empty()),
+            notice: notice_if(!records.is_empty()),
             records: Some(records),
             total_matched: Some(total),
             truncated: Some(truncated),
@@ -251,7 +251,11 @@ impl Tools {
                 format!("replay it in this workspace: test_run with replay_run {}", run.number);
             return Err(ToolError::new(ErrorKind::TooLarge, message).hint(hint));
         }
-        Ok(InspectResult { cassette: Some(cassette), notice: notice(), ..InspectResult::default() })
+        Ok(InspectResult {
+            cassette: Some(cassette),
+            notice: notice_if(true),
+            ..InspectResult::default()
+        })
     }
 
     /// Cuts long texts of a record; says whether it did.
@@ -318,7 +322,7 @@ impl Tools {
         }
         truncated |= params.offset.unwrap_or(0) + shown.len() < total;
         InspectResult {
-            notice: notice().filter(|_| !shown.is_empty()),
+            notice: notice_if(!shown.is_empty()),
             calls: Some(shown),
             total_matched: Some(total),
             truncated: Some(truncated),
@@ -331,7 +335,7 @@ impl Tools {
         let (stdout, out_cut) = cut(&run.output("stdout"), most);
         let (stderr, err_cut) = cut(&run.output("stderr"), most);
         InspectResult {
-            notice: notice().filter(|_| !stdout.is_empty() || !stderr.is_empty()),
+            notice: notice_if(!stdout.is_empty() || !stderr.is_empty()),
             stdout: Some(stdout),
             stderr: Some(stderr),
             truncated: Some(out_cut || err_cut),

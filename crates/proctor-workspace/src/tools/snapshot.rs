@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Tools, cut, notice};
+use super::{Tools, cut, notice_if};
 use crate::error::ToolError;
 use crate::registry;
 use crate::snapshot::walk::{Kind, hex_of};
@@ -87,7 +87,7 @@ impl Tools {
             };
             if !params.omit_contents {
                 tools.show(&snapshots, &manifest, &mut result);
-                result.notice = notice().filter(|_| !result.files.is_empty());
+                result.notice = notice_if(!result.files.is_empty());
             }
             Ok(result)
         })
