@@ -5,12 +5,13 @@
 module ProctorChildren
   private
 
-  def work(tasks, seconds, deadline = nil)
+  # `most` is how much of the work there may have been altogether before no further task is begun.
+  def work(tasks, seconds, most = nil)
     texts = Array.new(tasks.length)
     waiting = tasks.each_with_index.to_a
     running = {}
     until waiting.empty? && running.empty?
-      waiting.clear if deadline && now > deadline
+      waiting.clear if most && spent > most
       while running.length < @job["jobs"] && (task, index = waiting.shift)
         reader, pid = child { |out| yield task, out }
         running[reader] = { pid: pid, index: index, until: now + seconds, text: +"" }

@@ -13,8 +13,8 @@ ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stub
   # The lines that a spec needs before the call.
   def setup
     (stubs || {}).map do |name, code|
-      target, asked = name.split(".", 2)
-      "allow(#{target}).to receive(#{asked.to_sym.inspect}).and_return(#{code})"
+      target, asked = name.delete_suffix("&").split(".", 2)
+      "allow(#{target}).to receive(#{asked.to_sym.inspect}).#{name.end_with?('&') ? 'and_yield' : 'and_return'}(#{code})"
     end
   end
 
@@ -40,7 +40,9 @@ end
 
 # Executes attempts and describes what came of them.
 class ProctorExecute
-  SECONDS = 0.5
+  # Of computing, so that a busy machine does not count; and of waiting.
+  SECONDS = 0.3
+  WAITING = 6
   NOISE = [NoMethodError, NameError, TypeError, FrozenError, NotImplementedError, SystemStackError, LocalJumpError,
            FloatDomainError, Encoding::CompatibilityError, FiberError, ThreadError, IOError, SystemCallError, LoadError].freeze
 
@@ -63,7 +65,9 @@ class ProctorExecute
       loop do
         IO.select([pipe], nil, nil, 0.05)
         since = @since
-        @main.raise(ProctorProbe::Limit, "too slow") if since && now - since > SECONDS
+        next unless since
+
+        @main.raise(ProctorProbe::Limit, "too slow") if computing - since[0] > SECONDS || now - since[1] > WAITING
       end
     end
   end
@@ -132,6 +136,7 @@ class ProctorExecute
   private
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def computing = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 
   def prepare
     @stdout = $stdout
@@ -140,7 +145,7 @@ class ProctorExecute
     $stdout = @out = StringIO.new
     $stderr = StringIO.new
     ProctorGuard.armed = true
-    @since = now
+    @since = [computing, now]
   end
 
   def finish
@@ -198,10 +203,11 @@ class ProctorExecute
 
   def described(attempt, receiver, args, (before, texts, yielded), value)
     list = []
-    unless attempt.method["name"].match?(/\A\w+=\z/) || attempt.block == "&probe"
+    unless attempt.method["name"].match?(/\A(\w+|\[\])=\z/) || attempt.block == "&probe"
       listing = Enumerator === value && !(Enumerator::Lazy === value) && value.size != Float::INFINITY
       matcher, words, parts = @render.matcher(value, receiver)
       list << { "kind" => "return", "matcher" => matcher, "words" => words, "parts" => parts } if matcher && !listing
+      list << blank(value) unless Object === value || matcher
       listed = listing ? @render.matcher(value.first(50)) : nil
       list << { "kind" => "listing", "matcher" => listed[0], "words" => listed[1].sub("returns", "lists") } if listed
     end
@@ -225,6 +231,12 @@ class ProctorExecute
     ProctorResult.new(kind: :return, observations: list.compact, noise: list.compact.empty?, value: value, changed: changed)
   end
 
+  # An object without methods can only be asked for by its class.
+  def blank(value)
+    name = ProctorExplore::KIND.bind_call(value).name
+    name && { "kind" => "kind", "matcher" => name, "words" => "returns #{name.match?(/\A[AEIOU]/) ? 'an' : 'a'} #{name}" }
+  end
+
   def attributes(before, after, receiver)
     different = after.reject { |name, text| before[name] == text }
     # What the object says about itself afterwards; asking before could have changed it.
@@ -242,8 +254,8 @@ class ProctorExecute
       codes = calls.length == 1 ? calls[0].map { |arg| @render.code(arg) } : [nil]
       next if codes.empty? || !codes.all?
 
-      target, method = name.split(".", 2)
-      { "kind" => "call", "matcher" => "#{target}).to have_received(#{method.to_sym.inspect}).with(#{codes.join(', ')}", "words" => "asks #{name}" }
+      target, method = name.delete_suffix("&").split(".", 2)
+      { "kind" => "call", "matcher" => "#{target}).to have_received(#{method.to_sym.inspect}).with(#{codes.join(', ')}", "words" => "asks #{name.delete_suffix('&')}" }
     end
   end
 

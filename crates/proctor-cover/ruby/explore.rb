@@ -10,7 +10,7 @@ class ProctorExplore
   include ProctorVary
 
   BLOCKS = ["{ |*args| args.first }", "&probe", "{ |*args| args }", "{ true }", "{ nil }", '{ "x" }', "{ |*args| args.length }", "{ false }", "{ [] }", "{ {} }"].freeze
-  SLOW = 6
+  SLOW = 10
   # The class of anything, objects without methods included.
   KIND = Kernel.instance_method(:class)
 
@@ -272,11 +272,22 @@ class ProctorExplore
     spend(result)
     follow(attempt, chosen, result)
     if %i[blocked invalid].include?(result.kind)
-      @blocked[result.reason] += 1 if result.kind == :blocked
-      throw :enough if @blocked["too slow"] >= SLOW
+      blocked(attempt, result) if result.kind == :blocked
       return false
     end
     keep(attempt, chosen, result)
+  end
+
+  # What is always slow on one object may be quick on another.
+  def blocked(attempt, result)
+    @blocked[result.reason] += 1
+    return unless result.reason == "too slow"
+
+    throw :enough if @blocked["too slow"] >= SLOW
+    return if (@blocked[[attempt.receiver]] += 1) < 2 || @receivers.length < 2
+
+    @receivers -= [attempt.receiver]
+    @base = nil if @base && @base[1] == attempt.receiver
   end
 
   def spend(result)
@@ -382,6 +393,6 @@ class ProctorExplore
   end
 
   def report
-    @out.puts(JSON.generate("type" => "explored", "method" => @method["id"], "tries" => @tried.length, "blocked" => @blocked.max_by(&:last)&.first))
+    @out.puts(JSON.generate("type" => "explored", "method" => @method["id"], "tries" => @tried.length, "blocked" => @blocked.select { |key, _| String === key }.max_by(&:last)&.first))
   end
 end

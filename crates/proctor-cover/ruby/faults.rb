@@ -18,7 +18,7 @@ module ProctorFaults
   def mutate(mutants, cases = @cases)
     by_entry = cases_by_entry(cases)
     tasks = mutants.reject { |mutant| by_entry[mutant["entry"]].empty? }.map { |mutant| [mutant, nil] }
-    work(tasks, 10, now + @job["mutation_seconds"]) do |(mutant, _), out|
+    work(tasks, 40, spent + @job["mutation_seconds"]) do |(mutant, _), out|
       @execute.watch
       next out.puts(JSON.generate("type" => "mutant", "mutant" => mutant["id"], "invalid" => true)) unless install(mutant)
 
@@ -80,7 +80,7 @@ module ProctorFaults
     by_entry = cases_by_entry
     open = @job["mutants"].select { |mutant| !@noticed[mutant["id"]] && by_entry[mutant["entry"]].any? { |one| !one["noise"] } }.first(CHASED)
     @chase = (CHASE_EFFORT / [open.length, 1].max).clamp(CHASE_SHARE.begin, CHASE_SHARE.end)
-    found = work(open.map { |mutant| [mutant, nil] }, 15, now + @job["mutation_seconds"]) do |(mutant, _), out|
+    found = work(open.map { |mutant| [mutant, nil] }, 60, spent + @job["mutation_seconds"]) do |(mutant, _), out|
       @execute.watch
       differing(mutant, by_entry[mutant["entry"]]).each { |attempt| out.puts(JSON.generate(wire(mutant, attempt))) }
     end
@@ -114,7 +114,7 @@ module ProctorFaults
       deep = list.sort_by { |one| [-one["seen"].length, one["cost"], one["number"]] }.first(4)
       chosen = (simple | deep).map { |one| attempt_of(one) }
       explorer = ProctorExplore.new(@execute, @values, @covered, nil)
-      explorer.like(chosen, method, klass, receivers(method, klass), "tries" => SIMILAR, "steps" => @chase / 2, "seconds" => 8)
+      explorer.like(chosen, method, klass, receivers(method, klass), "tries" => SIMILAR, "steps" => @chase / 2, "seconds" => 30)
     end
   end
 

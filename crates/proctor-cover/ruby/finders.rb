@@ -40,7 +40,7 @@ class ProctorValues
   def class_named(name)
     found = Object.const_get(name)
     found if found.is_a?(Class)
-  rescue NameError
+  rescue StandardError, ScriptError
     nil
   end
 

@@ -72,7 +72,7 @@ class ProctorHint
   def slots(attempt)
     list = attempt.args.each_with_index.map { |code, index| [:arg, index, code] }
     list.concat(attempt.keys.map { |name, code| [:key, name, code] })
-    list << [:receiver, nil, attempt.receiver] if attempt.receiver.match?(/[({]/)
+    list << [:receiver, nil, attempt.receiver] if attempt.receiver.match?(/[({\["\d]/)
     list << [:block, nil, attempt.block] if attempt.block && attempt.block != "&probe"
     list.concat((attempt.stubs || {}).map { |name, code| [:stub, name, code] })
   end

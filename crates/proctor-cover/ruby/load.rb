@@ -31,6 +31,13 @@ def try_way(way, job)
   extra
 end
 
+# What loads itself when it is named may fail to.
+def there?(name)
+  Object.const_get(name).is_a?(Module)
+rescue StandardError, ScriptError
+  false
+end
+
 def attempt(way, job)
   reader, writer = IO.pipe
   pid = fork do
@@ -39,7 +46,7 @@ def attempt(way, job)
     $stdout.reopen(File::NULL)
     answer = begin
       extra = try_way(way, job)
-      missing = job["classes"].reject { |name| Object.const_get(name).is_a?(Module) rescue false } # rubocop:disable Style/RescueModifier
+      missing = job["classes"].reject { |name| there?(name) }
       { "loaded" => true, "extra" => extra, "missing" => missing }
     rescue Exception => e # rubocop:disable Lint/RescueException
       { "loaded" => false, "error" => "#{e.class}: #{e.message}"[0, 2000], "place" => e.backtrace&.first }

@@ -56,7 +56,14 @@ class ProctorObserve
   private
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  def spent = now - @started
+
+  # Seconds of work so far, by what the processors did rather than by the clock: a busy machine changes nothing.
+  # A clock that has gone on for much longer ends it all the same.
+  def spent
+    times = Process.times
+    [(times.utime + times.stime + times.cutime + times.cstime) / @job["jobs"], (now - @started) / 8].max
+  end
+
   def say(line) = @result.puts(JSON.generate(line)) && @result.flush
 
   def load_project
@@ -74,7 +81,12 @@ class ProctorObserve
 
   def queries = @job["classes"].to_h { |klass| [klass["name"], klass["queries"] || []] }
 
-  def constant(name) = (Object.const_get(name) rescue nil) # rubocop:disable Style/RescueModifier
+  # The constant, if it is there; what loads itself when it is named may fail to.
+  def constant(name)
+    Object.const_get(name)
+  rescue StandardError, ScriptError
+    nil
+  end
 
   # Sorts methods into constructors, class methods and instance methods; drops what is not really there.
   def find_methods
@@ -116,7 +128,9 @@ class ProctorObserve
 
     name = klass["name"]
     list = @values.instances[name]
-    if !mod.is_a?(Class)
+    if name == "Object" then list.push('"a"', "[1]", "{ a: 1 }", "1", "nil", "[{ a: 1 }]", "Object.new")
+    elsif ProctorValues::CORE.key?(name) then list.concat(ProctorValues::CORE[name])
+    elsif !mod.is_a?(Class)
       list << "Class.new { include #{name} }.new"
     elsif klass["members"]&.any?
       list << "#{name}.new(#{klass['members'].first(6).map.with_index { |_, place| ['"a"', '1', 'nil'][place % 3] }.join(', ')})"
@@ -159,7 +173,7 @@ class ProctorObserve
     name = klass["name"]
     return [name] if method["name"] == "initialize" || method["scope"] == "class" || method["module_function"]
 
-    list = @values.instances[name].first(30)
+    list = @values.instances[name].first(45)
     subclasses = @values.instances.keys.select { |other| constant(other)&.then { |mod| mod.is_a?(Class) && klass["module"] && mod < klass["module"] } }
     list += subclasses.flat_map { |other| @values.instances[other].first(3) }.first(10)
     list = list.drop(1) + list.first(1) if !klass["module"].is_a?(Class) && list.length > 1
@@ -167,7 +181,7 @@ class ProctorObserve
   end
 
   def explore(methods, round)
-    work(methods, 60) do |(method, klass), out|
+    work(methods, 120) do |(method, klass), out|
       @execute.watch
       ProctorExplore.new(@execute, @values, @covered, out).method(method, klass, receivers(method, klass), allowance(round))
     end
@@ -176,7 +190,7 @@ class ProctorObserve
   def allowance(round)
     all = @constructors.length + @class_methods.length + @instance_methods.length
     tries = (CALLS / [all, 1].max).clamp([LEAST, @job["tries"]].min, @job["tries"])
-    { "tries" => tries * round, "steps" => (EFFORT / [all, 1].max).clamp(SHARE.begin, SHARE.end), "seconds" => 45 }
+    { "tries" => tries * round, "steps" => (EFFORT / [all, 1].max).clamp(SHARE.begin, SHARE.end), "seconds" => 90 }
   end
 
   # With objects in more states, what is still open is tried again.
@@ -250,7 +264,9 @@ class ProctorObserve
     count = (@shapes ||= Hash.new(0))[shape] += 1
     add_instance(line["instance"], line["instance_code"], 30) if line["instance"] && line["outcome"] == "return" && count <= 4
     owner = line["method"][/\A[\w:]+/]
-    add_instance(owner, line["changed"], 50) if line["changed"]
+    # A few states by each method: one that changes much must not crowd out the others.
+    mine = (@changes ||= Hash.new(0))[line["method"]] += 1 if line["changed"]
+    add_instance(owner, line["changed"], 60) if line["changed"] && mine <= 6
   end
 
   def add_instance(owner, code, limit)

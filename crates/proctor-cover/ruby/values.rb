@@ -157,7 +157,7 @@ class ProctorValues
       parts.pop
     end
     Object.const_get(name)
-  rescue NameError, ArgumentError, LoadError
+  rescue StandardError, ScriptError
     nil
   end
 
@@ -172,20 +172,20 @@ class ProctorValues
 
   private
 
-  def loaded?(type) = Object.const_defined?(type)
+  def loaded?(type) = Object.const_defined?(type) && !Object.autoload?(type)
 
   def subclass?(other, name)
     one = Object.const_get(other)
     two = Object.const_get(name)
     one.is_a?(Module) && two.is_a?(Module) && one < two
-  rescue NameError
+  rescue StandardError, ScriptError
     false
   end
 
   def const?(scope, name)
     mod = Object.const_get(scope)
     mod.is_a?(Module) && mod.const_defined?(name.split("::").first, false)
-  rescue NameError
+  rescue StandardError, ScriptError
     false
   end
 
@@ -298,7 +298,7 @@ class ProctorValues
     @responders[key] = begin
       core = PROBED.select { |type| loaded?(type) && calls.all? { |name| Object.const_get(type).method_defined?(name) } }
       list = core.first(4).flat_map { |type| CORE[type].first(type == core.first ? 12 : 4) }
-      own = @instances.select { |name, _| (Object.const_get(name) rescue nil)&.then { |mod| mod.is_a?(Class) && calls.all? { |call| mod.method_defined?(call) } } }
+      own = @instances.select { |name, _| (mod = class_named(name)) && calls.all? { |call| mod.method_defined?(call) } }
       mine = own.values.flat_map { |codes| codes.first(3) }.first(10)
       list = core.empty? || calls.length > 2 ? mine + list : list + mine
       list.concat(doubles(usage, owner, depth)) if core.empty?

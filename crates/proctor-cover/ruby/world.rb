@@ -6,6 +6,9 @@ module ProctorWorld
   YES = %w[true false].freeze
   TEXTS = ['"a: 1\nb: 2\n"', '"{}"', '""', '"one\ntwo\n"'].freeze
   LISTS = ['["a.rb", "b.txt"]', "[]"].freeze
+  # What is read may be given as a file, to a block or not; lines are given one by one.
+  FILES = ['StringIO.new("a: 1\nb: 2\n")', 'StringIO.new("a = 1\n# note\n[b]\nc = \"d\"\n")', "StringIO.new"].freeze
+  LINES = ['"a = 1\n"', '"# note\n"'].freeze
   TIMES = ['Time.at(0, in: "UTC")', 'Time.at(1_700_000_000, in: "UTC")'].freeze
   ANSWERS = {
     "File.exist?" => YES, "File.file?" => YES, "File.directory?" => YES, "File.readable?" => YES, "File.writable?" => YES,
@@ -16,6 +19,7 @@ module ProctorWorld
     "Date.today" => ["Date.new(2024, 2, 29)"], "ENV.[]" => ['"x"', "nil", '"1"'], "ENV.fetch" => ['"x"', '"1"'], "ENV.key?" => YES,
     "SecureRandom.hex" => ['"abc123"'], "SecureRandom.uuid" => ['"00000000-0000-4000-8000-000000000000"'], "Random.rand" => %w[0 0.5],
     "Kernel.rand" => %w[0 0.5], "Process.pid" => ["42"], "Process.clock_gettime" => %w[1.5 100.0], "Net::HTTP.get" => ['"{}"', '""'],
+    "File.open" => FILES, "File.open&" => FILES, "File.new" => FILES, "File.foreach&" => LINES, "IO.foreach&" => LINES,
     "IO.popen" => ['"x"'], "Etc.getlogin" => ['"user"'], "Socket.gethostname" => ['"host"'], "Etc.nprocessors" => ["4"]
   }.freeze
   # Not worth an expectation of their own.
@@ -32,9 +36,11 @@ module ProctorWorld
     def install(root)
       @root = root
       ANSWERS.each_key do |name|
-        target, method = name.split(".", 2)
+        next if name.end_with?("&") && ANSWERS.key?(name.delete_suffix("&"))
+
+        target, method = name.delete_suffix("&").split(".", 2)
         owner = constant(target)
-        watch(owner, method.to_sym, name) if owner&.respond_to?(method, true)
+        watch(owner, method.to_sym, name.delete_suffix("&")) if owner&.respond_to?(method, true)
       end
     end
 
@@ -67,7 +73,7 @@ module ProctorWorld
 
     def constant(name)
       Object.const_get(name)
-    rescue NameError
+    rescue StandardError, ScriptError
       nil
     end
 
@@ -75,8 +81,12 @@ module ProctorWorld
       answering = Module.new do
         define_method(method) do |*args, **options, &block|
           if ProctorWorld.ours?
-            ProctorWorld.note(name, args)
-            return ProctorWorld.answer(name) if ProctorWorld.answer?(name)
+            asked = block && ANSWERS.key?("#{name}&") ? "#{name}&" : name
+            ProctorWorld.note(asked, args) if ANSWERS.key?(asked)
+            if ProctorWorld.answer?(asked)
+              answer = ProctorWorld.answer(asked)
+              return asked.end_with?("&") ? block.call(answer) : answer
+            end
           end
           super(*args, **options, &block)
         end

@@ -10,7 +10,7 @@ use crate::observation::{Observation, Workshop, base_of};
 use crate::project::{SourceFile, Way};
 use crate::sandbox::Sandbox;
 use crate::select::{choose, plan};
-use crate::verify::{self, CIRCUMSTANCES};
+use crate::verify::{self, CIRCUMSTANCES, Circumstances, OTHER_ORDERS};
 
 /// A spec file as it came out.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +51,10 @@ pub struct Task<'a> {
     pub existing: Option<String>,
 }
 
+/// How often specs are verified at most, and for how many of these times what was dropped may be replaced by something else.
+const ROUNDS: usize = 16;
+const REPLACED: usize = 6;
+
 /// Writes the specs of files into the clean copy and verifies them together, until everything that is left holds.
 pub fn implement(
     workshop: &Workshop,
@@ -64,10 +68,19 @@ pub fn implement(
     for draft in &mut drafts {
         draft.write(workshop, selected)?;
     }
-    for _round in 0..8 {
-        let bad = verify_all(workshop, sandbox, &mut drafts)?;
-        if !bad {
-            break;
+    let mut calm = false;
+    for round in 0..ROUNDS {
+        let how = if calm { OTHER_ORDERS } else { CIRCUMSTANCES };
+        if !verify_all(workshop, sandbox, &mut drafts, how)? {
+            if calm {
+                break;
+            }
+            calm = true;
+            continue;
+        }
+        calm = false;
+        for draft in drafts.iter_mut() {
+            draft.closing |= round >= REPLACED;
         }
         for draft in drafts.iter_mut().filter(|draft| draft.changed) {
             draft.write(workshop, selected)?;
@@ -76,11 +89,12 @@ pub fn implement(
     Ok(drafts.into_iter().map(|draft| draft.result).collect())
 }
 
-/// Runs all drafts under all circumstances, at once; whether anything did not hold.
+/// Runs all drafts under these circumstances, at once; whether anything did not hold.
 fn verify_all(
     workshop: &Workshop,
     sandbox: &Sandbox,
     drafts: &mut [Draft<'_>],
+    circumstances: &[Circumstances],
 ) -> io::Result<bool> {
     let specs: Vec<String> = drafts
         .iter()
@@ -92,7 +106,7 @@ fn verify_all(
     }
     let names: Vec<&str> = specs.iter().map(String::as_str).collect();
     let verdicts: Vec<verify::Verdict> = std::thread::scope(|scope| {
-        let runs: Vec<_> = CIRCUMSTANCES
+        let runs: Vec<_> = circumstances
             .iter()
             .map(|how| {
                 scope.spawn(|| {
@@ -151,6 +165,10 @@ struct Draft<'a> {
     task: &'a Task<'a>,
     mine: Observation,
     rejected: BTreeSet<(usize, usize)>,
+    /// What was written last.
+    chosen: BTreeSet<(usize, usize)>,
+    /// Whether nothing may come in any more, only go.
+    closing: bool,
     result: Written,
     changed: bool,
 }
@@ -168,6 +186,8 @@ impl<'a> Draft<'a> {
             task,
             mine: only(observation, &own),
             rejected: BTreeSet::new(),
+            chosen: BTreeSet::new(),
+            closing: false,
             result,
             changed: false,
         }
@@ -179,7 +199,11 @@ impl<'a> Draft<'a> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let choice = choose(&self.mine, &self.rejected);
+        let mut choice = choose(&self.mine, &self.rejected);
+        if self.closing {
+            choice.units = self.chosen.difference(&self.rejected).copied().collect();
+        }
+        self.chosen = choice.units.iter().copied().collect();
         let mut classes =
             plan(&self.task.file.facts, base_of(self.task.index), &self.mine, &choice, selected);
         let says_something = |method: &MethodPlan| {

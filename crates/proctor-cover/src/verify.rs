@@ -42,6 +42,14 @@ pub(crate) const CIRCUMSTANCES: &[Circumstances] = &[
     Circumstances { seed: 77, shift: 34_560_003, zone: "America/New_York" },
 ];
 
+/// Once more in other orders, when everything held.
+pub(crate) const OTHER_ORDERS: &[Circumstances] = &[
+    Circumstances { seed: 3, shift: 0, zone: "UTC" },
+    Circumstances { seed: 90, shift: 0, zone: "UTC" },
+    Circumstances { seed: 511, shift: 0, zone: "UTC" },
+    Circumstances { seed: 20_011, shift: 0, zone: "UTC" },
+];
+
 /// Runs spec files (relative to `root`).
 pub(crate) fn run(
     sandbox: &Sandbox,

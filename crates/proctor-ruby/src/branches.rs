@@ -14,7 +14,8 @@ use self::endings::{effect_words, ending, is_exit};
 use self::questions::{Question, phrase, plain_value};
 use crate::effects::{is_lifecycle, side_effect};
 use crate::facts::{
-    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Origin, Setup, SetupKind, SideEffect,
+    Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Origin, Setup, SetupKind,
+    SideEffect,
 };
 use crate::probes::{ProbeMap, grouped, negated};
 use crate::source::{Source, listed, name, statements, text};
@@ -534,7 +535,6 @@ impl Study<'_> {
             self.raise_lines.push(line);
         }
     }
-
 }
 
 fn otherwise(node: Node<'_>) -> Vec<Node<'_>> {

@@ -15,8 +15,8 @@ use self::digest::digest;
 use self::params::parameters;
 use crate::branches::{Surroundings, study};
 use crate::facts::{
-    ClassFacts, ClassKind, ConstantName, FileFacts, Limit, MethodFacts, Nesting, Scope, SyntaxError,
-    Visibility,
+    ClassFacts, ClassKind, ConstantName, FileFacts, Limit, MethodFacts, Nesting, Scope,
+    SyntaxError, Visibility,
 };
 use crate::probes::ProbeMap;
 use crate::source::{Source, constant, listed, name, statements, text};

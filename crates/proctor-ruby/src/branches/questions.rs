@@ -191,10 +191,8 @@ pub(super) fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Opt
 /// A question-mark method.
 pub(super) fn predicate(call: &CallNode<'_>, method: &str) -> Question {
     let owner = call.receiver().map_or_else(|| "it".to_owned(), |receiver| phrase(&receiver));
-    let argument = call
-        .arguments()
-        .and_then(|list| list.arguments().first())
-        .map(|first| excerpt(&first));
+    let argument =
+        call.arguments().and_then(|list| list.arguments().first()).map(|first| excerpt(&first));
     let about = argument.map(|argument| format!(" {argument}")).unwrap_or_default();
     let word = humanize(method);
     let (yes, no) = match method {

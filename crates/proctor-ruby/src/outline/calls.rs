@@ -16,17 +16,60 @@ pub(super) struct Calls {
 
 /// Calls that change their receiver or the world.
 const ACTS: &[&str] = &[
-    "<<", "[]=", "push", "pop", "shift", "unshift", "append", "prepend", "insert", "concat", "delete",
-    "clear", "replace", "store", "update", "puts", "print", "p", "pp", "warn", "write", "exit", "abort",
-    "sleep", "system", "exec", "spawn", "fork", "require", "load", "close", "open", "rewind", "next",
-    "read", "gets", "rand", "now", "instance_variable_set", "define_method", "remove_method", "`",
+    "<<",
+    "[]=",
+    "push",
+    "pop",
+    "shift",
+    "unshift",
+    "append",
+    "prepend",
+    "insert",
+    "concat",
+    "delete",
+    "clear",
+    "replace",
+    "store",
+    "update",
+    "puts",
+    "print",
+    "p",
+    "pp",
+    "warn",
+    "write",
+    "exit",
+    "abort",
+    "sleep",
+    "system",
+    "exec",
+    "spawn",
+    "fork",
+    "require",
+    "load",
+    "close",
+    "open",
+    "rewind",
+    "next",
+    "read",
+    "gets",
+    "rand",
+    "now",
+    "instance_variable_set",
+    "define_method",
+    "remove_method",
+    "`",
 ];
 
 impl Calls {
     pub(super) fn of(def: &DefNode<'_>) -> Self {
         let block = def.parameters().is_some_and(|list| list.block().is_some());
-        let mut calls =
-            Self { own: vec![], constants: vec![], yields: block, acts: false, raise_offsets: vec![] };
+        let mut calls = Self {
+            own: vec![],
+            constants: vec![],
+            yields: block,
+            acts: false,
+            raise_offsets: vec![],
+        };
         if let Some(body) = def.body() {
             calls.visit(&body);
         }

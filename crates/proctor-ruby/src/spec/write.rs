@@ -129,6 +129,7 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
             };
             lines.push(format!("expect {{ |probe| {call} }}.{verb}"));
         }
+        "kind" => lines.push(format!("expect({matcher} === {call}).to be(true)")),
         // The matcher begins with whom is asked.
         "call" => {
             lines.push(call);
