@@ -314,12 +314,35 @@ fn an_adapters_error_stays_what_it_is() {
     let env = TestEnv::with_fixture("conversations");
     let output = rspec(&env, &["spec/failing_spec.rb", "-e", "agent's own error"], &[]);
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    for part in ["IOError:", "the line is dead", "./spec/support/helper.rb:16:in `chat'", "./spec/failing_spec.rb:107:in"] {
+    for part in [
+        "IOError:",
+        "the line is dead",
+        "./spec/support/helper.rb:16:in `chat'",
+        "./spec/failing_spec.rb:107:in",
+    ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     let recorded = env.recorded();
     let error = recorded.of("AgentError").next().unwrap();
-    assert_eq!((&error["error_class"], &error["message"]), (&json!("IOError"), &json!("the line is dead")));
+    assert_eq!(
+        (&error["error_class"], &error["message"]),
+        (&json!("IOError"), &json!("the line is dead"))
+    );
     let finished = recorded.of("ExampleFinished").next().unwrap();
     assert_eq!((&finished["status"], &finished["fault"]), (&json!("failed"), &json!("agent")));
+}
+
+/// The first page of the documentation, as it is printed there.
+#[test]
+fn the_five_minutes_of_the_page_work() {
+    let page = std::fs::read_to_string(repository().join("docs/rspec.md")).unwrap();
+    let spec = page.split("```ruby\n").nth(1).unwrap().split("```").next().unwrap();
+    let env = TestEnv::new();
+    env.write("spec/booking_agent_spec.rb", spec);
+    let ran = env.run(&["run", "spec"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    let output = rspec(&env, &[], &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let shown = env.run(&["show", "last", "--full"]);
+    assert!(shown.stdout.contains("A room for 50, please"), "{}", shown.terminal());
 }

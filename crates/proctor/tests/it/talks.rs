@@ -512,8 +512,9 @@ fn what_an_agent_prints_is_recorded_with_its_example() {
 
 const AGENT: &str = r#"
 import json, os, socket, sys
-io = socket.socket(fileno=int(os.environ["RPC_SOCKET_FD"])).makefile("rw")
-for line in io:
+sock = socket.socket(fileno=int(os.environ["RPC_SOCKET_FD"]))
+incoming, outgoing = sock.makefile("r"), sock.makefile("w")
+for line in incoming:
     m = json.loads(line)
     reply = {"reply_to": m.get("id")}
     if m.get("action") == "hello":
@@ -521,7 +522,7 @@ for line in io:
     elif m.get("action") == "agent.chat":
         print("I heard " + m["messages"][-1]["content"], file=sys.stderr, flush=True)
         reply |= {"text": "You said: " + m["messages"][-1]["content"]}
-    io.write(json.dumps(reply) + "\n"); io.flush()
+    outgoing.write(json.dumps(reply) + "\n"); outgoing.flush()
     if m.get("action") == "__shutdown__":
         break
 "#;
