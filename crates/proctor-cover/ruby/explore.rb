@@ -298,7 +298,7 @@ class ProctorExplore
 
   # A run on a way that was not taken before, or that ended in another error, is worth asking what it compared.
   def follow(attempt, chosen, result)
-    path = [result.seen.sort, result.kind, result.error.class, result.error&.message.to_s[0, 60]].hash
+    path = [result.seen.sort, result.kind, result.error.class, result.error&.message.to_s[0, 60], result.yielded.nil?, result.world.keys].hash
     return if @paths[path] || @paths.length > 400
 
     @paths[path] = true

@@ -12,9 +12,9 @@ class ProctorObserve
   include ProctorFaults
 
   # Calls tried altogether, shared by the methods, and at least for each; the same for what they may take.
-  CALLS = 90_000
+  CALLS = 75_000
   LEAST = 200
-  EFFORT = 14_000_000
+  EFFORT = 12_000_000
   SHARE = (80_000..2_500_000).freeze
 
   def initialize(job, result)
