@@ -176,3 +176,17 @@ fn the_table_is_cheap_to_make() {
     assert!(began.elapsed() < std::time::Duration::from_secs(2));
     let _: &Tools = &desk.tools;
 }
+
+/// A model reads every schema before its first call.
+#[tokio::test]
+async fn schemas_are_no_longer_than_they_must_be() {
+    let mut total = 0;
+    for tool in Desk::new().tools.all() {
+        let sizes = [&tool.input_schema, &tool.output_schema]
+            .map(|schema| Value::Object(schema.clone()).to_string().len());
+        let size: usize = sizes.iter().sum();
+        assert!(size < 13_000, "{}: {sizes:?} bytes", tool.name);
+        total += size;
+    }
+    assert!(total < 130_000, "{total} bytes");
+}

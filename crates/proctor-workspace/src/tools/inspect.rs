@@ -24,6 +24,9 @@ const EVENTS: usize = 200;
 /// How much of such a name comes.
 const NAME: usize = 300;
 
+/// Stands for what another tool describes: a model pays for every schema it is shown.
+type Object = serde_json::Map<String, Value>;
+
 /// How the answer is given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -98,8 +101,9 @@ pub struct InspectResult {
     /// Format `coverage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
-    /// Format `cassette`.
+    /// Format `cassette`: give it to `test_run` as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Object")]
     pub cassette: Option<Cassette>,
     /// Format `summary`: how many records there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,6 +128,7 @@ pub struct InspectResult {
     pub running: Option<bool>,
     /// Format `summary`: the result of `test_run`, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Object")]
     pub result: Option<RunResult>,
 }
 

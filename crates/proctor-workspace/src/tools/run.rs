@@ -34,6 +34,9 @@ const MAX_RUNTIME_SECS: u64 = 300;
 const LONGEST_RUNTIME_SECS: u64 = 24 * 60 * 60;
 const MOST_REPEATS: u32 = 100;
 
+/// Stands for what another tool describes: a model pays for every schema it is shown.
+type Object = serde_json::Map<String, serde_json::Value>;
+
 /// Parameters of `test_run`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -58,8 +61,9 @@ pub struct RunParams {
     /// Scripted answers for this run only; without them those of `test_mock_backend` are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mock_responses: Option<Vec<MockResponse>>,
-    /// Replay a cassette (from `test_inspect` with format `cassette`) and report what drifted.
+    /// Replay a cassette (from `test_inspect` with format `cassette`, as it was given) and report what drifted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Object")]
     pub cassette: Option<Cassette>,
     /// Replay an earlier run of this workspace, by its number, and report what drifted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,8 +75,9 @@ pub struct RunParams {
     /// Run this many times from the same state of the workspace, to find flaky behaviour (default 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
-    /// Judged after every repeat; the result tells how often each held.
+    /// Judged after every repeat, in the form of `test_assert`; the result tells how often each held.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Object>")]
     pub assertions: Vec<Assertion>,
     /// Return the result also when the mock had too few responses, instead of an error.
     #[serde(default)]
@@ -233,7 +238,7 @@ fn exhausted(result: RunResult, allowed: bool) -> Result<RunResult, ToolError> {
         return Ok(result);
     };
     let message = format!(
-        "the mock was asked for more than it had: {} of {} responses consumed, {} calls refused",
+        "the mock was asked for more than it had: {} of {} responses consumed, refused calls: {}",
         mock.consumed, mock.total, mock.refused
     );
     let details = json!({"consumed": mock.consumed, "total": mock.total, "refused": mock.refused,

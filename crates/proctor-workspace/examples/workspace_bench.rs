@@ -22,8 +22,15 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let tools = tools(folder.path(), &ralph);
+    println!("load average before: {}", load());
     runtime.block_on(runs(&tools, folder.path(), &ralph));
     runtime.block_on(snapshots(&tools));
+    println!("load average after: {}", load());
+}
+
+/// Figures of a busy machine say less; so it is told how busy it was.
+fn load() -> String {
+    fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned()
 }
 
 fn tools(folder: &Path, ralph: &Path) -> Tools {
@@ -66,23 +73,41 @@ async fn runs(tools: &Tools, folder: &Path, ralph: &Path) {
     let parameters = json!({"workspace_id": "w", "task": "t", "mock_responses": responses});
     let first = tool(tools, "test_run", parameters.clone()).await;
     assert_eq!(first["iterations"], 3);
-    let (mut bare, mut ours) = (Vec::new(), Vec::new());
+    let home = folder.join("state/w");
+    let without_hooks = unhooked(&home);
+    let (mut plain, mut bare, mut ours) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
-        bare.push(bare_run(ralph, Path::new(&workspace), &folder.join("state/w")));
+        plain.push(bare_run(ralph, Path::new(&workspace), &home, &without_hooks));
+        bare.push(bare_run(ralph, Path::new(&workspace), &home, &home.join("runs/1/ralph.yml")));
         let began = Instant::now();
         let result = tool(tools, "test_run", parameters.clone()).await;
         ours.push(began.elapsed());
         assert_eq!(result["exit_code"], 0);
     }
-    let (bare, ours) = (median(bare), median(ours));
+    let (plain, bare, ours) = (median(plain), median(bare), median(ours));
     println!(
         "run of 3 iterations, median of {RUNS}: bare ralph {bare:.1} ms, test_run {ours:.1} ms"
     );
     println!("  overhead {:.1} ms, ratio {:.2}", ours - bare, ours / bare);
+    println!(
+        "  bare ralph without our hooks {plain:.1} ms: overhead {:.1} ms, ratio {:.2}",
+        ours - plain,
+        ours / plain
+    );
+}
+
+/// The configuration of the run without the hooks from which the session learns of hats and iterations.
+fn unhooked(home: &Path) -> PathBuf {
+    let text = fs::read(home.join("runs/1/ralph.yml")).unwrap();
+    let mut config: Value = serde_json::from_slice(&text).unwrap();
+    config.as_object_mut().unwrap().remove("hooks");
+    let path = home.join("unhooked.yml");
+    fs::write(&path, config.to_string()).unwrap();
+    path
 }
 
 /// The same run without the harness: same configuration, same mock, same environment.
-fn bare_run(ralph: &Path, workspace: &Path, home: &Path) -> Duration {
+fn bare_run(ralph: &Path, workspace: &Path, home: &Path, config: &Path) -> Duration {
     let run = home.join("runs/1");
     for name in ["counts.json", "calls.jsonl", "hooks.jsonl"] {
         let _ = fs::remove_file(run.join(name));
@@ -90,7 +115,7 @@ fn bare_run(ralph: &Path, workspace: &Path, home: &Path) -> Duration {
     let began = Instant::now();
     let status = Command::new(ralph)
         .args(["run", "-c"])
-        .arg(run.join("ralph.yml"))
+        .arg(config)
         .args([
             "--prompt=t",
             "--no-tui",
