@@ -3,7 +3,7 @@
 //! No index is kept: looking through ten thousand entries takes milliseconds, and what is not stored
 //! cannot drift from the files.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::entry::Entry;
 use crate::glimpse::Regarded;
@@ -53,40 +53,37 @@ pub struct Hit {
     pub score: f64,
 }
 
-/// The words looked for and in how many entries each occurs.
+/// The words looked for, by their length in bytes: most words of an entry are told from them by that alone.
 struct Query {
-    terms: HashMap<String, usize>,
+    by_length: Vec<Vec<(String, usize)>>,
     count: usize,
-    /// Lengths of the searched words, so that others need not be put in lower case.
-    lengths: Vec<bool>,
 }
 
 impl Query {
     fn new(text: &str) -> Self {
-        let mut terms = HashMap::new();
-        let mut lengths = Vec::new();
+        let mut query = Self { by_length: Vec::new(), count: 0 };
         for word in words(text) {
-            if lengths.len() <= word.len() {
-                lengths.resize(word.len() + 1, false);
+            if query.by_length.len() <= word.len() {
+                query.by_length.resize_with(word.len() + 1, Vec::new);
             }
-            lengths[word.len()] = true;
-            let next = terms.len();
-            terms.entry(word).or_insert(next);
+            let alike = &mut query.by_length[word.len()];
+            if alike.iter().all(|(known, _)| *known != word) {
+                alike.push((word, query.count));
+                query.count += 1;
+            }
         }
-        Self { count: terms.len(), terms, lengths }
+        query
     }
 
-    fn term(&self, word: &str, buffer: &mut String) -> Option<usize> {
+    fn term(&self, word: &str) -> Option<usize> {
         if word.is_ascii() {
-            if !self.lengths.get(word.len()).copied().unwrap_or(false) {
-                return None;
-            }
-            buffer.clear();
-            buffer.push_str(word);
-            buffer.make_ascii_lowercase();
-            return self.terms.get(buffer.as_str()).copied();
+            let alike = self.by_length.get(word.len())?;
+            return alike.iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|it| it.1);
         }
-        self.terms.get(&word.to_lowercase()).copied()
+        // Lower case may have another length.
+        let lower = word.to_lowercase();
+        let alike = self.by_length.get(lower.len())?;
+        alike.iter().find(|(known, _)| *known == lower).map(|it| it.1)
     }
 }
 
@@ -101,7 +98,6 @@ struct Profiles {
 impl Profiles {
     fn new<'a, T: Regarded + 'a>(entries: impl IntoIterator<Item = &'a T>, query: &Query) -> Self {
         let mut profiles = Self { terms: query.count, counts: Vec::new(), lengths: Vec::new() };
-        let mut buffer = String::new();
         for entry in entries {
             let start = profiles.counts.len();
             profiles.counts.resize(start + query.count, 0);
@@ -109,7 +105,7 @@ impl Profiles {
             for text in entry.texts().into_iter().flatten() {
                 each_word(text, |word| {
                     length += 1;
-                    if let Some(term) = query.term(word, &mut buffer) {
+                    if let Some(term) = query.term(word) {
                         profiles.counts[start + term] += 1;
                     }
                 });
@@ -142,7 +138,7 @@ impl Profiles {
     }
 }
 
-/// Entries that share words with the text, best first. Entries that tie keep their order.
+/// Entries that share words with the text, best first; of those that fit equally well the newest first.
 pub fn search<'a>(text: &str, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Hit> {
     rank(text, entries)
 }
@@ -156,7 +152,8 @@ pub(crate) fn rank<'a, T: Regarded + 'a>(
     if query.count == 0 {
         return Vec::new();
     }
-    let profiles = Profiles::new(entries, &query);
+    let entries: Vec<&T> = entries.into_iter().collect();
+    let profiles = Profiles::new(entries.iter().copied(), &query);
     let (weights, mean) = (profiles.weights(), profiles.mean_length());
     let mut hits: Vec<Hit> = profiles
         .rows()
@@ -167,7 +164,11 @@ pub(crate) fn rank<'a, T: Regarded + 'a>(
         })
         .filter(|hit| hit.score > 0.0)
         .collect();
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let age = |hit: &Hit| {
+        let facts = entries[hit.index].facts();
+        (facts.created_at, facts.id)
+    };
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| age(b).cmp(&age(a))));
     hits
 }
 

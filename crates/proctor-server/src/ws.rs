@@ -102,6 +102,8 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Op
         let since = wishes.since.unwrap_or_default();
         if client.stream(&run, since).await {
             client.bye("the run is over").await;
+        } else {
+            client.let_go().await;
         }
         return;
     }
@@ -113,13 +115,13 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Op
             seen = Some(run.name.clone());
             client.form = Form::new(envelope);
             if !client.stream(&run, since.take().unwrap_or_default()).await {
-                return;
+                return client.let_go().await;
             }
         } else {
             since = None;
             seen.get_or_insert_default();
             if !client.wait(NEW_RUNS).await {
-                return;
+                return client.let_go().await;
             }
         }
     }
@@ -219,6 +221,11 @@ impl Client {
     /// Waits a moment; false if the client is gone.
     async fn wait(&mut self, moment: Duration) -> bool {
         timeout(moment, async { while listen(&mut self.socket).await {} }).await.is_err()
+    }
+
+    /// Answers the goodbye of a client that has said one; one that is gone or stuck is not waited for.
+    async fn let_go(mut self) {
+        let _ = timeout(Duration::from_millis(200), self.socket.flush()).await;
     }
 
     async fn bye(mut self, reason: &'static str) {

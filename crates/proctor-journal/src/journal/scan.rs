@@ -92,7 +92,8 @@ impl<D: Disk> Journal<D> {
     ) -> Answer<(Vec<Found>, usize)> {
         let shelves = self.shelves()?;
         let mut warnings = Vec::new();
-        let seen = glance(&shelves, filter, &mut warnings);
+        let mut seen = glance(&shelves, filter, &mut warnings);
+        newest_first(&mut seen);
         let part = seen.iter().skip(offset).take(limit);
         let found = part.filter_map(|(_, spot)| in_full(spot)).collect();
         Ok(Noted { value: (found, seen.len()), warnings })
@@ -206,19 +207,26 @@ fn walk<'a, T: Regarded>(
     all
 }
 
-/// The entries that a filter wants, newest first, at a glance.
+/// The entries that a filter wants, at a glance, in the order of the files.
 fn glance<'a>(shelves: &'a [Shelf], filter: &Filter, warnings: &mut Vec<Warning>) -> Vec<Seen<'a>> {
     let mut seen = walk(shelves, Glimpse::of_bytes, warnings);
     seen.retain_mut(|(glimpse, spot)| {
         spot.shelf.annotations.fold_into_glimpse(glimpse);
         filter.admits(&glimpse.facts(), spot.lane(), spot.is_active())
     });
+    // Glimpses are large: they are moved only where the newest so many are wanted.
+    if let Some(limit) = filter.limit {
+        newest_first(&mut seen);
+        seen.truncate(limit);
+    }
+    seen
+}
+
+fn newest_first(seen: &mut [Seen<'_>]) {
     seen.sort_by_cached_key(|(glimpse, _)| {
         let facts = glimpse.facts();
         Reverse((facts.created_at, facts.id.to_owned()))
     });
-    seen.truncate(filter.limit.unwrap_or(usize::MAX));
-    seen
 }
 
 /// The entry of a glimpse; `None` where its evidence, which a glimpse passes over, is damaged.

@@ -7,7 +7,8 @@ use axum::Json;
 use axum::extract::State;
 use proctor_journal::stats::Stats;
 use proctor_journal::{
-    Domain, Entry, Filter, Found, Journal, JournalError, Match, Noted, Place, UtcTime, Warning,
+    ConfidenceTier, Domain, Entry, Filter, Found, Journal, JournalError, Match, Noted, Place,
+    UtcTime, Warning,
 };
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +123,7 @@ impl Row {
             domain: entry.domain.as_str(),
             strategy: entry.strategy.as_str(),
             status: status_word(&entry),
-            tier: entry.confidence_tier.map(|tier| tier.as_str()),
+            tier: entry.confidence_tier.map(ConfidenceTier::as_str),
             iterations: entry.iteration_count,
             goal: short(&entry.goal),
             hypothesis: short(&entry.hypothesis),
@@ -169,20 +170,18 @@ pub(super) async fn list(
         let offset = within("offset", choice.offset, 0, 0..=1_000_000)?;
         let limit = within("limit", choice.limit, 100, 1..=1000)?;
         let words = choice.q.as_deref().map(str::trim).filter(|words| !words.is_empty());
-        let (mut entries, total, warnings) = match words {
-            Some(words) => {
-                let wanted = offset.saturating_add(limit).saturating_add(1);
-                let Noted { value, warnings } =
-                    journal.search(words, &filter, wanted).map_err(refused)?;
-                let total = value.len();
-                let row = |Match { score, found }| Row::new(found, Some(score));
-                (value.into_iter().skip(offset).map(row).collect::<Vec<_>>(), total, warnings)
-            }
-            None => {
-                let Noted { value: (found, total), warnings } =
-                    journal.page(&filter, offset, limit).map_err(refused)?;
-                (found.into_iter().map(|found| Row::new(found, None)).collect(), total, warnings)
-            }
+        let (mut entries, total, warnings) = if let Some(words) = words {
+            // One more than is shown, to know whether there are more.
+            let wanted = offset.saturating_add(limit).saturating_add(1);
+            let Noted { value, warnings } =
+                journal.search(words, &filter, wanted).map_err(refused)?;
+            let total = value.len();
+            let row = |Match { score, found }| Row::new(found, Some(score));
+            (value.into_iter().skip(offset).map(row).collect::<Vec<_>>(), total, warnings)
+        } else {
+            let Noted { value: (found, total), warnings } =
+                journal.page(&filter, offset, limit).map_err(refused)?;
+            (found.into_iter().map(|found| Row::new(found, None)).collect(), total, warnings)
         };
         entries.truncate(limit);
         Ok(Json(Rows {

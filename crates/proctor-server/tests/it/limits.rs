@@ -9,7 +9,7 @@ use proctor_server::Limits;
 use crate::stage::{Stage, TOKEN, line, small_run};
 
 fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
@@ -96,7 +96,7 @@ fn a_stuck_client_is_dropped_and_a_slow_one_is_not() {
 
 fn shake_hands(stage: &Stage) -> TcpStream {
     let mut stream = TcpStream::connect(stage.server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     write!(
         stream,
         "GET /ws?run=r&token={TOKEN} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\

@@ -170,3 +170,22 @@ fn a_stuck_client_holds_up_nobody() {
         assert_eq!(rest(&mut reading).await, (1..=10_001).collect::<Vec<_>>());
     });
 }
+
+/// Whoever says goodbye in the middle of a run is answered, and is gone.
+#[test]
+fn a_goodbye_is_answered() {
+    let stage = Stage::new();
+    stage.record("r", &small_run()[..3]);
+    block_on(async {
+        for query in ["&run=r", ""] {
+            let mut socket = connect(&stage, query).await;
+            assert_eq!(next(&mut socket).await.unwrap()["seq"], 1);
+            socket.close(None).await.unwrap();
+            let mut answered = false;
+            while let Some(Ok(message)) = socket.next().await {
+                answered |= matches!(message, Message::Close(_));
+            }
+            assert!(answered, "{query}");
+        }
+    });
+}

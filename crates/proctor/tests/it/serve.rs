@@ -130,8 +130,20 @@ fn the_journal_of_the_project_is_shown() {
     let served = Served::start(&env);
     assert_eq!(served.get("/api/journal/entries")["total"], 0);
     let made = env.run(&[
-        "journal", "create", "--domain", "testing", "--strategy", "read-the-error", "--goal", "see it in the page",
-        "--hypothesis", "it is found where the file says", "--action", "look", "--prediction", "it is there",
+        "journal",
+        "create",
+        "--domain",
+        "testing",
+        "--strategy",
+        "read-the-error",
+        "--goal",
+        "see it in the page",
+        "--hypothesis",
+        "it is found where the file says",
+        "--action",
+        "look",
+        "--prediction",
+        "it is there",
     ]);
     assert_eq!(made.code, Some(0), "{}", made.terminal());
     let rows = served.get("/api/journal/entries");
@@ -186,7 +198,10 @@ fn a_client_in_another_language_follows_resumes_and_filters() {
         recorded.iter().filter(|event| event["event_type"] == "ExampleFinished").collect();
     assert_eq!(seen["of_type"].as_array().unwrap().len(), finished.len());
     assert_eq!(seen["unnamed"].as_array().unwrap().last().unwrap(), "SuiteFinished");
-    assert_eq!((&seen["of_example_only"], &seen["resumed_is_the_rest"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&seen["of_example_only"], &seen["resumed_is_the_rest"]),
+        (&json!(true), &json!(true))
+    );
     assert_eq!(seen["of_example"][0], "ExampleStarted");
     the_older_form(seen["envelope"].as_array().unwrap(), recorded.len());
     served.end();
@@ -203,5 +218,7 @@ fn the_older_form(envelope: &[Value], events: usize) {
     assert!(failed["message"].as_str().unwrap().contains("expected: 2"), "{failed}");
     assert!(failed["duration"].as_f64().unwrap() < 60.0, "in seconds: {failed}");
     assert!(first("ExamplePassed")["duration"].is_number());
-    assert!(envelope.iter().all(|message| message["event"].is_string() && message["data"].is_object()));
+    assert!(
+        envelope.iter().all(|message| message["event"].is_string() && message["data"].is_object())
+    );
 }

@@ -4,8 +4,8 @@
 //! which lets no control character through.
 
 use proctor_journal::render::{Block, Document, Format, for_terminal};
-use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, HistoryEntry, Place, Warning};
 use proctor_journal::step::FIRST_EVIDENCE;
+use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, HistoryEntry, Place, Warning};
 use serde::Serialize;
 
 /// The short answer of a command that changed something.

@@ -72,7 +72,8 @@ mod tests {
     #[test]
     fn only_what_changes_results_counts() {
         let plain = "[models.judge]\nkind = \"scripted\"\n[agents.a]\ncommand = [\"x\"]\n";
-        let turned = "# said otherwise\n[agents.a]\ncommand = ['x']\n\n[models.judge]\nkind = 'scripted'\n";
+        let turned =
+            "# said otherwise\n[agents.a]\ncommand = ['x']\n\n[models.judge]\nkind = 'scripted'\n";
         assert!(same(plain, turned));
         assert!(same(plain, &format!("events = ['a.jsonl']\n{plain}[run]\nworkers = 8\n")));
         assert!(!same(plain, &plain.replace("scripted", "anthropic")));

@@ -17,7 +17,8 @@ PATIENCE = 60
 
 def stream(query, **more):
     more.setdefault("additional_headers", {"Authorization": f"Bearer {token}"})
-    return connect(f"ws://{address}/ws?{query}", open_timeout=PATIENCE, **more)
+    # Without a limit on its queue: it breaks off with messages unread.
+    return connect(f"ws://{address}/ws?{query}", open_timeout=PATIENCE, max_queue=None, **more)
 
 
 def take(socket, count):
@@ -35,8 +36,8 @@ def rest(socket):
 
 def refused(query, **more):
     try:
-        stream(query, **more).close()
-        return None
+        with stream(query, **more):
+            return None
     except InvalidStatus as status:
         return status.response.status_code
 
@@ -61,13 +62,13 @@ while len(flat) < 120:
     breaks += 1
 
 with stream(f"run={run}&since={flat[-1]['seq']}") as socket, stream("type=ExampleFinished,SuiteFinished") as unnamed:
+    # Without a name the stream is about whatever happens here: this run, as long as it goes on.
+    ended = take(unnamed, 1)
     # From here on the run may end.
     pathlib.Path("go").touch()
     more, code, reason = rest(socket)
     flat += more
-    # Without a name the stream is about whatever happens here: it goes on after the run.
-    ended = []
-    while not ended or ended[-1]["event_type"] != "SuiteFinished":
+    while ended[-1]["event_type"] != "SuiteFinished":
         ended += take(unnamed, 1)
 
 with stream(f"run={run}&format=envelope") as socket:
