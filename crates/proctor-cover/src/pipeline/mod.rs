@@ -1,10 +1,11 @@
 //! The pipeline: stages in order, metadata between them, waves one after the other.
 //!
 //! This module decides what runs and owns the metadata of all targets while it does. Stages that only read code are in
-//! `stages`, those that execute it in `wave`; what a run was is in `outcome`. How work is shown, who runs specs and which
+//! `stages`, those that execute it in `loading`, `wave`, `filling` and `reviewing`; what a run was is in `outcome`. How work is shown, who runs specs and which
 //! model fills gaps comes in from outside as [`Helpers`].
 
 mod filling;
+mod loading;
 mod outcome;
 mod prepare;
 mod reviewing;

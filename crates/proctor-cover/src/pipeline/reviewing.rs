@@ -83,7 +83,15 @@ impl Run<'_> {
                 &list,
                 &ground.effort,
             )?;
-            if runner.is_none() {
+            // A runner that could run nothing at all says nothing about specs that do run.
+            let nothing = ran.error.clone().filter(|_| ran.passed + ran.failed.len() == 0);
+            if let Some(problem) = nothing.filter(|_| measured.error.is_none()) {
+                let warning = format!(
+                    "the runner could not be used, so specs were run without it: {problem}"
+                );
+                self.report.warnings.push(warning);
+                ran = own_run(&measured);
+            } else if runner.is_none() {
                 ran = own_run(&measured);
             }
         }

@@ -1,5 +1,5 @@
-//! The stages that execute code, wave by wave: files of a wave are observed together, and the next wave begins only when
-//! the specs of this one pass.
+//! The stages that execute code, wave by wave: calls are observed for several waves together, but specs are written for one
+//! wave only when those of the wave before pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use super::{Ending, FileReport, Run};
 use crate::discover::{Discovery, Target};
 use crate::implement::{Task, Written, implement};
 use crate::metadata::hash;
-use crate::observation::{Effort, Workshop, faults, find_ways, observe};
+use crate::observation::{Effort, Observation, Workshop, faults, observe};
 use crate::project::{SourceFile, Way};
 use crate::review::{Covered, measure};
 use crate::sandbox::Sandbox;
@@ -24,8 +24,19 @@ pub(super) struct Ground {
     pub(super) effort: Effort,
 }
 
+/// How many methods are observed together.
+const TOGETHER: usize = 300;
+
+/// What observing a batch gave.
+struct Seen {
+    observation: Observation,
+    selected: BTreeSet<String>,
+}
+
 /// A target that can be loaded, on its way through the wave.
 pub(super) struct Part<'a> {
+    /// Its place in the observation.
+    pub(super) index: usize,
     pub(super) target: &'a Target,
     pub(super) way: Way,
     /// The spec as it was.
@@ -44,34 +55,56 @@ impl Run<'_> {
         if open.is_empty() {
             return Ok(());
         }
-        let mut ground = self.ground()?;
-        let mut waves: BTreeMap<usize, Vec<&Target>> = BTreeMap::new();
-        for target in open {
-            waves.entry(target.wave).or_default().push(target);
-        }
-        let methods = |targets: &[&Target]| {
-            targets.iter().map(|target| target.methods.len()).sum::<usize>().max(1)
-        };
-        let (all, count) = (methods(open), waves.len());
+        let ground = self.ground()?;
         let mut broken: Option<String> = None;
-        for (wave, targets) in waves {
+        for batch in batches(open) {
+            match &broken {
+                Some(reason) => self.leave_out(&batch, reason),
+                None => broken = self.batch(discovery, &batch, &ground, wanted)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads and observes some waves together, which is cheap, and then covers one after the other.
+    fn batch(
+        &mut self,
+        discovery: &Discovery,
+        targets: &[&Target],
+        ground: &Ground,
+        (write, review): (bool, bool),
+    ) -> Result<Option<String>, Stop> {
+        self.check_stop()?;
+        let parts = self.load(discovery, targets, ground)?;
+        let seen = if write && !parts.is_empty() {
+            Some(self.observe(discovery, &parts, ground)?)
+        } else {
+            None
+        };
+        let mut waves: BTreeMap<usize, Vec<Part<'_>>> = BTreeMap::new();
+        for part in parts {
+            waves.entry(part.target.wave).or_default().push(part);
+        }
+        let mut broken: Option<String> = None;
+        for (wave, mut parts) in waves {
             self.check_stop()?;
             if let Some(reason) = &broken {
+                let targets: Vec<&Target> = parts.iter().map(|part| part.target).collect();
                 self.leave_out(&targets, reason);
                 continue;
             }
-            ground.effort = share(&self.options.effort, methods(&targets), all, count);
-            self.note("implement", format!("wave {wave}: {} files", targets.len()));
-            broken = self
-                .wave(discovery, &targets, &ground, wanted)?
-                .map(|failed| format!("wave {wave} did not pass: {failed}"));
+            self.note("implement", format!("wave {wave}: {} files", parts.len()));
+            let failed = self.wave(&mut parts, seen.as_ref(), ground, review)?;
+            broken = failed.map(|failed| format!("wave {wave} did not pass: {failed}"));
+            self.report.files.extend(parts.into_iter().map(|part| part.report));
         }
-        Ok(())
+        Ok(broken)
     }
 
     pub(super) fn ground(&mut self) -> Result<Ground, Stop> {
         let sandbox = Sandbox::new(&self.options.ruby);
         self.report.isolated = sandbox.is_isolated();
+        self.report.warnings.extend(sandbox.shortcomings());
         let workshop = Workshop::new(&self.project)?;
         Ok(Ground { workshop, sandbox, effort: self.options.effort.clone() })
     }
@@ -91,133 +124,23 @@ impl Run<'_> {
     /// One wave; gives back which specs fail, if any do.
     fn wave(
         &mut self,
-        discovery: &Discovery,
-        targets: &[&Target],
+        parts: &mut [Part<'_>],
+        seen: Option<&Seen>,
         ground: &Ground,
-        (write, review): (bool, bool),
+        review: bool,
     ) -> Result<Option<String>, Stop> {
-        let mut parts = self.load(discovery, targets, ground)?;
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        self.before(&mut parts, ground)?;
-        if write {
-            for part in &parts {
+        self.before(parts, ground)?;
+        if let Some(seen) = seen {
+            for part in parts.iter() {
                 self.begun("implement", &part.target.source.path);
             }
-            self.write(discovery, &mut parts, ground)?;
-            self.fill(&mut parts, ground)?;
-            for part in &parts {
+            self.write(parts, seen, ground)?;
+            self.fill(parts, ground)?;
+            for part in parts.iter() {
                 self.implemented(part);
             }
         }
-        let failed = if review { self.review(&mut parts, ground)? } else { None };
-        self.report.files.extend(parts.into_iter().map(|part| part.report));
-        Ok(failed)
-    }
-
-    /// Finds out how each file can be loaded. One that cannot be ends here, with the reason.
-    fn load<'t>(
-        &mut self,
-        discovery: &Discovery,
-        targets: &[&'t Target],
-        ground: &Ground,
-    ) -> Result<Vec<Part<'t>>, Stop> {
-        let sources: Vec<SourceFile> = targets.iter().map(|target| target.source.clone()).collect();
-        let ways =
-            find_ways(&self.project, &ground.workshop, &ground.sandbox, &sources, &discovery.all)?;
-        let mut parts = Vec::new();
-        for (target, way) in targets.iter().zip(ways) {
-            let report = Self::file_report(target);
-            let loaded = way.map_err(|error| format!("cannot be loaded: {error}"));
-            match loaded.and_then(|way| Ok((way, self.existing(target)?))) {
-                Ok((way, existing)) => parts.push(Part { target, way, existing, report }),
-                Err(error) => self.fail(target, report, error)?,
-            }
-        }
-        self.check_helper(&mut parts, ground)?;
-        Ok(parts)
-    }
-
-    /// A helper that does not load is left out of the specs, and its error is shown.
-    fn check_helper(&mut self, parts: &mut [Part<'_>], ground: &Ground) -> Result<(), Stop> {
-        let helper = ["rails_helper", "spec_helper"]
-            .into_iter()
-            .find(|name| self.root().join(format!("spec/{name}.rb")).is_file());
-        let Some(helper) = helper else { return Ok(()) };
-        let line = format!("require \"{helper}\"");
-        if parts.iter().all(|part| part.way.lines.contains(&line)) {
-            return Ok(());
-        }
-        let root = &ground.workshop.clean;
-        let mut arguments: Vec<std::ffi::OsString> = Vec::new();
-        for path in self.project.load_paths() {
-            arguments.extend(["-I".into(), root.join(path).into()]);
-        }
-        let code = format!(
-            "begin; require 'rspec'; require '{helper}'; rescue Exception => e; warn \"#{{e.class}}: #{{e.message.lines.first.to_s.strip}} (#{{e.backtrace&.first}})\"; exit!(1); end"
-        );
-        arguments.extend(["-e".into(), code.into()]);
-        let finished =
-            ground.sandbox.run(&arguments, root, &[], std::time::Duration::from_secs(30))?;
-        if !finished.success {
-            let error = finished
-                .stderr
-                .lines()
-                .last()
-                .unwrap_or("it ends the process")
-                .replace(&format!("{}/", root.to_string_lossy()), "");
-            let warning =
-                format!("spec/{helper}.rb does not load, so the new specs do without it: {error}");
-            if !self.report.warnings.contains(&warning) {
-                self.report.warnings.push(warning);
-            }
-        }
-        Ok(())
-    }
-
-    /// The spec that is there. What could not be put back as it was is left alone.
-    fn existing(&self, target: &Target) -> Result<Option<String>, String> {
-        let path = self.root().join(&target.spec_path);
-        let (Ok(root), Ok(real)) = (self.root().canonicalize(), path.canonicalize()) else {
-            return Ok(None);
-        };
-        if !real.starts_with(&root) {
-            return Err(format!(
-                "{} is a link to a place outside of the project; nothing is written through it",
-                target.spec_path
-            ));
-        }
-        let bytes = fs::read(&path)
-            .map_err(|error| format!("{} cannot be read: {error}", target.spec_path))?;
-        match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) => Err(format!(
-                "{} is not UTF-8 text (byte {}); convert it, then run again. It was left as it is",
-                target.spec_path,
-                error.utf8_error().valid_up_to() + 1
-            )),
-        }
-    }
-
-    fn fail(&mut self, target: &Target, mut report: FileReport, error: String) -> Result<(), Stop> {
-        let file = target.source.path.clone();
-        self.begun("implement", &file);
-        self.ended("implement", &file, Ending::Failed, &error);
-        if let Some((path, metadata)) = self.metadata.get_mut(&file) {
-            metadata.note("errors", format!("test_implementer: {error}"));
-            metadata.write(path)?;
-        }
-        self.answered(
-            "implement",
-            json!({
-                "status": "error", "error": format!("{file} was not covered"), "details": error,
-                "suggestion": "repair what the details name, then run again with --from implement",
-            }),
-        );
-        report.error = Some(error);
-        self.report.files.push(report);
-        Ok(())
+        if review { self.review(parts, ground) } else { Ok(None) }
     }
 
     /// What the specs that are there reach already.
@@ -245,48 +168,56 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Observes, chooses, writes and verifies.
-    fn write(
+    /// Tries calls of all selected methods.
+    fn observe(
         &mut self,
         discovery: &Discovery,
-        parts: &mut [Part<'_>],
+        parts: &[Part<'_>],
         ground: &Ground,
-    ) -> Result<(), Stop> {
+    ) -> Result<Seen, Stop> {
         let sources: Vec<SourceFile> =
             parts.iter().map(|part| part.target.source.clone()).collect();
         let ways: Vec<Way> = parts.iter().map(|part| part.way.clone()).collect();
         let selected = selected(parts);
         let list = faults(&sources, 150);
-        let (workshop, sandbox) = (&ground.workshop, &ground.sandbox);
-        workshop.probe(&sources)?;
         self.note("implement", format!("observing {} methods", selected.len()));
+        ground.workshop.probe(&sources)?;
         let observation = observe(
             &self.project,
-            workshop,
-            sandbox,
+            &ground.workshop,
+            &ground.sandbox,
             (&sources, &discovery.all),
             &selected,
             &ways,
             &list,
             &ground.effort,
         )?;
+        ground.workshop.restore(&sources)?;
         self.report.warnings.extend(observation.trouble.iter().take(3).cloned());
+        Ok(Seen { observation, selected })
+    }
+
+    /// Chooses, writes and verifies the specs of a wave.
+    fn write(&mut self, parts: &mut [Part<'_>], seen: &Seen, ground: &Ground) -> Result<(), Stop> {
+        self.note("implement", "writing and verifying specs");
         let tasks: Vec<Task<'_>> = parts
             .iter()
-            .zip(&sources)
-            .zip(&ways)
-            .enumerate()
-            .map(|(index, ((part, file), way))| Task {
-                index,
-                file,
-                way,
+            .map(|part| Task {
+                index: part.index,
+                file: &part.target.source,
+                way: &part.way,
                 spec: part.target.spec_path.clone(),
                 existing: part.existing.clone(),
             })
             .collect();
-        self.note("implement", "writing and verifying specs");
-        let written = implement(workshop, sandbox, &tasks, &observation, &selected)?;
-        workshop.restore(&sources)?;
+        let written = implement(
+            &ground.workshop,
+            &ground.sandbox,
+            &tasks,
+            &seen.observation,
+            &seen.selected,
+        )?;
+        drop(tasks);
         for (part, one) in parts.iter_mut().zip(&written) {
             take(&mut part.report, one);
             self.keep(one)?;
@@ -361,19 +292,21 @@ impl Run<'_> {
     }
 }
 
-/// The part of the effort that a wave gets: by its methods, but never next to nothing.
-fn share(effort: &Effort, methods: usize, all: usize, waves: usize) -> Effort {
-    if waves < 2 {
-        return effort.clone();
+/// Consecutive waves that are observed together: a project of usual size is one batch.
+fn batches<'t>(open: &[&'t Target]) -> Vec<Vec<&'t Target>> {
+    let mut waves: BTreeMap<usize, Vec<&Target>> = BTreeMap::new();
+    for target in open {
+        waves.entry(target.wave).or_default().push(target);
     }
-    #[expect(clippy::cast_precision_loss, reason = "numbers of methods are small")]
-    let part = methods as f64 / all as f64;
-    let of = |seconds: f64| (seconds * part).max(seconds.min(3.0));
-    Effort {
-        seconds: of(effort.seconds),
-        mutation_seconds: of(effort.mutation_seconds),
-        ..effort.clone()
+    let methods = |targets: &[&Target]| targets.iter().map(|one| one.methods.len()).sum::<usize>();
+    let mut found: Vec<Vec<&Target>> = Vec::new();
+    for targets in waves.into_values() {
+        match found.last_mut() {
+            Some(last) if methods(last) + methods(&targets) <= TOGETHER => last.extend(targets),
+            _ => found.push(targets),
+        }
     }
+    found
 }
 
 pub(super) fn files(parts: &[Part<'_>]) -> Vec<String> {

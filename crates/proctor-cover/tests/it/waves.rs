@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use proctor_cover::{Ending, Step, run};
+use proctor_cover::{Ending, Helpers, SpecRun, SpecRunner, Step, run, run_with};
 
 use crate::{options, project};
 
@@ -67,6 +67,31 @@ fn a_wave_that_fails_holds_the_next_one_back() {
         fs::read_to_string(folder.path().join("spec/price_spec.rb")).unwrap().contains("is free"),
         "nothing of theirs is lost"
     );
+}
+
+/// A runner that cannot run anything.
+struct Broken;
+
+impl SpecRunner for Broken {
+    fn run(&self, _: &std::path::Path, _: &[String], _: bool) -> SpecRun {
+        SpecRun { error: Some("no room for a worker".to_owned()), ..SpecRun::default() }
+    }
+}
+
+#[test]
+fn a_runner_that_cannot_be_used_does_not_make_specs_fail() {
+    let folder = project(&[("lib/price.rb", PRICE)]);
+    let options = options(folder.path());
+    let helpers = Helpers {
+        told: &mut |_| {},
+        runner: Some(&Broken),
+        filler: None,
+        fix: false,
+        stopped: &|| false,
+    };
+    let report = run_with(&options, helpers).unwrap();
+    assert!(report.warnings.iter().any(|one| one.contains("no room for a worker")), "{report:?}");
+    assert_eq!(report.answers["review"][0]["data"]["tests_passed"], true);
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub(crate) struct CoverArguments {
     #[arg(long)]
     pub(crate) again: bool,
 
-    /// Seconds for observing, shared by the waves
+    /// Seconds for observing, for every 300 methods
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     pub(crate) effort: u32,
 
