@@ -36,7 +36,8 @@ module ProctorConfine
 
     private
 
-    def number(*words) = syscall(*words)
+    # Structures go by their address: they hold zero bytes.
+    def number(*words) = syscall(*words.map { |word| word.is_a?(String) ? [word].pack("P").unpack1("J") : word })
 
     def allow(set, path, access)
       File.open(path, File::RDONLY | PATH_ONLY) { |file| number(ADD, set, 1, [access, file.fileno].pack("Ql"), 0) }

@@ -174,8 +174,9 @@ class ProctorExecute
     GC.stat(:total_allocated_objects) - @objects + ProctorProbe.steps
   end
 
+  # Texts are frozen, as they are in the specs.
   def build(code)
-    (@cache[code] ||= @binding.eval("proc { #{code} }")).call
+    (@cache[code] ||= @binding.eval("# frozen_string_literal: true\nproc { #{code} }")).call
   end
 
   def perform(attempt, receiver, args, keys)
@@ -203,14 +204,8 @@ class ProctorExecute
 
   def described(attempt, receiver, args, (before, texts, yielded), value)
     list = []
-    unless attempt.method["name"].match?(/\A(\w+|\[\])=\z/) || attempt.block == "&probe"
-      listing = Enumerator === value && !(Enumerator::Lazy === value) && value.size != Float::INFINITY
-      matcher, words, parts = @render.matcher(value, receiver)
-      list << { "kind" => "return", "matcher" => matcher, "words" => words, "parts" => parts } if matcher && !listing
-      list << blank(value) unless Object === value || matcher
-      listed = listing ? @render.matcher(value.first(50)) : nil
-      list << { "kind" => "listing", "matcher" => listed[0], "words" => listed[1].sub("returns", "lists") } if listed
-    end
+    setter = attempt.method["name"].match?(/\A(\w+|\[\])=\z/)
+    list.concat(returned(value, receiver)) unless setter || attempt.block == "&probe"
     list << yields(yielded) if attempt.block == "&probe"
     list.concat(asked(attempt)) if attempt.stubs
     after = state(receiver)
@@ -228,7 +223,21 @@ class ProctorExecute
       text = @render.code(@out.string)
       list << { "kind" => "output", "matcher" => "output(#{text}).to_stdout", "words" => "prints #{text.length > 50 ? 'its text' : text}" } if text
     end
+    # An assignment gives back what is assigned; only a plain call shows what the method returns.
+    list.concat(returned(value, receiver)) if setter && list.compact.empty?
     ProctorResult.new(kind: :return, observations: list.compact, noise: list.compact.empty?, value: value, changed: changed)
+  end
+
+  def returned(value, receiver)
+    listing = Enumerator === value && !(Enumerator::Lazy === value) && value.size != Float::INFINITY
+    if listing
+      matcher, words = @render.matcher(value.first(50))
+      return matcher ? [{ "kind" => "listing", "matcher" => matcher, "words" => words.sub("returns", "lists") }] : []
+    end
+    matcher, words, parts = @render.matcher(value, receiver)
+    return [{ "kind" => "return", "matcher" => matcher, "words" => words, "parts" => parts }] if matcher
+
+    [Object === value ? nil : blank(value)].compact
   end
 
   # An object without methods can only be asked for by its class.

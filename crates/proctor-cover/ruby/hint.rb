@@ -242,6 +242,7 @@ class ProctorHint
   def learn(attempt, error, found)
     case error
     when ProctorDouble::Unexpected then answer(attempt, error.name, found)
+    when FrozenError then thaw(attempt, error.receiver, found)
     when TypeError, ArgumentError then convert(attempt, error.message.to_s, found)
     end
     host(attempt, error, found) if error.is_a?(NameError)
@@ -249,6 +250,19 @@ class ProctorHint
     same_class(attempt, error, found) if error.instance_of?(NoMethodError)
   rescue NoMethodError, ArgumentError
     nil
+  end
+
+  # A text that is to be changed must not be frozen.
+  def thaw(attempt, text, found)
+    return unless String === text
+
+    slots(attempt).each do |slot|
+      spots(slot[2], text).each do |from, to, kind, _|
+        next unless kind == :same && slot[2][from] == '"' && (from.zero? || slot[2][from - 1] != "+")
+
+        found << replaced(attempt, slot, "#{slot[2][0...from]}+#{slot[2][from..]}")
+      end
+    end
   end
 
   # A stand-in that did not know an answer gets one.

@@ -4,7 +4,6 @@
 # Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects, in the
 # order of its tasks and never of their ends: the same project gives the same calls.
 require "json"
-require "zlib"
 %w[probe guard clock world double sample render values finders execute explore children faults].each { |name| require_relative name }
 
 class ProctorObserve

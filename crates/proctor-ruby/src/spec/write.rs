@@ -99,7 +99,8 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
     let receiver = described(class, &observed.receiver);
     let local = local_name(class);
     let name = if observed.method == "initialize" { "new" } else { &observed.method };
-    let is_setter = name.ends_with('=')
+    let is_setter = name.len() > 1
+        && name.ends_with('=')
         && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let matcher = observed.matcher.replace("RECEIVER", &local);
     let needs_local = observed.matcher.contains("RECEIVER") || observed.kind == "state";
@@ -117,7 +118,13 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
         lines.push(format!("argument = {}{arg}", if arg.starts_with('"') { "+" } else { "" }));
         "argument".clone_into(arg);
     }
-    let call = call(&owner, name, &args, observed);
+    // An assignment gives back what is assigned, whatever the method returns.
+    let sent = observed.kind == "return" && (is_setter || name == "[]=");
+    let call = if sent {
+        format!("{owner}.public_send({}, {})", crate::source::symbol_code(name), args.join(", "))
+    } else {
+        call(&owner, name, &args, observed)
+    };
     match observed.kind.as_str() {
         "raise" | "output" => lines.push(format!("expect {{ {call} }}.to {matcher}")),
         "listing" => lines.push(format!("expect({call}.first(50)).to {matcher}")),
@@ -143,7 +150,6 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
             lines.push(call);
             lines.push(format!("expect(argument).to {matcher}"));
         }
-        _ if is_setter => lines.push(call),
         _ => lines.push(format!("expect({call}).to {matcher}")),
     }
     lines

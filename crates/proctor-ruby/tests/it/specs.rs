@@ -91,3 +91,27 @@ fn rules_find_what_was_seeded_and_nothing_else() {
         assert_eq!(rules, [rule], "{text}");
     }
 }
+
+#[test]
+fn answers_of_the_world_stand_before_the_call_and_are_expected() {
+    let mut plan = plan("asks File.read", "x");
+    let example = &mut plan.classes[0].methods[0].contexts[0].examples[0];
+    let ExampleBody::Observed(observed) = &mut example.body else { unreachable!() };
+    observed.setup = vec!["allow(File).to receive(:read).and_return(\"a\")".to_owned()];
+    observed.kind = "call".to_owned();
+    observed.matcher = "File).to have_received(:read).with(\"x\"".to_owned();
+    let text = file(&plan);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let place = lines.iter().position(|line| line.starts_with("allow(File)")).unwrap();
+    assert_eq!(lines[place + 1], "described_class.new.add(\"x\")");
+    assert_eq!(lines[place + 2], "expect(File).to have_received(:read).with(\"x\")");
+    assert!(check(&text).is_empty(), "{:?}", check(&text));
+    let ExampleBody::Observed(observed) =
+        &mut plan.classes[0].methods[0].contexts[0].examples[0].body
+    else {
+        unreachable!()
+    };
+    observed.kind = "kind".to_owned();
+    observed.matcher = "Cart".to_owned();
+    assert!(file(&plan).contains("expect(Cart === described_class.new.add(\"x\")).to be(true)"));
+}
