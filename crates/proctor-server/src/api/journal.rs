@@ -66,7 +66,7 @@ impl Choice {
 fn word<T: std::str::FromStr<Err: std::fmt::Display>>(
     text: Option<&str>,
 ) -> Result<Option<T>, ApiError> {
-    text.filter(|text| !text.is_empty()).map(str::parse).transpose().map_err(ApiError::bad_request)
+    text.map(str::parse).transpose().map_err(ApiError::bad_request)
 }
 
 #[derive(Serialize)]

@@ -94,6 +94,7 @@ fn entries_are_listed_chosen_found_and_paged() {
     for (query, word) in [
         ("status=solved", "confirmed"),
         ("domain=gardening", "debugging"),
+        ("tier=", "gold"),
         ("since=tuesday", "time"),
         ("limit=x", "limit"),
         ("sort=goal", "sort"),
