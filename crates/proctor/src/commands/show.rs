@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use proctor_record::{Example, Loaded, RunChoice, RunData, Summary};
+use proctor_record::{Example, Loaded, RunChoice, RunData, Summary, WorkspaceCoverage};
 use proctor_report::{Detail, transcript};
 use serde::Serialize;
 
@@ -17,6 +17,9 @@ const SEARCH_LIMIT: usize = 200;
 #[derive(Serialize)]
 struct Shown<'a> {
     summary: Summary,
+    /// What workspace examples reached together; absent where there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspaces: Option<WorkspaceCoverage>,
     run: &'a RunData,
     problems: Vec<String>,
     runs: &'a [String],
@@ -77,6 +80,7 @@ fn show_json(
 ) -> Result<(), CommandError> {
     terminal.json(&Shown {
         summary,
+        workspaces: loaded.run.workspace_coverage(),
         run: &loaded.run,
         problems: loaded.problems.iter().map(ToString::to_string).collect(),
         runs: &loaded.runs,
