@@ -15,6 +15,8 @@ use crate::transcript::Detail;
 /// command a failure has at most twelve.
 const MOST_FAILURES: usize = 20;
 const MESSAGE_LINES: usize = 6;
+/// How many characters of a line are shown.
+const LINE: usize = 200;
 const OUTPUT_LINES: usize = 2;
 
 /// Failures and one line.
@@ -102,7 +104,12 @@ impl Page {
         let shown = if lines.len() == MESSAGE_LINES + 1 { lines.len() } else { MESSAGE_LINES };
         for line in lines.iter().take(shown) {
             // As it stands: a mark below a line must stay below its letter.
-            let line: String = plain(line).trim_end().chars().take(200).collect();
+            let whole = plain(line.trim_end());
+            let mut line: String = whole.chars().take(LINE).collect();
+            if line.len() < whole.len() {
+                line.pop();
+                line.push('…');
+            }
             self.line(2, &line);
         }
         if lines.len() > shown {
