@@ -24,7 +24,9 @@ impl Page {
             return;
         }
         self.title(Paint::Bold, "Workspaces reached:");
-        told.iter().for_each(|line| self.line(2, line));
+        for line in &told {
+            self.line(2, line);
+        }
         for flaky in coverage.flaky_assertions.iter().take(FLAKY) {
             let title = shorten(&flaky.assertion, 120);
             let times = flaky.passed + flaky.failed;
