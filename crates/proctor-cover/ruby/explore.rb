@@ -298,19 +298,23 @@ class ProctorExplore
 
   # A run on a way that was not taken before, or that ended in another error, is worth asking what it compared.
   def follow(attempt, chosen, result)
-    path = [result.seen.sort, result.kind, result.error.class, result.error&.message.to_s[0, 60], result.yielded.nil?, result.world.keys].hash
+    path = [result.seen.sort, result.kind, result.error.class, result.error&.message.to_s[0, 60], result.yielded.nil?, result.world.keys, kinds(result)].hash
     return if @paths[path] || @paths.length > 400
 
     @paths[path] = true
     (open?(result) ? @hot : @cold) << Lead.new(attempt, chosen, result)
   end
 
+  # What kinds of things were compared: a text where there was nothing before is a step, even on the same way.
+  def kinds(result) = result.notes.map { |id, _, left, _| [id, KIND.bind_call(left)] }.uniq
+
   # Whether it stands before a branch that nothing has taken yet.
   def open?(result) = result.answers.any? { |id, value| !@covered[(id << 1) + (value ? 0 : 1)] }
 
   def keep(attempt, chosen, result)
     fresh = result.seen.reject { |key| @covered[key] }
-    shape = [result.seen.sort, result.kind, result.noise].hash
+    # The same with an answer from outside is another thing: without one it may not hold tomorrow.
+    shape = [result.seen.sort, result.kind, result.noise, attempt.stubs&.keys].hash
     better = @base.nil? || (@base[3] && !result.noise)
     @base = [chosen, attempt.receiver, attempt.block, result.noise] if better
     return false if result.noise && fresh.empty?
