@@ -73,6 +73,10 @@ impl<'a> Web<'a> {
         self.served.ask("POST", &self.headers(&named), &body)
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "calls read better with a value written in place"
+    )]
     fn call(&mut self, name: &str, arguments: Value) -> Value {
         let (status, head, body) =
             self.post("tools/call", json!({ "name": name, "arguments": arguments }));
