@@ -184,6 +184,7 @@ class ProctorExecute
     yielded = []
     block = block_for(attempt.block, yielded)
     before = state(receiver)
+    common = shared(receiver)
     texts = args.map { |arg| mutable?(arg) ? @render.code(arg) : nil }
     ProctorProbe.start
     begin
@@ -195,6 +196,9 @@ class ProctorExecute
       return raised(e)
     end
     run = noted
+    setting = Module === receiver && name.match?(/\A\w+=\z/)
+    return failed(:blocked, "changes what all share") if setting || common != shared(receiver, common)
+
     ProctorProbe.start
     described(attempt, receiver, args, [before, texts, yielded], value).tap do |result|
       run.each { |key, part| result[key] = part }
@@ -305,6 +309,17 @@ class ProctorExecute
   end
 
   def mutable?(arg) = String === arg || Array === arg || Hash === arg
+
+  # Settings of a class or module: an example that changes them would change the others. What is only filled in later (a cache) is none.
+  def shared(receiver, known = nil)
+    owner = Module === receiver ? receiver : ProctorExplore::KIND.bind_call(receiver)
+    found = owner.instance_variables.to_h { |name| [name, owner.instance_variable_get(name)] }
+    found = found.merge(owner.class_variables.to_h { |name| [name, owner.class_variable_get(name)] })
+    found = found.slice(*known.keys) if known
+    found.reject { |_, value| value.nil? || Hash === value && !value.frozen? }.transform_values { |value| @render.code(value) }.compact
+  rescue StandardError
+    {}
+  end
 
   # Variables (to see whether anything changed) and readable attributes (to say what).
   def state(receiver)
