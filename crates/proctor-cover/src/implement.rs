@@ -79,7 +79,7 @@ pub fn implement(
             continue;
         }
         calm = false;
-        for draft in drafts.iter_mut() {
+        for draft in &mut drafts {
             draft.closing |= round >= REPLACED;
         }
         for draft in drafts.iter_mut().filter(|draft| draft.changed) {

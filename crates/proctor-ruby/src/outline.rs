@@ -412,9 +412,10 @@ impl Reader<'_> {
         let scope = if open.singleton || on_self { Scope::Class } else { Scope::Instance };
         let own = name(def.name().as_slice());
         if own == "method_missing" {
-            let line = self.source.line(def.location().start());
-            let reason = "method_missing: answers names that are not written anywhere, not covered";
-            self.facts.limits.push(Limit { line, reason: reason.to_owned() });
+            self.limit(
+                &node,
+                "method_missing: answers names that are not written anywhere, not covered",
+            );
         }
         let Some(open) = self.open.last() else { return };
         let own_visibility = if on_self { Visibility::Public } else { open.visibility };
@@ -440,11 +441,8 @@ impl Reader<'_> {
         let is_query = scope == Scope::Instance
             && visibility == Visibility::Public
             && params.is_empty()
-            && !calls.yields
-            && !calls.acts
             && body.side_effects.is_empty()
-            && !own.ends_with(['=', '!'])
-            && own.starts_with(|first: char| first.is_ascii_lowercase());
+            && calls.only_answer(&own);
         let method = MethodFacts {
             is_query,
             name: own.clone(),
@@ -472,11 +470,14 @@ impl Reader<'_> {
             entry_probe: probes.map(|probes| probes.0),
             probes: probes.map_or((0, 0), |probes| (probes.1, probes.2)),
         };
+        self.keep(index, method, learned);
+    }
+
+    /// A later definition replaces an earlier one, unless a condition chooses between them.
+    fn keep(&mut self, index: usize, method: MethodFacts, learned: Learned) {
         let methods = &mut self.facts.classes[index].methods;
-        // A later definition replaces an earlier one, unless a condition chooses between them.
-        if let Some(place) =
-            methods.iter().position(|other| other.name == own && other.scope == scope)
-        {
+        let same = |other: &MethodFacts| other.name == method.name && other.scope == method.scope;
+        if let Some(place) = methods.iter().position(same) {
             if self.conditional == 0 {
                 methods[place] = method;
                 self.learned.insert((index, place), learned);

@@ -81,6 +81,16 @@ impl Calls {
     }
 }
 
+impl Calls {
+    /// Whether a method of this name, with these calls, is only a question.
+    pub(super) fn only_answer(&self, own: &str) -> bool {
+        !self.yields
+            && !self.acts
+            && !own.ends_with(['=', '!'])
+            && own.starts_with(|first: char| first.is_ascii_lowercase())
+    }
+}
+
 impl<'pr> Visit<'pr> for Calls {
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
         let method = name(node.name().as_slice());
