@@ -134,8 +134,7 @@ impl Prepared {
         let asked = &arguments.detached;
         let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
         let events = view::subscribe(&recording);
-        let run =
-            Self { controller, recording, server, signals, alive, resolving, timings, known };
+        let run = Self { controller, recording, server, signals, alive, resolving, timings, known };
         Ok((run, events))
     }
 
@@ -159,8 +158,7 @@ impl Prepared {
         self.alive.finish(terminal);
         outputs::write(arguments, &run, &events_path, terminal)?;
         let resolving = self.resolving;
-        let resolved =
-            resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
+        let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
         let code = conclude(&result, failures, signals.caught(), root, terminal)?;
         match resolved {
             // What the examples did comes first; but a success that was not written down is none.

@@ -231,8 +231,7 @@ examples:
     let ended = ran.events.iter().position(|e| e["event_type"] == "SimulationEnded").unwrap();
     assert_eq!(ended + 2, ran.events.len(), "the simulation is over before it is looked at");
     // An agent that broke gives nothing to look at.
-    let mut broken = Driver::default();
-    broken.agent = [Err("gone".to_owned())].into();
+    let broken = Driver { agent: [Err("gone".to_owned())].into(), ..Driver::default() };
     let ran = broken
         .run(example("examples: [{it: x, steps: [{user: Hi}], evaluate: [{turn_count: 1}]}]"));
     assert_eq!(recorded(&ran), [""; 0]);
