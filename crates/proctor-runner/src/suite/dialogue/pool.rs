@@ -143,7 +143,9 @@ impl Slot {
             if self.ending {
                 return None;
             }
-            if let Some(item) = self.queue.pop_front() {
+            // With nothing left to spend, what is in the queue waits for the run to take it back.
+            let spent = self.pool.told_spent.load(Ordering::Relaxed);
+            if let Some(item) = (!spent).then(|| self.queue.pop_front()).flatten() {
                 return Some(item);
             }
             let order = self.orders.recv().await?;
