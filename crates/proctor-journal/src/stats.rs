@@ -205,6 +205,8 @@ pub(crate) fn count<'a>(entries: impl IntoIterator<Item = Facts<'a>>) -> Stats {
         .into_iter()
         .map(|((year, month), group)| (format!("{year:04}-{month:02}"), group))
         .collect();
+    // In one order, so that the last digit of a sum does not depend on how entries were read.
+    stated.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     stats.calibration = calibration(&stated);
     stats
 }
