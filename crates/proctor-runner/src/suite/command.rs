@@ -44,7 +44,8 @@ pub(crate) async fn open(
         return Err(listing::failed(&what, &error, &first).await);
     }
     let root = surroundings.root.to_string_lossy();
-    let listed = listing::list(&suite.name, &channel, &mut notifications, &suite.args, &root).await;
+    let listed =
+        listing::list(&suite.name, &channel, &mut notifications, &suite.args, &root, |_| {}).await;
     let discovery = match listed {
         Ok(discovery) => discovery,
         Err(error) => return Err(listing::failed(&what, &error, &first).await),

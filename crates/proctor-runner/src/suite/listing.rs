@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proctor_events::Exception;
-use proctor_process::protocol::HostInfo;
+use proctor_process::protocol::{HostInfo, Notification};
 use proctor_process::{Channel, ManagedProcess, Notifications, RequestError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -52,13 +52,15 @@ pub(crate) async fn hello(channel: &Channel) -> Result<(), RequestError> {
     channel.hello(host, HELLO_WITHIN).await.map(drop)
 }
 
-/// Lists the examples of a suite. The parts come as notifications, ahead of the answer.
+/// Lists the examples of a suite. The parts come as notifications, ahead of the answer; `other` gets those that are not about
+/// the list.
 pub(crate) async fn list(
     suite: &str,
     channel: &Channel,
     notifications: &mut Notifications,
     args: &[String],
     root: &str,
+    mut other: impl FnMut(&Notification),
 ) -> Result<Discovery, RequestError> {
     let request_body = json!({"args": args, "root": root});
     let request = channel.request("list", &request_body, None);
@@ -69,20 +71,31 @@ pub(crate) async fn list(
         tokio::select! {
             biased;
             Some(notification) = notifications.next() => {
-                take(suite, &notification.kind, notification.body.as_str(), &mut register, &mut notes);
+                if !take(suite, &notification.kind, notification.body.as_str(), &mut register, &mut notes) {
+            other(&notification);
+        }
             }
             answer = &mut request => break answer?,
         }
     };
     // Everything before the answer has been read; some of it may still wait in the queue.
     while let Some(notification) = notifications.try_next() {
-        take(suite, &notification.kind, notification.body.as_str(), &mut register, &mut notes);
+        if !take(suite, &notification.kind, notification.body.as_str(), &mut register, &mut notes) {
+            other(&notification);
+        }
     }
     let answer: Answer = answer.body.parse().unwrap_or_default();
     Ok(discovery(register, notes, answer))
 }
 
-fn take(suite: &str, kind: &str, body: &str, register: &mut Register, notes: &mut Vec<String>) {
+/// Says whether it was about the list.
+fn take(
+    suite: &str,
+    kind: &str,
+    body: &str,
+    register: &mut Register,
+    notes: &mut Vec<String>,
+) -> bool {
     match kind {
         "examples" => match serde_json::from_str::<Part>(body) {
             Ok(part) => part.examples.into_iter().for_each(|listed| register.add(suite, listed)),
@@ -98,8 +111,9 @@ fn take(suite: &str, kind: &str, body: &str, register: &mut Register, notes: &mu
             let value: Value = serde_json::from_str(body).unwrap_or_default();
             notes.extend(value["message"].as_str().map(str::to_owned));
         }
-        _ => {}
+        _ => return false,
     }
+    true
 }
 
 fn discovery(register: Register, mut notes: Vec<String>, answer: Answer) -> Discovery {

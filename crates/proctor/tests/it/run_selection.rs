@@ -279,3 +279,13 @@ fn no_more_workers_are_forked_than_there_is_work_for() {
     assert_eq!(slots, ["0", "1"]);
     assert_eq!(env.recorded().output("runs 1", "stdout"), ["by name"]);
 }
+
+#[test]
+fn a_worker_that_ends_while_the_list_is_made_is_missed_by_nobody() {
+    let many: String = (0..2000).map(|n| format!("it('runs {n}') {{}}\n")).collect();
+    let env = TestEnv::with_spec(&format!(
+        "Proctor.after_fork {{ Process.exit!(3) if ENV['PROCTOR_GENERATION'] == '1' }} if defined?(Proctor)\nRSpec.describe('many') {{\n{many}}}\n"
+    ));
+    let ran = env.run(&["run", "-w", "2", "--ui", "quiet"]);
+    assert!(ran.stdout.contains("2000 passed"), "{}", ran.terminal());
+}

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use proctor_host::Host;
+use proctor_process::protocol::Notification;
 use proctor_process::{
     Channel, ChannelConfig, Connection, Guard, Listener, ListenerConfig, ManagedProcess,
     Notifications, OutputConfig, OutputStream, Overflow, ProcessSpec, RpcMode,
@@ -59,6 +60,17 @@ struct Registry {
 impl Registry {
     fn lock(&self) -> MutexGuard<'_, HashMap<WorkerId, Expected>> {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the parent tells: of interest is which worker has ended, and how.
+    fn hear(&self, notification: &Notification) {
+        if &*notification.kind == "exited"
+            && let Ok(exited) = notification.body.parse::<Exited>()
+        {
+            let exit =
+                Exit { status: exited.exit_status, signal: exited.signal, ..Exit::default() };
+            self.exited((exited.slot, exited.generation), exit);
+        }
     }
 
     fn exited(&self, worker: WorkerId, exit: Exit) {
@@ -151,8 +163,16 @@ impl Forks {
         }
         let root = self.surroundings.root.to_string_lossy();
         let parent = Parent { process: process.clone(), channel: channel.clone() };
-        let mut listing =
-            Box::pin(listing::list("rspec", &channel, &mut notifications, &self.args, &root));
+        let mut listing = Box::pin(listing::list(
+            "rspec",
+            &channel,
+            &mut notifications,
+            &self.args,
+            &root,
+            |heard| {
+                self.registry.hear(heard);
+            },
+        ));
         // The request is on its way before those for workers.
         let early = tokio::select! {
             biased;
@@ -347,13 +367,7 @@ struct Exited {
 /// Hears from the parent which workers have ended, until it ends itself.
 async fn hear(mut notifications: Notifications, process: ManagedProcess, registry: Arc<Registry>) {
     while let Some(notification) = notifications.next().await {
-        if &*notification.kind == "exited"
-            && let Ok(exited) = notification.body.parse::<Exited>()
-        {
-            let exit =
-                Exit { status: exited.exit_status, signal: exited.signal, ..Exit::default() };
-            registry.exited((exited.slot, exited.generation), exit);
-        }
+        registry.hear(&notification);
     }
     let report = process.wait().await;
     registry.all_gone(
