@@ -122,6 +122,24 @@ impl<D: Disk> Journal<D> {
         Ok(Noted { value: read.take(limit).collect(), warnings })
     }
 
+    /// Part of what [`search`](Self::search) would give without a limit, and how many there are in all. Only the
+    /// entries of the part are read in full.
+    pub fn search_page(
+        &self,
+        text: &str,
+        filter: &Filter,
+        offset: usize,
+        limit: usize,
+    ) -> Answer<(Vec<Found>, usize)> {
+        let shelves = self.shelves()?;
+        let mut warnings = Vec::new();
+        let seen = glance(&shelves, filter, &mut warnings);
+        let hits = search::rank(text, seen.iter().map(|(glimpse, _)| glimpse));
+        let part = hits.iter().skip(offset).take(limit);
+        let found = part.filter_map(|hit| in_full(&seen[hit.index].1)).collect();
+        Ok(Noted { value: (found, hits.len()), warnings })
+    }
+
     /// Past entries like this one, falsified ones first, none of those in `shown`.
     pub(super) fn similar(
         &self,

@@ -119,6 +119,10 @@ proptest! {
             let found = desk.journal.search(&query, &filter, limit).unwrap().value;
             let found: Vec<_> = found.into_iter().map(|it| (it.score, it.found)).collect();
             prop_assert_eq!(found, expected);
+            let part = desk.journal.search_page(&query, &filter, 1, limit).unwrap().value;
+            let all: Vec<_> = hits.iter().map(|hit| listed[hit.index].clone()).collect();
+            let expected: Vec<_> = all.iter().skip(1).take(limit).cloned().collect();
+            prop_assert_eq!(part, (expected, all.len()));
         }
     }
 }
