@@ -94,6 +94,16 @@ test("a conversation: messages, tools, topics, judge, models, output, failure, e
   await unharmed();
 });
 
+test("the command that runs an example again is copied", async () => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await open("#/run/019a0000-0003", ".line.example");
+  await page.keyboard.press("n");
+  await page.waitForSelector(".turn");
+  await page.getByRole("button", { name: "Copy re-run command" }).click();
+  await page.getByRole("button", { name: "copied" }).waitFor();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^proctor run '?\.\/examples\/\w+\.scenario\.yaml:\d+'?$/);
+});
+
 test("a link leads to a turn of an attempt", async () => {
   await open("#/run/019a0000-0003", ".line.example");
   await page.locator(".line.example").first().click();

@@ -5,7 +5,7 @@
 //! agent (inconclusive; errors of judge, simulator or harness), and those that never ran, count for neither side.
 
 use proctor_events::{Fault, Status};
-use proctor_record::{Attempt, Example, RunData, RunInfo};
+use proctor_record::{Attempt, CheckTally, Example, RunData, RunInfo, Tally};
 use serde::{Deserialize, Serialize};
 
 /// The version of a stored side.
@@ -197,13 +197,13 @@ fn trial(example: &Example, repeat: u32) -> Option<Trial> {
         example.attempts.iter().filter(|attempt| attempt.repeat == repeat).collect();
     attempts.sort_by_key(|attempt| attempt.attempt);
     let attempt = attempts.into_iter().find(|attempt| outcome(attempt).is_some())?;
-    let costs: Vec<f64> = attempt.model_calls.iter().filter_map(|call| call.cost_usd).collect();
+    let tally = attempt.tally();
     Some(Trial {
         passed: outcome(attempt) == Some(true),
-        model: involves_a_model(attempt),
+        model: involves_a_model(&tally),
         duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),
-        cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
-        checks: checks(attempt),
+        cost_usd: tally.cost_usd,
+        checks: tally.checks.iter().filter_map(check).collect(),
     })
 }
 
@@ -225,28 +225,13 @@ fn outcome(attempt: &Attempt) -> Option<bool> {
 ///
 /// Scripted answers and answers from a cache or cassette come out the same every time. An agent that was
 /// talked to without our asking its model may be anything, so it counts as one.
-fn involves_a_model(attempt: &Attempt) -> bool {
-    let fixed = |call: &proctor_record::ModelUse| {
-        call.cached || matches!(call.backend.as_deref(), Some("scripted" | "replay" | "cassette"))
-    };
-    let agent_known =
-        attempt.model_calls.iter().any(|call| call.purpose.as_deref() == Some("agent"));
-    let talked = attempt
-        .conversation
-        .as_ref()
-        .is_some_and(|talk| talk.turns.iter().any(|turn| !turn.responses.is_empty()));
-    attempt.model_calls.iter().any(|call| !fixed(call)) || (talked && !agent_known)
+fn involves_a_model(tally: &Tally) -> bool {
+    tally.open_calls > 0 || (tally.replies > 0 && tally.agent_calls == 0)
 }
 
-fn checks(attempt: &Attempt) -> Vec<Check> {
-    let named = |evaluation: &proctor_record::Evaluation| {
-        let name = evaluation.name.as_ref().or(evaluation.description.as_ref());
-        let name = name.or(evaluation.kind.as_ref())?;
-        (evaluation.passed.is_some() || evaluation.score.is_some()).then(|| Check {
-            name: name.clone(),
-            passed: evaluation.passed,
-            score: evaluation.score,
-        })
-    };
-    attempt.evaluations.iter().filter_map(named).collect()
+/// A check that has a name and came to something.
+fn check(check: &CheckTally) -> Option<Check> {
+    let told = check.passed.is_some() || check.score.is_some();
+    let name = check.name.clone().filter(|_| told)?;
+    Some(Check { name, passed: check.passed, score: check.score })
 }

@@ -35,7 +35,7 @@ pub(crate) fn stamp(folder: &RunFolder) -> String {
 
 /// Reads a recording. `Ok(None)` where nothing has been recorded yet, an error where it is damaged.
 pub(crate) fn read(folder: &RunFolder) -> Result<Option<Digest>, String> {
-    let loaded = match proctor_record::load(&folder.events_path(), &RunChoice::Last) {
+    let loaded = match proctor_record::load_outline(&folder.events_path(), &RunChoice::Last) {
         Err(LoadError::Empty { problems, .. }) if problems.is_empty() => return Ok(None),
         outcome => outcome.map_err(|error| error.to_string())?,
     };
@@ -48,12 +48,8 @@ pub(crate) fn read(folder: &RunFolder) -> Result<Option<Digest>, String> {
 }
 
 fn tagged(example: &Example) -> Option<Tagged> {
-    let costs: Vec<f64> = example
-        .attempts
-        .iter()
-        .flat_map(|attempt| &attempt.model_calls)
-        .filter_map(|call| call.cost_usd)
-        .collect();
+    let costs: Vec<f64> =
+        example.attempts.iter().filter_map(|attempt| attempt.tally().cost_usd).collect();
     Some(Tagged {
         sample: Sample::of(example)?,
         tags: example.tags.clone(),

@@ -6,13 +6,17 @@
 //!
 //! [`search_recording`] and [`search_runs`] look for words in transcripts; they read the recordings themselves.
 //!
+//! [`Sides`] brings two runs, or a run and a [`baseline`], together for a comparison, and keeps what it read of them.
+//!
 //! It does not decide what a change means (that is `proctor-compare`) and does not print.
 
 mod answers;
+mod baselines;
 mod database;
 mod digest;
 mod error;
 mod search;
+mod sides;
 mod sync;
 
 use std::path::PathBuf;
@@ -20,8 +24,12 @@ use std::path::PathBuf;
 use proctor_record::RunStore;
 
 pub use answers::{FlakyExample, Known, Point, RunRow, Window};
+pub use baselines::{
+    BaselineError, baseline, baseline_name, baseline_path, baselines, read_baseline,
+};
 pub use error::HistoryError;
 pub use search::{Found, Hit, Searched, search_recording, search_runs};
+pub use sides::{Compared, SideError, Sides};
 pub use sync::{Skipped, Synced};
 
 use database::Database;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use proctor_history::Sides;
 use proctor_journal::{Journal, Moment};
 use proctor_record::RunStore;
 
@@ -45,6 +46,7 @@ pub struct Engine {
     setup: Arc<Setup>,
     listings: Arc<Listings>,
     readings: Arc<Readings>,
+    sides: Arc<Sides>,
     workspaces: proctor_workspace::Tools,
 }
 
@@ -62,6 +64,7 @@ impl Engine {
             setup: Arc::new(setup),
             listings: Arc::default(),
             readings: Arc::default(),
+            sides: Arc::default(),
             workspaces,
         }
     }
@@ -92,6 +95,10 @@ impl Engine {
 
     pub(crate) fn readings(&self) -> &Readings {
         &self.readings
+    }
+
+    pub(crate) fn sides(&self) -> &Sides {
+        &self.sides
     }
 
     pub(crate) fn workspaces(&self) -> &proctor_workspace::Tools {

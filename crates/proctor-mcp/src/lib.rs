@@ -2,7 +2,7 @@
 //!
 //! * [`Tool`] is one row of the table: name, description, schemas, hints and a handler. [`Tools`] is the table.
 //! * [`Engine`] is what handlers work with; it is a cheap handle, and handlers keep nothing between calls.
-//! * [`serve_stdio`] and [`http`] speak MCP; theirs is the only module that knows `rmcp`.
+//! * [`serve_stdio`] and [`http`] speak MCP; theirs and that of their [`Sessions`] are the only modules that know `rmcp`.
 //!
 //! The work itself is done by other crates: the journal, the recordings, the runner's own process. Nothing here
 //! prints, reads the environment or the clock: the binary passes in what it needs as a [`Setup`].
@@ -20,10 +20,12 @@ mod paging;
 mod runs;
 mod schema;
 mod server;
+mod sessions;
 mod table;
 mod workspaces;
 
 pub use engine::{Engine, JournalSetup, Setup};
 pub use error::{ToolError, kind};
 pub use server::{Handler, HttpService, ServeError, http, serve, serve_stdio};
+pub use sessions::{SessionError, Sessions};
 pub use table::{Context, Group, Hints, Progress, ProgressSink, Tool, Tools};

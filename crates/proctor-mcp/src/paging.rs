@@ -33,7 +33,8 @@ pub(crate) fn limited(limit: Option<u32>) -> usize {
     limit.map_or(FEW, |limit| usize::try_from(limit).unwrap_or(MOST)).clamp(1, MOST)
 }
 
-fn start(cursor: Option<&str>) -> Result<usize, ToolError> {
+/// The place in a list that a cursor means.
+pub(crate) fn start(cursor: Option<&str>) -> Result<usize, ToolError> {
     match cursor {
         None | Some("") => Ok(0),
         Some(text) => text.parse().map_err(|_| {

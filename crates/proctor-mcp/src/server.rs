@@ -1,8 +1,8 @@
-//! MCP over a stream of messages or over HTTP: the table of tools in the words of the protocol. The only module that knows `rmcp`.
+//! MCP over a stream of messages or over HTTP: the table of tools in the words of the protocol. With `sessions`, the only module that knows `rmcp`.
 //!
 //! Stateless: every request is answered from the table, so that one handler serves any number of clients and every
 //! version of the protocol, with a handshake or without. Over HTTP, versions with a handshake have a session, for that is
-//! how a cancellation finds its request; it holds nothing else, and ends after an hour without a word. In the version
+//! how a cancellation finds its request; it holds nothing else, and ends after an hour without a word, or when there are too many. In the version
 //! without, closing the connection is the cancellation.
 
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::error::{ToolError, kind};
+use crate::sessions::Sessions;
 use crate::table::{Context, Progress, ProgressSink, Tool, Tools};
 
 const INSTRUCTIONS: &str = "\
@@ -79,9 +80,11 @@ where
 const LARGEST: usize = 16 << 20;
 /// How long a session may be silent.
 const SESSION: Duration = Duration::from_hours(1);
+/// How many sessions there may be at once.
+const SESSIONS: usize = 256;
 
 /// The tools over HTTP: a `tower` service for one address of whatever server the caller has.
-pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
+pub type HttpService = StreamableHttpService<Handler, Sessions>;
 
 /// Serves over HTTP. Who may ask is not checked here: the server around it must demand a token, and its own Host and Origin.
 pub fn http(tools: Tools) -> HttpService {
@@ -91,7 +94,8 @@ pub fn http(tools: Tools) -> HttpService {
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_max_request_body_bytes(LARGEST);
-    StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(sessions), config)
+    let sessions = Arc::new(Sessions::new(sessions, SESSIONS));
+    StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
 }
 
 /// The table, as `rmcp` wants it.

@@ -1,30 +1,45 @@
-//! Folding events into [`RunData`]: one pure step per event, the same for live streams and recordings.
+//! Folding events into [`RunData`]: one pure step per event, the same for live streams and recordings, for everything that a run
+//! holds and for its outline.
+
+mod keep;
+mod talk;
 
 use std::collections::HashMap;
 
 use proctor_events::{
-    AgentError, AgentResponse, Body, ErrorOutsideExample, EvaluationRecorded, Event,
-    ExampleFinished, ExampleId, ExampleStarted, InvariantEvaluated, Json, JudgeError, ModelCall,
-    SimulationEnded, SimulationStarted, Status, SuiteFinished, SuiteStarted, ToolCallCompleted,
-    ToolCallStarted, TopicChanged, UserMessage, WorkerExited, WorkerLog, WorkerStarted,
+    AgentError, Body, ErrorOutsideExample, EvaluationRecorded, Event, ExampleFinished, ExampleId,
+    ExampleStarted, InvariantEvaluated, JudgeError, ModelCall, Status, SuiteFinished, SuiteStarted,
+    WorkerExited, WorkerLog, WorkerStarted,
 };
 
+use self::keep::Keep;
+use self::talk::converse;
 use crate::model::{
-    AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
-    RunData, Simulation, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
+    Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError, RunData, Trouble,
+    Worker,
 };
 
 /// How many printed lines are kept per attempt and per worker.
 pub const MAX_LOG_LINES: usize = 2000;
+
+/// For how many examples room is made on the word of a stream alone.
+const MAX_ROOM: u64 = 20_000;
 
 /// Folds a stream of events.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Aggregator {
     run: RunData,
     index: HashMap<Option<ExampleId>, usize>,
+    keep: Keep,
 }
 
 impl Aggregator {
+    /// A fold that keeps results and numbers: who ran what, how it ended, and of each attempt that has ended its
+    /// [`Tally`](crate::Tally). What was said, checked, printed and asked is let go, so a run of any length costs about a kilobyte an example.
+    pub fn outline() -> Self {
+        Self { keep: Keep::Outline, ..Self::default() }
+    }
+
     /// What has been folded so far.
     pub fn run(&self) -> &RunData {
         &self.run
@@ -48,8 +63,12 @@ impl Aggregator {
             Body::WorkerExited(payload) => self.worker_exited(event, payload),
             Body::WorkerLog(payload) => self.worker_log(event, payload),
             Body::ModelCall(payload) => self.model_call(event, payload),
-            Body::InvariantEvaluated(payload) => self.evaluated(event, invariant(payload)),
-            Body::EvaluationRecorded(payload) => self.evaluated(event, evaluation(payload)),
+            Body::InvariantEvaluated(payload) => {
+                self.evaluated(event, invariant(payload, self.keep));
+            }
+            Body::EvaluationRecorded(payload) => {
+                self.evaluated(event, evaluation(payload, self.keep));
+            }
             Body::AgentError(payload) => self.trouble(event, agent_error(payload)),
             Body::JudgeError(payload) => self.trouble(event, judge_error(payload)),
             Body::GroupStarted(_) | Body::GroupFinished(_) | Body::Progress(_) => {}
@@ -62,7 +81,10 @@ impl Aggregator {
             | Body::AgentResponse(_)
             | Body::TopicChanged(_)
             | Body::ToolCallStarted(_)
-            | Body::ToolCallCompleted(_) => converse(self.conversation(event), event),
+            | Body::ToolCallCompleted(_) => {
+                let keep = self.keep;
+                converse(self.conversation(event), event, keep);
+            }
         }
     }
 
@@ -71,7 +93,11 @@ impl Aggregator {
     }
 
     fn trouble(&mut self, event: &Event, trouble: Trouble) {
-        self.attempt(event).troubles.push(trouble);
+        let keep = self.keep;
+        let attempt = self.attempt(event);
+        if keep.everything() {
+            attempt.troubles.push(trouble);
+        }
     }
 
     fn note_envelope(&mut self, event: &Event) {
@@ -91,6 +117,11 @@ impl Aggregator {
         self.run.started_at = event.time.or(self.run.started_at);
         self.run.seed = payload.seed;
         self.run.planned = payload.example_count;
+        // Room for all at once: growing by doubling would leave up to half of it empty.
+        let expected = payload.example_count.unwrap_or_default().min(MAX_ROOM);
+        let expected = usize::try_from(expected).unwrap_or_default();
+        self.run.examples.reserve_exact(expected.saturating_sub(self.run.examples.len()));
+        self.index.reserve(expected.saturating_sub(self.index.len()));
     }
 
     fn suite_finished(&mut self, event: &Event, payload: &SuiteFinished) {
@@ -101,17 +132,20 @@ impl Aggregator {
     }
 
     fn example_started(&mut self, event: &Event, payload: &ExampleStarted) {
+        let keep = self.keep;
         let example = self.example(event);
-        describe(example, payload);
+        describe(example, payload, keep);
         let attempt = attempt_of(example, event);
         attempt.started_at = event.time;
         attempt.worker = event.worker;
-        if let (Some(number), Some(id)) = (event.worker, &event.example_id) {
+        if let (Some(number), Some(id), true) = (event.worker, &event.example_id, keep.everything())
+        {
             self.worker(number).ran.push(id.clone());
         }
     }
 
     fn example_finished(&mut self, event: &Event, payload: &ExampleFinished) {
+        let keep = self.keep;
         let example = self.example(event);
         if example.description.is_none() {
             example.description.clone_from(&payload.description);
@@ -132,12 +166,15 @@ impl Aggregator {
         attempt.status = Some(payload.status.clone());
         attempt.fault.clone_from(&payload.fault);
         attempt.duration_ms = payload.duration_ms;
-        attempt.exception.clone_from(&payload.exception);
-        attempt.message.clone_from(&payload.message);
+        attempt.exception = payload.exception.as_ref().map(|it| keep.exception(it)).map(Box::new);
+        attempt.message = keep.message(payload.message.as_ref());
         attempt.exit_status = payload.exit_status;
         attempt.signal = payload.signal;
-        attempt.output_tail.clone_from(&payload.output_tail);
-        attempt.leaked.clone_from(&payload.leaked);
+        attempt.output_tail = keep.detail(&payload.output_tail);
+        attempt.leaked = keep.detail(&payload.leaked);
+        if !keep.everything() {
+            attempt.settle();
+        }
     }
 
     fn worker_started(&mut self, event: &Event, payload: &WorkerStarted) {
@@ -153,6 +190,14 @@ impl Aggregator {
     }
 
     fn worker_log(&mut self, event: &Event, payload: &WorkerLog) {
+        if !self.keep.everything() {
+            if event.example_id.is_some() {
+                self.attempt(event).output_dropped += 1;
+            } else {
+                self.worker(event.worker.unwrap_or_default()).output_dropped += 1;
+            }
+            return;
+        }
         let line = LogLine {
             stream: payload.stream.clone().unwrap_or_default(),
             line: payload.line.clone(),
@@ -202,14 +247,14 @@ impl Aggregator {
     }
 }
 
-fn describe(example: &mut Example, payload: &ExampleStarted) {
+fn describe(example: &mut Example, payload: &ExampleStarted, keep: Keep) {
     example.suite.clone_from(&payload.suite);
     example.file.clone_from(&payload.file);
     example.path.clone_from(&payload.path);
     example.location.clone_from(&payload.location);
     example.description = payload.description.clone().or_else(|| payload.path.last().cloned());
     example.tags.clone_from(&payload.tags);
-    example.scenario.clone_from(&payload.scenario);
+    example.scenario = keep.detail(&payload.scenario);
     example.pass_rate = payload.pass_rate.or(example.pass_rate);
 }
 
@@ -248,163 +293,19 @@ fn keep(lines: &mut Vec<LogLine>, dropped: &mut u64, line: LogLine) {
     lines.push(line);
 }
 
-fn turn(conversation: &mut Conversation, number: u32) -> &mut Turn {
-    let topic = conversation.current_topic().map(ToOwned::to_owned);
-    let turns = &mut conversation.turns;
-    let place = turns.partition_point(|turn| turn.number < number);
-    if turns.get(place).is_none_or(|turn| turn.number != number) {
-        make_room(turns);
-        turns.insert(place, Turn { number, topic, ..Turn::default() });
-    }
-    &mut turns[place]
-}
-
-/// Folds the events that make up a conversation.
-fn converse(conversation: &mut Conversation, event: &Event) {
-    match &event.body {
-        Body::SimulationStarted(payload) => simulation_started(conversation, payload),
-        Body::SimulationEnded(payload) => simulation_ended(conversation, payload),
-        Body::UserMessage(payload) => user_message(conversation, event, payload),
-        Body::AgentResponse(payload) => agent_response(conversation, event, payload),
-        Body::TopicChanged(payload) => topic_changed(conversation, payload),
-        Body::ToolCallStarted(payload) => tool_started(conversation, event, payload),
-        Body::ToolCallCompleted(payload) => tool_completed(conversation, event, payload),
-        _ => {}
-    }
-}
-
-fn simulation_started(conversation: &mut Conversation, payload: &SimulationStarted) {
-    conversation.simulations.push(Simulation {
-        goal: payload.goal.clone(),
-        max_turns: payload.max_turns,
-        ..Simulation::default()
-    });
-}
-
-fn simulation_ended(conversation: &mut Conversation, payload: &SimulationEnded) {
-    let simulations = &mut conversation.simulations;
-    let open = simulations.iter().rposition(|simulation| simulation.turn_count.is_none());
-    let place = open.unwrap_or_else(|| {
-        simulations.push(Simulation::default());
-        simulations.len() - 1
-    });
-    simulations[place].turn_count = Some(payload.turn_count);
-    simulations[place].termination_reason = Some(payload.termination_reason.clone());
-}
-
-fn user_message(conversation: &mut Conversation, event: &Event, payload: &UserMessage) {
-    turn(conversation, payload.turn_number).user = Some(UserTurn {
-        text: payload.text.clone(),
-        source: payload.source.clone(),
-        time: event.time,
-        metadata: payload.metadata.clone(),
-    });
-}
-
-fn agent_response(conversation: &mut Conversation, event: &Event, payload: &AgentResponse) {
-    let turn = turn(conversation, payload.turn_number);
-    let response = AgentMessage {
-        text: payload.text.clone(),
-        time: event.time,
-        duration_ms: payload.duration_ms,
-        first_token_ms: payload.first_token_ms,
-        pending_tool_calls: payload.pending_tool_calls.clone(),
-        metadata: payload.metadata.clone(),
-    };
-    push(&mut turn.responses, response);
-    for call in payload.tool_calls.iter().filter_map(reported_call) {
-        let known = turn.tool_calls.iter().any(|seen| match (&seen.id, &call.id) {
-            (Some(seen), Some(id)) => seen == id,
-            _ => seen.name == call.name && seen.arguments == call.arguments,
-        });
-        if !known {
-            turn.tool_calls.push(ToolCall { time: event.time, ..call });
-        }
-    }
-}
-
-/// A call as an agent reports it: a free-form object that has at least a name.
-fn reported_call(json: &Json) -> Option<ToolCall> {
-    let mut value = json.to_value();
-    let object = value.as_object_mut()?;
-    let text = |names: [&str; 2]| {
-        names.iter().find_map(|name| object.get(*name)?.as_str().map(ToOwned::to_owned))
-    };
-    let name = text(["name", "tool_name"])?;
-    let id = text(["id", "tool_call_id"]);
-    let error = text(["error", "error_message"]);
-    let mut part =
-        |name: &str| object.remove(name).filter(|value| !value.is_null()).map(Json::from);
-    Some(ToolCall {
-        id,
-        name,
-        arguments: part("arguments"),
-        result: part("result"),
-        metadata: part("metadata"),
-        error,
-        completed: true,
-        ..ToolCall::default()
-    })
-}
-
-fn topic_changed(conversation: &mut Conversation, payload: &TopicChanged) {
-    conversation.topics.push(TopicVisit {
-        topic: payload.to_topic.clone(),
-        turn: payload.turn_number,
-        trigger: payload.trigger.as_ref().map(ToString::to_string),
-    });
-    for turn in &mut conversation.turns {
-        if turn.number >= payload.turn_number {
-            turn.topic = Some(payload.to_topic.clone());
-        }
-    }
-}
-
-fn tool_started(conversation: &mut Conversation, event: &Event, payload: &ToolCallStarted) {
-    turn(conversation, payload.turn_number).tool_calls.push(ToolCall {
-        id: payload.tool_call_id.clone(),
-        name: payload.tool_name.clone(),
-        arguments: payload.arguments.clone(),
-        time: event.time,
-        ..ToolCall::default()
-    });
-}
-
-fn tool_completed(conversation: &mut Conversation, event: &Event, payload: &ToolCallCompleted) {
-    let calls = &mut turn(conversation, payload.turn_number).tool_calls;
-    let open = calls.iter().position(|call| {
-        !call.completed && call.name == payload.tool_name && call.id == payload.tool_call_id
-    });
-    let place = open.unwrap_or_else(|| {
-        calls.push(ToolCall { time: event.time, ..ToolCall::default() });
-        calls.len() - 1
-    });
-    let call = &mut calls[place];
-    call.id.clone_from(&payload.tool_call_id);
-    call.name.clone_from(&payload.tool_name);
-    if payload.arguments.is_some() {
-        call.arguments.clone_from(&payload.arguments);
-    }
-    call.result.clone_from(&payload.result);
-    call.error.clone_from(&payload.error);
-    call.metadata.clone_from(&payload.metadata);
-    call.duration_ms = payload.duration_ms;
-    call.completed = true;
-}
-
-fn invariant(payload: &InvariantEvaluated) -> Evaluation {
+fn invariant(payload: &InvariantEvaluated, keep: Keep) -> Evaluation {
     Evaluation {
         topic: payload.topic.clone(),
         mode: payload.mode.clone().unwrap_or_default(),
         kind: payload.invariant_type.as_ref().map(ToString::to_string),
         description: payload.description.clone(),
         passed: Some(payload.passed),
-        message: payload.message.clone(),
+        message: keep.detail(&payload.message),
         ..Evaluation::default()
     }
 }
 
-fn evaluation(payload: &EvaluationRecorded) -> Evaluation {
+fn evaluation(payload: &EvaluationRecorded, keep: Keep) -> Evaluation {
     Evaluation {
         turn: payload.turn_number,
         topic: None,
@@ -414,9 +315,9 @@ fn evaluation(payload: &EvaluationRecorded) -> Evaluation {
         description: payload.description.clone(),
         passed: payload.passed,
         score: payload.score,
-        reasoning: payload.reasoning.clone(),
-        message: payload.failure_message.clone(),
-        metadata: payload.metadata.clone(),
+        reasoning: keep.detail(&payload.reasoning),
+        message: keep.detail(&payload.failure_message),
+        metadata: keep.detail(&payload.metadata),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! * [`RunStore`] knows the folder of runs, [`RunFolder`] one run, [`JsonlRecorder`] writes its events.
 //! * [`Reader`] reads a file that may be torn or corrupt; [`Follower`] reads one that still grows.
-//! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows.
+//! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows; [`Tally`] is an attempt in numbers.
 //! * [`destinations`] parses `--events`; [`WebSocketObserver`] broadcasts to any number of clients, and
 //!   [`RemoteStream`] is such a client.
 //!
@@ -14,9 +14,11 @@ mod follow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod model;
+mod names;
 mod reader;
 mod recorder;
 mod store;
+mod tally;
 mod timings;
 mod validate;
 mod workspaces;
@@ -28,14 +30,17 @@ pub use model::{
     AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
     RunData, Simulation, Summary, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
 };
+pub use names::ResolveError;
 pub use reader::{
     Entry, LoadError, Loaded, MAX_LINE, Problem, ProblemKind, Reader, RunChoice, RunSplitter, load,
+    load_outline,
 };
 pub use recorder::{JsonlRecorder, RecordError};
-pub use store::{GitState, ResolveError, RunFolder, RunInfo, RunStore, StoreError};
+pub use store::{GitState, RunFolder, RunInfo, RunStore, StoreError};
+pub use tally::{CheckTally, Tally};
 pub use timings::{failed_examples, load_timings, save_timings};
 pub use validate::{Finding, Severity, Validation, validate};
 pub use workspaces::{
     FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WorkspaceCoverage, WorkspaceFold,
 };
-pub use ws::{Feed, FeedRecorder, RemoteError, RemoteStream, WebSocketObserver};
+pub use ws::{Counting, Feed, FeedRecorder, RemoteError, RemoteStream, Taken, WebSocketObserver};

@@ -6,6 +6,8 @@ use proctor_events::{
 };
 use serde::Serialize;
 
+use crate::tally::Tally;
+
 /// One run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RunData {
@@ -90,7 +92,7 @@ pub struct Attempt {
     /// How long it took.
     pub duration_ms: Option<Millis>,
     /// What went wrong.
-    pub exception: Option<Exception>,
+    pub exception: Option<Box<Exception>>,
     /// Why it is pending, or what happened to its worker.
     pub message: Option<String>,
     /// The exit status of the worker that died with it.
@@ -102,7 +104,7 @@ pub struct Attempt {
     /// Processes it left behind.
     pub leaked: Vec<LeakedProcess>,
     /// What was said.
-    pub conversation: Option<Conversation>,
+    pub conversation: Option<Box<Conversation>>,
     /// What was checked.
     pub evaluations: Vec<Evaluation>,
     /// What broke.
@@ -113,6 +115,9 @@ pub struct Attempt {
     pub output: Vec<LogLine>,
     /// How many printed lines are not kept in `output`.
     pub output_dropped: u64,
+    /// In an outline, once it has ended: its numbers, instead of what was said, checked and asked ([`tally`](Self::tally)).
+    #[serde(skip)]
+    pub settled: Option<Box<Tally>>,
 }
 
 /// A conversation.

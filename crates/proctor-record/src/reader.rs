@@ -238,6 +238,15 @@ impl RunSplitter {
 
 /// Folds one run out of a file.
 pub fn load(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
+    load_into(path, choice, &Aggregator::default())
+}
+
+/// Folds one run out of a file, and keeps what ended how, in numbers, but not what was said ([`Aggregator::outline`]).
+pub fn load_outline(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
+    load_into(path, choice, &Aggregator::outline())
+}
+
+fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Loaded, LoadError> {
     let reader =
         Reader::open(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
     let mut splitter = RunSplitter::default();
@@ -258,7 +267,7 @@ pub fn load(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
                 RunChoice::Id(wanted) => name.starts_with(wanted.as_str()),
             };
             if wanted_now {
-                folding = Some(Aggregator::default());
+                folding = Some(empty.clone());
             }
             runs.push(name);
         }

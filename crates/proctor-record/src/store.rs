@@ -13,6 +13,7 @@ use proctor_events::{RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::names::{self, ResolveError};
 use crate::recorder::{JsonlRecorder, RecordError};
 
 /// The version of `run.json` that we write.
@@ -110,38 +111,6 @@ pub enum StoreError {
     Record(#[from] RecordError),
 }
 
-/// Why a name means no recording.
-#[derive(Debug, thiserror::Error)]
-pub enum ResolveError {
-    /// There is nothing of that name.
-    #[error(
-        "no recording `{name}`: not a file, not a run id, not a tag, not `last`{}",
-        listed(known)
-    )]
-    NotFound {
-        /// As it was given.
-        name: String,
-        /// The newest runs there are.
-        known: Vec<String>,
-    },
-    /// There are several.
-    #[error("`{name}` could be any of {}", candidates.join(", "))]
-    Ambiguous {
-        /// As it was given.
-        name: String,
-        /// What it could mean.
-        candidates: Vec<String>,
-    },
-}
-
-fn listed(known: &[String]) -> String {
-    if known.is_empty() {
-        "; there are no runs here yet".to_owned()
-    } else {
-        format!("; newest runs: {}", known.join(", "))
-    }
-}
-
 /// The folder of runs of a project.
 #[derive(Debug, Clone)]
 pub struct RunStore {
@@ -211,43 +180,13 @@ impl RunStore {
         if path.is_dir() && path.join("events.jsonl").is_file() {
             return Ok(path.join("events.jsonl"));
         }
-        let runs = self.list().unwrap_or_default();
-        if let Some(back) = steps_back(name) {
-            let wanted = runs.len().checked_sub(back + 1).and_then(|place| runs.get(place));
-            return wanted.map(RunFolder::events_path).ok_or_else(|| not_found(name, &runs));
-        }
-        let tagged =
-            |run: &&RunFolder| run.info().is_ok_and(|info| info.tags.iter().any(|tag| tag == name));
-        let matching: Vec<&RunFolder> =
-            runs.iter().filter(|run| !name.is_empty() && run.name().starts_with(name)).collect();
-        // A run's whole id means that run, whatever anybody has tagged with it.
-        if !runs.iter().any(|run| run.name() == name)
-            && let Some(run) = runs.iter().rev().find(tagged)
-        {
-            return Ok(run.events_path());
-        }
-        match &*matching {
-            [] => Err(not_found(name, &runs)),
-            [one] => Ok(one.events_path()),
-            several => Err(ResolveError::Ambiguous {
-                name: name.to_owned(),
-                candidates: several.iter().map(|run| run.name()).collect(),
-            }),
-        }
+        self.find(name).map(|run| run.events_path())
     }
-}
 
-/// `last` is 0 steps back, `last~2` two.
-fn steps_back(name: &str) -> Option<usize> {
-    match name.strip_prefix("last")? {
-        "" => Some(0),
-        rest => rest.strip_prefix('~')?.parse().ok(),
+    /// Finds the run of this project that a name means: `last`, `last~2`, an id, a tag (its newest run), or the start of an id.
+    pub fn find(&self, name: &str) -> Result<RunFolder, ResolveError> {
+        names::find(name, &self.list()?)
     }
-}
-
-fn not_found(name: &str, runs: &[RunFolder]) -> ResolveError {
-    let known = runs.iter().rev().take(3).map(RunFolder::name).collect();
-    ResolveError::NotFound { name: name.to_owned(), known }
 }
 
 /// The folder of one run.
@@ -390,7 +329,7 @@ mod tests {
         assert_eq!((found("last"), found("last~2")), ("0200-c".into(), "0190-a".into()));
         assert_eq!(found("02"), "0200-c");
         let error = store.resolve("0190").unwrap_err().to_string();
-        assert_eq!(error, "`0190` could be any of 0190-a, 0190-b");
+        assert_eq!(error, "`0190` could be any of 0190-b, 0190-a");
         let runs = store.list().unwrap();
         for run in &runs[..2] {
             run.change_tags(|tags| tags.push("good".to_owned())).unwrap();
@@ -400,7 +339,15 @@ mod tests {
         assert_eq!(found("good"), "0190-a");
         let error = store.resolve("zzz").unwrap_err().to_string();
         assert!(error.ends_with("newest runs: 0200-c, 0190-b, 0190-a"), "{error}");
+        store.create(&info("0190-a2")).unwrap();
+        assert_eq!(found("0190-a"), "0190-a", "a whole id is not the start of another");
+        runs[2].change_tags(|tags| tags.push("0190-a2".to_owned())).unwrap();
+        assert_eq!(found("0190-a2"), "0190-a2", "whatever anybody has tagged with it");
+        for nothing in ["", "../0190-a", "last~4", "last~18446744073709551615", "last~x"] {
+            assert!(store.find(nothing).is_err(), "{nothing}");
+        }
         let folder = store.runs_folder().join("0190-a");
+        assert!(store.find(folder.to_str().unwrap()).is_err(), "a path is no name");
         assert_eq!(store.resolve(folder.to_str().unwrap()).unwrap(), folder.join("events.jsonl"));
     }
 }

@@ -101,7 +101,7 @@ fn extra_text(exception: &Exception, name: &str) -> Option<String> {
 
 /// What went wrong, class included; may have many lines.
 pub(crate) fn message_of(attempt: &Attempt) -> String {
-    let said = explain(attempt.exception.as_ref(), attempt.message.as_deref());
+    let said = explain(attempt.exception.as_deref(), attempt.message.as_deref());
     let troubles = || attempt.troubles.first().map(|t| format!("{} error: {}", t.whose, t.message));
     said.or_else(troubles)
         .or_else(|| failed_check(attempt))

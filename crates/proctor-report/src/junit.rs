@@ -115,7 +115,8 @@ fn status(example: &Example, attempt: &Attempt) -> TestCaseStatus {
             let mut status = TestCaseStatus::non_success(kind);
             status.set_message(attribute(&message_of(attempt)));
             status.set_type(attribute(kind_of(attempt)));
-            status.set_description(text(&in_full(attempt.exception.as_ref(), message_of(attempt))));
+            status
+                .set_description(text(&in_full(attempt.exception.as_deref(), message_of(attempt))));
             status
         }
     };
@@ -149,7 +150,7 @@ fn rerun(attempt: &Attempt) -> Option<TestRerun> {
     rerun.time = attempt.duration_ms.map(time);
     rerun.set_message(attribute(&message_of(attempt)));
     rerun.set_type(attribute(kind_of(attempt)));
-    rerun.set_description(text(&in_full(attempt.exception.as_ref(), message_of(attempt))));
+    rerun.set_description(text(&in_full(attempt.exception.as_deref(), message_of(attempt))));
     rerun.system_out = output(attempt, &OutputStream::Stdout);
     rerun.system_err = output(attempt, &OutputStream::Stderr);
     Some(rerun)

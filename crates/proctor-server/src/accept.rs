@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::service::Service as _;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use proctor_record::Counting;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
@@ -35,7 +37,13 @@ pub(crate) async fn serve(
         // Beyond the limit a connection is closed at once: better than to let everybody wait.
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
+        let stream = Counting::new(stream);
+        let (taken, service) = (stream.taken(), TowerToHyperService::new(router.clone()));
+        // Streams want to know whether their client takes anything.
+        let service = hyper::service::service_fn(move |mut request: hyper::Request<_>| {
+            request.extensions_mut().insert(taken.clone());
+            service.call(request)
+        });
         let mut stop = stop.clone();
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new()

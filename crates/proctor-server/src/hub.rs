@@ -88,7 +88,7 @@ impl Run {
 
     /// Where the run is. Looks at the file system.
     pub(crate) fn state(&self) -> RunState {
-        if self.index().run.header.finished_at.is_some() {
+        if self.index().run().finished_at.is_some() {
             return RunState::Finished;
         }
         if is_alive(&self.folder) { RunState::Running } else { RunState::CutOff }
@@ -222,7 +222,7 @@ impl Hub {
 
     /// The run that a client means, up to date. Blocks.
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Run>, ApiError> {
-        let folder = names::resolve(name, &self.folders()?)?;
+        let folder = names::resolve(name, &self.store)?;
         let run = self.open(&folder);
         run.catch_up().map_err(|error| {
             ApiError::internal(format_args!("cannot read run {}: {error}", run.name))

@@ -1,19 +1,17 @@
-//! The index of one recording: where each event stands, and the run in rows.
+//! The index of one recording: where each event stands, and the run in outline.
 //!
 //! The file is read once, from front to back, as it grows; what was read is never kept, but for the newest lines. So a run
 //! of any length costs a few dozen bytes an event, and any place in it can be read at once.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use axum::extract::ws::Utf8Bytes;
-use proctor_events::Event;
-use proctor_record::MAX_LINE;
-
-use crate::rows::Rows;
+use proctor_events::{Event, ExampleId};
+use proctor_record::{Aggregator, MAX_LINE, RunData};
 
 /// How much is read at a time.
 const CHUNK: usize = 1 << 20;
@@ -81,7 +79,9 @@ pub(crate) struct Index {
     recent_bytes: usize,
     /// Lines that could not be used.
     pub(crate) problems: u64,
-    pub(crate) run: Rows,
+    /// Numbers for the examples that events name, known to the outline or not.
+    examples: HashMap<ExampleId, u32>,
+    outline: Aggregator,
 }
 
 /// What came of looking for more.
@@ -107,8 +107,24 @@ impl Index {
             recent: VecDeque::new(),
             recent_bytes: 0,
             problems: 0,
-            run: Rows::default(),
+            examples: HashMap::new(),
+            outline: Aggregator::outline(),
         }
+    }
+
+    /// The run in outline.
+    pub(crate) fn run(&self) -> &RunData {
+        self.outline.run()
+    }
+
+    /// The number of the last event.
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.run().last_seq.unwrap_or_default()
+    }
+
+    /// Whether some event is about this example.
+    pub(crate) fn knows(&self, example: &str) -> bool {
+        self.examples.contains_key(&ExampleId::new(example))
     }
 
     /// How many events there are.
@@ -193,12 +209,11 @@ impl Index {
         };
         let plain = event.v.is_some() && event.seq.is_some();
         let seq = *event.seq.get_or_insert(self.line_number);
-        self.run.apply(&event);
-        let example = event.example_id.as_ref().and_then(|id| self.run.place(id.as_str()));
+        self.outline.apply(&event);
         let line = Line {
             offset: self.offset,
             length: u32::try_from(text.len()).unwrap_or(u32::MAX),
-            example: example.and_then(|place| u32::try_from(place).ok()).unwrap_or(NO_EXAMPLE),
+            example: event.example_id.as_ref().map_or(NO_EXAMPLE, |id| self.example(id)),
             seq,
             kind: self.kind(event.type_name()),
             plain,
@@ -209,6 +224,15 @@ impl Index {
         } else {
             event.to_json().into()
         });
+    }
+
+    fn example(&mut self, id: &ExampleId) -> u32 {
+        if let Some(number) = self.examples.get(id) {
+            return *number;
+        }
+        let number = u32::try_from(self.examples.len()).unwrap_or(NO_EXAMPLE);
+        self.examples.insert(id.clone(), number);
+        number
     }
 
     fn kind(&mut self, name: &str) -> u16 {
@@ -275,8 +299,8 @@ struct Choice {
 impl Choice {
     fn new(index: &Index, wanted: &Wanted) -> Self {
         let examples = (!wanted.examples.is_empty()).then(|| {
-            let places = wanted.examples.iter().filter_map(|id| index.run.place(id));
-            places.filter_map(|place| u32::try_from(place).ok()).collect()
+            let ids = wanted.examples.iter().map(|id| ExampleId::new(id.as_str()));
+            ids.filter_map(|id| index.examples.get(&id).copied()).collect()
         });
         let kinds = (!wanted.types.is_empty()).then(|| {
             let places = (0u16..).zip(&index.kinds);

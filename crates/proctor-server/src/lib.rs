@@ -28,7 +28,7 @@ pub use error::ApiError;
 pub use launcher::{LaunchError, LaunchProgress, Launcher, RunRequest};
 pub use mcp::Mcp;
 pub use report::html_report;
-pub use rows::{AttemptRow, CheckRow, Header, Row, Rows, WorkerRow};
+pub use rows::{ErrorRow, Header, Row, WorkerRow, rows};
 pub use server::{Limits, Server, ServerConfig};
 
 /// The description of the HTTP interface (`OpenAPI` 3.1).

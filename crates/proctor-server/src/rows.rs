@@ -1,18 +1,15 @@
 //! A run in rows: what lists, time lines and tables show, without what was said.
 //!
-//! One pure fold, event by event. It keeps per example a few hundred bytes, however long its conversations are; those are read
-//! from the recording when somebody looks at them. `web/src/model/rows.ts` is the same fold for events that
-//! arrive in the browser; a test feeds both the same recording.
+//! Rows are a view of the run's outline ([`proctor_record::Aggregator::outline`]), written as JSON without a copy; what was said in conversations
+//! is read from the recording when somebody looks at it. `web/src/model/rows.ts` folds events that arrive in the
+//! browser into the same rows; a test feeds both the same recording.
 
-use std::collections::HashMap;
+use proctor_events::{Millis, Timestamp};
+use proctor_record::{Attempt, CheckTally, Example, RunData};
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
-use proctor_events::{
-    Body, EvaluationMode, Event, ExampleFinished, ExampleId, ExampleStarted, Fault, Json,
-    ModelCall, Status, SuiteFinished, SuiteStarted, Timestamp,
-};
-use serde::Serialize;
-
-/// How many characters of a message are kept.
+/// How many characters of a message are shown.
 const SHORT: usize = 300;
 
 /// What is known of a run besides its examples.
@@ -70,266 +67,144 @@ pub struct WorkerRow {
     pub crashed: u32,
 }
 
+impl Header {
+    /// The header of a run.
+    pub fn of(run: &RunData) -> Self {
+        let errors = run.errors.iter().map(|error| {
+            let exception = error.exception.as_ref();
+            ErrorRow {
+                phase: error.phase.clone(),
+                place: error.place.clone(),
+                message: exception.map(|e| e.message.clone()).or_else(|| error.message.clone()),
+                class: exception.and_then(|e| e.class.clone()),
+                backtrace: exception.map(|e| e.backtrace.clone()).unwrap_or_default(),
+            }
+        });
+        let workers = run.workers.iter().map(|worker| WorkerRow {
+            number: worker.number,
+            pid: worker.pid,
+            started: worker.started,
+            crashed: worker.crashed,
+        });
+        Self {
+            run_id: run.run_id.as_ref().map(ToString::to_string),
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            duration_ms: run.duration_ms.map(Millis::get),
+            seed: run.seed,
+            planned: run.planned,
+            exit_code: run.exit_code,
+            last_seq: run.last_seq.unwrap_or_default(),
+            event_count: run.event_count,
+            errors: errors.collect(),
+            workers: workers.collect(),
+        }
+    }
+}
+
+/// The rows of a run, in order of appearance. Events that belong to no example have none.
+pub fn rows(run: &RunData) -> impl Iterator<Item = Row<'_>> {
+    run.examples.iter().filter(|example| example.id.is_some()).map(Row)
+}
+
 /// One example.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Row {
-    /// Its stable id.
-    pub id: String,
-    /// The kind of suite.
-    pub suite: Option<String>,
-    /// The file it stands in.
-    pub file: Option<String>,
-    /// Its description chain.
-    pub path: Vec<String>,
-    /// `file:line`.
-    pub location: Option<String>,
-    /// Its own description.
-    pub description: Option<String>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Every attempt, in order of start.
-    pub attempts: Vec<AttemptRow>,
-}
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a>(&'a Example);
 
-/// One attempt.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct AttemptRow {
-    /// Which repetition, from 1.
-    pub repeat: u32,
-    /// Which attempt within it, from 1.
-    pub attempt: u32,
-    /// The worker that ran it.
-    pub worker: Option<u32>,
-    /// How it ended; absent while it runs.
-    pub status: Option<Status>,
-    /// Whose failure it was.
-    pub fault: Option<Fault>,
-    /// Whether it passed only after failing.
-    pub flaky: bool,
-    /// When it started.
-    pub started_at: Option<Timestamp>,
-    /// When it ended.
-    pub finished_at: Option<Timestamp>,
-    /// How long it took.
-    pub duration_ms: Option<f64>,
-    /// The first words of what went wrong.
-    pub message: Option<String>,
-    /// How many turns its conversation has.
-    pub turns: u32,
-    /// How many tools were called.
-    pub tool_calls: u32,
-    /// How many model calls were made.
-    pub model_calls: u32,
-    /// Tokens sent and received.
-    pub tokens: u64,
-    /// What model calls cost, in US dollars.
-    pub cost_usd: f64,
-    /// The topics it went through.
-    pub topics: Vec<String>,
-    /// What was checked.
-    pub checks: Vec<CheckRow>,
-}
-
-/// One check.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct CheckRow {
-    /// The criterion.
-    pub name: String,
-    /// Whether it only counts softly.
-    pub soft: bool,
-    /// Whether it holds; absent where nobody could tell.
-    pub passed: Option<bool>,
-    /// Its score.
-    pub score: Option<f64>,
-}
-
-/// The fold.
-#[derive(Debug, Default)]
-pub struct Rows {
-    /// The run.
-    pub header: Header,
-    /// The examples, in order of appearance.
-    pub rows: Vec<Row>,
-    places: HashMap<ExampleId, usize>,
-}
-
-impl Rows {
-    /// The place of an example among the rows.
-    pub fn place(&self, id: &str) -> Option<usize> {
-        self.places.get(&ExampleId::new(id)).copied()
-    }
-
-    /// Takes one event.
-    pub fn apply(&mut self, event: &Event) {
-        let header = &mut self.header;
-        header.event_count += 1;
-        header.last_seq = event.seq.unwrap_or(header.last_seq);
-        if header.run_id.is_none() {
-            header.run_id = event.run_id.as_ref().map(ToString::to_string);
-        }
-        if header.started_at.is_none() {
-            header.started_at = event.time;
-        }
-        match &event.body {
-            Body::SuiteStarted(it) => self.suite_started(it),
-            Body::SuiteFinished(it) => self.suite_finished(event, it),
-            Body::WorkerStarted(it) => {
-                let worker = self.worker(event);
-                worker.started += 1;
-                worker.pid = it.pid;
-            }
-            Body::WorkerExited(it) => {
-                self.worker(event).crashed += u32::from(it.expected == Some(false));
-            }
-            Body::ErrorOutsideExample(it) => {
-                let exception = it.exception.as_ref();
-                self.header.errors.push(ErrorRow {
-                    phase: it.phase.clone(),
-                    place: it.place.clone(),
-                    message: exception.map(|e| e.message.clone()).or_else(|| it.message.clone()),
-                    class: exception.and_then(|e| e.class.clone()),
-                    backtrace: exception.map(|e| e.backtrace.clone()).unwrap_or_default(),
-                });
-            }
-            _ => self.in_example(event),
-        }
-    }
-
-    fn suite_started(&mut self, it: &SuiteStarted) {
-        self.header.seed = it.seed;
-        self.header.planned = it.example_count;
-    }
-
-    fn suite_finished(&mut self, event: &Event, it: &SuiteFinished) {
-        self.header.finished_at = event.time;
-        self.header.duration_ms = it.duration_ms.map(proctor_events::Millis::get);
-        self.header.exit_code = it.exit_code;
-        self.header.planned = Some(it.example_count);
-    }
-
-    fn worker(&mut self, event: &Event) -> &mut WorkerRow {
-        let number = event.worker.unwrap_or_default();
-        let workers = &mut self.header.workers;
-        let place = workers.partition_point(|worker| worker.number < number);
-        if workers.get(place).is_none_or(|worker| worker.number != number) {
-            workers.insert(place, WorkerRow { number, ..WorkerRow::default() });
-        }
-        &mut workers[place]
-    }
-
-    fn in_example(&mut self, event: &Event) {
-        let Some(id) = &event.example_id else { return };
-        let place = *self.places.entry(id.clone()).or_insert_with(|| {
-            self.rows.push(Row { id: id.to_string(), ..Row::default() });
-            self.rows.len() - 1
-        });
-        let row = &mut self.rows[place];
-        if let Body::ExampleStarted(it) = &event.body {
-            row.describe(it);
-        }
-        row.attempt(event).apply(event);
-    }
-}
-
-impl Row {
-    fn describe(&mut self, it: &ExampleStarted) {
-        self.suite.clone_from(&it.suite);
-        self.file.clone_from(&it.file);
-        self.path.clone_from(&it.path);
-        self.location.clone_from(&it.location);
-        self.description.clone_from(&it.description);
-        self.tags.clone_from(&it.tags);
-    }
-
-    fn attempt(&mut self, event: &Event) -> &mut AttemptRow {
-        let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
-        let found = self.attempts.iter().rposition(|a| a.repeat == repeat && a.attempt == attempt);
-        let place = found.unwrap_or_else(|| {
-            self.attempts.push(AttemptRow { repeat, attempt, ..AttemptRow::default() });
-            self.attempts.len() - 1
-        });
-        &mut self.attempts[place]
-    }
-}
-
-impl AttemptRow {
-    fn apply(&mut self, event: &Event) {
-        self.worker = event.worker.or(self.worker);
-        match &event.body {
-            Body::ExampleStarted(_) => self.started_at = event.time,
-            Body::ExampleFinished(it) => self.finished(event, it),
-            Body::UserMessage(it) => self.turns = self.turns.max(it.turn_number),
-            Body::AgentResponse(it) => {
-                self.turns = self.turns.max(it.turn_number);
-                // Calls with an id are counted by events of their own.
-                let untold = it.tool_calls.iter().map(Json::to_value).filter(|call| {
-                    ["id", "tool_call_id"].iter().all(|name| call.get(*name).is_none())
-                });
-                self.tool_calls += u32::try_from(untold.count()).unwrap_or(u32::MAX);
-            }
-            Body::TopicChanged(it) => self.topics.push(it.to_topic.clone()),
-            Body::ToolCallCompleted(_) => self.tool_calls += 1,
-            Body::ModelCall(it) => self.model_call(it),
-            Body::EvaluationRecorded(it) => self.checks.push(CheckRow {
-                name: name_of([&it.name, &it.description, &it.evaluation_type]),
-                soft: it.mode == EvaluationMode::Soft,
-                passed: it.passed,
-                score: it.score,
-            }),
-            Body::InvariantEvaluated(it) => self.checks.push(CheckRow {
-                name: name_of([&it.description, &it.topic, &None]),
-                soft: it.mode == Some(EvaluationMode::Soft),
-                passed: Some(it.passed),
-                score: None,
-            }),
-            _ => {}
-        }
-    }
-
-    fn finished(&mut self, event: &Event, it: &ExampleFinished) {
-        self.status = Some(it.status.clone());
-        self.fault.clone_from(&it.fault);
-        self.flaky = it.flaky == Some(true);
-        self.finished_at = event.time;
-        self.duration_ms = it.duration_ms.map(proctor_events::Millis::get);
-        let message = it.exception.as_ref().map(|e| &e.message).or(it.message.as_ref());
-        self.message = message.map(|text| text.chars().take(SHORT).collect());
-    }
-
-    fn model_call(&mut self, it: &ModelCall) {
-        self.model_calls += 1;
-        self.tokens += it.input_tokens.unwrap_or_default() + it.output_tokens.unwrap_or_default();
-        self.cost_usd += it.cost_usd.unwrap_or_default();
-    }
-}
-
-fn name_of(candidates: [&Option<String>; 3]) -> String {
-    candidates.into_iter().flatten().next().cloned().unwrap_or_else(|| "check".to_owned())
-}
-
-impl Row {
-    /// The attempt that decides each repetition: the last one made.
-    pub fn deciding(&self) -> impl Iterator<Item = &AttemptRow> {
-        self.attempts.iter().filter(|candidate| {
-            !self
-                .attempts
-                .iter()
-                .any(|other| other.repeat == candidate.repeat && other.attempt > candidate.attempt)
-        })
-    }
-
+impl Row<'_> {
     pub(crate) fn has_status(&self, wanted: &str) -> bool {
-        self.deciding().any(|attempt| {
-            attempt.status.as_ref().map_or("running", |status| status.as_str()) == wanted
-        })
+        self.0.deciding_attempts().any(|attempt| word(attempt) == wanted)
     }
 
     /// Whether its id, file, tags or description contain this lower-case text.
     pub(crate) fn mentions(&self, text: &str) -> bool {
         let has = |part: &String| part.to_lowercase().contains(text);
-        self.id.contains(text)
-            || self.file.iter().any(has)
-            || self.tags.iter().any(has)
-            || self.path.join(" > ").to_lowercase().contains(text)
+        self.0.id.as_ref().is_some_and(|id| id.as_str().contains(text))
+            || self.0.file.iter().any(has)
+            || self.0.tags.iter().any(has)
+            || self.0.path.join(" > ").to_lowercase().contains(text)
     }
+}
+
+/// How an attempt ended; `running` while it has not.
+pub(crate) fn word(attempt: &Attempt) -> &str {
+    attempt.status.as_ref().map_or("running", |status| status.as_str())
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let example = self.0;
+        let mut row = serializer.serialize_struct("Row", 8)?;
+        row.serialize_field("id", &example.id)?;
+        row.serialize_field("suite", &example.suite)?;
+        row.serialize_field("file", &example.file)?;
+        row.serialize_field("path", &example.path)?;
+        row.serialize_field("location", &example.location)?;
+        row.serialize_field("description", &example.description)?;
+        row.serialize_field("tags", &example.tags)?;
+        row.serialize_field("attempts", &Attempts(&example.attempts))?;
+        row.end()
+    }
+}
+
+struct Attempts<'a>(&'a [Attempt]);
+
+impl Serialize for Attempts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(AttemptRow))
+    }
+}
+
+struct AttemptRow<'a>(&'a Attempt);
+
+impl Serialize for AttemptRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let attempt = self.0;
+        let tally = attempt.tally();
+        let message = attempt.exception.as_ref().map(|e| &e.message).or(attempt.message.as_ref());
+        let mut row = serializer.serialize_struct("AttemptRow", 17)?;
+        row.serialize_field("repeat", &attempt.repeat)?;
+        row.serialize_field("attempt", &attempt.attempt)?;
+        row.serialize_field("worker", &attempt.worker)?;
+        row.serialize_field("status", &attempt.status)?;
+        row.serialize_field("fault", &attempt.fault)?;
+        row.serialize_field("flaky", &attempt.flaky)?;
+        row.serialize_field("started_at", &attempt.started_at)?;
+        row.serialize_field("finished_at", &attempt.finished_at)?;
+        row.serialize_field("duration_ms", &attempt.duration_ms.map(Millis::get))?;
+        row.serialize_field("message", &message.map(|text| beginning(text)))?;
+        row.serialize_field("turns", &tally.turns)?;
+        row.serialize_field("tool_calls", &tally.tool_calls)?;
+        row.serialize_field("model_calls", &tally.model_calls)?;
+        row.serialize_field("tokens", &tally.tokens)?;
+        row.serialize_field("cost_usd", &tally.cost_usd.unwrap_or_default())?;
+        row.serialize_field("topics", &tally.topics)?;
+        row.serialize_field("checks", &Checks(&tally.checks))?;
+        row.end()
+    }
+}
+
+fn beginning(text: &str) -> &str {
+    text.char_indices().nth(SHORT).map_or(text, |(end, _)| &text[..end])
+}
+
+struct Checks<'a>(&'a [CheckTally]);
+
+impl Serialize for Checks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|check| CheckRow {
+            name: check.name.as_deref().unwrap_or("check"),
+            soft: check.soft,
+            passed: check.passed,
+            score: check.score,
+        }))
+    }
+}
+
+#[derive(Serialize)]
+struct CheckRow<'a> {
+    name: &'a str,
+    soft: bool,
+    passed: Option<bool>,
+    score: Option<f64>,
 }

@@ -60,6 +60,8 @@ impl Default for Limits {
 pub(crate) struct Shared {
     pub(crate) demands: Demands,
     pub(crate) hub: Hub,
+    /// Runs that were compared last.
+    pub(crate) sides: proctor_history::Sides,
     pub(crate) launcher: Option<Arc<dyn Launcher>>,
     pub(crate) stops_runs: bool,
     pub(crate) journal: Option<PathBuf>,
@@ -100,6 +102,7 @@ impl Server {
                 hosts,
             },
             hub: Hub::new(config.store),
+            sides: proctor_history::Sides::default(),
             launcher: config.launcher,
             stops_runs: config.stops_runs,
             journal: config.journal,

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
 use proctor_events::{Event, Translator};
+use proctor_record::Taken;
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -55,6 +57,7 @@ enum Format {
 pub(crate) async fn upgrade(
     State(shared): State<Arc<Shared>>,
     Query(wishes): Query<Wishes>,
+    Extension(taken): Extension<Taken>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let first = match wishes.run.clone() {
@@ -69,7 +72,7 @@ pub(crate) async fn upgrade(
     let upgrade = upgrade.max_message_size(INCOMING).max_frame_size(INCOMING);
     let counted = Counted::new(&shared.watching);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        serve(socket, shared, wishes, first).await;
+        serve(Client::new(socket, taken, &shared, &wishes), shared, wishes, first).await;
         drop(counted);
     }))
 }
@@ -90,14 +93,7 @@ impl Drop for Counted {
     }
 }
 
-async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Option<Arc<Run>>) {
-    let wanted = Wanted {
-        examples: listed(wishes.example.as_deref()),
-        types: listed(wishes.kind.as_deref()),
-    };
-    let envelope = wishes.format == Some(Format::Envelope);
-    let patience = shared.limits.stuck_after;
-    let mut client = Client { socket, wanted, form: Form::new(envelope), patience };
+async fn serve(mut client: Client, shared: Arc<Shared>, wishes: Wishes, first: Option<Arc<Run>>) {
     if let Some(run) = first {
         let since = wishes.since.unwrap_or_default();
         if client.stream(&run, since).await {
@@ -113,7 +109,7 @@ async fn serve(socket: WebSocket, shared: Arc<Shared>, wishes: Wishes, first: Op
         let looked = next_run(&shared, seen.clone(), since.is_some()).await;
         if let Some(run) = looked {
             seen = Some(run.name.clone());
-            client.form = Form::new(envelope);
+            client.form = Form::new(&wishes);
             if !client.stream(&run, since.take().unwrap_or_default()).await {
                 return client.let_go().await;
             }
@@ -154,6 +150,8 @@ async fn next_run(shared: &Arc<Shared>, seen: Option<String>, resuming: bool) ->
 
 struct Client {
     socket: WebSocket,
+    /// What its side of the connection has made room for.
+    taken: Taken,
     wanted: Wanted,
     form: Form,
     /// How long it may take nothing.
@@ -161,6 +159,15 @@ struct Client {
 }
 
 impl Client {
+    fn new(socket: WebSocket, taken: Taken, shared: &Shared, wishes: &Wishes) -> Self {
+        let wanted = Wanted {
+            examples: listed(wishes.example.as_deref()),
+            types: listed(wishes.kind.as_deref()),
+        };
+        let (form, patience) = (Form::new(wishes), shared.limits.stuck_after);
+        Self { socket, taken, wanted, form, patience }
+    }
+
     /// Sends a run to its end; false if the client is gone or stuck.
     async fn stream(&mut self, run: &Arc<Run>, since: u64) -> bool {
         let mut watching: Watching = run.watch();
@@ -206,7 +213,7 @@ impl Client {
 
     /// Sends a batch; false if the client is gone or stuck.
     async fn send(&mut self, events: &[Sent]) -> bool {
-        let Self { socket, form, patience, .. } = self;
+        let Self { socket, taken, form, patience, .. } = self;
         let sending = async {
             for sent in events {
                 if let Some(text) = form.message(sent) {
@@ -215,7 +222,7 @@ impl Client {
             }
             socket.flush().await
         };
-        matches!(timeout(*patience, sending).await, Ok(Ok(())))
+        matches!(taken.patiently(*patience, sending).await, Some(Ok(())))
     }
 
     /// Waits a moment; false if the client is gone.
@@ -256,8 +263,11 @@ enum Form {
 }
 
 impl Form {
-    fn new(envelope: bool) -> Self {
-        if envelope { Self::Envelope(Box::default()) } else { Self::Flat }
+    fn new(wishes: &Wishes) -> Self {
+        match wishes.format {
+            Some(Format::Envelope) => Self::Envelope(Box::default()),
+            Some(Format::Flat) | None => Self::Flat,
+        }
     }
 
     fn message(&mut self, sent: &Sent) -> Option<Utf8Bytes> {

@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Watch(WatchArguments),
     /// Show runs in a browser, live and recorded, and start them from there
     Serve(serve::ServeArguments),
-    /// List recorded runs, name them, remove old ones
+    /// List recorded runs, name them, stop one, remove old ones
     Runs(past::RunsArguments),
     /// Judge a run against another one or a baseline
     Compare(past::CompareArguments),

@@ -9,6 +9,7 @@ mod env_vars;
 mod error;
 mod project;
 mod terminal;
+mod tips;
 mod values;
 
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ use crate::terminal::Terminal;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return misunderstood(&error),
+        Err(error) => return misunderstood(&tips::without_hidden(error)),
     };
     let mut terminal = Terminal::new(cli.color);
     match run(&cli, &mut terminal) {

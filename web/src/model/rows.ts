@@ -1,4 +1,4 @@
-// The run in rows: the same fold as `crates/proctor-server/src/rows.rs`, for events that arrive in the browser.
+// The run in rows: the same fold as `crates/proctor-record/src/aggregate.rs`, for events that arrive in the browser.
 // `test/rows.test.ts` holds both to the same recording.
 
 import type { Attempt, Event, Header, Row, WorkerRow } from "./types";
@@ -25,6 +25,9 @@ export function emptyRun(): Run {
 }
 
 export function runOf(header: Header, rows: Row[]): Run {
+  for (const row of rows) {
+    for (const attempt of row.attempts) if (attempt.status === null) joined.set(attempt, attempt.turns);
+  }
   const places = new Map(rows.map((row, place) => [row.id, place]));
   return { header, rows, places, latest: null };
 }
@@ -32,11 +35,12 @@ export function runOf(header: Header, rows: Row[]): Run {
 export function apply(run: Run, event: Event): void {
   const { header } = run;
   header.event_count += 1;
-  header.last_seq = event.seq ?? header.last_seq;
+  header.last_seq = Math.max(header.last_seq, event.seq ?? 0);
   header.run_id ??= event.run_id ?? null;
   header.started_at ??= event.time ?? null;
   switch (event.event_type) {
     case "SuiteStarted":
+      header.started_at = event.time ?? header.started_at;
       header.seed = event.seed ?? null;
       header.planned = event.example_count ?? null;
       return;
@@ -65,9 +69,15 @@ export function apply(run: Run, event: Event): void {
       });
       return;
     default:
-      if (event.example_id) inExample(run, event.example_id, event);
+      if (event.example_id && OF_ATTEMPTS.has(event.event_type)) inExample(run, event.example_id, event);
   }
 }
+
+/** Events that happen in an attempt; of others an example is not known by. */
+const OF_ATTEMPTS = new Set([
+  "ExampleStarted", "ExampleFinished", "SimulationStarted", "SimulationEnded", "UserMessage", "AgentResponse", "TopicChanged",
+  "ToolCallStarted", "ToolCallCompleted", "EvaluationRecorded", "InvariantEvaluated", "ModelCall", "AgentError", "JudgeError", "WorkerLog",
+]);
 
 function workerOf(header: Header, event: Event): WorkerRow {
   const number = event.worker ?? 0;
@@ -94,10 +104,13 @@ function inExample(run: Run, id: string, event: Event): void {
     row.file = event.file ?? null;
     row.path = event.path ?? [];
     row.location = event.location ?? null;
-    row.description = event.description ?? null;
+    row.description = event.description ?? row.path.at(-1) ?? null;
     row.tags = event.tags ?? [];
+  } else if (event.event_type === "ExampleFinished") {
+    row.description ??= event.description ?? null;
+    row.location ??= event.location ?? null;
   }
-  inAttempt(attemptOf(row, event), event);
+  inAttempt(row, attemptOf(row, event), event);
 }
 
 function attemptOf(row: Row, event: Event): Attempt {
@@ -114,16 +127,18 @@ function attemptOf(row: Row, event: Event): Attempt {
   return attempt;
 }
 
-function inAttempt(attempt: Attempt, event: Event): void {
-  attempt.worker = event.worker ?? attempt.worker;
+function inAttempt(row: Row, attempt: Attempt, event: Event): void {
   switch (event.event_type) {
     case "ExampleStarted":
+      attempt.worker = event.worker ?? null;
       attempt.started_at = event.time ?? null;
       break;
     case "ExampleFinished": {
+      attempt.worker = event.worker ?? attempt.worker;
       attempt.status = event.status;
       attempt.fault = event.fault ?? null;
-      attempt.flaky = event.flaky === true;
+      attempt.flaky = event.flaky ?? (event.status === "passed" && failedBefore(row, attempt));
+      calls.delete(attempt);
       attempt.finished_at = event.time ?? null;
       attempt.duration_ms = event.duration_ms ?? null;
       const message: string | undefined = event.exception?.message ?? event.message;
@@ -134,15 +149,13 @@ function inAttempt(attempt: Attempt, event: Event): void {
       attempt.turns = Math.max(attempt.turns, event.turn_number ?? 0);
       break;
     case "AgentResponse":
+    case "ToolCallStarted":
+    case "ToolCallCompleted":
       attempt.turns = Math.max(attempt.turns, event.turn_number ?? 0);
-      // Calls with an id are counted by events of their own.
-      attempt.tool_calls += (event.tool_calls ?? []).filter((call: { id?: string; tool_call_id?: string }) => !(call?.id ?? call?.tool_call_id)).length;
+      attempt.tool_calls += newCalls(attempt, event);
       break;
     case "TopicChanged":
       attempt.topics.push(event.to_topic);
-      break;
-    case "ToolCallCompleted":
-      attempt.tool_calls += 1;
       break;
     case "ModelCall":
       attempt.model_calls += 1;
@@ -157,11 +170,57 @@ function inAttempt(attempt: Attempt, event: Event): void {
       break;
     case "InvariantEvaluated":
       attempt.checks.push({
-        name: event.description ?? event.topic ?? "check",
+        name: event.description ?? event.invariant_type ?? "check",
         soft: event.mode === "soft", passed: event.passed ?? null, score: null,
       });
       break;
   }
+}
+
+function failedBefore(row: Row, attempt: Attempt): boolean {
+  return row.attempts.some((one) => one.repeat === attempt.repeat && one.attempt < attempt.attempt
+    && one.status !== null && one.status !== "passed" && one.status !== "pending");
+}
+
+interface Call { turn: number; id: string | null; name: string; arguments: string; open: boolean }
+
+/** The calls of attempts under way: one call may be told of by its start, by its end and by the agent's answer. */
+const calls = new WeakMap<Attempt, Call[]>();
+
+/** The turn in which an attempt was when this page joined it: which calls of that turn are counted already is not known here. */
+const joined = new WeakMap<Attempt, number>();
+
+/** How many calls this event is the first to tell of. */
+function newCalls(attempt: Attempt, event: Event): number {
+  const known = calls.get(attempt) ?? [];
+  calls.set(attempt, known);
+  const turn = event.turn_number ?? 0;
+  const inTheMiddle = turn > 0 && turn <= (joined.get(attempt) ?? 0);
+  const before = known.length;
+  // eslint-disable-next-line
+  const told = (call: any, open: boolean): Call => ({
+    turn, id: call.id ?? call.tool_call_id ?? null, name: call.name ?? call.tool_name ?? "", arguments: JSON.stringify(call.arguments) ?? "", open,
+  });
+  if (event.event_type === "ToolCallStarted") {
+    known.push(told(event, true));
+  } else if (event.event_type === "ToolCallCompleted") {
+    const call = told(event, false);
+    const open = known.find((one) => one.turn === turn && one.open && one.name === call.name && one.id === call.id);
+    if (open) open.open = false;
+    // Its start was counted before we came.
+    else if (!inTheMiddle) known.push(call);
+  } else {
+    for (const reported of event.tool_calls ?? []) {
+      if (typeof (reported?.name ?? reported?.tool_name) !== "string") continue;
+      const call = told(reported, false);
+      // Calls with an id mostly have had events of their own, which were counted before we came.
+      if (inTheMiddle && call.id !== null) continue;
+      const same = (one: Call) => one.turn === turn
+        && (one.id !== null && call.id !== null ? one.id === call.id : one.name === call.name && one.arguments === call.arguments);
+      if (!known.some(same)) known.push(call);
+    }
+  }
+  return known.length - before;
 }
 
 /** The attempt that decides each repetition: the last one made. */

@@ -103,8 +103,8 @@ function take(talk: Talk, event: Event): void {
       const turn = turnOf(talk, number);
       for (const reported of event.tool_calls ?? []) {
         const call = ownCall(reported, event.seq);
-        // Calls with an id mostly have had events of their own.
-        const told = call.id !== null && turn.steps.some((step) => step.kind === "tool" && step.call.id === call.id);
+        // It may have had events of its own.
+        const told = turn.steps.some((step) => step.kind === "tool" && isSame(step.call, call));
         if (!told) turn.steps.push({ kind: "tool", call });
       }
       turn.steps.push({ kind: "agent", said: said(event) });
@@ -166,6 +166,11 @@ function ownCall(call: any, seq: number): ToolCall {
     id: call?.id ?? call?.tool_call_id ?? null, name: String(call?.name ?? call?.tool_name ?? "tool"), arguments: call?.arguments,
     result: call?.result, error: call?.error ?? null, done: true, duration_ms: call?.duration_ms ?? null, seq,
   };
+}
+
+function isSame(one: ToolCall, other: ToolCall): boolean {
+  if (one.id !== null && other.id !== null) return one.id === other.id;
+  return one.name === other.name && JSON.stringify(one.arguments) === JSON.stringify(other.arguments);
 }
 
 function completed(turn: Turn, event: Event): void {

@@ -5,3 +5,4 @@ mod answers;
 mod damage;
 mod project;
 mod search;
+mod sides;

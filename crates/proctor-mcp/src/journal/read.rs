@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use proctor_journal::search::search as find;
-use proctor_journal::stats::{Group as Counted, Rate, stats as count};
+use proctor_journal::stats::{Group as Counted, Rate};
 use proctor_journal::{Domain, Filter, OutcomeStatus, Strategy, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use super::view::{Brief, Full, said};
 use super::{LaneOnly, domains, outcomes, refused, strategies};
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::paging::page;
+use crate::paging::{limited, start};
 use crate::table::{Group, Hints, Row, Tool};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -159,18 +158,23 @@ fn search(engine: &Engine, given: Search) -> Result<Searched, ToolError> {
         needs_annotation: given.needs_annotation,
         ..Filter::default()
     };
-    let listed = journal.list(&filter).map_err(refused)?;
-    let all = listed.value;
-    let places: Vec<usize> = match given.query.as_deref().map(str::trim).filter(|q| !q.is_empty()) {
-        Some(query) => {
-            find(query, all.iter().map(|found| &found.entry)).iter().map(|hit| hit.index).collect()
-        }
-        None => (0..all.len()).collect(),
+    let (start, limit) = (start(given.cursor.as_deref())?, limited(given.limit));
+    let words = given.query.as_deref().map(str::trim).filter(|query| !query.is_empty());
+    let page = match words {
+        Some(words) => journal.search_page(words, &filter, start, limit),
+        None => journal.page(&filter, start, limit),
     };
-    let total = places.len() as u64;
-    let page = page(places, given.cursor.as_deref(), given.limit)?;
-    let entries = page.items.iter().filter_map(|place| all.get(*place)).map(Brief::found).collect();
-    Ok(Searched { entries, entry: None, total, next: page.next, warnings: said(&listed.warnings) })
+    let page = page.map_err(refused)?;
+    let (found, total) = page.value;
+    let end = start.saturating_add(limit);
+    let next = (end < total).then(|| end.to_string());
+    Ok(Searched {
+        entries: found.iter().map(Brief::found).collect(),
+        entry: None,
+        total: total as u64,
+        next,
+        warnings: said(&page.warnings),
+    })
 }
 
 /// A time, or how long ago it was.
@@ -291,8 +295,7 @@ fn stats(engine: &Engine, given: StatsOf) -> Result<Statistics, ToolError> {
         since: given.since.map(|text| time(&text, engine)).transpose()?,
         ..Filter::default()
     };
-    let listed = engine.journal(None)?.list(&filter).map_err(refused)?;
-    let stats = count(listed.value.iter().map(|found| &found.entry));
+    let stats = engine.journal(None)?.stats(&filter).map_err(refused)?.value;
     let named = |groups: &BTreeMap<&'static str, Counted>| {
         groups.iter().map(|(name, group)| ((*name).to_owned(), group.into())).collect()
     };

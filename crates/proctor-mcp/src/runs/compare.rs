@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use proctor_compare::{Comparison, ExampleChange, Rules, Side, Verdict};
-use proctor_history::History;
+use proctor_compare::{
+    Comparison, CriterionChange, ExampleChange, Gap, SuiteChange, Tally, UsageChange, Verdict,
+};
+use proctor_history::{BaselineError, Compared as Judged, SideError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find;
-use super::reading::{state_of, verdicts};
+use super::reading::state_of;
 use crate::engine::Engine;
-use crate::error::ToolError;
+use crate::error::{ToolError, kind};
 use crate::paging::{brief, page};
 use crate::table::{Group, Hints, Row, Tool};
 
@@ -20,8 +22,9 @@ pub(super) fn tools() -> Vec<Tool> {
         title: "Judge a run against another",
         group: Group::Runs,
         hints: Hints::LOOKS,
-        description: "Judge a run (`after`) against an earlier one (`before`): which examples regressed or improved beyond chance, and where there is too little data to tell. \
-             A deterministic example that goes from pass to fail is a regression at once; others are tested. Regressions come first; unchanged examples are only counted.",
+        description: "Judge a run (`after`) against an earlier one or a blessed baseline (`before`): which examples regressed or improved beyond chance, and where there is too little data to tell. \
+             A deterministic example that goes from pass to fail is a regression at once; others are tested. Regressions come first; unchanged examples are only counted. \
+             It is the table of `proctor compare`.",
     };
     vec![row.quick(compare)]
 }
@@ -30,7 +33,8 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Ask {
-    /// The run to compare with: its id or the start of it, a tag, `last~1`. The run before the newest if not given.
+    /// What to compare with: a run (its id or the start of it, a tag, `last~1`), `baseline` or `baseline:NAME`. The run before the newest
+    /// if not given.
     #[serde(default)]
     before: Option<String>,
     /// The run that is judged. The newest run if not given.
@@ -60,10 +64,24 @@ struct Compared {
     counts: BTreeMap<String, u64>,
     /// The suite as a whole: its verdict.
     suite: String,
+    /// The suite in numbers.
+    suite_test: Suite,
     /// The examples that changed, regressions first.
     examples: Vec<Change>,
-    /// Examples that only one of the runs can say something about.
+    /// Examples that only one of the runs can say something about; they count for nothing.
     gaps: u64,
+    /// With `all`: the first of those gaps, at most 10.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gap_examples: Vec<Missing>,
+    /// Criteria, worst first, at most 10.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    criteria: Vec<Criterion>,
+    /// How much longer examples take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<Usage>,
+    /// How much more examples cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Usage>,
     /// Give this as `cursor` for the next ones; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
@@ -87,6 +105,13 @@ struct Change {
     before: String,
     /// How it ended after.
     after: String,
+    /// Passes of attempts before, as `9/10`.
+    passed_before: String,
+    /// Passes of attempts after, as `4/10`.
+    passed_after: String,
+    /// The file it stood in, where that changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_from: Option<String>,
     /// How many repeats of a run would tell rates like these apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeats_to_tell: Option<u64>,
@@ -101,10 +126,113 @@ impl Change {
             why: change.why.clone(),
             before: change.status_before.clone(),
             after: change.status_after.clone(),
+            passed_before: share(&change.before),
+            passed_after: share(&change.after),
+            moved_from: change.moved_from.as_ref().map(|file| brief(file, 300)),
             repeats_to_tell: change.repeats_to_tell,
         }
     }
 }
+
+/// The suite as a whole, in numbers.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Suite {
+    /// Examples that pass less often than before.
+    worse: u64,
+    /// Examples that pass more often than before.
+    better: u64,
+    /// The p-value of McNemar's exact test over those.
+    p: f64,
+}
+
+impl Suite {
+    fn new(suite: &SuiteChange) -> Self {
+        Self { worse: suite.worse, better: suite.better, p: short(suite.p) }
+    }
+}
+
+/// An example that only one side can say something about.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Missing {
+    /// Its stable id.
+    id: String,
+    /// What it describes.
+    title: String,
+    /// The side that has no result: `before` or `after`.
+    missing: String,
+    /// Why: `not there`, `pending`, `inconclusive`, ….
+    reason: String,
+}
+
+impl Missing {
+    fn new(gap: &Gap) -> Self {
+        Self {
+            id: gap.id.clone(),
+            title: brief(&gap.title, 300),
+            missing: if gap.missing_after { "after" } else { "before" }.to_owned(),
+            reason: gap.reason.clone(),
+        }
+    }
+}
+
+/// One criterion over the examples that check it on both sides.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Criterion {
+    /// Its name.
+    name: String,
+    /// regression, improvement, unchanged or `too_little_data`.
+    verdict: String,
+    /// Checks that held before, as `9/10`.
+    passed_before: String,
+    /// Checks that held after, as `4/10`.
+    passed_after: String,
+    /// The mean score before, where there are scores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score_before: Option<f64>,
+    /// The mean score after, where there are scores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score_after: Option<f64>,
+}
+
+impl Criterion {
+    fn new(change: &CriterionChange) -> Self {
+        Self {
+            name: brief(&change.name, 200),
+            verdict: word(change.verdict),
+            passed_before: share(&change.before),
+            passed_after: share(&change.after),
+            score_before: change.score_before.map(short),
+            score_after: change.score_after.map(short),
+        }
+    }
+}
+
+/// How much more something takes.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Usage {
+    /// The typical factor, after over before.
+    ratio: f64,
+    /// Whether that is a clear change.
+    significant: bool,
+}
+
+impl Usage {
+    fn new(change: &UsageChange) -> Self {
+        Self { ratio: short(change.ratio), significant: change.significant }
+    }
+}
+
+/// A rate is never told without the number it rests on.
+fn share(tally: &Tally) -> String {
+    format!("{}/{}", tally.passed, tally.attempts)
+}
+
+fn short(number: f64) -> f64 {
+    (number * 10_000.0).round() / 10_000.0
+}
+
+/// How many gaps and criteria come.
+const FEW: usize = 10;
 
 fn word(verdict: Verdict) -> String {
     let value = serde_json::to_value(verdict).unwrap_or_default();
@@ -112,34 +240,47 @@ fn word(verdict: Verdict) -> String {
 }
 
 fn compare(engine: &Engine, given: Ask) -> Result<Compared, ToolError> {
-    let store = engine.store();
-    let find = |name: Option<&String>, other: &str| {
-        find::run(&store, Some(name.map_or(other, String::as_str)))
-    };
-    let before = find(given.before.as_ref(), "last~1")?;
-    let after = find(given.after.as_ref(), "last")?;
-    let runs = (verdicts(&before)?, verdicts(&after)?);
-    let mut warnings: Vec<String> = [(&before, &runs.0), (&after, &runs.1)]
-        .into_iter()
-        .filter(|(folder, run)| !state_of(folder, run.finished_at.is_some()).is_over())
-        .map(|(folder, _)| format!("run {} is not over yet", folder.name()))
-        .collect();
-    let (before, after) = (before.name(), after.name());
-    let records = History::open(&store).and_then(|mut history| history.records(Some(&after)));
-    let records = records.unwrap_or_else(|error| {
-        warnings.push(format!("earlier runs were not considered: {error}"));
-        BTreeMap::new()
-    });
-    let sides = (Side::of(&runs.0, &before), Side::of(&runs.1, &after));
-    let comparison = proctor_compare::compare(&sides.0, &sides.1, &records, &Rules::default());
-    answer(&comparison, &given, warnings)
+    let before = given.before.as_deref().unwrap_or("last~1");
+    let after = given.after.as_deref().unwrap_or("last");
+    let judged = engine.sides().compare(&engine.store(), before, after).map_err(refused)?;
+    answer(&judged, &given)
 }
 
-fn answer(
-    comparison: &Comparison,
-    given: &Ask,
-    warnings: Vec<String>,
-) -> Result<Compared, ToolError> {
+fn refused(error: SideError) -> ToolError {
+    match error {
+        SideError::Name(error) => find::refused(error),
+        SideError::Baseline(error @ BaselineError::Unknown { .. }) => {
+            ToolError::new(kind::UNKNOWN_RUN, error).hint("`proctor baseline bless RUN` makes one")
+        }
+        SideError::Baseline(error) => ToolError::io(error),
+        SideError::Recording(error) => ToolError::io(error),
+    }
+}
+
+/// What to keep in mind.
+fn warnings(judged: &Judged) -> Vec<String> {
+    let Judged { comparison, before, after, without_history } = judged;
+    let mut warnings = Vec::new();
+    for (folder, info) in [(before, &comparison.before), (after, &comparison.after)] {
+        if let Some(folder) = folder
+            && !state_of(folder, info.complete).is_over()
+        {
+            warnings.push(format!("run {} is not over yet", folder.name()));
+        }
+    }
+    if comparison.config_changed == Some(true) {
+        warnings.push(
+            "the two ran with different configurations: differences may come from there".to_owned(),
+        );
+    }
+    warnings.extend(
+        without_history.iter().map(|why| format!("earlier runs were not considered: {why}")),
+    );
+    warnings
+}
+
+fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
+    let comparison: &Comparison = &judged.comparison;
     let told = |change: &&ExampleChange| {
         given.all || matches!(change.verdict, Verdict::Regression | Verdict::Improvement)
     };
@@ -149,15 +290,24 @@ fn answer(
     }
     let changed = comparison.examples.iter().filter(told);
     let page = page(changed, given.cursor.as_deref(), given.limit)?;
+    let name = |folder: &Option<proctor_record::RunFolder>, label: &str| {
+        folder.as_ref().map_or_else(|| label.to_owned(), proctor_record::RunFolder::name)
+    };
+    let gaps = comparison.gaps.iter().take(if given.all { FEW } else { 0 });
     Ok(Compared {
-        before: comparison.before.label.clone(),
-        after: comparison.after.label.clone(),
+        before: name(&judged.before, &comparison.before.label),
+        after: name(&judged.after, &comparison.after.label),
         verdict: word(comparison.verdict),
         counts,
         suite: word(comparison.suite.verdict),
+        suite_test: Suite::new(&comparison.suite),
         examples: page.items.into_iter().map(Change::new).collect(),
         gaps: comparison.gaps.len() as u64,
+        gap_examples: gaps.map(Missing::new).collect(),
+        criteria: comparison.criteria.iter().take(FEW).map(Criterion::new).collect(),
+        duration: comparison.duration.as_ref().map(Usage::new),
+        cost: comparison.cost.as_ref().map(Usage::new),
         next: page.next,
-        warnings,
+        warnings: warnings(judged),
     })
 }

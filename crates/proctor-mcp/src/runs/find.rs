@@ -1,52 +1,37 @@
 //! Which run a caller means.
 
-use proctor_record::{RunFolder, RunStore};
+use proctor_record::{ResolveError, RunFolder, RunStore};
 use serde_json::json;
 
 use crate::error::{ToolError, kind};
 use crate::paging::brief;
 
-/// How many known runs an error names.
+/// How many runs an error names.
 const NAMED: usize = 5;
 
 /// The run that a name means: an id or the start of one, a tag, `last`, `last~2`. Nothing else: a path is no name.
 pub(super) fn run(store: &RunStore, name: Option<&str>) -> Result<RunFolder, ToolError> {
-    let name = name.unwrap_or("last");
-    let runs = store.list().map_err(ToolError::io)?;
-    if let Some(back) = steps_back(name) {
-        let wanted = runs.len().checked_sub(back + 1).and_then(|place| runs.get(place));
-        return wanted.cloned().ok_or_else(|| unknown(name, &runs));
-    }
-    let begins = |run: &&RunFolder| !name.is_empty() && run.name().starts_with(name);
-    let matching: Vec<&RunFolder> = runs.iter().filter(begins).collect();
-    match matching.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] => tagged(name, &runs).ok_or_else(|| unknown(name, &runs)),
-        several => Err(ToolError::new(
-            kind::UNKNOWN_RUN,
-            format_args!("`{name}` could be any of {} runs: give more of the id", several.len()),
-        )
-        .details(json!({ "candidates": names(several.iter().rev().copied()) }))),
-    }
+    store.find(name.unwrap_or("last")).map_err(refused)
 }
 
-/// The newest run with this tag.
-fn tagged(name: &str, runs: &[RunFolder]) -> Option<RunFolder> {
-    let has_tag =
-        |run: &&RunFolder| run.info().is_ok_and(|info| info.tags.iter().any(|t| t == name));
-    runs.iter().rev().find(has_tag).cloned()
-}
-
-/// `last` is 0 steps back, `last~2` two.
-fn steps_back(name: &str) -> Option<usize> {
-    match name.strip_prefix("last")? {
-        "" => Some(0),
-        rest => rest.strip_prefix('~')?.parse().ok(),
+/// Why a name means no run, for a model.
+pub(super) fn refused(error: ResolveError) -> ToolError {
+    match error {
+        ResolveError::NotFound { name, known } => unknown(&name, &known),
+        ResolveError::Ambiguous { name, mut candidates } => {
+            let count = candidates.len();
+            candidates.truncate(NAMED);
+            ToolError::new(
+                kind::UNKNOWN_RUN,
+                format_args!("`{name}` could be any of {count} runs: give more of the id"),
+            )
+            .details(json!({ "candidates": candidates }))
+        }
+        ResolveError::Store(error) => ToolError::io(error),
     }
 }
 
-fn unknown(name: &str, runs: &[RunFolder]) -> ToolError {
-    let known = names(runs.iter().rev());
+fn unknown(name: &str, known: &[String]) -> ToolError {
     let shown = brief(name, 200);
     let error = ToolError::new(kind::UNKNOWN_RUN, format_args!("there is no run `{shown}`"));
     let error = if known.is_empty() {
@@ -55,10 +40,6 @@ fn unknown(name: &str, runs: &[RunFolder]) -> ToolError {
         error.hint(format!("newest runs: {}", known.join(", "))).hint("`last` is the newest")
     };
     error.details(json!({ "known": known }))
-}
-
-fn names<'a>(runs: impl Iterator<Item = &'a RunFolder>) -> Vec<String> {
-    runs.take(NAMED).map(RunFolder::name).collect()
 }
 
 #[cfg(test)]

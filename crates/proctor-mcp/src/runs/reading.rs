@@ -1,7 +1,7 @@
 //! A run as its recording and its socket have it.
 //!
-//! [`Readings`] keeps the rows of the runs that were looked at last, so that polling costs only what is new. Comparing two
-//! runs and showing one example read the file itself, each keeping no more of it than it needs.
+//! [`Readings`] keeps the rows of the runs that were looked at last, so that polling costs only what is new. Showing one
+//! example reads the file itself and keeps no more of it than it needs.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_control::{AskError, State as Live};
-use proctor_events::{Body, Event};
-use proctor_record::{Aggregator, Entry, Example, Reader, RunData, RunFolder};
+use proctor_events::Event;
+use proctor_record::{Aggregator, Example, RunFolder};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -108,29 +108,6 @@ fn state(finished: bool, live: Result<Live, &AskError>) -> State {
         Err(AskError::NotLive) => State::Interrupted,
         Err(AskError::Silent(_) | AskError::Refused(_)) => State::Silent,
     }
-}
-
-/// A run as the comparison needs it: what ended how, and what was checked. What was said and printed is passed over.
-pub(super) fn verdicts(folder: &RunFolder) -> Result<RunData, ToolError> {
-    let path = folder.events_path();
-    let reader = Reader::open(&path).map_err(|error| unreadable(&path, &error))?;
-    let mut fold = Aggregator::default();
-    for entry in reader {
-        // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
-        let Entry::Event { event, .. } = entry else { continue };
-        let said = matches!(
-            event.body,
-            Body::UserMessage(_)
-                | Body::AgentResponse(_)
-                | Body::ToolCallStarted(_)
-                | Body::ToolCallCompleted(_)
-                | Body::WorkerLog(_)
-        );
-        if !said {
-            fold.apply(&event);
-        }
-    }
-    Ok(fold.into_run())
 }
 
 /// One example with everything that is recorded of it. Lines that do not name it are not even parsed.

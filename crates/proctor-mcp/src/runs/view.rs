@@ -171,7 +171,7 @@ impl ResultView {
             printed: !attempt.output.is_empty() || !attempt.output_tail.is_empty(),
             status: attempt.status.as_ref(),
             fault: attempt.fault.as_ref(),
-            exception: attempt.exception.as_ref(),
+            exception: attempt.exception.as_deref(),
             message: attempt.message.as_deref(),
             broken: broken(attempt),
         });

@@ -1,8 +1,12 @@
-use proctor_events::{Millis, Progress, TerminationReason};
+use proctor_events::{
+    AgentResponse, Json, Millis, Progress, SimulationEnded, SimulationStarted, TerminationReason,
+    ToolCallCompleted, ToolCallStarted, TopicChanged, UserMessage,
+};
 use proptest::prelude::*;
 
 use super::*;
 use crate::reader::{Entry, Reader};
+use crate::tally::Tally;
 
 fn fold(events: &[Event]) -> RunData {
     let mut aggregator = Aggregator::default();
@@ -187,4 +191,88 @@ proptest! {
         prop_assert_eq!(parts, s.examples);
         prop_assert!(s.examples <= s.attempts);
     }
+
+    /// An outline says of every attempt what the whole says of it, and keeps nothing that was said.
+    #[test]
+    fn an_outline_has_the_numbers_of_the_whole(events in attempts()) {
+        let (whole, outline) = (fold(&events), outlined(&events));
+        prop_assert_eq!(numbers(&whole), numbers(&outline));
+        for attempt in outline.examples.iter().flat_map(|example| &example.attempts) {
+            prop_assert!(attempt.conversation.is_none() && attempt.evaluations.is_empty());
+            prop_assert!(attempt.model_calls.is_empty() && attempt.output.is_empty());
+        }
+    }
+
+    /// In whatever order things come, an outline agrees about results, checks, models and topics.
+    #[test]
+    fn an_outline_bears_any_order(events in stream()) {
+        let (whole, outline) = (fold(&events), outlined(&events));
+        prop_assert_eq!(whole.summary(), outline.summary());
+        prop_assert_eq!(whole.event_count, outline.event_count);
+        let all = |run: &RunData| -> Vec<Tally> {
+            let attempts = run.examples.iter().flat_map(|example| &example.attempts);
+            attempts.map(|attempt| Tally { tool_calls: 0, ..attempt.tally().into_owned() }).collect()
+        };
+        prop_assert_eq!(all(&whole), all(&outline));
+    }
+}
+
+fn outlined(events: &[Event]) -> RunData {
+    let mut aggregator = Aggregator::outline();
+    for event in events {
+        aggregator.apply(event);
+    }
+    aggregator.into_run()
+}
+
+/// Everything that rows and comparisons show.
+fn numbers(run: &RunData) -> Vec<String> {
+    let mut all = vec![format!("{:?}", run.summary())];
+    for example in &run.examples {
+        for attempt in &example.attempts {
+            let message =
+                attempt.exception.as_ref().map(|e| &e.message).or(attempt.message.as_ref());
+            all.push(format!(
+                "{:?} {} {} {} {:?} {:?} {} {} {:?} {message:?} {:?}",
+                example.id,
+                example.title(),
+                attempt.repeat,
+                attempt.attempt,
+                attempt.status,
+                attempt.worker,
+                attempt.flaky,
+                attempt.is_final,
+                attempt.duration_ms,
+                attempt.tally()
+            ));
+        }
+    }
+    all
+}
+
+/// Attempts that begin, go on and end, as suites tell them.
+fn attempts() -> impl Strategy<Value = Vec<Event>> {
+    let call = Just(Event::from(ModelCall {
+        cost_usd: Some(0.1),
+        input_tokens: Some(3),
+        ..Default::default()
+    }));
+    let log = ".{0,8}".prop_map(|line| Event::from(WorkerLog { line, stream: None }));
+    let content =
+        prop::collection::vec(prop_oneof![8 => conversation(), 1 => call, 1 => log], 0..12);
+    let id = prop::sample::select(vec!["one", "two"]);
+    let one = (id, 1_u32..3, content, prop::sample::select(Status::KNOWN));
+    prop::collection::vec(one, 0..6).prop_map(|all| {
+        let mut events = Vec::new();
+        for (attempt, (id, repeat, content, status)) in (1..).zip(all) {
+            let start = ExampleStarted { path: vec!["A".into(), id.into()], ..Default::default() };
+            let message = Some(status.repeat(3));
+            let end = ExampleFinished { status: status.into(), message, ..Default::default() };
+            let all = std::iter::once(start.into()).chain(content).chain([end.into()]);
+            events.extend(all.map(|event: Event| {
+                event.about(&id.into()).in_attempt(repeat, attempt).from_worker(attempt % 3)
+            }));
+        }
+        events
+    })
 }

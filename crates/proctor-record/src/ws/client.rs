@@ -20,6 +20,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use super::Service;
 use super::feed::Next;
 use super::handshake::{self, Refused, Wishes};
+use super::patience::{Counting, Taken};
 use crate::reader::{Entry, Reader};
 
 /// How many events are sent before looking at the socket's other side again.
@@ -29,6 +30,8 @@ const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 pub(super) async fn serve(stream: TcpStream, service: Service) {
     // Small messages must not wait for each other.
     let _ = stream.set_nodelay(true);
+    let stream = Counting::new(stream);
+    let taken = stream.taken();
     let token = service.token.clone();
     let shaken = timeout(HANDSHAKE_WITHIN, shake_hands(stream, token.as_deref())).await;
     if let Ok(Some((socket, wishes))) = shaken {
@@ -36,6 +39,7 @@ pub(super) async fn serve(stream: TcpStream, service: Service) {
         let session = Session {
             sender: Sender { next: wishes.from_seq, backlog: None, form: Form::new(wishes) },
             socket,
+            taken,
             service,
         };
         tokio::select! {
@@ -45,10 +49,9 @@ pub(super) async fn serve(stream: TcpStream, service: Service) {
     }
 }
 
-async fn shake_hands(
-    stream: TcpStream,
-    token: Option<&str>,
-) -> Option<(WebSocketStream<TcpStream>, Wishes)> {
+type Socket = WebSocketStream<Counting<TcpStream>>;
+
+async fn shake_hands(stream: Counting<TcpStream>, token: Option<&str>) -> Option<(Socket, Wishes)> {
     let mut wishes = None;
     let config =
         WebSocketConfig::default().max_message_size(Some(1 << 16)).max_frame_size(Some(1 << 16));
@@ -87,7 +90,8 @@ fn refusal(refused: Refused) -> ErrorResponse {
 type Backlog = Reader<BufReader<File>>;
 
 struct Session {
-    socket: WebSocketStream<TcpStream>,
+    socket: Socket,
+    taken: Taken,
     service: Service,
     sender: Sender,
 }
@@ -128,7 +132,8 @@ impl Session {
                 Next::Events(events) => self.send(&events).await,
                 Next::InRecording => self.send_from_recording().await,
                 Next::Ended => {
-                    let _ = timeout(self.service.stuck_after, self.socket.close(None)).await;
+                    let closing = self.socket.close(None);
+                    let _ = self.taken.patiently(self.service.stuck_after, closing).await;
                     false
                 }
                 Next::Wait => tokio::select! {
@@ -144,7 +149,7 @@ impl Session {
 
     /// Sends a batch; false if the client is gone or stuck.
     async fn send(&mut self, events: &[Arc<Published>]) -> bool {
-        let Self { socket, sender, service } = self;
+        let Self { socket, taken, sender, service } = self;
         let sending = async {
             for event in events {
                 sender.next = event.seq.unwrap_or(sender.next) + 1;
@@ -152,7 +157,7 @@ impl Session {
             }
             socket.flush().await
         };
-        matches!(timeout(service.stuck_after, sending).await, Ok(Ok(())))
+        matches!(taken.patiently(service.stuck_after, sending).await, Some(Ok(())))
     }
 
     async fn send_from_recording(&mut self) -> bool {
@@ -169,17 +174,28 @@ impl Session {
 }
 
 /// Reads the next few events from number `from` on out of the recording.
+///
+/// A reader that has come to the end of the file stays there. A client may catch up, fall behind again and come back, so the file is
+/// then opened anew: it has grown.
 fn older(
     reader: Option<Backlog>,
     path: &Path,
     from: u64,
 ) -> Option<(Backlog, Vec<Arc<Published>>)> {
-    let mut reader = match reader {
-        Some(reader) => reader,
-        None => Reader::open(path).ok()?,
-    };
-    let events: Vec<_> = reader
-        .by_ref()
+    if let Some(mut reader) = reader {
+        let events = few(&mut reader, from);
+        if !events.is_empty() {
+            return Some((reader, events));
+        }
+    }
+    let mut reader = Reader::open(path).ok()?;
+    let events = few(&mut reader, from);
+    // Nothing there although memory begins later: the recording is damaged.
+    (!events.is_empty()).then_some((reader, events))
+}
+
+fn few(reader: &mut Backlog, from: u64) -> Vec<Arc<Published>> {
+    reader
         .filter_map(|entry| match entry {
             Entry::Event { event, .. } => Some(*event),
             Entry::Problem(_) => None,
@@ -187,15 +203,37 @@ fn older(
         .filter(|event| event.seq.is_some_and(|seq| seq >= from))
         .take(BATCH)
         .map(|event| Arc::new(Published::new(event)))
-        .collect();
-    // Nothing left here although memory begins later: the recording is damaged.
-    (!events.is_empty()).then_some((reader, events))
+        .collect()
 }
 
 /// Listens to a client that has nothing to say; answers pings; false once it has left.
-async fn listen(socket: &mut WebSocketStream<TcpStream>) -> bool {
+async fn listen(socket: &mut Socket) -> bool {
     match socket.next().await {
         Some(Ok(Message::Close(_)) | Err(_)) | None => false,
         Some(Ok(_)) => socket.flush().await.is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn seqs(events: &[Arc<Published>]) -> Vec<u64> {
+        events.iter().filter_map(|event| event.seq).collect()
+    }
+
+    /// Whoever was at the end of the file, in the middle of a line even, and comes back gets what was written since.
+    #[test]
+    fn a_recording_that_has_grown_is_read_on() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "{{\"seq\":1,\"event_type\":\"A\"}}\n{{\"seq\":2,\"event").unwrap();
+        let (reader, first) = older(None, file.path(), 1).unwrap();
+        assert_eq!(seqs(&first), [1]);
+        write!(file, "_type\":\"A\"}}\n{{\"seq\":3,\"event_type\":\"A\"}}\n").unwrap();
+        let (reader, rest) = older(Some(reader), file.path(), 2).unwrap();
+        assert_eq!(seqs(&rest), [2, 3]);
+        assert!(older(Some(reader), file.path(), 4).is_none());
     }
 }

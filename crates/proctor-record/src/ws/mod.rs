@@ -9,6 +9,7 @@
 mod client;
 mod feed;
 mod handshake;
+mod patience;
 mod remote;
 
 use std::io;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 pub use feed::{Feed, FeedRecorder};
+pub use patience::{Counting, Taken};
 pub use remote::{RemoteError, RemoteStream};
 
 use crate::destinations::{BadDestination, WebSocketAddress};

@@ -88,7 +88,7 @@ impl Page {
                 self.line(2, &format!("output: {}", shorten(line, 200)));
             }
         }
-        self.came_from(first.exception.as_ref().and_then(project_line));
+        self.came_from(first.exception.as_deref().and_then(project_line));
         if !others.is_empty() {
             self.line(2, &format!("{} failed too", counted(others.len() as u64, "more repeat")));
         }

@@ -1,15 +1,12 @@
 //! `/api/compare`, `/api/history`, `/api/flaky`, `/api/search`: what runs say together.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use axum::Json;
 use axum::extract::State;
-use proctor_compare::{Comparison, Rules, Side, compare as judge};
+use proctor_compare::Comparison;
 use proctor_history::{
-    FlakyExample, History, Known, Point, Searched, Window, search_recording, search_runs,
+    BaselineError, FlakyExample, History, Known, Point, Searched, SideError, Window,
+    baselines as baselines_of, search_recording, search_runs,
 };
-use proctor_record::{RunChoice, RunStore, load};
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Query, blocking, within};
@@ -32,58 +29,24 @@ pub(super) async fn compare(
     Query(sides): Query<Sides>,
 ) -> Result<Json<Comparison>, ApiError> {
     blocking(&shared, move |shared| {
-        let before = side(shared, &sides.before)?;
-        let after = side(shared, &sides.after)?;
-        // Without the history a comparison is only more careful.
-        let records = History::open(&shared.hub.store)
-            .and_then(|mut history| history.records(after.run_id.as_deref()))
-            .unwrap_or_default();
-        Ok(Json(judge(&before, &after, &records, &Rules::default())))
+        let compared = shared.sides.compare(&shared.hub.store, &sides.before, &sides.after);
+        Ok(Json(compared.map_err(refused)?.comparison))
     })
     .await
 }
 
-fn side(shared: &Shared, name: &str) -> Result<Side, ApiError> {
-    if let Some(baseline) = name.strip_prefix("baseline") {
-        let name = match baseline.strip_prefix(':') {
-            Some(name) => name,
-            None if baseline.is_empty() => "default",
-            None => return Err(ApiError::bad_request("a baseline is named `baseline:NAME`")),
-        };
-        return stored(&shared.hub.store, name);
+fn refused(error: SideError) -> ApiError {
+    let unusable = |error: &dyn std::fmt::Display| {
+        ApiError::new(axum::http::StatusCode::UNPROCESSABLE_ENTITY, error)
+    };
+    match error {
+        SideError::Name(error) => names::refused(error),
+        SideError::Baseline(error @ BaselineError::Unknown { .. }) => {
+            ApiError::not_found(format_args!("{error}. `proctor baseline bless RUN` makes one"))
+        }
+        SideError::Baseline(error) => unusable(&error),
+        SideError::Recording(error) => unusable(&error),
     }
-    let folder = names::resolve(name, &shared.hub.folders()?)?;
-    let loaded = load(&folder.events_path(), &RunChoice::Last)
-        .map_err(|error| ApiError::new(axum::http::StatusCode::UNPROCESSABLE_ENTITY, error))?;
-    let side = Side::of(&loaded.run, name).about(folder.info().ok());
-    Ok(Side { run_id: Some(folder.name()), ..side })
-}
-
-/// Names are looked up among the files there are, so none can lead elsewhere.
-fn stored(store: &RunStore, name: &str) -> Result<Side, ApiError> {
-    let known = stored_baselines(store);
-    let path = known.get(name).ok_or_else(|| {
-        let names: Vec<&str> = known.keys().map(String::as_str).collect();
-        ApiError::not_found(format_args!(
-            "there is no baseline of that name; there are: {}. `proctor baseline bless RUN` makes one",
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-        ))
-    })?;
-    let text = std::fs::read_to_string(path).map_err(ApiError::internal)?;
-    let mut side = Side::from_json(&text)
-        .map_err(|error| ApiError::new(axum::http::StatusCode::UNPROCESSABLE_ENTITY, error))?;
-    side.label = format!("baseline:{name}");
-    Ok(side)
-}
-
-fn stored_baselines(store: &RunStore) -> BTreeMap<String, PathBuf> {
-    let entries =
-        std::fs::read_dir(store.folder().join("baselines")).into_iter().flatten().flatten();
-    let files = entries.map(|entry| entry.path()).filter(|path| path.is_file());
-    files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
-        .collect()
 }
 
 #[derive(Serialize)]
@@ -93,7 +56,7 @@ pub(super) struct Baselines {
 
 pub(super) async fn baselines(State(shared): Context) -> Result<Json<Baselines>, ApiError> {
     blocking(&shared, |shared| {
-        let baselines = stored_baselines(&shared.hub.store).into_keys().collect();
+        let baselines = baselines_of(&shared.hub.store).into_keys().collect();
         Ok(Json(Baselines { baselines }))
     })
     .await
@@ -196,7 +159,7 @@ pub(super) async fn search(
         let searched = match &words.run {
             None => search_runs(&shared.hub.store, &words.q, limit),
             Some(run) => {
-                let folder = names::resolve(run, &shared.hub.folders()?)?;
+                let folder = names::resolve(run, &shared.hub.store)?;
                 search_recording(&folder.events_path(), &words.q, limit)
                     .map_err(ApiError::internal)?
             }

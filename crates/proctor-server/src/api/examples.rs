@@ -11,7 +11,7 @@ use super::{Context, Path, Query, blocking, listed, within};
 use crate::error::ApiError;
 use crate::hub::RunState;
 use crate::index::Wanted;
-use crate::rows::Row;
+use crate::rows::{Row, rows};
 
 /// The most events in one answer.
 const MOST_EVENTS: usize = 5_000;
@@ -35,7 +35,7 @@ struct Rowed<'a> {
     /// The rows show the run up to this event; `since` goes on from here.
     last_seq: u64,
     total: usize,
-    rows: Vec<&'a Row>,
+    rows: Vec<Row<'a>>,
 }
 
 pub(super) async fn list(
@@ -48,17 +48,14 @@ pub(super) async fn list(
         let state = run.state();
         let index = run.index();
         let query = choice.q.as_deref().unwrap_or_default().to_lowercase();
-        let matching: Vec<&Row> = index
-            .run
-            .rows
-            .iter()
+        let matching: Vec<Row<'_>> = rows(index.run())
             .filter(|row| choice.status.as_deref().is_none_or(|status| row.has_status(status)))
             .filter(|row| query.is_empty() || row.mentions(&query))
             .collect();
         let total = matching.len();
         let part = matching.into_iter().skip(choice.offset.unwrap_or_default());
         let rows = part.take(choice.limit.unwrap_or(usize::MAX)).collect();
-        let answer = Rowed { state, last_seq: index.run.header.last_seq, total, rows };
+        let answer = Rowed { state, last_seq: index.last_seq(), total, rows };
         serde_json::to_string(&answer).map_err(ApiError::internal)
     })
     .await?;
@@ -83,7 +80,7 @@ pub(super) async fn one(
     let wanted = example.clone();
     let run = blocking(&shared, move |shared| {
         let run = shared.hub.find(&run)?;
-        let known = run.index().run.place(&wanted).is_some();
+        let known = run.index().knows(&wanted);
         known
             .then_some(run)
             .ok_or_else(|| ApiError::not_found("this run has no example with that id"))
@@ -93,7 +90,7 @@ pub(super) async fn one(
     let mut folded = Aggregator::default();
     let (mut from, end, last_seq) = {
         let index = run.index();
-        (0, index.len(), index.run.header.last_seq)
+        (0, index.len(), index.last_seq())
     };
     while from < end {
         let (events, next) = run.read(from, &wanted, 1000).await.map_err(ApiError::internal)?;
@@ -142,7 +139,7 @@ pub(super) async fn events(
     let mut since = cursor.since.unwrap_or_default();
     let (mut from, end, last) = {
         let index = run.index();
-        (index.after(since), index.len(), index.run.header.last_seq)
+        (index.after(since), index.len(), index.last_seq())
     };
     let mut found: Vec<axum::extract::ws::Utf8Bytes> = Vec::new();
     while from < end && found.len() < limit {

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use proctor_control::AskError;
 use proctor_events::Status;
 use proctor_history::{History, RunRow};
-use proctor_record::RunFolder;
+use proctor_record::{RunData, RunFolder};
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, within};
@@ -18,7 +18,7 @@ use crate::ending::Ending;
 use crate::error::ApiError;
 use crate::hub::{Run, RunState, is_alive};
 use crate::names;
-use crate::rows::{Header, Row};
+use crate::rows::{Header, rows, word};
 use crate::server::Shared;
 
 #[derive(Deserialize)]
@@ -198,21 +198,19 @@ fn from_recording(run: &Run) -> Listing {
     let state = run.state();
     let info = run.info();
     let index = run.index();
-    let header = &index.run.header;
-    let started = header.started_at.or(info.as_ref().map(|info| info.started_at));
+    let seen = index.run();
+    let started = seen.started_at.or(info.as_ref().map(|info| info.started_at));
     let git = info.as_ref().and_then(|info| info.git.as_ref());
     Listing {
         id: run.name.clone(),
         state,
         started_at: started.map(|time| time.to_string()),
-        finished_at: header.finished_at.map(|time| time.to_string()),
-        duration_ms: header.duration_ms,
-        exit_code: header.exit_code,
-        planned: header.planned,
-        counts: counts(&index.run.rows),
-        cost_usd: Some(
-            index.run.rows.iter().flat_map(|row| &row.attempts).map(|a| a.cost_usd).sum(),
-        ),
+        finished_at: seen.finished_at.map(|time| time.to_string()),
+        duration_ms: seen.duration_ms.map(proctor_events::Millis::get),
+        exit_code: seen.exit_code,
+        planned: seen.planned,
+        counts: counts(seen),
+        cost_usd: Some(cost(seen)),
         argv: info.as_ref().map(|info| info.argv.clone()).unwrap_or_default(),
         commit: git.map(|git| git.commit.clone()),
         dirty: git.map(|git| git.dirty),
@@ -220,13 +218,18 @@ fn from_recording(run: &Run) -> Listing {
     }
 }
 
+/// What model calls within examples have cost so far.
+fn cost(run: &RunData) -> f64 {
+    let attempts = run.examples.iter().flat_map(|example| &example.attempts);
+    attempts.filter_map(|attempt| attempt.tally().cost_usd).sum()
+}
+
 /// Final statuses, once per repetition; those without one are `running`.
-pub(super) fn counts(rows: &[Row]) -> BTreeMap<String, u64> {
+fn counts(run: &RunData) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    for row in rows {
-        for attempt in row.deciding() {
-            let status = attempt.status.as_ref().map_or("running", |status| status.as_str());
-            *counts.entry(status.to_owned()).or_default() += 1;
+    for example in run.examples.iter().filter(|example| example.id.is_some()) {
+        for attempt in example.deciding_attempts() {
+            *counts.entry(word(attempt).to_owned()).or_default() += 1;
         }
     }
     counts
@@ -257,9 +260,9 @@ pub(super) async fn one(
             id: run.name.clone(),
             state,
             info,
-            header: index.run.header.clone(),
-            counts: counts(&index.run.rows),
-            examples: index.run.rows.len(),
+            header: Header::of(index.run()),
+            counts: counts(index.run()),
+            examples: rows(index.run()).count(),
             problems: index.problems,
         }))
     })
@@ -292,7 +295,7 @@ pub(super) async fn cancel(
         if !shared.stops_runs {
             return Err(ApiError::new(StatusCode::CONFLICT, "this server only shows runs"));
         }
-        let folder = names::resolve(&run, &shared.hub.folders()?)?;
+        let folder = names::resolve(&run, &shared.hub.store)?;
         let asked = if how.now {
             proctor_control::kill(folder.path())
         } else {

@@ -19,6 +19,7 @@ A run (`last`, `last~2`, a tag, the start of a run id, a file of JSON lines), `b
 Examples:
   proctor runs                      the newest runs
   proctor runs tag last release-4   a name for a run: `proctor compare release-4 last`
+  proctor runs stop                 end the run that is going on
   proctor runs prune                what could be removed; --yes removes it")]
 pub(crate) struct RunsArguments {
     #[command(subcommand)]
@@ -37,8 +38,39 @@ pub(crate) struct RunsArguments {
 pub(crate) enum RunsAction {
     /// Give a run a name, or take it away
     Tag(TagArguments),
+    /// Stop a run that is going on, whoever started it
+    Stop(StopArguments),
     /// Remove old recordings; without --yes it only says which
     Prune(PruneArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The run's own process is asked, wherever it was started: another terminal, `proctor serve`, an agent, CI on this machine. Nothing new
+starts, running examples may finish within the run's --grace, the rest is reported as not run, and its workers are gone when this
+command returns. What was recorded stays: `proctor show RUN`.
+
+Exit codes: 0 the run is over, 1 it has not ended within --wait, 2 it is unknown or not going on.
+Examples:
+  proctor runs stop                 the run that is going on, where there is only one
+  proctor runs stop last            the newest
+  proctor runs stop 0190 --now      without letting running examples finish
+  proctor --root ../other runs stop   one of another project")]
+pub(crate) struct StopArguments {
+    /// The run: `last`, `last~2`, a tag, the start of its id, or its folder [default: the one that is going on]
+    pub(crate) run: Option<String>,
+
+    /// End running examples at once instead of letting them finish within the grace
+    #[arg(long)]
+    pub(crate) now: bool,
+
+    /// How long to wait for its end
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "60s")]
+    pub(crate) wait: u64,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use proctor_compare::{BadSide, Side};
+use proctor_history::{baseline_name, baseline_path, baselines, read_baseline};
 use proctor_record::RunStore;
 use proctor_report::{Paint, counted, plain};
 use serde::Serialize;
@@ -47,29 +48,11 @@ pub(crate) fn run(
 
 /// The baseline that `baseline` or `baseline:NAME` means; `None` for other names.
 pub(super) fn named(name: &str, store: &RunStore) -> Result<Option<Side>, CommandError> {
-    let name = match name {
-        "baseline" => "default",
-        other => match other.strip_prefix("baseline:") {
-            Some(name) => name,
-            None => return Ok(None),
-        },
-    };
-    crate::values::run_tag(name)
-        .map_err(|problem| CommandError::unusable(format_args!("baseline `{name}`: {problem}")))?;
-    let path = path(store, name);
-    if !path.is_file() {
-        let known: Vec<String> = all(store).into_iter().map(|(name, _)| name).collect();
-        let known = if known.is_empty() {
-            "there is none yet".to_owned()
-        } else {
-            format!("there are: {}", known.join(", "))
-        };
-        return Err(CommandError::unusable(format_args!("no baseline `{name}`; {known}"))
-            .hint("`proctor baseline bless RUN` makes one"));
-    }
-    let mut side = read(&path)?;
-    side.label = if name == "default" { "baseline".to_owned() } else { format!("baseline:{name}") };
-    Ok(Some(side))
+    let Some(name) = baseline_name(name) else { return Ok(None) };
+    let found = proctor_history::baseline(store, name).map_err(|error| {
+        CommandError::unusable(error).hint("`proctor baseline bless RUN` makes one")
+    })?;
+    Ok(Some(found))
 }
 
 /// The baseline that a file holds; `None` where it is a recording.
@@ -91,7 +74,7 @@ pub(super) fn in_file(path: &Path) -> Result<Option<Side>, CommandError> {
 
 /// The runs that baselines were made from.
 pub(super) fn blessed_runs(store: &RunStore) -> Vec<String> {
-    let sides = all(store).into_iter().filter_map(|(_, path)| read(&path).ok());
+    let sides = baselines(store).into_values().filter_map(|path| read_baseline(&path).ok());
     sides.filter_map(|side| side.run_id).collect()
 }
 
@@ -106,7 +89,7 @@ fn bless(
         return Err(CommandError::unusable(format_args!("{} {why}", arguments.run))
             .hint("--force blesses it all the same"));
     }
-    let path = arguments.output.clone().unwrap_or_else(|| path(store, &arguments.name));
+    let path = arguments.output.clone().unwrap_or_else(|| baseline_path(store, &arguments.name));
     write(&path, &side).map_err(|error| {
         CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
     })?;
@@ -134,8 +117,9 @@ fn show(
 ) -> Result<(), CommandError> {
     let wanted = |name: &str| arguments.name.as_deref().is_none_or(|wanted| wanted == name);
     let mut shown = Vec::new();
-    for (name, path) in all(store).into_iter().filter(|(name, _)| wanted(name)) {
-        shown.push(describe(name, path.clone(), &read(&path)?));
+    for (name, path) in baselines(store).into_iter().filter(|(name, _)| wanted(name)) {
+        let side = read_baseline(&path).map_err(CommandError::unusable)?;
+        shown.push(describe(name, path, &side));
     }
     if let (Some(name), true) = (&arguments.name, shown.is_empty()) {
         return Err(CommandError::unusable(format_args!("no baseline `{name}`"))
@@ -176,26 +160,6 @@ fn describe(name: String, path: PathBuf, side: &Side) -> Shown {
         passed,
         attempts,
     }
-}
-
-fn path(store: &RunStore, name: &str) -> PathBuf {
-    store.folder().join("baselines").join(format!("{name}.json"))
-}
-
-fn all(store: &RunStore) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(store.folder().join("baselines")).into_iter().flatten().flatten();
-    let mut found: Vec<(String, PathBuf)> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path)))
-        .collect();
-    found.sort();
-    found
-}
-
-fn read(path: &Path) -> Result<Side, CommandError> {
-    let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-    Side::from_json(&text).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &impl std::fmt::Display) -> CommandError {

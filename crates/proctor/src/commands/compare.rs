@@ -73,7 +73,8 @@ pub(super) fn side(
     if let Some(side) = baseline::in_file(&path)? {
         return Ok(side);
     }
-    let loaded = proctor_record::load(&path, &RunChoice::Last).map_err(CommandError::unusable)?;
+    let loaded =
+        proctor_record::load_outline(&path, &RunChoice::Last).map_err(CommandError::unusable)?;
     if !loaded.problems.is_empty() {
         terminal.warn(&format!(
             "{}: {} unreadable lines were passed over; `proctor validate` lists them",

@@ -1,4 +1,6 @@
-//! `proctor runs`: what was recorded, under which names, and what may go.
+//! `proctor runs`: what was recorded, under which names, what may go; and an end for what goes on.
+
+mod stop;
 
 use std::fs;
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ pub(crate) fn run(
     match &arguments.action {
         None => list(arguments, &store, terminal)?,
         Some(RunsAction::Tag(arguments)) => tag(arguments, &store, terminal)?,
+        Some(RunsAction::Stop(arguments)) => return stop::run(arguments, &store, terminal),
         Some(RunsAction::Prune(arguments)) => prune(arguments, &store, terminal)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -135,6 +135,25 @@ fn nobody_gets_in_without_the_token_or_from_another_page() {
 }
 
 #[test]
+fn clients_that_never_say_goodbye_make_room_for_others() {
+    let env = TestEnv::new();
+    let served = Served::start(&env, &[]);
+    let mut forgotten = Web::connect(&served, HANDSHAKE[1]);
+    let mut used = Web::connect(&served, HANDSHAKE[1]);
+    // More than there may be.
+    for n in 0..260 {
+        Web::connect(&served, HANDSHAKE[0]);
+        if n % 50 == 0 {
+            used.call("ghap_stats", json!({}));
+        }
+    }
+    used.call("ghap_stats", json!({}));
+    let (status, head, _) = forgotten.post("tools/list", json!({}));
+    assert_eq!(status, 404, "the session is over, and the client is told so: {head}");
+    served.stop();
+}
+
+#[test]
 fn a_server_that_only_shows_offers_only_what_looks() {
     let env = TestEnv::new();
     let served = Served::start(&env, &["--read-only"]);

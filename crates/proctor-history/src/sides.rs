@@ -1,0 +1,130 @@
+//! Runs reduced to what a comparison needs, kept for those who compare again and again.
+//!
+//! What is kept follows from the recording and is thrown away when the recording or its description changes, so a run
+//! that goes on is read anew each time. The newest few are kept: a comparison needs two.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use proctor_compare::{Comparison, Rules, Side, compare};
+use proctor_record::{LoadError, ResolveError, RunChoice, RunFolder, RunStore};
+
+use crate::History;
+use crate::baselines::{BaselineError, baseline, baseline_name};
+use crate::digest;
+
+/// How many runs are kept.
+const KEPT: usize = 4;
+
+/// Why two sides cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum SideError {
+    /// The name means no run.
+    #[error(transparent)]
+    Name(#[from] ResolveError),
+    /// The name means no baseline.
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] LoadError),
+}
+
+/// A comparison, and what it had to do without.
+#[derive(Debug)]
+pub struct Compared {
+    /// The comparison.
+    pub comparison: Comparison,
+    /// The run compared with, where it is one.
+    pub before: Option<RunFolder>,
+    /// The run that is judged, where it is one.
+    pub after: Option<RunFolder>,
+    /// Why earlier runs were not considered. Without them a comparison is only more careful.
+    pub without_history: Option<String>,
+}
+
+/// The sides that were asked for last. Shared by those who ask.
+#[derive(Debug, Default)]
+pub struct Sides(Mutex<VecDeque<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    folder: PathBuf,
+    stamp: String,
+    side: Arc<Side>,
+}
+
+impl Sides {
+    /// Compares what two names mean: runs of this project (as [`RunStore::find`] has it), `baseline` or `baseline:NAME`.
+    pub fn compare(
+        &self,
+        store: &RunStore,
+        before: &str,
+        after: &str,
+    ) -> Result<Compared, SideError> {
+        let (before_run, before_side) = self.named(store, before)?;
+        let (after_run, after_side) = self.named(store, after)?;
+        let judged = after_run.as_ref().map(RunFolder::name);
+        let records =
+            History::open(store).and_then(|mut history| history.records(judged.as_deref()));
+        let without_history = records.as_ref().err().map(ToString::to_string);
+        let records = records.unwrap_or_default();
+        let mut comparison = compare(&before_side, &after_side, &records, &Rules::default());
+        for (info, name) in [(&mut comparison.before, before), (&mut comparison.after, after)] {
+            if baseline_name(name).is_none() {
+                name.clone_into(&mut info.label);
+            }
+        }
+        Ok(Compared { comparison, before: before_run, after: after_run, without_history })
+    }
+
+    fn named(
+        &self,
+        store: &RunStore,
+        name: &str,
+    ) -> Result<(Option<RunFolder>, Arc<Side>), SideError> {
+        if let Some(name) = baseline_name(name) {
+            return Ok((None, Arc::new(baseline(store, name)?)));
+        }
+        let folder = store.find(name)?;
+        let side = self.of(&folder)?;
+        Ok((Some(folder), side))
+    }
+
+    /// A run reduced, from memory where its recording is as it was.
+    pub fn of(&self, folder: &RunFolder) -> Result<Arc<Side>, LoadError> {
+        // The stamp is taken first: what is written meanwhile is read again next time.
+        let stamp = digest::stamp(folder);
+        if let Some(side) = self.kept(folder, &stamp) {
+            return Ok(side);
+        }
+        let loaded = proctor_record::load_outline(&folder.events_path(), &RunChoice::Last)?;
+        let name = folder.name();
+        let side = Side::of(&loaded.run, &name).about(folder.info().ok());
+        let side = Arc::new(Side { run_id: Some(name), ..side });
+        let mut all = self.all();
+        all.retain(|kept| kept.folder != folder.path());
+        all.push_back(Kept { folder: folder.path().to_owned(), stamp, side: Arc::clone(&side) });
+        while all.len() > KEPT {
+            all.pop_front();
+        }
+        Ok(side)
+    }
+
+    fn kept(&self, folder: &RunFolder, stamp: &str) -> Option<Arc<Side>> {
+        let mut all = self.all();
+        let place = all.iter().position(|kept| kept.folder == folder.path())?;
+        let kept = all.remove(place)?;
+        if kept.stamp != stamp {
+            return None;
+        }
+        let side = Arc::clone(&kept.side);
+        all.push_back(kept);
+        Some(side)
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,146 @@
+//! An attempt in numbers: what lists, time lines, tables and comparisons need of what happened in it.
+//!
+//! A tally is made from an attempt and from nothing else, so there is one reading of events, the fold's. An outline
+//! ([`Aggregator::outline`](crate::Aggregator::outline)) keeps the tally of an attempt that has ended instead of what was said in it.
+
+use std::borrow::Cow;
+
+use proctor_events::EvaluationMode;
+use serde::Serialize;
+
+use crate::model::{Attempt, Evaluation, ModelUse};
+
+/// An attempt in numbers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Tally {
+    /// The number of its last turn.
+    pub turns: u32,
+    /// How often the agent answered.
+    pub replies: u32,
+    /// Tools that were called, whoever told of it.
+    pub tool_calls: u32,
+    /// Model calls that were made.
+    pub model_calls: u32,
+    /// Those of them that the agent made.
+    pub agent_calls: u32,
+    /// Those of them whose answer may be another one next time.
+    pub open_calls: u32,
+    /// Tokens sent and received.
+    pub tokens: u64,
+    /// What model calls cost, in US dollars; absent where none had a price.
+    pub cost_usd: Option<f64>,
+    /// The topics it went through.
+    pub topics: Vec<String>,
+    /// What was checked.
+    pub checks: Vec<CheckTally>,
+}
+
+/// One check.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CheckTally {
+    /// The criterion, or whatever says best what was checked.
+    pub name: Option<String>,
+    /// Whether it only counts softly.
+    pub soft: bool,
+    /// Whether it holds; absent where nobody could tell.
+    pub passed: Option<bool>,
+    /// Its score.
+    pub score: Option<f64>,
+}
+
+impl Tally {
+    fn of(attempt: &Attempt) -> Self {
+        let mut tally = Self::default();
+        if let Some(talk) = &attempt.conversation {
+            tally.turns = talk.turns.last().map_or(0, |turn| turn.number);
+            tally.replies = sum(talk.turns.iter().map(|turn| turn.responses.len()));
+            tally.tool_calls = sum(talk.turns.iter().map(|turn| turn.tool_calls.len()));
+            tally.topics = talk.topics.iter().map(|visit| visit.topic.clone()).collect();
+        }
+        for call in &attempt.model_calls {
+            tally.count(call);
+        }
+        tally.checks = attempt.evaluations.iter().map(CheckTally::of).collect();
+        tally
+    }
+
+    fn count(&mut self, call: &ModelUse) {
+        self.model_calls += 1;
+        self.agent_calls += u32::from(call.purpose.as_deref() == Some("agent"));
+        self.open_calls += u32::from(!call.is_fixed());
+        self.tokens +=
+            call.input_tokens.unwrap_or_default() + call.output_tokens.unwrap_or_default();
+        if let Some(cost) = call.cost_usd {
+            *self.cost_usd.get_or_insert_default() += cost;
+        }
+    }
+
+    /// Adds what came after the end.
+    fn add(mut self, late: Self) -> Self {
+        self.turns = self.turns.max(late.turns);
+        self.replies += late.replies;
+        self.tool_calls += late.tool_calls;
+        self.model_calls += late.model_calls;
+        self.agent_calls += late.agent_calls;
+        self.open_calls += late.open_calls;
+        self.tokens += late.tokens;
+        if let Some(cost) = late.cost_usd {
+            *self.cost_usd.get_or_insert_default() += cost;
+        }
+        self.topics.extend(late.topics);
+        self.checks.extend(late.checks);
+        self
+    }
+}
+
+fn sum(counts: impl Iterator<Item = usize>) -> u32 {
+    u32::try_from(counts.sum::<usize>()).unwrap_or(u32::MAX)
+}
+
+impl CheckTally {
+    fn of(evaluation: &Evaluation) -> Self {
+        Self {
+            name: evaluation.title().map(ToOwned::to_owned),
+            soft: evaluation.mode == EvaluationMode::Soft,
+            passed: evaluation.passed,
+            score: evaluation.score,
+        }
+    }
+}
+
+impl Evaluation {
+    /// What was checked: the criterion's name, else what it demands, else its kind.
+    pub fn title(&self) -> Option<&str> {
+        self.name.as_deref().or(self.description.as_deref()).or(self.kind.as_deref())
+    }
+}
+
+impl ModelUse {
+    /// Whether the answer is the same every time: it is scripted, or comes from a cache or cassette.
+    pub fn is_fixed(&self) -> bool {
+        self.cached || matches!(self.backend.as_deref(), Some("scripted" | "replay" | "cassette"))
+    }
+}
+
+impl Attempt {
+    /// The attempt in numbers.
+    pub fn tally(&self) -> Cow<'_, Tally> {
+        let bare = self.conversation.is_none()
+            && self.model_calls.is_empty()
+            && self.evaluations.is_empty();
+        match &self.settled {
+            Some(settled) if bare => Cow::Borrowed(settled),
+            Some(settled) => Cow::Owned(Tally::clone(settled).add(Tally::of(self))),
+            None => Cow::Owned(Tally::of(self)),
+        }
+    }
+
+    /// Keeps the numbers and lets go of what they were made from.
+    pub(crate) fn settle(&mut self) {
+        let tally = self.tally().into_owned();
+        self.conversation = None;
+        self.model_calls = Vec::new();
+        self.evaluations = Vec::new();
+        self.settled = Some(Box::new(tally));
+    }
+}

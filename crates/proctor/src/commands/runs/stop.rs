@@ -1,0 +1,202 @@
+//! `proctor runs stop`: ends a run that goes on, whoever started it, in whatever terminal.
+//!
+//! The run's own process is asked at its control socket, as the viewer's Stop and `run_cancel` do; nothing is signalled from here.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use proctor_control::{AskError, LiveRun};
+use proctor_record::{LoadError, RunChoice, RunStore, Summary};
+use proctor_report::{counted, plain};
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::past::StopArguments;
+use crate::error::CommandError;
+use crate::terminal::Terminal;
+
+/// How often is looked whether the run is over.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    /// It was stopped before its end.
+    Stopped,
+    /// It came to its own end before the wish to stop arrived.
+    Finished,
+    /// Its process is gone and did not finish the recording.
+    CutOff,
+    /// It has not ended in the time we wait.
+    Stopping,
+}
+
+#[derive(Serialize)]
+struct Stopped {
+    run_id: String,
+    outcome: Outcome,
+    waited_ms: u64,
+    exit_code: Option<i32>,
+    summary: Summary,
+}
+
+pub(super) fn run(
+    arguments: &StopArguments,
+    store: &RunStore,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, CommandError> {
+    let folder = match &arguments.run {
+        Some(name) => folder(name, store)?,
+        None => only_live(store)?,
+    };
+    let asked = if arguments.now {
+        proctor_control::kill(&folder)
+    } else {
+        proctor_control::cancel(&folder)
+    };
+    let status = asked.map_err(|error| refused(&folder, error))?;
+    if arguments.format == Format::Text {
+        terminal.note(&format!("asked process {} to stop", status.pid));
+    }
+    let asked_at = Instant::now();
+    let over = wait(&folder, Duration::from_millis(arguments.wait));
+    let stopped = outcome(&folder, over, asked_at)?;
+    if arguments.format == Format::Json {
+        terminal.json(&stopped)?;
+    } else if over {
+        terminal.line(&sentence(&stopped))?;
+    }
+    if over {
+        return Ok(ExitCode::SUCCESS);
+    }
+    terminal.report(
+        &CommandError::unusable(format_args!(
+            "{} has not ended within {} s",
+            stopped.run_id,
+            arguments.wait / 1000
+        ))
+        .hint("running examples may finish within the run's own --grace; --now does not let them")
+        .hint(format!("the run is made by process {}", status.pid)),
+    );
+    Ok(ExitCode::from(1))
+}
+
+/// The folder of the run that is meant, here or in another project.
+fn folder(name: &str, store: &RunStore) -> Result<PathBuf, CommandError> {
+    let events = store.resolve(name).map_err(CommandError::unusable)?;
+    match events.parent() {
+        Some(folder) if folder.join("run.json").is_file() => Ok(folder.to_owned()),
+        _ => Err(CommandError::unusable(format_args!(
+            "{} is a file of events and not a run's folder: nobody can be asked to stop",
+            events.display()
+        ))
+        .hint("name a run, or its folder in .proctor/runs")),
+    }
+}
+
+/// The run that goes on, where there is only one.
+fn only_live(store: &RunStore) -> Result<PathBuf, CommandError> {
+    let live = proctor_control::live_runs(&store.runs_folder());
+    match live.as_slice() {
+        [one] => Ok(store.runs_folder().join(&one.run_id)),
+        [] => Err(CommandError::unusable("no run of this project is going on")
+            .hint("`proctor runs` lists those that are over; --root names another project")),
+        several => {
+            let names: Vec<String> = several.iter().map(described).collect();
+            Err(CommandError::unusable(format_args!(
+                "{} runs are going on; say which: {}",
+                several.len(),
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+fn described(run: &LiveRun) -> String {
+    format!("{} ({} of {})", run.run_id, run.status.completed, run.status.total)
+}
+
+fn refused(folder: &Path, error: AskError) -> CommandError {
+    let name = name_of(folder);
+    match error {
+        AskError::NotLive => {
+            let finished =
+                proctor_record::load_outline(&folder.join("events.jsonl"), &RunChoice::Last)
+                    .is_ok_and(|loaded| loaded.run.finished_at.is_some());
+            let how = if finished { "has finished" } else { "was cut off: its process is gone" };
+            CommandError::unusable(format_args!("{name} is not going on: it {how}"))
+                .hint(format!("`proctor show {name}` tells what became of it"))
+        }
+        AskError::Silent(error) => {
+            CommandError::unusable(format_args!("the process of {name} does not answer: {error}"))
+                .hint("ask again in a moment")
+        }
+        AskError::Refused(reason) => CommandError::unusable(format_args!("{name}: {reason}")),
+    }
+}
+
+/// Whether the run is over in time. Its socket goes away when its workers are gone and its recording is complete, or with its process.
+fn wait(folder: &Path, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        if !proctor_control::is_live(folder) {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(GLANCE);
+    }
+}
+
+fn outcome(folder: &Path, over: bool, asked_at: Instant) -> Result<Stopped, CommandError> {
+    let waited_ms = u64::try_from(asked_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let run = match proctor_record::load_outline(&folder.join("events.jsonl"), &RunChoice::Last) {
+        Ok(loaded) => loaded.run,
+        // It was stopped before anything happened.
+        Err(LoadError::Empty { .. }) => proctor_record::RunData::default(),
+        Err(error) => return Err(CommandError::unusable(error)),
+    };
+    let summary = run.summary();
+    let outcome = match (over, run.finished_at) {
+        (false, _) => Outcome::Stopping,
+        (true, None) => Outcome::CutOff,
+        (true, Some(_)) if summary.not_run + summary.cancelled == 0 && summary.examples > 0 => {
+            Outcome::Finished
+        }
+        (true, Some(_)) => Outcome::Stopped,
+    };
+    Ok(Stopped { run_id: name_of(folder), outcome, waited_ms, exit_code: run.exit_code, summary })
+}
+
+fn sentence(stopped: &Stopped) -> String {
+    let what = match stopped.outcome {
+        Outcome::Finished => "came to its end",
+        Outcome::CutOff => "has ended without finishing its recording",
+        Outcome::Stopped | Outcome::Stopping => "has stopped",
+    };
+    let summary = &stopped.summary;
+    let parts = [
+        (summary.passed, "passed"),
+        (summary.failures(), "failed"),
+        (summary.pending, "pending"),
+        (summary.cancelled, "cancelled"),
+        (summary.not_run, "not run"),
+        (summary.running, "unfinished"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let examples = counted(summary.examples, "example");
+    let told = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    format!("{} {what}; {examples}{told}", plain(&stopped.run_id))
+}
+
+fn name_of(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
