@@ -133,7 +133,8 @@ impl Register {
     }
 }
 
-fn example(suite: &str, listed: Listed, id: ExampleId) -> Example {
+fn example(suite: &str, mut listed: Listed, id: ExampleId) -> Example {
+    listed.path.shrink_to_fit();
     let description =
         listed.description.or_else(|| listed.path.last().cloned()).unwrap_or_default();
     let full_description = listed.full_description.unwrap_or_else(|| listed.path.join(" "));

@@ -50,8 +50,8 @@ pub struct ChannelConfig {
     pub max_line: usize,
     /// How many bytes may wait to be written before senders have to wait.
     pub write_buffer: usize,
-    /// How long to rest after each read, so that a chatty child costs a wake-up per rest instead of one
-    /// per message. A message that comes after a pause is read at once.
+    /// How long to rest after a read that came soon after another, so that a chatty child costs a wake-up
+    /// per rest instead of one per message. A message that comes after a pause is read at once.
     pub settle: Duration,
     /// How many requests of the child may be in work; further ones are answered `busy`. They are
     /// not made to wait, because replies that handlers wait for could be stuck behind them.

@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+use std::time::Instant;
 use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
@@ -55,6 +56,8 @@ async fn read_all(
         tokio::time::sleep(DRAIN).await;
     };
     tokio::pin!(stopped, drained);
+    let settle = inner.config.settle;
+    let mut last = Instant::now();
     loop {
         let count = tokio::select! {
             biased;
@@ -72,11 +75,14 @@ async fn read_all(
         };
         framer.feed(&chunk[..count]);
         let talked = handle_frames(inner, framer, intake).await;
+        // A rest after a message that comes alone would cost a wake-up and save none.
+        let chatty = last.elapsed() <= settle * 2;
         // Where one side waits for the other, a rest would only make it wait longer; and whoever has just asked or
         // answered is likely to ask again.
-        if !inner.config.settle.is_zero() && !talked && !inner.is_awaited() {
-            tokio::time::sleep(inner.config.settle).await;
+        if !settle.is_zero() && chatty && !talked && !inner.is_awaited() {
+            tokio::time::sleep(settle).await;
         }
+        last = Instant::now();
     }
 }
 

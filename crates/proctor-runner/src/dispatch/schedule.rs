@@ -7,6 +7,10 @@ use super::{Dispatcher, Effect, JobId, Moment, Schedule, Slot, Unit, index};
 
 /// A worker has at most so many examples waiting, however short they are.
 const MOST_WAITING: usize = 64;
+/// While there is plenty left, up to so many times the usual work waits at a worker: a message costs more than the wait.
+const MOST_AHEAD: f64 = 4.0;
+/// Plenty: this part of a worker's share of what is left.
+const PART_AHEAD: f64 = 8.0;
 /// Work is taken back from a worker whose example has been running for so long (µs).
 const STUCK_BEHIND: Moment = 5_000;
 
@@ -34,7 +38,7 @@ impl Dispatcher {
     }
 
     fn units_of(&self, pool: usize) -> Vec<Unit> {
-        let mut units: Vec<Unit> = Vec::new();
+        let mut units: Vec<Unit> = Vec::with_capacity(self.jobs.len());
         let mut last = None;
         let mine = self.jobs.iter().enumerate().filter(|(_, job)| job.spec.pool == pool);
         for (number, job) in mine {
@@ -181,6 +185,10 @@ impl Dispatcher {
             return Vec::new();
         }
         let prefetch = self.policy.prefetch;
+        let ready =
+            self.slots.iter().filter(|slot| slot.pool == pool && slot.phase == Phase::Ready);
+        let share = (self.waiting(number) / ready.count().max(1)).max(usize::from(idle));
+        let ahead = prefetch.max(self.plenty(pool, share).min(prefetch * MOST_AHEAD));
         let mut work: Option<f64> = slot.units.iter().map(|unit| self.guess(pool, unit)).sum();
         let mut count = waiting_jobs(slot);
         // Nothing waits behind a long example, or behind one of which nobody knows how long it takes: by
@@ -192,16 +200,13 @@ impl Dispatcher {
             return Vec::new();
         }
         // Refilling at half saves messages: one for many examples instead of one for each.
-        if !idle && (work.is_none_or(|work| work > prefetch / 2.0) || count > MOST_WAITING / 2) {
+        if !idle && (work.is_none_or(|work| work > ahead / 2.0) || count > MOST_WAITING / 2) {
             return Vec::new();
         }
-        let ready =
-            self.slots.iter().filter(|slot| slot.pool == pool && slot.phase == Phase::Ready);
-        let share = (self.waiting(number) / ready.count().max(1)).max(usize::from(idle));
         let mut units = Vec::new();
         while units.len() < share && *room > 0 {
             let first = idle && units.is_empty();
-            if !first && (work.is_none_or(|work| work >= prefetch) || count >= MOST_WAITING) {
+            if !first && (work.is_none_or(|work| work >= ahead) || count >= MOST_WAITING) {
                 break;
             }
             let Some(unit) = self.take(number) else { break };
@@ -211,6 +216,16 @@ impl Dispatcher {
             units.push(unit);
         }
         units
+    }
+
+    /// So much work (ms) a slot may have waiting without fear that another runs dry: a part of its share of the rest.
+    fn plenty(&self, pool: usize, share: usize) -> f64 {
+        let (sum, count) = self.pools[pool].seen;
+        if count == 0 {
+            return 0.0;
+        }
+        let share = f64::from(u32::try_from(share).unwrap_or(u32::MAX));
+        sum / f64::from(count) * share / PART_AHEAD
     }
 
     /// When a slot has nothing to do and the queue is empty, work that waits behind a long example is

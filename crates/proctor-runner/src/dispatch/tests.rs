@@ -511,6 +511,17 @@ fn short_examples_are_handed_out_many_at_a_time() {
     assert!(world.assigned_messages < 80, "{} messages for 1000 examples", world.assigned_messages);
 }
 
+/// Examples of half the usual prefetch: two at a time would be a message for each.
+#[test]
+fn while_there_is_plenty_left_a_message_is_for_several_examples_of_some_length() {
+    let mut world = world(slots(4), &[Fate::Pass; 1000]);
+    world.durations = vec![5_000; 1000];
+    world.run();
+    assert!(world.assigned_messages < 350, "{} messages", world.assigned_messages);
+    let ideal = 1000 / 4 * 5_000;
+    assert!(world.now < ideal + 20_000, "no worker waits at the end: {}", world.now);
+}
+
 /// One worker gets a long example with short ones waiting behind it; the other takes them over.
 #[test]
 fn work_behind_a_long_example_is_taken_back() {

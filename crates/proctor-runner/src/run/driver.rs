@@ -37,11 +37,11 @@ pub(super) async fn execute(
         opened = open_all(&setup) => opened,
         _ = orders.recv() => return ended_early(&setup, publisher, started, None, true),
     };
-    let suites = match opened {
+    let mut suites = match opened {
         Ok(suites) => suites,
         Err(error) => return ended_early(&setup, publisher, started, Some(error), false),
     };
-    let mut gathered = Gathered::new(&suites);
+    let mut gathered = Gathered::new(&mut suites);
     let loaded = gathered.errors.is_empty();
     let examples = if loaded {
         setup.options.selection.apply(std::mem::take(&mut gathered.examples))
@@ -115,7 +115,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn new(suites: &[Opened]) -> Self {
+    fn new(suites: &mut [Opened]) -> Self {
         let mut all = Self {
             examples: Vec::new(),
             errors: Vec::new(),
@@ -126,14 +126,19 @@ impl Gathered {
             pools: HashMap::new(),
             slots: suites.iter().map(|suite| suite.slots).collect(),
         };
-        for (pool, suite) in suites.iter().enumerate() {
-            let found = &suite.discovery;
+        for (pool, suite) in suites.iter_mut().enumerate() {
+            // Moved, not copied: of thousands of examples a second copy would be most of the memory of a run.
+            let found = std::mem::take(&mut suite.discovery);
             if let Some(first) = found.examples.first() {
                 all.pools.insert(first.suite.clone(), pool);
             }
-            all.examples.extend(found.examples.iter().cloned());
-            all.errors.extend(found.errors.iter().cloned());
-            all.notes.extend(found.notes.iter().cloned());
+            if all.examples.is_empty() {
+                all.examples = found.examples;
+            } else {
+                all.examples.extend(found.examples);
+            }
+            all.errors.extend(found.errors);
+            all.notes.extend(found.notes);
             all.seed = all.seed.or(found.seed);
             all.load_ms += found.load_ms;
             all.fail_fast = all.fail_fast.or(found.fail_fast);

@@ -4,7 +4,7 @@ mod attend;
 mod driver;
 mod exit_code;
 mod gate;
-mod pace;
+pub(crate) mod pace;
 mod publish;
 
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ pub struct RunOptions {
     /// Which examples to run.
     pub selection: Selection,
     /// How long examples took before, in milliseconds.
-    pub estimates: HashMap<ExampleId, f64>,
+    pub estimates: Arc<HashMap<ExampleId, f64>>,
     /// Whether an example that passes only after failing fails the run.
     pub flaky_fails: bool,
     /// Whether an inconclusive example fails the run.
@@ -75,7 +75,7 @@ impl Default for RunOptions {
             grace: 2_000,
             split_groups: false,
             selection: Selection::default(),
-            estimates: HashMap::new(),
+            estimates: Arc::default(),
             flaky_fails: false,
             inconclusive_fails: true,
             allow_empty: false,
@@ -358,10 +358,9 @@ impl Shared {
 
 fn run_thread(setup: RunSetup, orders: mpsc::UnboundedReceiver<Control>, shared: &Arc<Shared>) {
     // One thread is enough: the work is done by other processes, and there are few cores to share.
-    let pace = pace::Pace::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .on_thread_unpark(move || pace.woken())
+        .on_thread_unpark(pace::woken)
         .build();
     let result = match runtime {
         Ok(runtime) => {

@@ -2,9 +2,12 @@
 //!
 //! Workers that run trivial examples send thousands of small messages a second, and on a machine whose cores are all
 //! busy with workers the time for being woken is taken from the tests. So when wake-ups come thick and fast, the thread
-//! sleeps on for a moment and then handles all that has gathered. A run with little going on is woken at once.
+//! sleeps on for a moment and then handles all that has gathered. A run with little going on is woken at once, and so is
+//! one whose workers ask: they stand still until they are answered.
+//!
+//! The state belongs to the thread of a run; there is one such thread for each run.
 
-use std::sync::{Mutex, PoisonError};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Wake-ups closer together than this are thick and fast.
@@ -12,21 +15,22 @@ const GAP: Duration = Duration::from_micros(500);
 /// So many of them in a row are borne.
 const BORNE: u32 = 16;
 
-/// When the thread was woken last, and how many times in close succession.
-pub(super) struct Pace(Mutex<(Instant, u32)>);
+thread_local! {
+    /// When the thread was woken last, and how many times in close succession.
+    static WOKEN: Cell<(Option<Instant>, u32)> = const { Cell::new((None, 0)) };
+}
 
-impl Pace {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new((Instant::now(), 0)))
-    }
+/// Called when the thread was woken; returns when it should go to work.
+pub(super) fn woken() {
+    let (last, close) = WOKEN.get();
+    let (wait, close) = decide(last.map_or(Duration::MAX, |last| last.elapsed()), close);
+    std::thread::sleep(wait);
+    WOKEN.set((Some(Instant::now()), close));
+}
 
-    /// Called when the thread was woken; returns when it should go to work.
-    pub(super) fn woken(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (wait, close) = decide(state.0.elapsed(), state.1);
-        std::thread::sleep(wait);
-        *state = (Instant::now(), close);
-    }
+/// A worker has asked and waits: the next wake-ups are not put off.
+pub(crate) fn asked() {
+    WOKEN.set((WOKEN.get().0, 0));
 }
 
 /// How long to sleep on after a wake-up this long after the last one, and how many close ones that makes.

@@ -116,7 +116,7 @@ fn take(
     true
 }
 
-fn discovery(register: Register, mut notes: Vec<String>, answer: Answer) -> Discovery {
+fn discovery(mut register: Register, mut notes: Vec<String>, answer: Answer) -> Discovery {
     let mut errors = register.errors;
     errors.extend(answer.errors.into_iter().map(outside));
     notes.extend(answer.messages.iter().filter_map(|message| message.as_str().map(str::to_owned)));
@@ -137,6 +137,8 @@ fn discovery(register: Register, mut notes: Vec<String>, answer: Answer) -> Disc
         .filter_map(|(name, version)| Some((format!("rspec-{name}"), version.as_str()?.to_owned())))
         .collect();
     versions.extend(answer.ruby.map(|version| ("ruby".to_owned(), version)));
+    // They stay for the whole run.
+    register.examples.shrink_to_fit();
     Discovery {
         examples: register.examples,
         errors,

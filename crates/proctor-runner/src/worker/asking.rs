@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use proctor_events::{Body, Event};
 use proctor_host::{Attempt, Desk, Events, Host};
-use proctor_process::{Channel, ChannelConfig};
+use proctor_process::protocol::IncomingRequest;
+use proctor_process::{Channel, ChannelConfig, RequestHandler};
 use tokio::sync::mpsc;
 
 use super::said::Said;
+use crate::run::pace;
 
 /// What one worker may ask.
 pub(crate) struct Asking {
@@ -38,7 +40,13 @@ impl Asking {
     /// The configuration of a channel whose requests are answered, if there is anybody to answer them.
     pub(crate) fn config(asking: Option<&Self>, config: ChannelConfig) -> ChannelConfig {
         match asking {
-            Some(asking) => config.handler(asking.desk.handler()),
+            Some(asking) => {
+                let answer = asking.desk.handler();
+                config.handler(move |request: IncomingRequest| {
+                    pace::asked();
+                    answer.handle(request)
+                })
+            }
             None => config,
         }
     }

@@ -7,7 +7,7 @@ mod live;
 mod outputs;
 pub(super) mod recording;
 mod screen;
-mod signals;
+pub(super) mod signals;
 mod view;
 
 use std::collections::HashMap;
@@ -85,7 +85,7 @@ struct Prepared {
     alive: Live,
     resolving: Option<Resolving>,
     timings: PathBuf,
-    known: HashMap<ExampleId, f64>,
+    known: Arc<HashMap<ExampleId, f64>>,
 }
 
 impl Prepared {
@@ -122,15 +122,16 @@ impl Prepared {
         let timings = root.join(".proctor/timings.json");
         let mut options = options(arguments, config, workers)?;
         options.selection = chosen.selection;
-        options.estimates = load_timings(&timings);
-        let known = options.estimates.clone();
+        options.estimates = Arc::new(load_timings(&timings));
+        let known = Arc::clone(&options.estimates);
         let controller = Controller::new(RunSetup {
             suites: chosen.suites,
             surroundings: chosen.surroundings,
             options,
             bus: recording.bus.clone(),
         });
-        let signals = signals::Signals::watch(&controller)?;
+        let (asked, ended) = (controller.clone(), controller.clone());
+        let signals = signals::Signals::watch(move || asked.cancel(), move |_| ended.kill())?;
         let asked = &arguments.detached;
         let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
         let events = view::subscribe(&recording);
@@ -152,7 +153,7 @@ impl Prepared {
         if let Some(server) = self.server {
             server.finish(serve::LAST_LOOK);
         }
-        if let Err(error) = save_timings(&self.timings, self.known, &result.durations) {
+        if let Err(error) = save_timings(&self.timings, Arc::unwrap_or_clone(self.known), &result.durations) {
             terminal.warn(&format!("cannot write {}: {error}", self.timings.display()));
         }
         self.alive.finish(terminal);

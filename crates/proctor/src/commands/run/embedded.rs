@@ -42,8 +42,8 @@ impl Embedded {
         let timings = root.join(".proctor/timings.json");
         let mut options = super::options(arguments, &config, workers)?;
         options.selection = chosen.selection;
-        options.estimates = load_timings(&timings);
-        let known = options.estimates.clone();
+        options.estimates = Arc::new(load_timings(&timings));
+        let known = Arc::clone(&options.estimates);
         let controller = Controller::new(RunSetup {
             suites: chosen.suites,
             surroundings: chosen.surroundings,
@@ -61,7 +61,7 @@ impl Embedded {
                 let result: Arc<RunResult> = waited.wait();
                 recording.finish(&mut terminal);
                 alive.finish(&mut terminal);
-                if let Err(error) = save_timings(&timings, known, &result.durations) {
+                if let Err(error) = save_timings(&timings, Arc::unwrap_or_clone(known), &result.durations) {
                     terminal.warn(&format!("cannot write {}: {error}", timings.display()));
                 }
             })?;
