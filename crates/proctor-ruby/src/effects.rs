@@ -96,9 +96,8 @@ pub(crate) fn is_core(name: &str) -> bool {
 
 /// The kind of side effect that a call is, if it is one.
 pub(crate) fn side_effect(receiver: &str, method: &str) -> Option<&'static str> {
-    let owner = receiver.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| owner.contains(word));
-    if method.starts_with("deliver") || (has(&["mailer", "mail."]) && !receiver.is_empty()) {
+    let has = |words: &[&str]| words.iter().any(|word| contains(receiver.as_bytes(), word));
+    if method.starts_with("deliver") || has(&["mailer", "mail."]) {
         return Some("email");
     }
     if has(&["webhook", "notifier", "notification"]) {
@@ -112,7 +111,7 @@ pub(crate) fn side_effect(receiver: &str, method: &str) -> Option<&'static str> 
     {
         return Some("event");
     }
-    if has(&["cache"]) && matches!(method, "write" | "delete" | "clear" | "fetch" | "increment") {
+    if matches!(method, "write" | "delete" | "clear" | "fetch" | "increment") && has(&["cache"]) {
         return Some("cache");
     }
     if has(&["net::http", "faraday", "httparty", "restclient", "http_client", "excon", "typhoeus"])
@@ -120,6 +119,13 @@ pub(crate) fn side_effect(receiver: &str, method: &str) -> Option<&'static str> 
         return Some("external_api");
     }
     None
+}
+
+/// Whether a text has a word in it, in capitals or not.
+fn contains(text: &[u8], word: &str) -> bool {
+    let word = word.as_bytes();
+    let mut places = text.windows(word.len());
+    places.any(|place| place[0].to_ascii_lowercase() == word[0] && place.eq_ignore_ascii_case(word))
 }
 
 /// Words that name a state in a life: such values follow each other.
@@ -136,6 +142,6 @@ const LIFECYCLE: &[&str] = &[
 ];
 
 /// Whether values read like states that follow each other.
-pub(crate) fn is_lifecycle(values: &[String]) -> bool {
-    values.iter().filter(|value| LIFECYCLE.contains(&value.as_str())).count() >= 2
+pub(crate) fn is_lifecycle<'a>(values: impl Iterator<Item = &'a str>) -> bool {
+    values.filter(|value| LIFECYCLE.contains(value)).count() >= 2
 }

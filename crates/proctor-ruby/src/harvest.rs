@@ -3,7 +3,7 @@
 use ruby_prism::{Node, Visit};
 use serde::{Deserialize, Serialize};
 
-use crate::source::{constant, is_scalar, literal_code, name, text};
+use crate::source::{constant, is_scalar, literal_code, text};
 
 /// Literals and example expressions found in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ impl<'pr> Visit<'pr> for Gatherer {
     }
 
     fn visit_regular_expression_node(&mut self, node: &ruby_prism::RegularExpressionNode<'pr>) {
-        let code = text(&node.as_node());
+        let code = text(&node.as_node()).into_owned();
         if self.found.patterns.len() < LIMIT && !self.found.patterns.contains(&code) {
             self.found.patterns.push(code);
         }
@@ -117,7 +117,7 @@ impl<'pr> Visit<'pr> for Gatherer {
     fn visit_call_node(&mut self, node: &ruby_prism::CallNode<'pr>) {
         let on_constant = node.receiver().is_some_and(|receiver| constant(&receiver).is_some());
         if self.with_calls && on_constant && node.block().is_none() && is_closed(&node.as_node()) {
-            let code = text(&node.as_node());
+            let code = text(&node.as_node()).into_owned();
             let known = self.found.calls.contains(&code);
             if code.len() < 200 && !known && self.found.calls.len() < LIMIT {
                 self.found.calls.push(code);
@@ -150,8 +150,8 @@ fn is_closed(node: &Node<'_>) -> bool {
         .arguments()
         .is_none_or(|list| list.arguments().iter().all(|argument| is_closed(&argument)));
     let dangerous = matches!(
-        name(call.name().as_slice()).as_str(),
-        "exit" | "abort" | "system" | "exec" | "run" | "start"
+        call.name().as_slice(),
+        b"exit" | b"abort" | b"system" | b"exec" | b"run" | b"start"
     );
     let bracketed = call.arguments().is_none() || call.closing_loc().is_some();
     arguments

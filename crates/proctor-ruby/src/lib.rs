@@ -3,7 +3,7 @@
 //! Purpose: everything about Ruby code that can be known by reading it. Pure: text in, values out; no files, no
 //! processes, no clock. What it must not know: runtimes, networks, terminals, how code is executed.
 //!
-//! - [`analyze`]: classes, methods, branches, behaviours, side effects and hints of one file.
+//! - [`analyze`]: classes, methods, branches, behaviours, side effects and hints of one file; [`analyze_all`] of many.
 //! - [`instrument`]: the same source with probes, so that an execution tells which branches it took.
 //! - [`mutants`]: small faults for a method, as byte ranges and replacements.
 //! - [`spec`]: spec text from a plan, and its careful insertion into an existing file.
@@ -13,6 +13,7 @@ mod branches;
 mod effects;
 mod facts;
 mod harvest;
+mod many;
 mod mutants;
 mod outline;
 mod probes;
@@ -28,6 +29,7 @@ pub use facts::{
     SetupKind, SideEffect, SyntaxError, Usage, Visibility,
 };
 pub use harvest::{Harvest, harvest, harvest_usage};
+pub use many::analyze_all;
 pub use mutants::{Mutant, mutants};
 pub use outline::analyze;
 pub use probes::instrument;

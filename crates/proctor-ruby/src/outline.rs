@@ -3,15 +3,15 @@
 mod calls;
 mod connect;
 mod digest;
+mod docs;
 mod params;
-
-use std::collections::BTreeMap;
 
 use ruby_prism::{CallNode, ClassNode, DefNode, Node, Visit as _};
 
 use self::calls::{Calls, Mentions};
 use self::connect::connect;
 use self::digest::digest;
+use self::docs::Docs;
 use self::params::parameters;
 use crate::branches::{Surroundings, study};
 use crate::facts::{
@@ -19,7 +19,7 @@ use crate::facts::{
     SyntaxError, Visibility,
 };
 use crate::probes::ProbeMap;
-use crate::source::{Source, constant, listed, name, statements, text};
+use crate::source::{Source, constant, listed, name, owned, statements, text};
 use crate::usage::{Learned, learn};
 
 /// Reads a file. Errors are all places where it is not Ruby.
@@ -33,7 +33,7 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
             SyntaxError {
                 line: source.line(start),
                 column: source.column(start) + 1,
-                message: name(error.message()),
+                message: owned(error.message()),
             }
         })
         .collect();
@@ -42,7 +42,7 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
     }
     let root = parsed.node();
     let probes = ProbeMap::of(&root);
-    let docs = documentation(&parsed, &source);
+    let docs = Docs::of(&parsed, &source);
     let mut reader = Reader {
         source: &source,
         probes: &probes,
@@ -50,13 +50,14 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
         facts: FileFacts {
             probes: probes.count,
             place_probes: probes.marks(),
-            loc: loc(bytes),
+            loc: source.loc(),
             ..FileFacts::default()
         },
-        learned: BTreeMap::new(),
+        learned: Vec::new(),
         nesting: Vec::new(),
         open: Vec::new(),
         conditional: 0,
+        words: Vec::new(),
     };
     if let Some(program) = root.as_program_node() {
         for statement in &program.statements().body() {
@@ -64,40 +65,11 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
         }
     }
     let mut facts = reader.facts;
-    connect(&mut facts, &reader.learned);
-    let mut mentions = Mentions(Vec::new());
+    connect(&mut facts, reader.learned);
+    let mut mentions = Mentions::default();
     mentions.visit(&root);
-    mentions.0.sort();
-    mentions.0.dedup();
-    facts.mentions = mentions.0;
+    facts.mentions = mentions.into_names();
     Ok(facts)
-}
-
-/// Lines with code on them.
-fn loc(bytes: &[u8]) -> u32 {
-    let lines = bytes.split(|byte| *byte == b'\n');
-    let code = lines.filter(|line| {
-        let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
-        first.is_some_and(|first| *first != b'#')
-    });
-    u32::try_from(code.count()).unwrap_or(u32::MAX)
-}
-
-/// Comment text by the line on which it ends.
-fn documentation(
-    parsed: &ruby_prism::ParseResult<'_>,
-    source: &Source<'_>,
-) -> BTreeMap<u32, String> {
-    let mut docs: BTreeMap<u32, String> = BTreeMap::new();
-    for comment in parsed.comments() {
-        let line = source.line(comment.location().start());
-        let mut text =
-            line.checked_sub(1).and_then(|before| docs.remove(&before)).unwrap_or_default();
-        text += &name(comment.text());
-        text.push('\n');
-        docs.insert(line, text);
-    }
-    docs
 }
 
 /// An open class or module.
@@ -111,25 +83,32 @@ struct Open {
 struct Reader<'a> {
     source: &'a Source<'a>,
     probes: &'a ProbeMap,
-    docs: &'a BTreeMap<u32, String>,
+    docs: &'a Docs<'a>,
     facts: FileFacts,
-    /// What was learned, by class index and method index.
-    learned: BTreeMap<(usize, usize), Learned>,
+    /// What was learned, for each method of each class.
+    learned: Vec<Vec<Learned>>,
     nesting: Vec<Nesting>,
     open: Vec<Open>,
     conditional: u32,
+    /// Room for the words of a digest.
+    words: Vec<u8>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn limit(&mut self, node: &Node<'_>, reason: &str) {
         let line = self.source.line(node.location().start());
         self.facts.limits.push(Limit { line, reason: reason.to_owned() });
     }
 
     fn full_name(&self, own: &str) -> String {
-        let mut parts: Vec<&str> = self.nesting.iter().map(|level| level.name.as_str()).collect();
-        parts.push(own);
-        parts.join("::")
+        let outer: usize = self.nesting.iter().map(|level| level.name.len() + 2).sum();
+        let mut full = String::with_capacity(outer + own.len());
+        for level in &self.nesting {
+            full.push_str(&level.name);
+            full.push_str("::");
+        }
+        full.push_str(own);
+        full
     }
 
     fn statement(&mut self, node: &Node<'_>) {
@@ -182,7 +161,7 @@ impl Reader<'_> {
         let index = self.scope(
             &own,
             ClassKind::Class,
-            superclass.as_ref().map(text),
+            superclass.as_ref().map(|class| text(class).into_owned()),
             &node,
             &statements(class.body()),
         );
@@ -245,6 +224,7 @@ impl Reader<'_> {
             members: Vec::new(),
             methods: Vec::new(),
         });
+        self.learned.push(Vec::new());
         self.facts.classes.len() - 1
     }
 
@@ -268,10 +248,10 @@ impl Reader<'_> {
         let maker = call.as_ref().and_then(|call| {
             let class = constant(&call.receiver()?)?;
             matches!(
-                (class.as_str(), call.name().as_slice()),
+                (class.as_ref(), call.name().as_slice()),
                 ("Struct" | "Class" | "Module", b"new") | ("Data", b"define")
             )
-            .then_some(class)
+            .then(|| class.into_owned())
         });
         let (Some(call), Some(maker)) = (call, maker) else {
             let full = self.full_name(own);
@@ -300,10 +280,12 @@ impl Reader<'_> {
         }
         let symbols: Vec<String> = arguments
             .iter()
-            .filter_map(|argument| argument.as_symbol_node().map(|symbol| name(symbol.unescaped())))
+            .filter_map(|argument| {
+                argument.as_symbol_node().map(|symbol| owned(symbol.unescaped()))
+            })
             .collect();
         let Some(index) = self.open.last().map(|open| open.index) else { return };
-        match method.as_str() {
+        match method.as_ref() {
             "private"
             | "public"
             | "protected"
@@ -316,7 +298,8 @@ impl Reader<'_> {
                 self.facts.classes[index].readers.extend(symbols);
             }
             "include" | "extend" | "prepend" => {
-                let mixins = arguments.iter().filter_map(constant);
+                let mixins =
+                    arguments.iter().filter_map(constant).map(std::borrow::Cow::into_owned);
                 self.facts.classes[index].mixins.extend(mixins);
                 if method == "extend"
                     && arguments.iter().any(|argument| argument.as_self_node().is_some())
@@ -352,7 +335,7 @@ impl Reader<'_> {
     fn class_method_call(&mut self, call: &CallNode<'_>) {
         let method = name(call.name().as_slice());
         if matches!(
-            method.as_str(),
+            method.as_ref(),
             "class_eval" | "instance_eval" | "define_method" | "module_eval" | "send"
         ) {
             self.limit(&call.as_node(), &format!("{method}: made while running, not analysed"));
@@ -410,42 +393,42 @@ impl Reader<'_> {
             return self.limit(&node, "method of a single object");
         }
         let scope = if open.singleton || on_self { Scope::Class } else { Scope::Instance };
-        let own = name(def.name().as_slice());
+        let own = owned(def.name().as_slice());
+        let own_visibility = if on_self { Visibility::Public } else { open.visibility };
+        let visibility = given.map_or(own_visibility, |given| given.0);
+        let module_function = given.is_some_and(|given| given.1)
+            || (open.module_function && scope == Scope::Instance);
+        let (index, in_singleton) = (open.index, open.singleton);
         if own == "method_missing" {
             self.limit(
                 &node,
                 "method_missing: answers names that are not written anywhere, not covered",
             );
         }
-        let Some(open) = self.open.last() else { return };
-        let own_visibility = if on_self { Visibility::Public } else { open.visibility };
-        let visibility = given.map_or(own_visibility, |given| given.0);
-        let module_function = given.is_some_and(|given| given.1)
-            || (open.module_function && scope == Scope::Instance);
-        let (index, in_singleton) = (open.index, open.singleton);
-        let lines = self.source.lines(&def.location());
-        let first_line = lines.0;
-        let doc = first_line.checked_sub(1).and_then(|line| self.docs.get(&line));
-        let params = parameters(def, doc.map(String::as_str));
-        let names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
-        let class_name = self.facts.classes[index].name.clone();
-        let readers = self.facts.classes[index].readers.clone();
+        let location = def.location();
+        let lines = self.source.lines(&location);
+        let params = parameters(def, self.docs.above(lines.0).as_deref());
+        let class = &self.facts.classes[index];
         let body = study(
             def.body(),
-            &Surroundings { source: self.source, probes: self.probes, class: &class_name },
+            &Surroundings { source: self.source, probes: self.probes, class: &class.name },
         );
-        let learned = learn(def.body(), &names, &readers);
+        let names = params.iter().map(|param| param.name.as_str());
+        let mut learned = learn(def.body(), names, &class.readers);
         let calls = Calls::of(def);
-        let probes = self.probes.method(def.location().start());
-        let location = def.location();
+        let probes = self.probes.method(location.start());
         let is_query = scope == Scope::Instance
             && visibility == Visibility::Public
             && params.is_empty()
             && body.side_effects.is_empty()
             && calls.only_answer(&own);
+        let raises = calls.raise_offsets.iter().map(|offset| self.source.line(*offset));
+        let raise_lines = raises.chain(body.raise_lines).collect();
+        let yields = calls.yields;
+        let (self_calls, constants) = calls.into_names();
         let method = MethodFacts {
             is_query,
-            name: own.clone(),
+            name: own,
             scope,
             visibility,
             params,
@@ -453,20 +436,15 @@ impl Reader<'_> {
             span: (location.start(), location.end()),
             module_function,
             in_singleton,
-            yields: calls.yields,
-            digest: digest(&node),
-            self_calls: calls.own,
-            constants: calls.constants,
-            stores: learned.stores.clone(),
+            yields,
+            digest: digest(&node, &mut self.words),
+            self_calls,
+            constants,
+            stores: std::mem::take(&mut learned.stores),
             characteristics: body.characteristics,
             side_effects: body.side_effects,
             outcome: body.outcome,
-            raise_lines: calls
-                .raise_offsets
-                .iter()
-                .map(|offset| self.source.line(*offset))
-                .chain(body.raise_lines)
-                .collect(),
+            raise_lines,
             entry_probe: probes.map(|probes| probes.0),
             probes: probes.map_or((0, 0), |probes| (probes.1, probes.2)),
         };
@@ -480,12 +458,12 @@ impl Reader<'_> {
         if let Some(place) = methods.iter().position(same) {
             if self.conditional == 0 {
                 methods[place] = method;
-                self.learned.insert((index, place), learned);
+                self.learned[index][place] = learned;
             }
             return;
         }
         methods.push(method);
-        self.learned.insert((index, methods.len() - 1), learned);
+        self.learned[index].push(learned);
     }
 }
 
@@ -493,6 +471,6 @@ fn struct_members(call: &CallNode<'_>) -> Vec<String> {
     let Some(list) = call.arguments() else { return Vec::new() };
     list.arguments()
         .iter()
-        .filter_map(|argument| argument.as_symbol_node().map(|symbol| name(symbol.unescaped())))
+        .filter_map(|argument| argument.as_symbol_node().map(|symbol| owned(symbol.unescaped())))
         .collect()
 }

@@ -7,14 +7,12 @@
 
 mod notes;
 
-use std::collections::HashMap;
-
 use ruby_prism::{
     AndNode, BlockNode, CallNode, CaseMatchNode, CaseNode, DefNode, IfNode, LambdaNode, Node,
     OrNode, RescueModifierNode, RescueNode, UnlessNode, UntilNode, Visit, WhileNode,
 };
 
-use crate::source::{listed, statements};
+use crate::source::{FastMap, first_of, listed, statements};
 
 /// The name of the module that instrumented code calls.
 const MODULE: &str = "::ProctorProbe";
@@ -22,9 +20,9 @@ const MODULE: &str = "::ProctorProbe";
 /// Where probes are: by what they look at and the offset where it starts.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeMap {
-    conditions: HashMap<(u32, u32), u32>,
-    places: HashMap<u32, u32>,
-    entries: HashMap<u32, (u32, u32, u32)>,
+    conditions: FastMap<(u32, u32), u32>,
+    places: FastMap<u32, u32>,
+    entries: FastMap<u32, (u32, u32, u32)>,
     pub(crate) count: u32,
     notes: u32,
     edits: Vec<Edit>,
@@ -236,10 +234,14 @@ fn can_wrap(node: &Node<'_>) -> bool {
 
 fn first_statement(body: Option<Node<'_>>) -> Option<u32> {
     let body = body?;
-    if let Some(begin) = body.as_begin_node() {
-        return listed(begin.statements()).first().map(|first| first.location().start());
-    }
-    statements(Some(body)).first().map(|first| first.location().start())
+    let first = if let Some(begin) = body.as_begin_node() {
+        first_of(begin.statements().as_ref())
+    } else if let Some(list) = body.as_statements_node() {
+        first_of(Some(&list))
+    } else {
+        Some(body)
+    };
+    first.map(|first| first.location().start())
 }
 
 impl<'pr> Visit<'pr> for Placer {
@@ -357,7 +359,9 @@ impl<'pr> Visit<'pr> for Placer {
         } else {
             let id = self.next();
             self.map.places.insert(end, id);
-            self.edit(end, true, format!(";else {MODULE}.h(<{id}>);nil;"));
+            if self.written {
+                self.edit(end, true, format!(";else {MODULE}.h(<{id}>);nil;"));
+            }
         }
     }
 
@@ -391,8 +395,7 @@ impl<'pr> Visit<'pr> for Placer {
 
     fn visit_rescue_node(&mut self, node: &RescueNode<'pr>) {
         if self.in_def {
-            let list = listed(node.statements());
-            if let Some(first) = list.first() {
+            if let Some(first) = first_of(node.statements().as_ref()) {
                 self.reached(node.location().start(), Some(first.location().start()), 0);
             }
         }

@@ -123,7 +123,8 @@ impl Checker<'_> {
                     .block()
                     .and_then(|block| block.as_block_node())
                     .map(|block| statements(block.body()));
-                let inner: Vec<String> = inner.unwrap_or_default().iter().map(text).collect();
+                let inner: Vec<String> =
+                    inner.unwrap_or_default().iter().map(|node| text(node).into_owned()).collect();
                 !inner.is_empty() && inner.iter().all(|code| code.contains("raise_error"))
             };
             if unhappy(first) && contexts.iter().any(|call| !unhappy(call)) {
@@ -153,7 +154,7 @@ impl<'pr> Visit<'pr> for Expectations {
 
 fn description(call: &CallNode<'_>) -> Option<String> {
     let first = call.arguments()?.arguments().first()?;
-    first.as_string_node().map(|string| name(string.unescaped()))
+    first.as_string_node().map(|string| name(string.unescaped()).into_owned())
 }
 
 impl<'pr> Visit<'pr> for Checker<'_> {
@@ -161,10 +162,10 @@ impl<'pr> Visit<'pr> for Checker<'_> {
         let method = name(node.name().as_slice());
         let bare = node.receiver().is_none_or(|receiver| text(&receiver) == "RSpec");
         let (was_example, was_group) = (self.in_example, self.in_group);
-        if bare && EXAMPLES.contains(&method.as_str()) && node.block().is_some() {
+        if bare && EXAMPLES.contains(&method.as_ref()) && node.block().is_some() {
             self.example(node);
             self.in_example = true;
-        } else if bare && GROUPS.contains(&method.as_str()) && node.block().is_some() {
+        } else if bare && GROUPS.contains(&method.as_ref()) && node.block().is_some() {
             self.context(node);
             if method.starts_with('f') && method != "feature" {
                 self.add(28, &node.as_node(), "the group is focused", "remove the focus");
@@ -172,7 +173,7 @@ impl<'pr> Visit<'pr> for Checker<'_> {
             self.in_group = true;
         } else if self.in_group
             && matches!(
-                method.as_str(),
+                method.as_ref(),
                 "allow_any_instance_of" | "expect_any_instance_of" | "any_instance"
             )
         {
@@ -193,7 +194,7 @@ impl<'pr> Visit<'pr> for Checker<'_> {
                 "expect what happens instead",
             );
         }
-        if self.in_example && matches!(method.as_str(), "sleep") && node.receiver().is_none() {
+        if self.in_example && matches!(method.as_ref(), "sleep") && node.receiver().is_none() {
             self.add(27, &node.as_node(), "the example sleeps", "control the clock instead");
         }
         ruby_prism::visit_call_node(self, node);

@@ -1,22 +1,26 @@
 //! Small helpers over prism nodes: text, lines, literals.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use ruby_prism::{Location, Node, StatementsNode};
 
-/// The bytes of a file with a table of its lines.
+/// A map for many short keys that come from the file itself: quick, and the same in every process.
+pub(crate) type FastMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
+
+/// A file with a table of its lines.
 pub(crate) struct Source<'a> {
+    bytes: &'a [u8],
     starts: Vec<u32>,
-    text: std::marker::PhantomData<&'a [u8]>,
 }
 
 impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        let mut starts = vec![0];
-        for (place, byte) in bytes.iter().enumerate() {
-            if *byte == b'\n' {
-                starts.push(u32::try_from(place + 1).unwrap_or(u32::MAX));
-            }
-        }
-        Self { starts, text: std::marker::PhantomData }
+        let mut starts = Vec::with_capacity(bytes.len() / 24 + 1);
+        starts.push(0);
+        let after = |place: usize| u32::try_from(place + 1).unwrap_or(u32::MAX);
+        starts.extend(memchr::memchr_iter(b'\n', bytes).map(after));
+        Self { bytes, starts }
     }
 
     /// The line of an offset, from 1.
@@ -30,21 +34,44 @@ impl<'a> Source<'a> {
     }
 
     pub(crate) fn lines(&self, location: &Location<'_>) -> (u32, u32) {
-        (
-            self.line(location.start()),
-            self.line(location.end().saturating_sub(1).max(location.start())),
-        )
+        let first = self.line(location.start());
+        let last = location.end().saturating_sub(1).max(location.start());
+        // Most things end on the line on which they begin.
+        match self.starts.get(first as usize) {
+            Some(next) if *next <= last => (first, self.line(last)),
+            _ => (first, first),
+        }
+    }
+
+    /// Lines that are neither blank nor comments.
+    pub(crate) fn loc(&self) -> u32 {
+        let from = |start: &u32| &self.bytes[*start as usize..];
+        let code = self.starts.iter().filter(|start| {
+            let first =
+                from(start).iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace());
+            first.is_some_and(|first| !matches!(first, b'\n' | b'#'))
+        });
+        u32::try_from(code.count()).unwrap_or(u32::MAX)
     }
 }
 
 /// A node's own text.
-pub(crate) fn text(node: &Node<'_>) -> String {
-    String::from_utf8_lossy(node.location().as_slice()).into_owned()
+pub(crate) fn text<'pr>(node: &Node<'pr>) -> Cow<'pr, str> {
+    name(node.location().as_slice())
 }
 
-/// Text of bytes that prism hands out.
-pub(crate) fn name(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// Text of bytes that prism hands out; what is no text of ours gets marks instead.
+pub(crate) fn name(bytes: &[u8]) -> Cow<'_, str> {
+    // Nearly everything is plain, and this way of asking is the quicker one.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// The same as a value of its own.
+pub(crate) fn owned(bytes: &[u8]) -> String {
+    name(bytes).into_owned()
 }
 
 /// The statements of a body, whatever wraps them.
@@ -61,17 +88,23 @@ pub(crate) fn listed(list: Option<StatementsNode<'_>>) -> Vec<Node<'_>> {
     list.map(|list| list.body().iter().collect()).unwrap_or_default()
 }
 
+/// The first statement of a body, whatever wraps it.
+pub(crate) fn first_of<'pr>(list: Option<&StatementsNode<'pr>>) -> Option<Node<'pr>> {
+    list.and_then(|list| list.body().first())
+}
+
 /// The constant a node names, `A::B`; `None` if it is computed.
-pub(crate) fn constant(node: &Node<'_>) -> Option<String> {
+pub(crate) fn constant<'pr>(node: &Node<'pr>) -> Option<Cow<'pr, str>> {
     if let Some(read) = node.as_constant_read_node() {
         return Some(name(read.name().as_slice()));
     }
     let path = node.as_constant_path_node()?;
-    let own = name(path.name()?.as_slice());
-    match path.parent() {
-        None => Some(own),
-        Some(parent) => Some(format!("{}::{own}", constant(&parent)?)),
-    }
+    let own = path.name()?.as_slice();
+    let Some(parent) = path.parent() else { return Some(name(own)) };
+    let mut outer = constant(&parent)?.into_owned();
+    outer.push_str("::");
+    outer.push_str(&name(own));
+    Some(Cow::Owned(outer))
 }
 
 /// Whether a node is a literal that can be copied into other code.
@@ -117,7 +150,7 @@ pub(crate) fn literal_code(node: &Node<'_>) -> Option<String> {
     if let Some(string) = node.as_string_node() {
         return Some(string_code(&name(string.unescaped())));
     }
-    is_literal(node).then(|| text(node))
+    is_literal(node).then(|| text(node).into_owned())
 }
 
 /// A symbol as Ruby code.
@@ -131,7 +164,8 @@ pub(crate) fn symbol_code(text: &str) -> String {
 
 /// A string as double-quoted Ruby code.
 pub(crate) fn string_code(text: &str) -> String {
-    let mut code = String::from("\"");
+    let mut code = String::with_capacity(text.len() + 2);
+    code.push('"');
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {

@@ -4,282 +4,207 @@
 //! element or attribute of one of these. What is called on such a value, and what it is compared with, is noted on it.
 
 mod patterns;
-
-use std::collections::{BTreeMap, HashMap};
+mod values;
 
 use ruby_prism::{CallNode, Node, Visit};
 
+use self::values::Values;
 use crate::facts::Usage;
-use crate::source::{constant, literal_code, name, text};
+use crate::source::{FastMap, constant, literal_code, name, owned, text};
+
+pub(crate) use self::values::absorb;
 
 /// What was learned about the values of one method.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
-    pub(crate) params: BTreeMap<String, Usage>,
-    pub(crate) variables: BTreeMap<String, Usage>,
+    pub(crate) params: Vec<(String, Usage)>,
+    pub(crate) variables: Vec<(String, Usage)>,
+    /// Instance variables that were set from parameters: variable, parameter.
     pub(crate) stores: Vec<(String, String)>,
 }
 
 /// Follows the values through a body. `readers` are attributes: calling one is reading its variable.
-pub(crate) fn learn(body: Option<Node<'_>>, params: &[String], readers: &[String]) -> Learned {
-    let mut walker = Walker {
-        readers,
-        nodes: vec![],
-        roots: BTreeMap::new(),
-        locals: HashMap::new(),
-        stores: vec![],
-    };
+pub(crate) fn learn<'a>(
+    body: Option<Node<'a>>,
+    params: impl Iterator<Item = &'a str>,
+    readers: &'a [String],
+) -> Learned {
+    let mut walker =
+        Walker { readers, values: Values::default(), locals: FastMap::default(), stores: vec![] };
     for param in params {
-        let root = walker.root(param);
-        walker.locals.insert(param.clone(), root);
+        let root = walker.values.root(param.as_bytes());
+        walker.locals.insert(param.as_bytes(), root);
     }
     if let Some(body) = body {
         walker.visit(&body);
     }
-    let mut learned = Learned { stores: walker.stores.clone(), ..Learned::default() };
-    for (key, id) in &walker.roots {
-        let usage = walker.usage(*id, 0);
-        if key.starts_with('@') {
-            learned.variables.insert(key.clone(), usage);
-        } else {
-            learned.params.insert(key.clone(), usage);
-        }
+    let mut learned = Learned { stores: walker.stores, ..Learned::default() };
+    for (key, usage) in walker.values.into_usages() {
+        let list = if key.starts_with('@') { &mut learned.variables } else { &mut learned.params };
+        list.push((key, usage));
     }
     learned
 }
 
-/// Adds what `other` knows.
-pub(crate) fn merge(into: &mut Usage, other: &Usage, depth: u32) {
-    if depth > 4 {
-        return;
-    }
-    for (key, usage) in &other.calls {
-        merge(into.calls.entry(key.clone()).or_default(), usage, depth + 1);
-    }
-    for (key, usage) in &other.keys {
-        merge(into.keys.entry(key.clone()).or_default(), usage, depth + 1);
-    }
-    if let Some(element) = &other.element {
-        merge(into.element.get_or_insert_with(Box::default), element, depth + 1);
-    }
-    for (list, more) in [
-        (&mut into.equals, &other.equals),
-        (&mut into.bounds, &other.bounds),
-        (&mut into.patterns, &other.patterns),
-        (&mut into.classes, &other.classes),
-        (&mut into.flows, &other.flows),
-    ] {
-        for item in more {
-            if !list.contains(item) && list.len() < 40 {
-                list.push(item.clone());
-            }
-        }
-    }
-    into.truth |= other.truth;
-}
-
-#[derive(Debug, Default)]
-struct Value {
-    own: Usage,
-    calls: BTreeMap<String, usize>,
-    keys: BTreeMap<String, usize>,
-    element: Option<usize>,
-}
-
 struct Walker<'a> {
     readers: &'a [String],
-    nodes: Vec<Value>,
-    roots: BTreeMap<String, usize>,
-    locals: HashMap<String, usize>,
+    values: Values<'a>,
+    locals: FastMap<&'a [u8], usize>,
     stores: Vec<(String, String)>,
 }
 
 /// Methods whose block gets the elements.
-const EACH: &[&str] = &[
-    "each",
-    "map",
-    "collect",
-    "select",
-    "filter",
-    "reject",
-    "find",
-    "detect",
-    "any?",
-    "all?",
-    "none?",
-    "flat_map",
-    "each_with_index",
-    "each_with_object",
-    "sort_by",
-    "min_by",
-    "max_by",
-    "group_by",
-    "partition",
-    "sum",
-    "count",
-    "find_index",
-    "index",
-    "filter_map",
-    "take_while",
-    "drop_while",
-    "each_char",
-    "each_line",
-    "map!",
-    "reject!",
-    "delete_if",
-    "each_slice",
-    "zip",
-    "uniq",
-    "to_h",
-    "reverse_each",
-    "each_entry",
-    "inject",
-    "reduce",
-];
+fn gives_elements(method: &[u8]) -> bool {
+    matches!(
+        method,
+        b"each"
+            | b"map"
+            | b"collect"
+            | b"select"
+            | b"filter"
+            | b"reject"
+            | b"find"
+            | b"detect"
+            | b"any?"
+            | b"all?"
+            | b"none?"
+            | b"flat_map"
+            | b"each_with_index"
+            | b"each_with_object"
+            | b"sort_by"
+            | b"min_by"
+            | b"max_by"
+            | b"group_by"
+            | b"partition"
+            | b"sum"
+            | b"count"
+            | b"find_index"
+            | b"index"
+            | b"filter_map"
+            | b"take_while"
+            | b"drop_while"
+            | b"each_char"
+            | b"each_line"
+            | b"map!"
+            | b"reject!"
+            | b"delete_if"
+            | b"each_slice"
+            | b"zip"
+            | b"uniq"
+            | b"to_h"
+            | b"reverse_each"
+            | b"each_entry"
+            | b"inject"
+            | b"reduce"
+    )
+}
 
-impl Walker<'_> {
-    fn root(&mut self, key: &str) -> usize {
-        if let Some(id) = self.roots.get(key) {
-            return *id;
-        }
-        let id = self.fresh();
-        self.roots.insert(key.to_owned(), id);
-        id
-    }
+/// Methods that change a value but not what it is.
+fn keeps_value(method: &[u8]) -> bool {
+    matches!(
+        method,
+        b"to_s"
+            | b"strip"
+            | b"downcase"
+            | b"upcase"
+            | b"dup"
+            | b"to_sym"
+            | b"to_i"
+            | b"freeze"
+            | b"chomp"
+            | b"to_a"
+            | b"compact"
+            | b"clone"
+    )
+}
 
-    fn fresh(&mut self) -> usize {
-        self.nodes.push(Value::default());
-        self.nodes.len() - 1
-    }
-
-    fn called(&mut self, id: usize, method: &str) -> usize {
-        if let Some(child) = self.nodes[id].calls.get(method) {
-            return *child;
-        }
-        let child = self.fresh();
-        self.nodes[id].calls.insert(method.to_owned(), child);
-        child
-    }
-
-    fn keyed(&mut self, id: usize, key: &str) -> usize {
-        if let Some(child) = self.nodes[id].keys.get(key) {
-            return *child;
-        }
-        let child = self.fresh();
-        self.nodes[id].keys.insert(key.to_owned(), child);
-        child
-    }
-
-    fn element(&mut self, id: usize) -> usize {
-        if let Some(child) = self.nodes[id].element {
-            return child;
-        }
-        let child = self.fresh();
-        self.nodes[id].element = Some(child);
-        child
-    }
-
-    fn usage(&self, id: usize, depth: u32) -> Usage {
-        let value = &self.nodes[id];
-        let mut usage = value.own.clone();
-        if depth < 5 {
-            for (key, child) in &value.calls {
-                usage.calls.insert(key.clone(), self.usage(*child, depth + 1));
-            }
-            for (key, child) in &value.keys {
-                usage.keys.insert(key.clone(), self.usage(*child, depth + 1));
-            }
-            usage.element = value.element.map(|child| Box::new(self.usage(child, depth + 1)));
-        }
-        usage
-    }
-
+impl<'a> Walker<'a> {
     /// The value that an expression stands for, if we follow it.
-    fn resolve(&mut self, node: &Node<'_>) -> Option<usize> {
-        if let Some(read) = node.as_local_variable_read_node() {
-            return self.locals.get(&name(read.name().as_slice())).copied();
+    fn resolve(&mut self, node: &Node<'a>) -> Option<usize> {
+        match node {
+            Node::LocalVariableReadNode { .. } => {
+                let read = node.as_local_variable_read_node()?;
+                self.locals.get(read.name().as_slice()).copied()
+            }
+            Node::InstanceVariableReadNode { .. } => {
+                let read = node.as_instance_variable_read_node()?;
+                Some(self.values.root(read.name().as_slice()))
+            }
+            Node::ParenthesesNode { .. } => self.resolve(&crate::probes::grouped(node)?),
+            Node::OrNode { .. } => self.resolve(&node.as_or_node()?.left()),
+            Node::LocalVariableWriteNode { .. } => {
+                self.resolve(&node.as_local_variable_write_node()?.value())
+            }
+            Node::CallNode { .. } => self.resolve_call(&node.as_call_node()?),
+            _ => None,
         }
-        if let Some(read) = node.as_instance_variable_read_node() {
-            return Some(self.root(&name(read.name().as_slice())));
-        }
-        if let Some(inner) = crate::probes::grouped(node) {
-            return self.resolve(&inner);
-        }
-        if let Some(or) = node.as_or_node() {
-            return self.resolve(&or.left());
-        }
-        if let Some(write) = node.as_local_variable_write_node() {
-            return self.resolve(&write.value());
-        }
-        let call = node.as_call_node()?;
-        let method = name(call.name().as_slice());
+    }
+
+    fn resolve_call(&mut self, call: &CallNode<'a>) -> Option<usize> {
+        let method = call.name().as_slice();
         let Some(receiver) = call.receiver().filter(|receiver| receiver.as_self_node().is_none())
         else {
-            let is_reader = call.arguments().is_none() && self.readers.contains(&method);
-            return is_reader.then(|| self.root(&format!("@{method}")));
+            let attribute = call.arguments().is_none()
+                && self.readers.iter().any(|reader| reader.as_bytes() == method);
+            return attribute.then(|| self.values.attribute(method));
         };
         let owner = self.resolve(&receiver)?;
-        let first = first_argument(&call);
-        match (method.as_str(), first.as_ref().and_then(|first| literal_code(first))) {
-            ("[]" | "fetch" | "dig" | "delete" | "key?" | "has_key?" | "include?", Some(key))
-                if key.starts_with(':') || key.starts_with('"') =>
-            {
-                Some(self.keyed(owner, &key))
+        match method {
+            b"[]" | b"fetch" | b"dig" | b"delete" | b"key?" | b"has_key?" | b"include?" => {
+                let key = first_argument(call).as_ref().and_then(literal_code);
+                match key.filter(|key| key.starts_with([':', '"'])) {
+                    Some(key) => Some(self.values.keyed(owner, key)),
+                    None if method == b"[]" => Some(self.element_by(owner, method)),
+                    None => Some(self.values.called(owner, method)),
+                }
             }
-            ("[]" | "first" | "last" | "pop" | "shift" | "sample", _) => {
-                self.called(owner, &method);
-                Some(self.element(owner))
+            b"first" | b"last" | b"pop" | b"shift" | b"sample" => {
+                Some(self.element_by(owner, method))
             }
-            // These change the value but not what it is.
-            (
-                "to_s" | "strip" | "downcase" | "upcase" | "dup" | "to_sym" | "to_i" | "freeze"
-                | "chomp" | "to_a" | "compact" | "clone",
-                _,
-            ) => {
-                self.called(owner, &method);
+            _ if keeps_value(method) => {
+                self.values.called(owner, method);
                 Some(owner)
             }
-            _ => Some(self.called(owner, &method)),
+            _ => Some(self.values.called(owner, method)),
         }
     }
 
-    fn note(list: &mut Vec<String>, item: String) {
-        if !list.contains(&item) && list.len() < 40 {
-            list.push(item);
-        }
+    fn element_by(&mut self, owner: usize, method: &'a [u8]) -> usize {
+        self.values.called(owner, method);
+        self.values.element(owner)
     }
 
-    fn truth(&mut self, node: &Node<'_>) {
+    fn truth(&mut self, node: &Node<'a>) {
         if let Some(id) = self.resolve(node) {
-            self.nodes[id].own.truth = true;
+            self.values.own(id).truth = true;
         }
     }
 
-    fn compare(&mut self, left: &Node<'_>, right: &Node<'_>, ordered: bool) {
+    fn compare(&mut self, left: &Node<'a>, right: &Node<'a>, ordered: bool) {
         for (one, other) in [(left, right), (right, left)] {
             let Some(code) = comparable(other) else { continue };
             if let Some(id) = self.resolve(one) {
-                let own = &mut self.nodes[id].own;
-                Self::note(if ordered { &mut own.bounds } else { &mut own.equals }, code);
+                let own = self.values.own(id);
+                note(if ordered { &mut own.bounds } else { &mut own.equals }, code);
             }
         }
     }
 
-    fn pattern(&mut self, value: &Node<'_>, pattern: &Node<'_>) {
+    fn pattern(&mut self, value: &Node<'a>, pattern: &Node<'a>) {
         let Some(id) = self.resolve(value) else { return };
-        let own = &mut self.nodes[id].own;
+        let own = self.values.own(id);
         if pattern.as_regular_expression_node().is_some() {
-            Self::note(&mut own.patterns, text(pattern));
+            note(&mut own.patterns, text(pattern).into_owned());
         } else if pattern.as_self_node().is_some() {
-            Self::note(&mut own.classes, "self".to_owned());
+            note(&mut own.classes, "self".to_owned());
         } else if let Some(class) = constant(pattern) {
             let shouted = class
                 .rsplit("::")
                 .next()
                 .is_some_and(|last| last.len() > 1 && last.to_uppercase() == last);
-            Self::note(if shouted { &mut own.patterns } else { &mut own.classes }, class);
+            note(if shouted { &mut own.patterns } else { &mut own.classes }, class.into_owned());
         } else if let Some(code) = literal_code(pattern) {
-            Self::note(&mut own.equals, code);
+            note(&mut own.equals, code);
         } else if let Some(splat) = pattern.as_splat_node()
             && let Some(inner) = splat.expression()
         {
@@ -288,78 +213,110 @@ impl Walker<'_> {
     }
 
     /// A value that is looked up in a list or table.
-    fn member(&mut self, value: &Node<'_>, list: &Node<'_>) {
+    fn member(&mut self, value: &Node<'a>, list: &Node<'a>) {
         if let Some(table) = constant(list) {
             if let Some(id) = self.resolve(value) {
-                Self::note(&mut self.nodes[id].own.patterns, table);
+                note(&mut self.values.own(id).patterns, table.into_owned());
             }
             return;
         }
         let Some(array) = list.as_array_node() else { return };
         for element in &array.elements() {
             if let (Some(id), Some(code)) = (self.resolve(value), literal_code(&element)) {
-                Self::note(&mut self.nodes[id].own.equals, code);
+                note(&mut self.values.own(id).equals, code);
             }
         }
     }
 
-    fn flows(&mut self, call: &CallNode<'_>) {
-        let target = match call.receiver() {
-            None => name(call.name().as_slice()),
-            Some(receiver) if receiver.as_self_node().is_some() || is_own_class(&receiver) => {
-                name(call.name().as_slice())
-            }
-            Some(receiver) => match constant(&receiver) {
-                Some(class) => format!("{class}.{}", name(call.name().as_slice())),
+    /// Where the arguments of a call go, if it is one whose parameters can be known.
+    fn flows(&mut self, call: &CallNode<'a>) {
+        let Some(arguments) = call.arguments() else { return };
+        let receiver = call.receiver();
+        let owner = match &receiver {
+            None => None,
+            Some(receiver) if receiver.as_self_node().is_some() || is_own_class(receiver) => None,
+            Some(receiver) => match constant(receiver) {
+                Some(class) => Some(class),
                 None => return,
             },
         };
-        let Some(arguments) = call.arguments() else { return };
+        let method = call.name().as_slice();
+        let target = |place: &dyn std::fmt::Display| match &owner {
+            Some(class) => format!("{class}.{}:{place}", name(method)),
+            None => format!("{}:{place}", name(method)),
+        };
         for (place, argument) in arguments.arguments().iter().enumerate() {
             if let Some(pairs) = argument.as_keyword_hash_node() {
                 for pair in &pairs.elements() {
                     let Some(pair) = pair.as_assoc_node() else { continue };
-                    let key = pair.key().as_symbol_node().map(|key| name(key.unescaped()));
-                    if let (Some(key), Some(id)) = (key, self.resolve(&pair.value())) {
-                        Self::note(&mut self.nodes[id].own.flows, format!("{target}:{key}"));
+                    let value = self.resolve(&pair.value());
+                    if let (Some(key), Some(id)) = (pair.key().as_symbol_node(), value) {
+                        note(&mut self.values.own(id).flows, target(&name(key.unescaped())));
                     }
                 }
             } else if let Some(id) = self.resolve(&argument) {
-                Self::note(&mut self.nodes[id].own.flows, format!("{target}:{place}"));
+                note(&mut self.values.own(id).flows, target(&place));
             }
         }
     }
 
-    fn bind_block(&mut self, call: &CallNode<'_>) {
-        let Some(receiver) = call.receiver() else { return };
+    fn bind_block(&mut self, call: &CallNode<'a>) {
         let Some(block) = call.block().and_then(|block| block.as_block_node()) else { return };
+        let Some(receiver) = call.receiver() else { return };
         let Some(params) = block.parameters().and_then(|params| params.as_block_parameters_node())
         else {
             return;
         };
-        let names: Vec<String> = params
-            .parameters()
-            .map(|params| {
-                params
-                    .requireds()
-                    .iter()
-                    .filter_map(|param| {
-                        param
-                            .as_required_parameter_node()
-                            .map(|param| name(param.name().as_slice()))
-                    })
-                    .collect()
-            })
-            .unwrap_or_default();
-        let method = name(call.name().as_slice());
         let owner = self.resolve(&receiver);
-        for (place, param) in names.iter().enumerate() {
+        let Some(params) = params.parameters() else { return };
+        let names = params.requireds();
+        let names = names.iter().filter_map(|param| param.as_required_parameter_node());
+        for (place, param) in names.enumerate() {
             let value = match owner {
-                Some(owner) if place == 0 && EACH.contains(&method.as_str()) => self.element(owner),
-                _ => self.fresh(),
+                Some(owner) if place == 0 && gives_elements(call.name().as_slice()) => {
+                    self.values.element(owner)
+                }
+                _ => self.values.fresh(),
             };
-            self.locals.insert(param.clone(), value);
+            self.locals.insert(param.name().as_slice(), value);
         }
+    }
+
+    /// What a call with an argument says about its receiver or that argument.
+    fn compared(&mut self, method: &[u8], receiver: &Node<'a>, first: &Node<'a>) {
+        match method {
+            b"==" | b"!=" | b"eql?" | b"equal?" | b"start_with?" | b"end_with?" => {
+                self.compare(receiver, first, false);
+            }
+            b"<" | b">" | b"<=" | b">=" => self.compare(receiver, first, true),
+            b"===" => self.pattern(first, receiver),
+            b"=~" | b"match" | b"match?" | b"!~" | b"scan" | b"gsub" | b"sub" | b"split"
+            | b"slice" | b"gsub!" | b"sub!" => {
+                if first.as_regular_expression_node().is_some()
+                    || matches!(method[0], b'=' | b'm' | b'!')
+                {
+                    self.pattern(receiver, first);
+                }
+                if receiver.as_regular_expression_node().is_some() || constant(receiver).is_some() {
+                    self.pattern(first, receiver);
+                }
+            }
+            b"is_a?" | b"kind_of?" | b"instance_of?" => self.pattern(receiver, first),
+            b"include?" | b"member?" | b"key?" | b"has_key?" | b"fetch" | b"dig" => {
+                self.member(first, receiver);
+            }
+            // `str[/regex/]`
+            b"[]" if first.as_regular_expression_node().is_some() => self.pattern(receiver, first),
+            b"[]" if constant(receiver).is_some() => self.member(first, receiver),
+            _ => {}
+        }
+    }
+}
+
+/// Adds an item that is new, as long as there are not too many.
+pub(super) fn note(list: &mut Vec<String>, item: String) {
+    if !list.contains(&item) && list.len() < 40 {
+        list.push(item);
     }
 }
 
@@ -372,59 +329,58 @@ fn is_own_class(node: &Node<'_>) -> bool {
 }
 
 fn comparable(node: &Node<'_>) -> Option<String> {
-    literal_code(node).or_else(|| constant(node).filter(|name| !name.is_empty()))
+    literal_code(node).or_else(|| {
+        constant(node).filter(|name| !name.is_empty()).map(std::borrow::Cow::into_owned)
+    })
 }
 
 fn first_argument<'pr>(call: &CallNode<'pr>) -> Option<Node<'pr>> {
     call.arguments().and_then(|arguments| arguments.arguments().first())
 }
 
-impl<'pr> Visit<'pr> for Walker<'_> {
-    fn visit_local_variable_write_node(&mut self, node: &ruby_prism::LocalVariableWriteNode<'pr>) {
+impl<'a> Visit<'a> for Walker<'a> {
+    fn visit_local_variable_write_node(&mut self, node: &ruby_prism::LocalVariableWriteNode<'a>) {
         self.visit(&node.value());
-        let key = name(node.name().as_slice());
+        let key = node.name().as_slice();
         match self.resolve(&node.value()) {
             Some(id) => drop(self.locals.insert(key, id)),
-            None => drop(self.locals.remove(&key)),
+            None => drop(self.locals.remove(key)),
         }
     }
 
     fn visit_instance_variable_write_node(
         &mut self,
-        node: &ruby_prism::InstanceVariableWriteNode<'pr>,
+        node: &ruby_prism::InstanceVariableWriteNode<'a>,
     ) {
         self.visit(&node.value());
-        let key = name(node.name().as_slice());
-        if let Some(id) = self.resolve(&node.value()) {
-            let param =
-                self.roots.iter().find(|(root, other)| **other == id && !root.starts_with('@'));
-            if let Some((param, _)) = param {
-                self.stores.push((key, param.clone()));
-            }
+        if let Some(id) = self.resolve(&node.value())
+            && let Some(param) = self.values.param(id)
+        {
+            self.stores.push((owned(node.name().as_slice()), param));
         }
     }
 
-    fn visit_if_node(&mut self, node: &ruby_prism::IfNode<'pr>) {
+    fn visit_if_node(&mut self, node: &ruby_prism::IfNode<'a>) {
         self.truth(&node.predicate());
         ruby_prism::visit_if_node(self, node);
     }
 
-    fn visit_unless_node(&mut self, node: &ruby_prism::UnlessNode<'pr>) {
+    fn visit_unless_node(&mut self, node: &ruby_prism::UnlessNode<'a>) {
         self.truth(&node.predicate());
         ruby_prism::visit_unless_node(self, node);
     }
 
-    fn visit_and_node(&mut self, node: &ruby_prism::AndNode<'pr>) {
+    fn visit_and_node(&mut self, node: &ruby_prism::AndNode<'a>) {
         self.truth(&node.left());
         ruby_prism::visit_and_node(self, node);
     }
 
-    fn visit_or_node(&mut self, node: &ruby_prism::OrNode<'pr>) {
+    fn visit_or_node(&mut self, node: &ruby_prism::OrNode<'a>) {
         self.truth(&node.left());
         ruby_prism::visit_or_node(self, node);
     }
 
-    fn visit_case_node(&mut self, node: &ruby_prism::CaseNode<'pr>) {
+    fn visit_case_node(&mut self, node: &ruby_prism::CaseNode<'a>) {
         if let Some(subject) = node.predicate() {
             for condition in &node.conditions() {
                 let Some(when) = condition.as_when_node() else { continue };
@@ -436,55 +392,25 @@ impl<'pr> Visit<'pr> for Walker<'_> {
         ruby_prism::visit_case_node(self, node);
     }
 
-    fn visit_case_match_node(&mut self, node: &ruby_prism::CaseMatchNode<'pr>) {
+    fn visit_case_match_node(&mut self, node: &ruby_prism::CaseMatchNode<'a>) {
         if let Some(id) = node.predicate().and_then(|subject| self.resolve(&subject)) {
             for condition in &node.conditions() {
                 let Some(arm) = condition.as_in_node() else { continue };
                 for code in patterns::accepted(&arm.pattern()) {
-                    Self::note(&mut self.nodes[id].own.equals, code);
+                    note(&mut self.values.own(id).equals, code);
                 }
             }
         }
         ruby_prism::visit_case_match_node(self, node);
     }
 
-    fn visit_call_node(&mut self, node: &CallNode<'pr>) {
+    fn visit_call_node(&mut self, node: &CallNode<'a>) {
         self.bind_block(node);
-        let method = name(node.name().as_slice());
-        let first = first_argument(node);
-        if let (Some(receiver), Some(first)) = (node.receiver(), first.as_ref()) {
-            match method.as_str() {
-                "==" | "!=" | "eql?" | "equal?" | "start_with?" | "end_with?" => self.compare(&receiver, first, false),
-                "<" | ">" | "<=" | ">=" => self.compare(&receiver, first, true),
-                "===" => self.pattern(first, &receiver),
-                "=~" | "match" | "match?" | "!~" | "scan" | "gsub" | "sub" | "split" | "slice"
-                | "gsub!" | "sub!" => {
-                    if first.as_regular_expression_node().is_some()
-                        || method.starts_with(['=', 'm', '!'])
-                    {
-                        self.pattern(&receiver, first);
-                    }
-                    if receiver.as_regular_expression_node().is_some()
-                        || constant(&receiver).is_some()
-                    {
-                        self.pattern(first, &receiver);
-                    }
-                }
-                "is_a?" | "kind_of?" | "instance_of?" => self.pattern(&receiver, first),
-                "include?" | "member?" | "key?" | "has_key?" | "fetch" | "dig" => {
-                    self.member(first, &receiver);
-                }
-                "[]"
-                    // `str[/regex/]`
-                    if first.as_regular_expression_node().is_some() => {
-                        self.pattern(&receiver, first);
-                    }
-                "[]" if constant(&receiver).is_some() => self.member(first, &receiver),
-                _ => {}
-            }
+        if let (Some(receiver), Some(first)) = (node.receiver(), first_argument(node)) {
+            self.compared(node.name().as_slice(), &receiver, &first);
         }
         self.flows(node);
-        self.resolve(&node.as_node());
+        self.resolve_call(node);
         ruby_prism::visit_call_node(self, node);
     }
 }

@@ -3,10 +3,10 @@
 /// `payment_status` to `payment status`, `isValid?` to `is valid`.
 #[must_use]
 pub fn humanize(name: &str) -> String {
-    underscore(name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']))
-        .replace(['_', '/'], " ")
-        .trim()
-        .to_owned()
+    let own = name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']);
+    let words = underscore(own);
+    let is_gap = |letter: char| matches!(letter, '_' | '/') || letter.is_whitespace();
+    words.trim_matches(is_gap).replace(['_', '/'], " ")
 }
 
 /// `PaymentStatus` to `payment_status`, `A::B` to `a/b`.
@@ -14,6 +14,9 @@ pub fn humanize(name: &str) -> String {
 pub fn underscore(name: &str) -> String {
     if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_') {
         return name.to_owned();
+    }
+    if name.is_ascii() {
+        return underscore_ascii(name.as_bytes());
     }
     let letters: Vec<char> = name.replace("::", "/").chars().collect();
     let mut result = String::new();
@@ -34,6 +37,31 @@ pub fn underscore(name: &str) -> String {
     result
 }
 
+/// The same without looking for letters beyond ASCII.
+fn underscore_ascii(name: &[u8]) -> String {
+    let mut result = String::with_capacity(name.len() + 4);
+    let mut place = 0;
+    let mut before = 0;
+    while let Some(byte) = name.get(place).copied() {
+        let after = name.get(place + 1).copied().unwrap_or_default();
+        if byte == b':' && after == b':' {
+            result.push('/');
+            (place, before) = (place + 2, b'/');
+            continue;
+        }
+        let starts_word = byte.is_ascii_uppercase()
+            && (before.is_ascii_lowercase()
+                || before.is_ascii_digit()
+                || (before.is_ascii_uppercase() && after.is_ascii_lowercase()));
+        if starts_word {
+            result.push('_');
+        }
+        result.push(char::from(byte.to_ascii_lowercase()));
+        (place, before) = (place + 1, byte);
+    }
+    result
+}
+
 /// `payment_gateway` to `PaymentGateway`.
 #[must_use]
 pub fn constant_for(name: &str) -> String {
@@ -50,7 +78,7 @@ pub fn constant_for(name: &str) -> String {
 
 /// An identifier made of any text: lower case words joined by `_`, at most `limit` letters.
 pub(crate) fn identifier(text: &str, limit: usize) -> String {
-    let mut result = String::new();
+    let mut result = String::with_capacity(text.len());
     for letter in text.chars() {
         if letter.is_ascii_alphanumeric() {
             result.push(letter.to_ascii_lowercase());
@@ -68,29 +96,44 @@ pub(crate) fn identifier(text: &str, limit: usize) -> String {
     }
 }
 
+/// How long code in a description may be.
+const SHORT: usize = 48;
+
 /// Code in a description: one line, short.
 pub(crate) fn short(code: &str) -> String {
-    let mut line = String::new();
+    let mut line = String::with_capacity(SHORT + 4);
     let mut count = 0;
     'all: for (place, word) in code.split_whitespace().enumerate() {
-        for letter in (place > 0).then_some(' ').into_iter().chain(word.chars()) {
-            line.push(letter);
+        if place > 0 {
+            line.push(' ');
             count += 1;
-            if count > 48 {
-                break 'all;
+        }
+        if word.is_ascii() {
+            let taken = word.len().min(SHORT + 1 - count.min(SHORT + 1));
+            line.push_str(&word[..taken]);
+            count += taken;
+        } else {
+            for letter in word.chars().take(SHORT + 1 - count.min(SHORT + 1)) {
+                line.push(letter);
+                count += 1;
             }
         }
+        if count > SHORT {
+            break 'all;
+        }
     }
-    if count <= 48 {
+    if count <= SHORT {
         return line;
     }
-    let cut: String = line.chars().take(45).collect();
-    format!("{}...", cut.trim_end())
+    let end = line.char_indices().nth(SHORT - 3).map_or(line.len(), |(end, _)| end);
+    line.truncate(end);
+    line.truncate(line.trim_end().len());
+    line + "..."
 }
 
 /// The same of a node's code, without copying all of a long one.
 pub(crate) fn excerpt(node: &ruby_prism::Node<'_>) -> String {
     let location = node.location();
     let bytes = location.as_slice();
-    short(&String::from_utf8_lossy(&bytes[..bytes.len().min(1000)]))
+    short(&crate::source::name(&bytes[..bytes.len().min(1000)]))
 }

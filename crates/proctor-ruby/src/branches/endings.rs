@@ -34,8 +34,7 @@ pub(super) fn ending(node: &Node<'_>) -> String {
         };
     }
     if let Some(call) = node.as_call_node() {
-        let method = name(call.name().as_slice());
-        if call.receiver().is_none() && matches!(method.as_str(), "raise" | "fail") {
+        if matches!(call.name().as_slice(), b"raise" | b"fail") && call.receiver().is_none() {
             let first = call.arguments().and_then(|arguments| arguments.arguments().first());
             let error = first.map(|first| {
                 constant(&first).or_else(|| {

@@ -5,7 +5,7 @@ use ruby_prism::{CallNode, Node};
 use super::Study;
 use crate::effects::is_core;
 use crate::facts::{CharacteristicKind, Origin, Setup, SetupKind};
-use crate::source::{constant, is_literal, literal_code, name, text};
+use crate::source::{constant, is_literal, literal_code, name, owned, text};
 use crate::words::{constant_for, excerpt, humanize, short};
 
 /// What a condition asks.
@@ -22,8 +22,8 @@ pub(super) struct Question {
     pub(super) setup: Setup,
 }
 
-impl Study<'_> {
-    pub(super) fn question(&self, node: &Node<'_>) -> Question {
+impl<'a> Study<'a> {
+    pub(super) fn question(&self, node: &Node<'a>) -> Question {
         let origin = self.origin(node);
         let setup = Self::setup(Some(node), origin.as_ref());
         let mut question = Self::plain_question(node);
@@ -40,8 +40,10 @@ impl Study<'_> {
     pub(super) fn plain_question(node: &Node<'_>) -> Question {
         if let Some(call) = node.as_call_node() {
             let method = name(call.name().as_slice());
-            let first = call.arguments().and_then(|arguments| arguments.arguments().first());
-            if let (Some(receiver), Some(first)) = (call.receiver(), first)
+            if compares(&method)
+                && let Some(first) =
+                    call.arguments().and_then(|arguments| arguments.arguments().first())
+                && let Some(receiver) = call.receiver()
                 && let Some(question) = comparison(&method, &receiver, &first)
             {
                 return question;
@@ -82,17 +84,17 @@ impl Study<'_> {
     /// The other class that a value comes from.
     pub(super) fn origin(&self, node: &Node<'_>) -> Option<Origin> {
         if let Some(read) = node.as_local_variable_read_node() {
-            return self.locals.get(&name(read.name().as_slice())).cloned().flatten();
+            return self.locals.get(read.name().as_slice()).cloned().flatten();
         }
         let call = node.as_call_node()?;
         let receiver = call.receiver()?;
         if let Some(class) = constant(&receiver) {
-            let foreign =
-                class != self.around.class && !self.around.class.ends_with(&format!("::{class}"));
+            let around = self.around.class.strip_suffix(class.as_ref());
+            let foreign = around.is_none_or(|outer| !outer.is_empty() && !outer.ends_with("::"));
             return (foreign && !is_core(&class)).then(|| Origin {
                 kind: "external".to_owned(),
-                class: Some(class),
-                method: Some(name(call.name().as_slice())),
+                class: Some(class.into_owned()),
+                method: Some(owned(call.name().as_slice())),
             });
         }
         self.origin(&receiver)
@@ -105,23 +107,26 @@ impl Study<'_> {
         let owner = node.and_then(|node| {
             let call = node.as_call_node()?;
             let receiver = call.receiver()?;
-            let local =
-                receiver.as_local_variable_read_node().map(|read| name(read.name().as_slice()));
+            let local = receiver.as_local_variable_read_node().map(|read| read.name().as_slice());
             local.or_else(|| {
                 let inner = receiver.as_call_node()?;
-                inner.receiver().is_none().then(|| name(inner.name().as_slice()))
+                inner.receiver().is_none().then(|| inner.name().as_slice())
             })
         });
-        let code = node.map(text).unwrap_or_default();
-        if code.contains("Time.now")
-            || code.contains("Date.today")
-            || code.contains("session[")
-            || code.contains("cookies[")
-        {
+        if node.is_some_and(|node| is_ambient(node.location().as_slice())) {
             return Setup { kind: SetupKind::Action, class: None };
         }
-        Setup { kind: SetupKind::Data, class: owner.map(|owner| constant_for(&owner)) }
+        Setup { kind: SetupKind::Data, class: owner.map(|owner| constant_for(&name(owner))) }
     }
+}
+
+/// Whether code asks the clock or the visitor's state, by its text.
+fn is_ambient(code: &[u8]) -> bool {
+    let marks: [&[u8]; 4] = [b"Time.now", b"Date.today", b"session[", b"cookies["];
+    let at = |place: usize| marks.iter().any(|mark| code[place..].starts_with(mark));
+    code.iter()
+        .enumerate()
+        .any(|(place, byte)| matches!(byte, b'T' | b'D' | b's' | b'c') && at(place))
 }
 
 pub(super) fn boolean(name: &str, yes: &str, no: &str) -> Question {
@@ -139,12 +144,16 @@ pub(super) fn boolean(name: &str, yes: &str, no: &str) -> Question {
 
 pub(super) fn plain_value(node: &Node<'_>) -> String {
     if let Some(symbol) = node.as_symbol_node() {
-        return name(symbol.unescaped());
+        return owned(symbol.unescaped());
     }
     if let Some(string) = node.as_string_node() {
-        return name(string.unescaped());
+        return owned(string.unescaped());
     }
     excerpt(node)
+}
+
+fn compares(method: &str) -> bool {
+    matches!(method, "<" | "<=" | ">" | ">=" | "==" | "!=" | "=~" | "!~")
 }
 
 pub(super) fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Question> {

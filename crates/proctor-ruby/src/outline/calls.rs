@@ -1,67 +1,72 @@
 //! What a method calls and names, and whether it is seen to change anything.
 
+use std::borrow::Cow;
+
 use ruby_prism::{CallNode, DefNode, Visit};
 
-use crate::source::{constant, name};
+use crate::source::{constant, name, owned};
 
 /// What a method calls on itself, which constants it names, whether it yields.
-pub(super) struct Calls {
-    pub(super) own: Vec<String>,
-    pub(super) constants: Vec<String>,
+pub(super) struct Calls<'pr> {
+    own: Vec<&'pr [u8]>,
+    constants: Vec<Cow<'pr, str>>,
     pub(super) yields: bool,
     /// Whether it is seen to change something.
-    pub(super) acts: bool,
+    acts: bool,
     pub(super) raise_offsets: Vec<u32>,
 }
 
-/// Calls that change their receiver or the world.
-const ACTS: &[&str] = &[
-    "<<",
-    "[]=",
-    "push",
-    "pop",
-    "shift",
-    "unshift",
-    "append",
-    "prepend",
-    "insert",
-    "concat",
-    "delete",
-    "clear",
-    "replace",
-    "store",
-    "update",
-    "puts",
-    "print",
-    "p",
-    "pp",
-    "warn",
-    "write",
-    "exit",
-    "abort",
-    "sleep",
-    "system",
-    "exec",
-    "spawn",
-    "fork",
-    "require",
-    "load",
-    "close",
-    "open",
-    "rewind",
-    "next",
-    "read",
-    "gets",
-    "rand",
-    "now",
-    "instance_variable_set",
-    "define_method",
-    "remove_method",
-    "`",
-];
+/// Whether a call of this name changes its receiver or the world.
+fn acts(method: &[u8]) -> bool {
+    matches!(
+        method,
+        b"<<"
+            | b"[]="
+            | b"push"
+            | b"pop"
+            | b"shift"
+            | b"unshift"
+            | b"append"
+            | b"prepend"
+            | b"insert"
+            | b"concat"
+            | b"delete"
+            | b"clear"
+            | b"replace"
+            | b"store"
+            | b"update"
+            | b"puts"
+            | b"print"
+            | b"p"
+            | b"pp"
+            | b"warn"
+            | b"write"
+            | b"exit"
+            | b"abort"
+            | b"sleep"
+            | b"system"
+            | b"exec"
+            | b"spawn"
+            | b"fork"
+            | b"require"
+            | b"load"
+            | b"close"
+            | b"open"
+            | b"rewind"
+            | b"next"
+            | b"read"
+            | b"gets"
+            | b"rand"
+            | b"now"
+            | b"instance_variable_set"
+            | b"define_method"
+            | b"remove_method"
+            | b"`"
+    ) || (method.ends_with(b"!") && method.len() > 1)
+}
 
-impl Calls {
-    pub(super) fn of(def: &DefNode<'_>) -> Self {
+impl<'pr> Calls<'pr> {
+    pub(super) fn of(def: &DefNode<'pr>) -> Self {
         let block = def.parameters().is_some_and(|list| list.block().is_some());
         let mut calls = Self {
             own: vec![],
@@ -73,15 +78,11 @@ impl Calls {
         if let Some(body) = def.body() {
             calls.visit(&body);
         }
-        for list in [&mut calls.own, &mut calls.constants] {
-            list.sort();
-            list.dedup();
-        }
+        calls.own.sort_unstable();
+        calls.own.dedup();
         calls
     }
-}
 
-impl Calls {
     /// Whether a method of this name, with these calls, is only a question.
     pub(super) fn only_answer(&self, own: &str) -> bool {
         !self.yields
@@ -89,17 +90,22 @@ impl Calls {
             && !own.ends_with(['=', '!'])
             && own.starts_with(|first: char| first.is_ascii_lowercase())
     }
+
+    /// The names called on itself and the constants named, each sorted and once.
+    pub(super) fn into_names(self) -> (Vec<String>, Vec<String>) {
+        (self.own.into_iter().map(owned).collect(), sorted(self.constants))
+    }
 }
 
-impl<'pr> Visit<'pr> for Calls {
+impl<'pr> Visit<'pr> for Calls<'pr> {
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
-        let method = name(node.name().as_slice());
-        self.acts |= ACTS.contains(&method.as_str()) || (method.ends_with('!') && method.len() > 1);
+        let method = node.name().as_slice();
+        self.acts |= acts(method);
         if node.receiver().is_none_or(|receiver| receiver.as_self_node().is_some()) {
-            if matches!(method.as_str(), "raise" | "fail") {
+            if matches!(method, b"raise" | b"fail") {
                 self.raise_offsets.push(node.location().start());
             }
-            self.yields |= method == "block_given?";
+            self.yields |= method == b"block_given?";
             self.own.push(method);
         }
         ruby_prism::visit_call_node(self, node);
@@ -128,9 +134,23 @@ impl<'pr> Visit<'pr> for Calls {
 }
 
 /// Constants that are named anywhere.
-pub(super) struct Mentions(pub(super) Vec<String>);
+#[derive(Default)]
+pub(super) struct Mentions<'pr>(Vec<Cow<'pr, str>>);
 
-impl<'pr> Visit<'pr> for Mentions {
+impl Mentions<'_> {
+    /// Sorted, each once.
+    pub(super) fn into_names(self) -> Vec<String> {
+        sorted(self.0)
+    }
+}
+
+fn sorted(mut names: Vec<Cow<'_, str>>) -> Vec<String> {
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(Cow::into_owned).collect()
+}
+
+impl<'pr> Visit<'pr> for Mentions<'pr> {
     fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
         self.0.push(name(node.name().as_slice()));
     }

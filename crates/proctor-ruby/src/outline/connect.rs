@@ -3,60 +3,126 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{ClassFacts, FileFacts, Usage};
-use crate::usage::{Learned, merge};
+use crate::source::FastMap;
+use crate::usage::{Learned, absorb};
 
-/// Carries what is known about variables back to the parameters they come from, and along calls.
-pub(super) fn connect(facts: &mut FileFacts, learned: &BTreeMap<(usize, usize), Learned>) {
-    for (class_index, class) in facts.classes.iter_mut().enumerate() {
-        let mut variables: BTreeMap<String, Usage> = BTreeMap::new();
-        for ((owner, _), learned) in learned {
-            if *owner == class_index {
-                for (variable, usage) in &learned.variables {
-                    merge(variables.entry(variable.clone()).or_default(), usage, 0);
-                }
-            }
-        }
-        for (place, method) in class.methods.iter_mut().enumerate() {
-            let Some(learned) = learned.get(&(class_index, place)) else { continue };
-            for param in &mut method.params {
-                if let Some(usage) = learned.params.get(&param.name) {
-                    merge(&mut param.usage, usage, 0);
+/// Carries what is known about variables back to the parameters they come from, and along calls. `learned` has
+/// a list for each class, in the order of its methods.
+pub(super) fn connect(facts: &mut FileFacts, learned: Vec<Vec<Learned>>) {
+    for (class, learned) in facts.classes.iter_mut().zip(learned) {
+        let variables = stored(class, &learned);
+        for (method, learned) in class.methods.iter_mut().zip(learned) {
+            let mut params = learned.params;
+            for place in 0..method.params.len() {
+                // Several may have no name; the last of them gets what is known for good.
+                let (before, later) = method.params.split_at_mut(place + 1);
+                let param = &mut before[place];
+                if let Ok(known) = params.binary_search_by(|(name, _)| name.cmp(&param.name)) {
+                    let again = later.iter().any(|other| other.name == param.name);
+                    let usage = &mut params[known].1;
+                    give(
+                        &mut param.usage,
+                        if again { usage.clone() } else { std::mem::take(usage) },
+                    );
                 }
                 for (variable, source) in &method.stores {
                     if *source == param.name
-                        && let Some(usage) = variables.get(variable)
+                        && let Some(usage) = variables.get(variable.as_str())
                     {
-                        merge(&mut param.usage, usage, 0);
+                        absorb(&mut param.usage, usage, 0);
                     }
                 }
             }
         }
-        for _ in 0..3 {
-            flow(class);
-        }
+        flow(class);
     }
 }
 
-/// A parameter handed on to another method of the class is used as that one uses it.
+fn give(into: &mut Usage, usage: Usage) {
+    if *into == Usage::default() {
+        *into = usage;
+    } else {
+        absorb(into, &usage, 0);
+    }
+}
+
+/// What is known about the variables that some parameter is stored in.
+fn stored(class: &ClassFacts, learned: &[Learned]) -> BTreeMap<String, Usage> {
+    let mut variables: BTreeMap<String, Usage> = BTreeMap::new();
+    for (variable, _) in class.methods.iter().flat_map(|method| &method.stores) {
+        if !variables.contains_key(variable) {
+            variables.insert(variable.clone(), Usage::default());
+        }
+    }
+    if variables.is_empty() {
+        return variables;
+    }
+    for (variable, usage) in learned.iter().flat_map(|learned| &learned.variables) {
+        if let Some(known) = variables.get_mut(variable) {
+            absorb(known, usage, 0);
+        }
+    }
+    variables
+}
+
+/// A parameter handed on to another method of the class is used as that one uses it; in three steps at most.
 fn flow(class: &mut ClassFacts) {
-    let own = class.name.rsplit("::").next().unwrap_or(&class.name).to_owned();
-    let mut found: Vec<(usize, usize, Usage)> = Vec::new();
+    let mut links = links(class);
+    for _ in 0..3 {
+        // All of a step see the state before it.
+        let found: Vec<(Place, Usage)> = links
+            .iter()
+            .map(|(to, from)| (*to, class.methods[from.0].params[from.1].usage.clone()))
+            .collect();
+        let mut news = false;
+        for ((method, param), usage) in &found {
+            news |= absorb(&mut class.methods[*method].params[*param].usage, usage, 0);
+        }
+        if !news {
+            return;
+        }
+        links = self::links(class);
+    }
+}
+
+/// Method and parameter.
+type Place = (usize, usize);
+
+/// Which parameter is used as which other one.
+fn links(class: &ClassFacts) -> Vec<(Place, Place)> {
+    let mut params = class.methods.iter().flat_map(|method| &method.params);
+    if params.all(|param| param.usage.flows.is_empty()) {
+        return Vec::new();
+    }
+    let own = class.name.rsplit("::").next().unwrap_or(&class.name);
+    // The last definition of a name counts, as it does when it is called.
+    let by_name: FastMap<&str, usize> = class
+        .methods
+        .iter()
+        .enumerate()
+        .map(|(place, method)| (method.name.as_str(), place))
+        .collect();
+    let mut found = Vec::new();
     for (method_index, method) in class.methods.iter().enumerate() {
         for (param_index, param) in method.params.iter().enumerate() {
             for target in &param.usage.flows {
-                if let Some(usage) = used_as(class, &own, target) {
-                    found.push((method_index, param_index, usage.clone()));
+                let here = (method_index, param_index);
+                if let Some(place) = meant(class, own, target, &by_name).filter(|at| *at != here) {
+                    found.push((here, place));
                 }
             }
         }
     }
-    for (method, param, usage) in found {
-        merge(&mut class.methods[method].params[param].usage, &usage, 0);
-    }
+    found
 }
 
-/// How the parameter is used that a target (`method:place`, `Class.new:name`) means.
-fn used_as<'a>(class: &'a ClassFacts, own: &str, target: &str) -> Option<&'a Usage> {
+/// The parameter that a target (`method:place`, `Class.new:name`) means.
+fn meant(
+    class: &ClassFacts,
+    own: &str,
+    target: &str,
+    by_name: &FastMap<&str, usize>,
+) -> Option<Place> {
     let (called, place) = target.rsplit_once(':')?;
     let called = match called.split_once('.') {
         Some((owner, "new")) if owner == own => "new",
@@ -64,11 +130,11 @@ fn used_as<'a>(class: &'a ClassFacts, own: &str, target: &str) -> Option<&'a Usa
         None => called,
     };
     let wanted = if called == "new" { "initialize" } else { called };
-    // The last definition of a name counts, as it does when it is called.
-    let method = class.methods.iter().rev().find(|method| method.name == wanted)?;
+    let index = *by_name.get(wanted)?;
+    let params = &class.methods[index].params;
     let param = match place.parse::<usize>() {
-        Ok(place) => method.params.get(place),
-        Err(_) => method.params.iter().find(|param| param.name == place),
+        Ok(place) => (place < params.len()).then_some(place),
+        Err(_) => params.iter().position(|param| param.name == place),
     };
-    param.map(|param| &param.usage)
+    Some((index, param?))
 }

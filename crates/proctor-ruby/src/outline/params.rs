@@ -3,7 +3,7 @@
 use ruby_prism::{DefNode, Node};
 
 use crate::facts::{Param, ParamKind, Usage};
-use crate::source::{name, text};
+use crate::source::{owned, text};
 
 /// The parameters of a method, with what its documentation says about them.
 pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
@@ -16,7 +16,7 @@ pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
     };
     let required = |node: &Node<'_>| {
         node.as_required_parameter_node()
-            .map(|param| name(param.name().as_slice()))
+            .map(|param| owned(param.name().as_slice()))
             .unwrap_or_default()
     };
     for param in &list.requireds() {
@@ -24,14 +24,18 @@ pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
     }
     for param in &list.optionals() {
         if let Some(param) = param.as_optional_parameter_node() {
-            add(name(param.name().as_slice()), ParamKind::Optional, Some(text(&param.value())));
+            add(
+                owned(param.name().as_slice()),
+                ParamKind::Optional,
+                Some(text(&param.value()).into_owned()),
+            );
         }
     }
     if let Some(rest) = list.rest() {
         let own = rest
             .as_rest_parameter_node()
             .and_then(|rest| rest.name())
-            .map(|own| name(own.as_slice()));
+            .map(|own| owned(own.as_slice()));
         add(own.unwrap_or_default(), ParamKind::Rest, None);
     }
     for param in &list.posts() {
@@ -39,9 +43,13 @@ pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
     }
     for param in &list.keywords() {
         if let Some(key) = param.as_required_keyword_parameter_node() {
-            add(name(key.name().as_slice()), ParamKind::Key, None);
+            add(owned(key.name().as_slice()), ParamKind::Key, None);
         } else if let Some(key) = param.as_optional_keyword_parameter_node() {
-            add(name(key.name().as_slice()), ParamKind::OptionalKey, Some(text(&key.value())));
+            add(
+                owned(key.name().as_slice()),
+                ParamKind::OptionalKey,
+                Some(text(&key.value()).into_owned()),
+            );
         }
     }
     match list.keyword_rest() {
@@ -50,7 +58,7 @@ pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
         }
         Some(rest) if rest.as_no_keywords_parameter_node().is_none() => {
             let own = rest.as_keyword_rest_parameter_node().and_then(|rest| rest.name());
-            add(own.map(|own| name(own.as_slice())).unwrap_or_default(), ParamKind::KeyRest, None);
+            add(own.map(|own| owned(own.as_slice())).unwrap_or_default(), ParamKind::KeyRest, None);
         }
         _ => {}
     }
@@ -58,7 +66,7 @@ pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
         let own = block
             .as_block_parameter_node()
             .and_then(|block| block.name())
-            .map(|own| name(own.as_slice()));
+            .map(|own| owned(own.as_slice()));
         add(own.unwrap_or_default(), ParamKind::Block, None);
     }
     params

@@ -104,12 +104,12 @@ impl Placer {
         let arguments: Vec<Node<'_>> =
             call.arguments().map(|list| list.arguments().iter().collect()).unwrap_or_default();
         match arguments.as_slice() {
-            [] if UNARY.contains(&method.as_str()) && call.block().is_none() => {
+            [] if UNARY.contains(&method.as_ref()) && call.block().is_none() => {
                 let id = self.note_number();
                 self.surround(&receiver, format!("{MODULE}.u(<{id}>,:{method},("));
             }
             // `sub(pattern, text)` and `fetch(key, default)` ask with the first.
-            [first, ..] if BINARY.contains(&method.as_str()) && is_value(first) => {
+            [first, ..] if BINARY.contains(&method.as_ref()) && is_value(first) => {
                 self.note_pair(&method, &receiver, first);
             }
             _ => {}

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::write::{block, file, group};
 use super::{ClassPlan, SpecPlan};
-use crate::source::{constant, name};
+use crate::source::constant;
 
 /// A file after the plan was put into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,8 +106,7 @@ fn group_end(text: &str, class: &str) -> Option<(usize, bool)> {
     }
     impl<'pr> Visit<'pr> for Finder<'_> {
         fn visit_call_node(&mut self, node: &ruby_prism::CallNode<'pr>) {
-            let describes =
-                matches!(name(node.name().as_slice()).as_str(), "describe" | "context" | "feature");
+            let describes = matches!(node.name().as_slice(), b"describe" | b"context" | b"feature");
             let first = node.arguments().and_then(|arguments| arguments.arguments().first());
             let about = first.as_ref().and_then(|first: &Node<'_>| constant(first));
             if let (true, Some(about), None, Some(block)) =
