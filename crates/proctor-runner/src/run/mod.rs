@@ -2,6 +2,7 @@
 
 mod attend;
 mod driver;
+mod execute;
 mod exit_code;
 mod gate;
 pub(crate) mod pace;
@@ -365,7 +366,7 @@ fn run_thread(setup: RunSetup, orders: mpsc::UnboundedReceiver<Control>, shared:
     let result = match runtime {
         Ok(runtime) => {
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                runtime.block_on(driver::execute(setup, orders, shared))
+                runtime.block_on(execute::execute(setup, orders, shared))
             }));
             runtime.shutdown_background();
             caught.unwrap_or_else(|_| {

@@ -1,0 +1,188 @@
+//! A run from beginning to end: suites are opened, what they have is gathered, the loop runs it, they are closed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use proctor_events::{Millis, SuiteFinished, SuiteStarted};
+use tokio::sync::mpsc;
+
+use super::driver::Run;
+use super::exit_code::Facts;
+use super::publish::Publisher;
+use super::{Control, Problem, RunResult, RunSetup, RunStatus, Shared};
+use crate::example::{Example, OutsideError};
+use crate::plan::times;
+use crate::suite::{Finished, Opened, SuiteError};
+
+/// Makes a run from beginning to end.
+pub(super) async fn execute(
+    setup: RunSetup,
+    mut orders: mpsc::UnboundedReceiver<Control>,
+    shared: &Arc<Shared>,
+) -> RunResult {
+    let started = Instant::now();
+    let mut publisher = Publisher::new(setup.bus.clone());
+    let opened = tokio::select! {
+        opened = open_all(&setup) => opened,
+        _ = orders.recv() => return ended_early(&setup, publisher, started, None, true),
+    };
+    let mut suites = match opened {
+        Ok(suites) => suites,
+        Err(error) => return ended_early(&setup, publisher, started, Some(error), false),
+    };
+    let mut gathered = Gathered::new(&mut suites);
+    let loaded = gathered.errors.is_empty();
+    let examples = if loaded {
+        setup.options.selection.apply(std::mem::take(&mut gathered.examples))
+    } else {
+        Vec::new()
+    };
+    publisher.publish(SuiteStarted {
+        seed: gathered.seed,
+        example_count: Some(planned(&examples, setup.options.repeats)),
+        // Conversations need none: they are conducted in this process.
+        workers: suites
+            .iter()
+            .any(|suite| suite.launcher.has_processes())
+            .then_some(setup.options.workers),
+        repeats: (setup.options.repeats > 1).then_some(setup.options.repeats),
+        load_time_ms: Some(Millis::new(gathered.load_ms)),
+    });
+    for error in std::mem::take(&mut gathered.errors) {
+        publisher.error(error);
+    }
+    let (launchers, endings): (Vec<_>, Vec<_>) =
+        suites.into_iter().map(|opened| (opened.launcher, opened.finish)).unzip();
+    let mut run = Run::new(&setup, examples, &gathered, launchers, publisher, started, shared);
+    if loaded {
+        run.run_all(&mut orders).await;
+    }
+    for finish in endings {
+        let finished = tokio::select! {
+            finished = finish(run.killed || !loaded) => finished,
+            () = told_to_kill(&mut orders) => Finished::default(),
+        };
+        run.suite_ended(finished);
+    }
+    run.result(gathered, !loaded, &setup)
+}
+
+/// Waits for the order to end at once. What is being waited for meanwhile is dropped, and so killed.
+async fn told_to_kill(orders: &mut mpsc::UnboundedReceiver<Control>) {
+    while let Some(control) = orders.recv().await {
+        if control == Control::Kill {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
+    let mut opened = Vec::new();
+    for suite in &setup.suites {
+        opened.push(suite.open(&setup.surroundings).await?);
+    }
+    Ok(opened)
+}
+
+/// How many results there will be.
+fn planned(examples: &[Example], asked: u32) -> u64 {
+    examples.iter().map(|example| u64::from(times(example, asked))).sum()
+}
+
+/// What all suites together have.
+pub(super) struct Gathered {
+    pub(super) examples: Vec<Example>,
+    pub(super) errors: Vec<OutsideError>,
+    pub(super) notes: Vec<String>,
+    pub(super) seed: Option<u64>,
+    pub(super) load_ms: f64,
+    pub(super) fail_fast: Option<u32>,
+    pub(super) pools: HashMap<String, usize>,
+    /// How many slots each suite wants, where it does not leave that to the run.
+    pub(super) slots: Vec<Option<u32>>,
+}
+
+impl Gathered {
+    fn new(suites: &mut [Opened]) -> Self {
+        let mut all = Self {
+            examples: Vec::new(),
+            errors: Vec::new(),
+            notes: Vec::new(),
+            seed: None,
+            load_ms: 0.0,
+            fail_fast: None,
+            pools: HashMap::new(),
+            slots: suites.iter().map(|suite| suite.slots).collect(),
+        };
+        for (pool, suite) in suites.iter_mut().enumerate() {
+            // Moved, not copied: of thousands of examples a second copy would be most of the memory of a run.
+            let found = std::mem::take(&mut suite.discovery);
+            if let Some(first) = found.examples.first() {
+                all.pools.insert(first.suite.clone(), pool);
+            }
+            if all.examples.is_empty() {
+                all.examples = found.examples;
+            } else {
+                all.examples.extend(found.examples);
+            }
+            all.errors.extend(found.errors);
+            all.notes.extend(found.notes);
+            all.seed = all.seed.or(found.seed);
+            all.load_ms += found.load_ms;
+            all.fail_fast = all.fail_fast.or(found.fail_fast);
+        }
+        all
+    }
+}
+
+pub(super) fn nothing_found(setup: &RunSetup) -> Problem {
+    let names: Vec<&str> = setup.suites.iter().map(super::Suite::name).collect();
+    Problem { message: format!("no example was found ({})", names.join(", ")), output: Vec::new() }
+}
+
+/// The last word of a run.
+pub(super) fn finish(publisher: &Publisher, facts: &Facts, code: u8, started: Instant) {
+    publisher.publish(SuiteFinished {
+        example_count: facts.total,
+        failure_count: publisher.failure_count(),
+        pending_count: Some(facts.counts.pending.unwrap_or_default()),
+        counts: Some(facts.counts.clone()),
+        error_count: Some(facts.errors),
+        duration_ms: Some(started.elapsed().into()),
+        exit_code: Some(i32::from(code)),
+    });
+    publisher.flush();
+}
+
+/// The run ends before there was anything to run.
+fn ended_early(
+    setup: &RunSetup,
+    mut publisher: Publisher,
+    started: Instant,
+    error: Option<SuiteError>,
+    cancelled: bool,
+) -> RunResult {
+    publisher.publish(SuiteStarted { workers: Some(setup.options.workers), ..Default::default() });
+    if let Some(error) = &error {
+        publisher.error(OutsideError {
+            phase: "load".to_owned(),
+            message: Some(error.message.clone()),
+            ..OutsideError::default()
+        });
+    }
+    let facts = Facts { unusable: true, errors: publisher.errors, ..Facts::default() };
+    finish(&publisher, &facts, 2, started);
+    RunResult {
+        status: if cancelled { RunStatus::Cancelled } else { RunStatus::Failed },
+        exit_code: 2,
+        counts: facts.counts,
+        total: 0,
+        errors: facts.errors,
+        problem: error.map(|error| Problem { message: error.message, output: error.output }),
+        notes: Vec::new(),
+        durations: HashMap::new(),
+        failed: Vec::new(),
+    }
+}
