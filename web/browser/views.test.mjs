@@ -300,6 +300,12 @@ test("a phone: one column, a way back, nothing beyond the edge", async () => {
     await phone.waitForSelector(wait);
     assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${hash} fits`);
   }
+  await phone.goto(`${server.base}/#/compare?before=019a0000-0002&after=019a0000-0003`);
+  await phone.locator("button.cmp-row").first().click();
+  await phone.waitForSelector(".diff");
+  for (const part of [".two-head > div", ".two-head select", ".diff .said"]) {
+    for (const box of await phone.locator(part).evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()))) assert.ok(box.left >= 0 && box.right <= 390, `${part} ${JSON.stringify(box)}`);
+  }
   await phone.goto(`${server.base}/#/run/019a0000-0003`);
   await phone.locator(".line.example").first().click();
   await phone.waitForSelector(".turn");

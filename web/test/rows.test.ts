@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import sampleText from "./sample.events.jsonl?raw";
 import kept from "./sample.rows.json";
 import { criteriaOf } from "../src/model/criteria";
-import { apply, emptyRun, isBad, statusOf } from "../src/model/rows";
+import { apply, emptyHeader, emptyRun, isBad, rateOf, runOf, statusOf } from "../src/model/rows";
 import { search } from "../src/model/search";
 import { talksOf } from "../src/model/talk";
 import { graphOf, START } from "../src/model/topics";
@@ -30,6 +30,39 @@ function plain(value: unknown): unknown {
 test("the page and the server see the same run", () => {
   const { header, rows } = folded();
   expect(plain({ header, rows })).toEqual(plain(kept));
+});
+
+test("an example that need not always pass has passed when it passed often enough", () => {
+  const run = emptyRun();
+  const status = () => statusOf(run.rows[0]!);
+  const tell = (event_type: string, repeat: number, more = {}) => apply(run, { seq: 0, event_type, example_id: "a", repeat, ...more });
+  for (const [place, ended] of ["passed", "failed", "inconclusive", "passed"].entries()) {
+    tell("ExampleStarted", place + 1, { pass_rate: 0.6 });
+    expect(status()).toBe("running");
+    tell("ExampleFinished", place + 1, { status: ended });
+  }
+  expect([status(), rateOf(run.rows[0]!)]).toEqual(["passed", { passed: 2, valid: 3 }]);
+  tell("ExampleFinished", 5, { status: "failed" });
+  expect(status()).toBe("failed");
+  tell("ExampleFinished", 5, { status: "failed", fault: "judge" });
+  expect(status(), "what the judge broke is not held against it").toBe("passed");
+});
+
+test("a tool call counts once, whoever tells of it; also for a page that joins in the middle", () => {
+  const tell = (run: ReturnType<typeof emptyRun>, event_type: string, more = {}) => apply(run, { seq: 0, event_type, example_id: "a", turn_number: 1, ...more });
+  const said = { tool_calls: [{ id: "x", name: "find" }, { name: "book", arguments: { day: 4 } }] };
+  const run = emptyRun();
+  tell(run, "UserMessage");
+  tell(run, "ToolCallStarted", { tool_name: "find", tool_call_id: "x" });
+  const joined = runOf(emptyHeader(), JSON.parse(JSON.stringify(run.rows)));
+  for (const one of [run, joined]) {
+    tell(one, "ToolCallCompleted", { tool_name: "find", tool_call_id: "x" });
+    tell(one, "AgentResponse", said);
+    expect(one.rows[0]!.attempts[0]!.tool_calls).toBe(2);
+    tell(one, "ToolCallStarted", { turn_number: 2, tool_name: "find", tool_call_id: "y" });
+    expect(one.rows[0]!.attempts[0]!.tool_calls).toBe(3);
+  }
+  expect(joined.latest).toBe("a");
 });
 
 test("failures come first, in groups and files", () => {

@@ -134,7 +134,7 @@ pub(crate) fn word(attempt: &Attempt) -> &str {
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let example = self.0;
-        let mut row = serializer.serialize_struct("Row", 8)?;
+        let mut row = serializer.serialize_struct("Row", 9)?;
         row.serialize_field("id", &example.id)?;
         row.serialize_field("suite", &example.suite)?;
         row.serialize_field("file", &example.file)?;
@@ -142,6 +142,7 @@ impl Serialize for Row<'_> {
         row.serialize_field("location", &example.location)?;
         row.serialize_field("description", &example.description)?;
         row.serialize_field("tags", &example.tags)?;
+        row.serialize_field("pass_rate", &example.pass_rate)?;
         row.serialize_field("attempts", &Attempts(&example.attempts))?;
         row.end()
     }

@@ -62,11 +62,13 @@ mod tests {
     fn what_is_hidden_is_not_suggested_and_the_rest_is() {
         let sho = told(&["sho"]);
         assert!(sho.contains("'show'") && !sho.contains("'host'"), "{sho}");
-        for nothing in [&["hst"][..], &["__gard"], &["run", "--detach"]] {
-            let text = told(nothing);
-            assert!(!text.contains("similar"), "{text}");
+        for other in [&["hst"][..], &["__gard"], &["run", "--detach"]] {
+            let text = told(other);
+            let hidden = ["'host'", "'__guard'", "'--detached'"];
+            assert!(hidden.iter().all(|name| !text.contains(name)), "{text}");
             assert!(text.contains("Usage: proctor"), "{text}");
         }
+        assert!(!told(&["__gard"]).contains("similar"), "where all are hidden there is no tip");
         assert!(told(&["run", "--retrys", "1"]).contains("'--retries'"));
     }
 }

@@ -29,7 +29,8 @@ export function runOf(header: Header, rows: Row[]): Run {
     for (const attempt of row.attempts) if (attempt.status === null) joined.set(attempt, attempt.turns);
   }
   const places = new Map(rows.map((row, place) => [row.id, place]));
-  return { header, rows, places, latest: null };
+  const running = rows.findLast((row) => row.attempts.some((attempt) => attempt.status === null));
+  return { header, rows, places, latest: running?.id ?? null };
 }
 
 export function apply(run: Run, event: Event): void {
@@ -95,7 +96,7 @@ function inExample(run: Run, id: string, event: Event): void {
   if (place === undefined) {
     place = run.rows.length;
     run.places.set(id, place);
-    run.rows.push({ id, suite: null, file: null, path: [], location: null, description: null, tags: [], attempts: [] });
+    run.rows.push({ id, suite: null, file: null, path: [], location: null, description: null, tags: [], pass_rate: null, attempts: [] });
   }
   const row = run.rows[place]!;
   run.latest = id;
@@ -106,6 +107,7 @@ function inExample(run: Run, id: string, event: Event): void {
     row.location = event.location ?? null;
     row.description = event.description ?? row.path.at(-1) ?? null;
     row.tags = event.tags ?? [];
+    row.pass_rate = event.pass_rate ?? row.pass_rate;
   } else if (event.event_type === "ExampleFinished") {
     row.description ??= event.description ?? null;
     row.location ??= event.location ?? null;
@@ -232,8 +234,20 @@ export function deciding(row: Row): Attempt[] {
 
 const WORST = ["crashed", "errored", "timed_out", "failed", "inconclusive", "running", "cancelled", "not_run", "pending", "passed"];
 
-/** One word for an example: the worst of its repetitions. */
+/** How many of the repetitions that say something about what was tested have passed. */
+export function rateOf(row: Row): { passed: number; valid: number } {
+  const blameless = (one: Attempt) => one.status === "inconclusive" || ["judge", "simulator", "harness"].includes(one.fault ?? "");
+  const valid = deciding(row).filter((one) => !["pending", "cancelled", "not_run"].includes(one.status ?? "pending") && !blameless(one));
+  return { passed: valid.filter((one) => one.status === "passed").length, valid: valid.length };
+}
+
+/** One word for an example: whether it passes as often as it must, where it says so; else the worst of its repetitions. */
 export function statusOf(row: Row): string {
+  if (row.pass_rate !== null) {
+    if (row.attempts.some((attempt) => attempt.status === null)) return "running";
+    const { passed, valid } = rateOf(row);
+    if (valid > 0 && passed / valid >= row.pass_rate) return "passed";
+  }
   let worst = WORST.length;
   let word = "not_run";
   for (const attempt of deciding(row)) {

@@ -50,6 +50,8 @@ export interface Row {
   location: string | null;
   description: string | null;
   tags: string[];
+  /** The share of repetitions that must pass. */
+  pass_rate: number | null;
   attempts: Attempt[];
 }
 

@@ -295,7 +295,7 @@ function pairUp(left: Text[], right: Text[]): [Text | null, Text | null][] {
 function DiffCell({ text, pieces }: { text: Text | null; pieces: Piece[] }) {
   if (!text) return <div class="said none" />;
   return (
-    <div class={`said ${text.kind}`}>
+    <div class={`said of-${text.kind} ${text.kind === "check" ? "" : text.kind}`}>
       <div class="who">{text.kind[0]!.toUpperCase() + text.kind.slice(1)}</div>
       <div class="text">{pieces.map((piece) => piece.kind === "same" ? piece.text : piece.kind === "gone" ? <del>{piece.text}</del> : <ins>{piece.text}</ins>)}</div>
     </div>

@@ -2,8 +2,8 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { duration, money, quoted, word } from "../format";
-import { titleOf } from "../model/rows";
+import { duration, money, percent, quoted, word } from "../format";
+import { rateOf, titleOf } from "../model/rows";
 import { talksOf, type Evaluation, type ModelCall, type Step, type Talk, type Turn } from "../model/talk";
 import type { Event } from "../model/types";
 import { go, link, route } from "../router";
@@ -55,6 +55,7 @@ export function ExamplePane({ feed, id, at }: { feed: Feed; id: string; at: stri
           {chosen && <Badge status={chosen.status ?? "running"} />}
           {chosen?.fault && <span class="tag" title="whose failure it was">fault: {chosen.fault}</span>}
           {chosen?.duration_ms !== null && chosen && <span class="num">{duration(chosen.duration_ms)}</span>}
+          {row.pass_rate !== null && <span class="tag">must pass in {percent(row.pass_rate)} of the repetitions: {rateOf(row).passed} of {rateOf(row).valid} did</span>}
           {row.tags.map((tag) => <span class="tag">{tag}</span>)}
           <span class="gap" />
           <Copy text={byPlace} label="Copy re-run command" />

@@ -2,9 +2,10 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { duration, money, shortId, when } from "../format";
-import { countsOf, isBad } from "../model/rows";
+import { duration, money, percent, shortId, when } from "../format";
+import { countsOf, isBad, rateOf } from "../model/rows";
 import { linesOf, type Line } from "../model/tree";
+import type { Row } from "../model/types";
 import { go, link, route } from "../router";
 import type { Feed } from "../source";
 import { filter, follow, source, statusFilter, version } from "../state";
@@ -183,6 +184,12 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
   );
 }
 
+/** An example that need not always pass says how often it did. */
+function Wanted({ row }: { row: Row }) {
+  const { passed, valid } = rateOf(row);
+  return <span class="tag" title={`${percent(row.pass_rate)} of the repetitions must pass`}>{passed}/{valid}</span>;
+}
+
 function ExampleLine({ line, selected, to }: { line: Extract<Line, { kind: "example" }>; selected: boolean; to: string }) {
   const { row, status } = line;
   const last = row.attempts.at(-1);
@@ -193,7 +200,8 @@ function ExampleLine({ line, selected, to }: { line: Extract<Line, { kind: "exam
       <Mark status={status} />
       <span class="text" title={last?.message ?? row.path.join(" › ")}>{row.path.at(-1) ?? row.description ?? row.id}</span>
       {flaky && <span class="tag" title="passed only after failing">flaky</span>}
-      {repeats > 1 && <span class="tag">×{repeats}</span>}
+      {repeats > 1 && row.pass_rate === null && <span class="tag">×{repeats}</span>}
+      {row.pass_rate !== null && <Wanted row={row} />}
       <span class="num dim">{last?.status ? duration(last.duration_ms) : ""}</span>
     </a>
   );

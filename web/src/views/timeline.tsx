@@ -108,7 +108,7 @@ export function Timeline({ feed, at }: { feed: Feed; at: string[] }) {
         {over && <div class="tip" style={{ left: `${Math.min(over.x + 12, width - 260)}px`, top: `${over.y + 14}px` }}><b>{titleOf(over.bar.row)}</b><br />{word(over.bar.attempt.status ?? "running")} · {duration(over.bar.to - over.bar.from)}{over.bar.attempt.attempt > 1 && ` · attempt ${over.bar.attempt.attempt}`}</div>}
       </div>
       <h2>Slowest</h2>
-      <ol class="slow">{[...bars].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 10).map((bar) => <li><a href={link([...at, "example", bar.row.id])}>{titleOf(bar.row)}</a> <span class="num dim">{duration(bar.to - bar.from)}</span></li>)}</ol>
+      <ol class="slow">{[...bars].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 10).map((bar) => <li><a href={link([...at, "example", bar.row.id], { repeat: bar.attempt.repeat, attempt: bar.attempt.attempt })}>{titleOf(bar.row)}</a>{bar.row.attempts.length > 1 && <span class="dim"> · repeat {bar.attempt.repeat}{bar.attempt.attempt > 1 && `, attempt ${bar.attempt.attempt}`}</span>} <span class="num dim">{duration(bar.to - bar.from)}</span></li>)}</ol>
     </div>
   );
 }

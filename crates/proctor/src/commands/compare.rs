@@ -1,15 +1,14 @@
 //! `proctor compare`: a run judged against another one or a baseline.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::ExitCode;
 
 use proctor_compare::{Comparison, Record, Rules, Side, compare};
 use proctor_history::History;
-use proctor_record::{RunChoice, RunFolder, RunInfo, RunStore};
+use proctor_record::{RunChoice, RunStore};
 use proctor_report::{comparison_markdown, comparison_text};
 
-use super::baseline;
+use super::{baseline, run_at};
 use crate::cli::Cli;
 use crate::cli::past::{CompareArguments, CompareFormat};
 use crate::error::CommandError;
@@ -82,12 +81,6 @@ pub(super) fn side(
             loaded.problems.len()
         ));
     }
-    Ok(Side::of(&loaded.run, name).about(info(store, &path)))
-}
-
-/// What is written down about the run of a recording, where it is one of this project's.
-fn info(store: &RunStore, path: &Path) -> Option<RunInfo> {
-    let folders = store.list().ok()?;
-    let folder: &RunFolder = folders.iter().find(|folder| folder.events_path() == path)?;
-    folder.info().ok()
+    let info = run_at(&path, store).and_then(|run| run.info().ok());
+    Ok(Side::of(&loaded.run, name).about(info))
 }

@@ -31,9 +31,9 @@ pub(crate) mod validate;
 pub(crate) mod watch;
 mod workspaces;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use proctor_record::RunStore;
+use proctor_record::{RunFolder, RunStore};
 
 use crate::cli::Cli;
 use crate::error::CommandError;
@@ -43,6 +43,13 @@ use crate::project;
 fn recording_path(name: &str, cli: &Cli) -> Result<PathBuf, CommandError> {
     let store = RunStore::new(&project::root(cli)?);
     store.resolve(name).map_err(CommandError::unusable)
+}
+
+/// The run of this project whose recording a path leads to, however the path is written.
+fn run_at(path: &Path, store: &RunStore) -> Option<RunFolder> {
+    let path = path.canonicalize().ok()?;
+    let same = |run: &RunFolder| run.events_path().canonicalize().is_ok_and(|own| own == path);
+    store.list().ok()?.into_iter().find(same)
 }
 
 /// Why a suite could not be used, with what its programs printed.

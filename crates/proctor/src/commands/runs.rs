@@ -11,7 +11,7 @@ use proctor_record::{RunFolder, RunStore};
 use proctor_report::{Paint, Style, counted, duration, plain, shorten};
 use serde::Serialize;
 
-use super::{baseline, history};
+use super::{baseline, history, run_at};
 use crate::cli::past::{PruneArguments, RunsAction, RunsArguments, TagArguments};
 use crate::cli::{Cli, Format};
 use crate::error::CommandError;
@@ -133,8 +133,7 @@ fn shortest(name: &str, names: &[String]) -> String {
 /// The folder of a run, which must be one of this project.
 fn folder(name: &str, store: &RunStore) -> Result<RunFolder, CommandError> {
     let path = store.resolve(name).map_err(CommandError::unusable)?;
-    let folders = store.list().map_err(CommandError::unusable)?;
-    folders.into_iter().find(|folder| folder.events_path() == path).ok_or_else(|| {
+    run_at(&path, store).ok_or_else(|| {
         CommandError::unusable(format_args!("{} is not a run of this project", path.display()))
     })
 }
