@@ -128,8 +128,8 @@ test("both conversations of an example side by side, by keyboard, with what diff
   for (let n = 0; n <= place; n += 1) await page.keyboard.press("j");
   await page.waitForSelector(".diff");
   assert.match(await page.locator(".both h2").innerText(), /talks/);
-  assert.equal(await page.locator(".diff del").first().innerText(), "Good day");
-  assert.equal(await page.locator(".diff ins").first().innerText(), "Go away");
+  assert.deepEqual(await page.locator(".diff .agent del").allInnerTexts(), ["Good", "day"]);
+  assert.deepEqual(await page.locator(".diff .agent ins").allInnerTexts(), ["Go", "away"]);
 });
 
 test("names of runs work in addresses", async () => {
