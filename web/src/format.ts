@@ -14,6 +14,11 @@ export function money(usd: number | null | undefined): string {
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
+/** Topics may be set before anybody has said anything. */
+export function turnName(number: number): string {
+  return number === 0 ? "Start" : `Turn ${number}`;
+}
+
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined) return "–";
   const value = share * 100;

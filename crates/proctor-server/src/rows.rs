@@ -112,12 +112,12 @@ pub fn rows(run: &RunData) -> impl Iterator<Item = Row<'_>> {
 pub struct Row<'a>(&'a Example);
 
 impl Row<'_> {
-    pub(crate) fn has_status(&self, wanted: &str) -> bool {
+    pub(crate) fn has_status(self, wanted: &str) -> bool {
         self.0.deciding_attempts().any(|attempt| word(attempt) == wanted)
     }
 
     /// Whether its id, file, tags or description contain this lower-case text.
-    pub(crate) fn mentions(&self, text: &str) -> bool {
+    pub(crate) fn mentions(self, text: &str) -> bool {
         let has = |part: &String| part.to_lowercase().contains(text);
         self.0.id.as_ref().is_some_and(|id| id.as_str().contains(text))
             || self.0.file.iter().any(has)

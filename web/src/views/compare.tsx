@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 
-import { ago, duration, money, percent, points, pValue, shortId, when, word } from "../format";
+import { ago, duration, money, percent, points, pValue, shortId, turnName, when, word } from "../format";
 import { diffWords, type Piece } from "../model/diff";
 import { talksOf, type Talk, type Turn } from "../model/talk";
 import type { Change, Comparison, CriterionChange, Event, ExampleChange, RunListing, SideInfo, UsageChange, Verdict } from "../model/types";
@@ -267,7 +267,7 @@ function Diff({ a, b }: { a: Talk; b: Talk }) {
       <p class="dim">{first ? (first.number === Infinity ? "What was said is the same; the verdict differs." : `First difference: turn ${first.number}.`) : "Word for word the same."}</p>
       {rows.filter((row) => row.pairs.length > 0).map((row) => (
         <div class="diff-turn">
-          <div class="turn-head">{row.number === Infinity ? "At the end" : `Turn ${row.number}`}</div>
+          <div class="turn-head">{row.number === Infinity ? "At the end" : turnName(row.number)}</div>
           {row.pairs.map(([left, right]) => {
             const pieces = diffWords(left?.text ?? "", right?.text ?? "");
             return <div class="two"><DiffCell text={left} pieces={pieces.before} /><DiffCell text={right} pieces={pieces.after} /></div>;

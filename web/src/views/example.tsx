@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { duration, money, percent, quoted, word } from "../format";
+import { duration, money, percent, quoted, turnName, word } from "../format";
 import { rateOf, titleOf } from "../model/rows";
 import { talksOf, type Evaluation, type ModelCall, type Step, type Talk, type Turn } from "../model/talk";
 import type { Event } from "../model/types";
@@ -125,8 +125,8 @@ function Conversation({ talk, turnAt, live, linkTo }: { talk: Talk; turnAt: numb
 
 function TurnView({ turn, here, to }: { turn: Turn; here: boolean; to: string }) {
   return (
-    <section class={`turn ${here ? "here" : ""}`} id={`turn-${turn.number}`} aria-label={`Turn ${turn.number}`}>
-      <div class="turn-head"><a href={to} title="Link to this turn">Turn {turn.number}</a>{turn.topic && <span class="topic">{turn.topic}</span>}</div>
+    <section class={`turn ${here ? "here" : ""}`} id={`turn-${turn.number}`} aria-label={turnName(turn.number)}>
+      <div class="turn-head"><a href={to} title="Link to this turn">{turnName(turn.number)}</a>{turn.topic && <span class="topic">{turn.topic}</span>}</div>
       {turn.steps.map((step, place) => <StepView key={place} step={step} />)}
       {turn.evaluations.length > 0 && <Checks evaluations={turn.evaluations} />}
     </section>

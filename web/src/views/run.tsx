@@ -124,7 +124,9 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
 
   const latest = feed.run.latest;
   useEffect(() => {
-    if (follow.value && feed.state === "running" && latest && latest !== selected) open(latest, true);
+    // On a phone an open example hides the list: there it is opened by hand, and followed from then on.
+    const room = selected !== null || matchMedia("(min-width: 761px)").matches;
+    if (follow.value && room && feed.state === "running" && latest && latest !== selected) open(latest, true);
   }, [latest, follow.value]);
 
   const move = (step: 1 | -1, wanted: (line: Line) => boolean): boolean => {

@@ -108,10 +108,11 @@ struct Address {
 }
 
 impl Address {
-    /// `http://host:port/…` is the page of a server, whose events are at `/ws`.
+    /// `http://host:port/…` is the page of a server, whose events are at `/ws`; `#/run/NAME` in it means that run.
     fn parse(text: &str) -> Result<Self, RemoteError> {
         let bad = || RemoteError::BadAddress(text.split('?').next().unwrap_or(text).to_owned());
-        let text = text.split('#').next().unwrap_or(text);
+        let (text, place) = text.split_once('#').unwrap_or((text, ""));
+        let named = place.strip_prefix("/run/").and_then(|rest| rest.split(['/', '?']).next());
         let (before, query) = text.split_once('?').unwrap_or((text, ""));
         let base = if let Some(rest) = before.strip_prefix("http://") {
             let host = rest.split('/').next().unwrap_or(rest);
@@ -125,7 +126,13 @@ impl Address {
         }
         let base = if host.contains('/') { base } else { format!("{base}/") };
         let query = query.split('&').filter(|part| !part.is_empty()).map(ToOwned::to_owned);
-        Ok(Self { shown: base.clone(), query: query.collect(), base })
+        let mut query: Vec<String> = query.collect();
+        if let Some(run) = named.filter(|run| !run.is_empty())
+            && !query.iter().any(|part| part.starts_with("run="))
+        {
+            query.push(format!("run={run}"));
+        }
+        Ok(Self { shown: base.clone(), query, base })
     }
 
     fn since(&self, seq: Option<u64>) -> String {
@@ -221,6 +228,9 @@ mod tests {
         assert_eq!(asked("ws://localhost:9?token=t", Some(3)), "ws://localhost:9/?token=t&since=3");
         assert_eq!(asked("ws://h:9/ws?since=1&token=t", Some(3)), "ws://h:9/ws?token=t&since=3");
         assert_eq!(asked("http://h:9/run/1?token=t#turn", None), "ws://h:9/ws?token=t");
+        let live = "http://h:9/?token=t#/run/0190-a/example/e1?view=events";
+        assert_eq!(asked(live, None), "ws://h:9/ws?token=t&run=0190-a");
+        assert_eq!(asked("http://h:9/?run=x#/run/y", None), "ws://h:9/ws?run=x");
         for bad in ["ws://", "wss://h", "https://h?token=secret"] {
             let error = Address::parse(bad).unwrap_err().to_string();
             assert!(error.contains("is not an address of events") && !error.contains("secret"));
