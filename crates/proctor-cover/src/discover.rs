@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use proctor_ruby::{ClassFacts, FileFacts, MethodFacts, analyze};
+use proctor_ruby::{ClassFacts, FileFacts, MethodFacts, analyze, analyze_all};
 
 use crate::choice::Choice;
 use crate::git;
@@ -69,7 +69,11 @@ pub fn discover(project: &Project, mode: &Mode, choice: &Choice) -> Result<Disco
                 continue;
             }
         };
-        let facts = analyze(&bytes).map_err(|errors| unreadable(&path, &bytes, &errors[0]))?;
+        let read = discovery.all.iter().find(|file| file.path == path && file.bytes == bytes);
+        let facts = match read {
+            Some(file) => file.facts.clone(),
+            None => analyze(&bytes).map_err(|errors| unreadable(&path, &bytes, &errors[0]))?,
+        };
         let before = match (&base, &base_path) {
             (Some(commit), Some(old)) => git::show(&project.root, commit, old)
                 .ok()
@@ -210,10 +214,17 @@ fn changed(project: &Project, staged: bool) -> Result<Paths, Stop> {
     Ok((paths, Some(base)))
 }
 
+/// Reads what the project has, each file once and on all cores.
 fn read_all(project: &Project, discovery: &mut Discovery) {
-    for path in project.files().into_iter().take(600) {
-        let Ok(bytes) = fs::read(project.root.join(&path)) else { continue };
-        match analyze(&bytes) {
+    let paths = project.files().into_iter().take(600);
+    let files: Vec<(String, Vec<u8>)> = paths
+        .filter_map(|path| fs::read(project.root.join(&path)).ok().map(|bytes| (path, bytes)))
+        .collect();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let sources: Vec<&[u8]> = files.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+    let facts = analyze_all(&sources, cores);
+    for ((path, bytes), facts) in files.into_iter().zip(facts) {
+        match facts {
             Ok(facts) => discovery.all.push(SourceFile { path, bytes, facts }),
             Err(errors) => discovery.warnings.push(format!("{path}: {}", errors[0])),
         }

@@ -3,24 +3,29 @@
 //! Guards form an ordered path: what follows a decision with an early exit depends on it, under the values
 //! that go on. Decisions without an exit stand beside each other.
 //!
-//! Here the statements are walked. [`clauses`] has the constructs with several clauses, [`decisions`] the two-sided
-//! ones and the list of what was found, [`questions`] what a condition asks, [`endings`] how a way ends.
+//! Here the statements are walked. `clauses` has the constructs with several clauses, `decisions` the two-sided
+//! ones and the list of what was found, `defaults` the assignments that depend on what is there already, `inside` finds
+//! decisions within expressions, `questions` says what a condition asks, `endings` how a way ends, `flow` what locals
+//! are made from.
 
 mod clauses;
 mod decisions;
+mod defaults;
 mod endings;
+mod flow;
+mod inside;
 mod questions;
 
 use ruby_prism::{CallNode, Node};
 
 use self::endings::{effect_words, ending};
-use crate::effects::side_effect;
-use crate::facts::{
-    Behavior, BehaviorKind, Characteristic, CharacteristicKind, Origin, SideEffect,
-};
+use self::flow::Flow;
+use self::inside::Inside;
+use self::questions::presence;
+use crate::effects::{command, side_effect};
+use crate::facts::{Behavior, BehaviorKind, Characteristic, SideEffect};
 use crate::probes::{ProbeMap, grouped};
 use crate::source::{FastMap, Source, listed, name, statements, text};
-use crate::words::{humanize, identifier};
 
 /// What a body turned out to do.
 pub(crate) struct Body {
@@ -35,14 +40,21 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) source: &'a Source<'a>,
     pub(crate) probes: &'a ProbeMap,
     pub(crate) class: &'a str,
+    /// Names of the parameters.
+    pub(crate) params: Vec<&'a str>,
+    /// Attributes of the class.
+    pub(crate) readers: &'a [String],
+    /// Methods of the class that hide those of every object which reach outside.
+    pub(crate) own_commands: &'a [Vec<u8>],
 }
 
 pub(crate) fn study<'a>(body: Option<Node<'a>>, around: &'a Surroundings<'a>) -> Body {
     let list = statements(body);
     let mut study = Study {
         around,
-        locals: FastMap::default(),
+        flow: Flow::new(around),
         found: Vec::new(),
+        names: FastMap::default(),
         effects: Vec::new(),
         raise_lines: Vec::new(),
     };
@@ -66,8 +78,10 @@ type Parent = Option<(usize, Vec<String>)>;
 struct Study<'a> {
     around: &'a Surroundings<'a>,
     /// What locals were made from.
-    locals: FastMap<&'a [u8], Option<Origin>>,
+    flow: Flow<'a>,
     found: Vec<Characteristic>,
+    /// The names of what was found, with the next number for each, once there are many.
+    names: FastMap<String, u32>,
     effects: Vec<SideEffect>,
     raise_lines: Vec<u32>,
 }
@@ -104,134 +118,176 @@ impl<'a> Study<'a> {
         self.found[index].parent.is_some_and(|parent| parent >= from)
     }
 
+    /// A statement or an expression: whatever it decides, in the order of evaluation.
     fn statement(&mut self, node: &Node<'a>, parent: &Parent) {
-        // By far the most common, so asked for first.
-        if let Some(call) = node.as_call_node() {
-            self.note_raise(&call);
-            return self.call(&call, parent);
+        match node {
+            // By far the most common, so asked for first.
+            Node::CallNode { .. } => {
+                if let Some(call) = node.as_call_node() {
+                    self.note_raise(&call);
+                    self.call(&call, parent);
+                }
+            }
+            Node::IfNode { .. }
+            | Node::UnlessNode { .. }
+            | Node::AndNode { .. }
+            | Node::OrNode { .. } => self.branch(node, parent),
+            Node::WhileNode { .. } | Node::UntilNode { .. } => self.repeat(node, parent),
+            Node::CaseNode { .. } => {
+                if let Some(case) = node.as_case_node() {
+                    self.case(&case, parent);
+                }
+            }
+            Node::CaseMatchNode { .. } => {
+                if let Some(case) = node.as_case_match_node() {
+                    self.case_match(&case, parent);
+                }
+            }
+            Node::BeginNode { .. } => {
+                if let Some(begin) = node.as_begin_node() {
+                    self.begin(&begin, parent);
+                }
+            }
+            Node::RescueModifierNode { .. } => {
+                if let Some(rescue) = node.as_rescue_modifier_node() {
+                    self.rescue_modifier(&rescue, parent);
+                }
+            }
+            Node::LocalVariableWriteNode { .. } => {
+                if let Some(write) = node.as_local_variable_write_node() {
+                    self.flow.write(write.name().as_slice(), &write.value());
+                    self.statement(&write.value(), parent);
+                }
+            }
+            Node::XStringNode { .. } | Node::InterpolatedXStringNode { .. } => {
+                self.note_effect("external_api", "runs a command", node);
+                if let Some(command) = node.as_interpolated_x_string_node() {
+                    for part in &command.parts() {
+                        self.inside(&part, parent);
+                    }
+                }
+            }
+            _ => match grouped(node) {
+                Some(inner) => self.statement(&inner, parent),
+                None if self.default(node, parent) => {}
+                None => self.inside(node, parent),
+            },
         }
-        let lines = |study: &Self| study.around.source.lines(&node.location());
+    }
+
+    /// Decisions within a node that decides nothing itself.
+    fn inside(&mut self, node: &Node<'a>, parent: &Parent) {
+        Inside::new(self, parent).look(node);
+    }
+
+    /// `if`, `unless`, `&&` and `||`.
+    fn branch(&mut self, node: &Node<'a>, parent: &Parent) {
+        let lines = self.around.source.lines(&node.location());
         if let Some(branch) = node.as_if_node() {
             let then = listed(branch.statements());
             let other = branch.subsequent().map(otherwise).unwrap_or_default();
-            self.decide(&branch.predicate(), (&then, &other), parent, lines(self));
+            self.decide(&branch.predicate(), (&then, &other), parent, lines);
         } else if let Some(branch) = node.as_unless_node() {
             let then = listed(branch.statements());
             let other =
                 branch.else_clause().map(|other| listed(other.statements())).unwrap_or_default();
-            self.decide(&branch.predicate(), (&other, &then), parent, lines(self));
-        } else if let Some(case) = node.as_case_node() {
-            self.case(&case, parent);
-        } else if let Some(case) = node.as_case_match_node() {
-            self.case_match(&case, parent);
-        } else if let Some(begin) = node.as_begin_node() {
-            self.begin(&begin, parent);
+            self.decide(&branch.predicate(), (&other, &then), parent, lines);
         } else if let Some(both) = node.as_and_node() {
-            self.decide(&both.left(), (&[both.right()], &[]), parent, lines(self));
+            self.decide(&both.left(), (&[both.right()], &[]), parent, lines);
         } else if let Some(either) = node.as_or_node() {
-            self.decide(&either.left(), (&[], &[either.right()]), parent, lines(self));
-        } else if let Some(leave) = node.as_return_node() {
-            if let Some(arguments) = leave.arguments() {
-                for argument in &arguments.arguments() {
-                    self.expression(&argument, parent);
-                }
-            }
-        } else if let Some(repeat) = node.as_while_node() {
-            let body = listed(repeat.statements());
-            self.decide(&repeat.predicate(), (&body, &[]), parent, lines(self));
+            self.decide(&either.left(), (&[], &[either.right()]), parent, lines);
+        }
+    }
+
+    /// Loops. The body of `begin … end while x` runs before its condition is asked.
+    fn repeat(&mut self, node: &Node<'a>, parent: &Parent) {
+        let lines = self.around.source.lines(&node.location());
+        let (condition, body, after, while_true) = if let Some(repeat) = node.as_while_node() {
+            (repeat.predicate(), repeat.statements(), repeat.is_begin_modifier(), true)
         } else if let Some(repeat) = node.as_until_node() {
-            let body = listed(repeat.statements());
-            self.decide(&repeat.predicate(), (&[], &body), parent, lines(self));
+            (repeat.predicate(), repeat.statements(), repeat.is_begin_modifier(), false)
         } else {
-            self.expression(node, parent);
-        }
-    }
-
-    /// Expressions that may hold decisions: assignments, calls with blocks, `&.`, `||=`.
-    fn expression(&mut self, node: &Node<'a>, parent: &Parent) {
-        if let Some(call) = node.as_call_node() {
-            return self.call(&call, parent);
-        }
-        if let Some(inner) = grouped(node) {
-            return self.statement(&inner, parent);
-        }
-        if let Some(write) = node.as_local_variable_write_node() {
-            let origin = self.origin(&write.value());
-            self.locals.insert(write.name().as_slice(), origin);
-            return self.statement(&write.value(), parent);
-        }
-        if let Some(write) = node.as_instance_variable_write_node() {
-            return self.statement(&write.value(), parent);
-        }
-        let or_write = node
-            .as_instance_variable_or_write_node()
-            .map(|write| (write.name().as_slice(), write.value()))
-            .or_else(|| {
-                node.as_local_variable_or_write_node()
-                    .map(|write| (write.name().as_slice(), write.value()))
-            });
-        if let Some((variable, value)) = or_write {
-            self.default(node, &name(variable), parent);
-            return self.statement(&value, parent);
-        }
-        if node.as_if_node().is_some()
-            || node.as_case_node().is_some()
-            || node.as_unless_node().is_some()
-            || node.as_begin_node().is_some()
-            || node.as_and_node().is_some()
-            || node.as_or_node().is_some()
-        {
-            self.statement(node, parent);
-        }
-    }
-
-    fn call(&mut self, call: &CallNode<'a>, parent: &Parent) {
-        let receiver = call.receiver();
-        self.note_effect(call, receiver.as_ref());
-        if let Some(receiver) = &receiver {
-            if call.is_safe_navigation() {
-                let lines = self.around.source.lines(&receiver.location());
-                let question = Self::presence(receiver, &text(receiver));
-                self.ask(question, receiver, (&[], &[]), parent, lines);
+            return;
+        };
+        let body = listed(body);
+        let nothing: &[Node<'a>] = &[];
+        match (after, while_true) {
+            (true, _) => {
+                self.block(&body, parent);
+                self.decide(&condition, (nothing, nothing), parent, lines);
             }
-            self.expression(receiver, parent);
+            (false, true) => self.decide(&condition, (&body, nothing), parent, lines),
+            (false, false) => self.decide(&condition, (nothing, &body), parent, lines),
         }
+    }
+
+    /// A call; gives the decision whether there is something to call it on, if it asks that.
+    fn call(&mut self, call: &CallNode<'a>, parent: &Parent) -> Option<usize> {
+        let receiver = call.receiver();
+        self.note_call(call, receiver.as_ref());
+        let mut presence = None;
+        if let Some(receiver) = &receiver {
+            let inner = if let Some(inner) = receiver.as_call_node() {
+                self.call(&inner, parent)
+            } else {
+                self.statement(receiver, parent);
+                None
+            };
+            if call.is_safe_navigation() {
+                let there = inner.map(present);
+                presence = Some(
+                    self.ask_presence(receiver, if inner.is_some() { &there } else { parent }),
+                );
+            }
+        }
+        // Without a receiver neither arguments nor block are looked at.
+        let there = presence.map(present);
+        let parent = if presence.is_some() { &there } else { parent };
         if let Some(arguments) = call.arguments() {
             for argument in &arguments.arguments() {
-                self.expression(&argument, parent);
+                self.statement(&argument, parent);
             }
         }
-        if let Some(block) = call.block().and_then(|block| block.as_block_node()) {
-            self.block(&statements(block.body()), parent);
+        if let Some(block) = call.block() {
+            if let Some(block) = block.as_block_node() {
+                self.flow.bind(call, &block);
+                self.block(&statements(block.body()), parent);
+            } else {
+                self.inside(&block, parent);
+            }
+        }
+        presence
+    }
+
+    /// Whether there is something to call a method on.
+    fn ask_presence(&mut self, receiver: &Node<'a>, parent: &Parent) -> usize {
+        let lines = self.around.source.lines(&receiver.location());
+        let mut question = presence(receiver, &text(receiver));
+        question.inputs = self.flow.inputs(receiver);
+        self.ask(question, receiver, (&[], &[]), parent, lines)
+    }
+
+    fn note_call(&mut self, call: &CallNode<'a>, receiver: Option<&Node<'a>>) {
+        let method = call.name().as_slice();
+        if command(receiver, method, self.around.own_commands) {
+            let words =
+                if method == b"open" { "opens what lies outside" } else { "runs a command" };
+            self.note_effect("external_api", words, &call.as_node());
+        } else if let Some(kind) = side_effect(receiver, method) {
+            let words = effect_words(kind, receiver, &name(method));
+            self.note_effect(kind, &words, &call.as_node());
         }
     }
 
-    fn note_effect(&mut self, call: &CallNode<'a>, receiver: Option<&Node<'a>>) {
-        let owner = receiver.map(text).unwrap_or_default();
-        let method = name(call.name().as_slice());
-        let Some(kind) = side_effect(&owner, &method) else { return };
-        let line = self.around.source.line(call.location().start());
-        let description = effect_words(kind, &owner, &method);
+    fn note_effect(&mut self, kind: &str, words: &str, node: &Node<'a>) {
+        let line = self.around.source.line(node.location().start());
         let known = |effect: &SideEffect| {
-            effect.description == description || (effect.kind == kind && effect.line == line)
+            effect.description == words || (effect.kind == kind && effect.line == line)
         };
         if !self.effects.iter().any(known) {
-            self.effects.push(SideEffect { kind: kind.to_owned(), description, line });
+            let (kind, description) = (kind.to_owned(), words.to_owned());
+            self.effects.push(SideEffect { kind, description, line });
         }
-    }
-
-    /// `@x ||= value`: there already, or made now.
-    fn default(&mut self, node: &Node<'a>, variable: &str, parent: &Parent) {
-        let location = node.location();
-        let lines = self.around.source.lines(&location);
-        let probe = self.around.probes.place(location.start());
-        let word = humanize(variable);
-        let arms = vec![
-            decisions::arm("present", format!("{word} is already set"), None),
-            decisions::arm("nil", format!("{word} is not set yet"), probe.map(|id| (id, None))),
-        ];
-        let name = identifier(&word, 40);
-        self.push(name, CharacteristicKind::Presence, arms, parent, lines);
     }
 
     fn note_raise(&mut self, call: &CallNode<'a>) {
@@ -242,6 +298,11 @@ impl<'a> Study<'a> {
             self.raise_lines.push(line);
         }
     }
+}
+
+/// The way on which something is there.
+fn present(decision: usize) -> (usize, Vec<String>) {
+    (decision, vec!["present".to_owned()])
 }
 
 fn otherwise(node: Node<'_>) -> Vec<Node<'_>> {

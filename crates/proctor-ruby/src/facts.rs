@@ -318,6 +318,27 @@ pub struct Origin {
     pub method: Option<String>,
 }
 
+/// What a value may be made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// A parameter of the method.
+    Parameter,
+    /// A variable or attribute of the object.
+    Attribute,
+    /// The answer of another method.
+    Call,
+}
+
+/// Something that a condition's value is made of, followed back through local variables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Its kind.
+    pub kind: InputKind,
+    /// `amount`, `@rate`, `rate_for`, `Rates.find`
+    pub name: String,
+}
+
 /// How a test brings a characteristic about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -356,6 +377,9 @@ pub struct Characteristic {
     pub origin: Option<Origin>,
     /// How to bring it about.
     pub setup: Setup,
+    /// What its value is made of: parameters, attributes and calls, through locals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     /// Depth, from 1.
     pub level: u32,
     /// Index of the characteristic it depends on, within the method.

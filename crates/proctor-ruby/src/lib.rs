@@ -7,7 +7,6 @@
 //! - [`instrument`]: the same source with probes, so that an execution tells which branches it took.
 //! - [`mutants`]: small faults for a method, as byte ranges and replacements.
 //! - [`spec`]: spec text from a plan, and its careful insertion into an existing file.
-//! - [`rules`]: the guide's rules that a program can check on a spec file.
 
 mod branches;
 mod effects;
@@ -17,7 +16,6 @@ mod many;
 mod mutants;
 mod outline;
 mod probes;
-pub mod rules;
 mod source;
 pub mod spec;
 mod usage;
@@ -25,8 +23,8 @@ mod words;
 
 pub use facts::{
     Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, ClassFacts, ClassKind,
-    ConstantName, FileFacts, Limit, MethodFacts, Nesting, Origin, Param, ParamKind, Scope, Setup,
-    SetupKind, SideEffect, SyntaxError, Usage, Visibility,
+    ConstantName, FileFacts, Input, InputKind, Limit, MethodFacts, Nesting, Origin, Param,
+    ParamKind, Scope, Setup, SetupKind, SideEffect, SyntaxError, Usage, Visibility,
 };
 pub use harvest::{Harvest, harvest, harvest_usage};
 pub use many::analyze_all;

@@ -192,7 +192,8 @@ impl Placer {
         }
     }
 
-    fn or_write(&mut self, key: u32, node: &Node<'_>) {
+    /// Marks that the value of `x ||= value` or `x &&= value` was needed.
+    fn needed(&mut self, key: u32, node: &Node<'_>) {
         if self.in_def {
             self.value(key, node);
         }
@@ -242,6 +243,16 @@ fn first_statement(body: Option<Node<'_>>) -> Option<u32> {
         Some(body)
     };
     first.map(|first| first.location().start())
+}
+
+/// Assignments that depend on what is there already.
+macro_rules! assignments {
+    ($($visit:ident: $node:ident),+ $(,)?) => {
+        $(fn $visit(&mut self, node: &ruby_prism::$node<'pr>) {
+            self.needed(node.location().start(), &node.value());
+            ruby_prism::$visit(self, node);
+        })+
+    };
 }
 
 impl<'pr> Visit<'pr> for Placer {
@@ -394,10 +405,10 @@ impl<'pr> Visit<'pr> for Placer {
     }
 
     fn visit_rescue_node(&mut self, node: &RescueNode<'pr>) {
-        if self.in_def {
-            if let Some(first) = first_of(node.statements().as_ref()) {
-                self.reached(node.location().start(), Some(first.location().start()), 0);
-            }
+        if self.in_def
+            && let Some(first) = first_of(node.statements().as_ref())
+        {
+            self.reached(node.location().start(), Some(first.location().start()), 0);
         }
         ruby_prism::visit_rescue_node(self, node);
     }
@@ -453,24 +464,18 @@ impl<'pr> Visit<'pr> for Placer {
     /// What is only asked for its existence is not evaluated.
     fn visit_defined_node(&mut self, _node: &ruby_prism::DefinedNode<'pr>) {}
 
-    fn visit_local_variable_or_write_node(
-        &mut self,
-        node: &ruby_prism::LocalVariableOrWriteNode<'pr>,
-    ) {
-        self.or_write(node.location().start(), &node.value());
-        self.visit(&node.value());
-    }
-
-    fn visit_instance_variable_or_write_node(
-        &mut self,
-        node: &ruby_prism::InstanceVariableOrWriteNode<'pr>,
-    ) {
-        self.or_write(node.location().start(), &node.value());
-        self.visit(&node.value());
-    }
-
-    fn visit_index_or_write_node(&mut self, node: &ruby_prism::IndexOrWriteNode<'pr>) {
-        self.or_write(node.location().start(), &node.value());
-        self.visit(&node.value());
+    assignments! {
+        visit_local_variable_or_write_node: LocalVariableOrWriteNode,
+        visit_local_variable_and_write_node: LocalVariableAndWriteNode,
+        visit_instance_variable_or_write_node: InstanceVariableOrWriteNode,
+        visit_instance_variable_and_write_node: InstanceVariableAndWriteNode,
+        visit_class_variable_or_write_node: ClassVariableOrWriteNode,
+        visit_class_variable_and_write_node: ClassVariableAndWriteNode,
+        visit_global_variable_or_write_node: GlobalVariableOrWriteNode,
+        visit_global_variable_and_write_node: GlobalVariableAndWriteNode,
+        visit_index_or_write_node: IndexOrWriteNode,
+        visit_index_and_write_node: IndexAndWriteNode,
+        visit_call_or_write_node: CallOrWriteNode,
+        visit_call_and_write_node: CallAndWriteNode,
     }
 }

@@ -1,12 +1,15 @@
 //! Small helpers over prism nodes: text, lines, literals.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ruby_prism::{Location, Node, StatementsNode};
 
 /// A map for many short keys that come from the file itself: quick, and the same in every process.
 pub(crate) type FastMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
+
+/// A set of the same kind.
+pub(crate) type FastSet<K> = HashSet<K, foldhash::fast::FixedState>;
 
 /// A file with a table of its lines.
 pub(crate) struct Source<'a> {
@@ -43,15 +46,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Lines that are neither blank nor comments.
-    pub(crate) fn loc(&self) -> u32 {
-        let from = |start: &u32| &self.bytes[*start as usize..];
-        let code = self.starts.iter().filter(|start| {
-            let first =
-                from(start).iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace());
-            first.is_some_and(|first| !matches!(first, b'\n' | b'#'))
-        });
-        u32::try_from(code.count()).unwrap_or(u32::MAX)
+    /// Lines that are neither blank nor comments, nor begin in one of the ranges of offsets.
+    pub(crate) fn loc(&self, left_out: &[(u32, u32)]) -> u32 {
+        let mut left_out = left_out.iter().peekable();
+        let mut count = 0;
+        for start in &self.starts {
+            while left_out.next_if(|range| range.1 <= *start).is_some() {}
+            let rest = &self.bytes[*start as usize..];
+            let first = rest.iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace());
+            let is_code = first.is_some_and(|first| !matches!(first, b'\n' | b'#'));
+            count += u32::from(is_code && left_out.peek().is_none_or(|range| range.0 > *start));
+        }
+        count
     }
 }
 
@@ -72,6 +78,14 @@ pub(crate) fn name(bytes: &[u8]) -> Cow<'_, str> {
 /// The same as a value of its own.
 pub(crate) fn owned(bytes: &[u8]) -> String {
     name(bytes).into_owned()
+}
+
+/// Whether a list has a name. Asked for every call, so the first letter is looked at before the rest.
+pub(crate) fn has_name(list: &[String], name: &[u8]) -> bool {
+    list.iter().any(|other| {
+        let other = other.as_bytes();
+        other.len() == name.len() && other.first() == name.first() && other == name
+    })
 }
 
 /// The statements of a body, whatever wraps them.

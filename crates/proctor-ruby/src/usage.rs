@@ -10,7 +10,7 @@ use ruby_prism::{CallNode, Node, Visit};
 
 use self::values::Values;
 use crate::facts::Usage;
-use crate::source::{FastMap, constant, literal_code, name, owned, text};
+use crate::source::{FastMap, constant, has_name, literal_code, name, owned, text};
 
 pub(crate) use self::values::absorb;
 
@@ -126,6 +126,7 @@ impl<'a> Walker<'a> {
                 let read = node.as_local_variable_read_node()?;
                 self.locals.get(read.name().as_slice()).copied()
             }
+            Node::ItLocalVariableReadNode { .. } => self.locals.get(&b"it"[..]).copied(),
             Node::InstanceVariableReadNode { .. } => {
                 let read = node.as_instance_variable_read_node()?;
                 Some(self.values.root(read.name().as_slice()))
@@ -144,8 +145,7 @@ impl<'a> Walker<'a> {
         let method = call.name().as_slice();
         let Some(receiver) = call.receiver().filter(|receiver| receiver.as_self_node().is_none())
         else {
-            let attribute = call.arguments().is_none()
-                && self.readers.iter().any(|reader| reader.as_bytes() == method);
+            let attribute = call.arguments().is_none() && has_name(self.readers, method);
             return attribute.then(|| self.values.attribute(method));
         };
         let owner = self.resolve(&receiver)?;
@@ -262,23 +262,26 @@ impl<'a> Walker<'a> {
 
     fn bind_block(&mut self, call: &CallNode<'a>) {
         let Some(block) = call.block().and_then(|block| block.as_block_node()) else { return };
-        let Some(receiver) = call.receiver() else { return };
-        let Some(params) = block.parameters().and_then(|params| params.as_block_parameters_node())
-        else {
-            return;
-        };
+        let (Some(receiver), Some(params)) = (call.receiver(), block.parameters()) else { return };
         let owner = self.resolve(&receiver);
-        let Some(params) = params.parameters() else { return };
-        let names = params.requireds();
-        let names = names.iter().filter_map(|param| param.as_required_parameter_node());
-        for (place, param) in names.enumerate() {
+        let elements = gives_elements(call.name().as_slice());
+        let mut names: Vec<&'a [u8]> = Vec::new();
+        if let Some(params) = params.as_block_parameters_node() {
+            let Some(params) = params.parameters() else { return };
+            let required = params.requireds();
+            let required = required.iter().filter_map(|param| param.as_required_parameter_node());
+            names.extend(required.map(|param| param.name().as_slice()));
+        } else if params.as_it_parameters_node().is_some() {
+            names.push(b"it");
+        } else {
+            names.extend([&b"_1"[..], b"_2"]);
+        }
+        for (place, name) in names.into_iter().enumerate() {
             let value = match owner {
-                Some(owner) if place == 0 && gives_elements(call.name().as_slice()) => {
-                    self.values.element(owner)
-                }
+                Some(owner) if place == 0 && elements => self.values.element(owner),
                 _ => self.values.fresh(),
             };
-            self.locals.insert(param.name().as_slice(), value);
+            self.locals.insert(name, value);
         }
     }
 

@@ -1,9 +1,9 @@
-//! Constructs with several clauses: `case … when`, `case … in`, `begin … rescue`.
+//! Constructs with several clauses: `case … when`, `case … in`, `begin … rescue`, `x rescue y`.
 
-use ruby_prism::{BeginNode, CaseMatchNode, CaseNode, ElseNode, Node};
+use ruby_prism::{BeginNode, CaseMatchNode, CaseNode, ElseNode, Node, RescueModifierNode};
 
-use super::decisions::{arm, leaf};
-use super::questions::{phrase, plain_value};
+use super::decisions::arm;
+use super::questions::{phrase, plain_value, setup};
 use super::{Parent, Study};
 use crate::effects::is_lifecycle;
 use crate::facts::{Arm, CharacteristicKind};
@@ -14,14 +14,13 @@ use crate::words::{identifier, short};
 #[derive(Default)]
 struct Clauses<'a> {
     arms: Vec<Arm>,
-    bodies: Vec<(String, Vec<Node<'a>>)>,
+    bodies: Vec<Vec<Node<'a>>>,
 }
 
 impl<'a> Clauses<'a> {
-    fn add(&mut self, mut value: Arm, list: Vec<Node<'a>>) {
-        leaf(&mut value, &list);
-        self.bodies.push((value.value.clone(), list));
+    fn add(&mut self, value: Arm, list: Vec<Node<'a>>) {
         self.arms.push(value);
+        self.bodies.push(list);
     }
 }
 
@@ -29,7 +28,8 @@ impl<'a> Study<'a> {
     pub(super) fn begin(&mut self, begin: &BeginNode<'a>, parent: &Parent) {
         self.block(&listed(begin.statements()), parent);
         let mut clauses = Clauses::default();
-        clauses.arms.push(arm("none", "nothing is raised", None));
+        let other = begin.else_clause().and_then(|other| other.statements());
+        clauses.add(arm("none", "nothing is raised", None), listed(other));
         let mut clause = begin.rescue_clause();
         let first = clause.as_ref().map(|clause| clause.location().start());
         while let Some(rescue) = clause {
@@ -45,24 +45,41 @@ impl<'a> Study<'a> {
         }
         if let Some(first) = first {
             let line = self.around.source.line(first);
-            let index = self.push(
-                "error".to_owned(),
-                CharacteristicKind::Boolean,
-                clauses.arms,
-                parent,
-                (line, line),
-            );
-            for (value, list) in clauses.bodies {
-                self.block(&list, &Some((index, vec![value])));
-            }
+            self.raised(clauses, parent, (line, line));
         }
         if let Some(ensure) = begin.ensure_clause() {
             self.block(&listed(ensure.statements()), parent);
         }
     }
 
+    /// `expression rescue other`
+    pub(super) fn rescue_modifier(&mut self, rescue: &RescueModifierNode<'a>, parent: &Parent) {
+        self.statement(&rescue.expression(), parent);
+        let keyword = rescue.keyword_loc().start();
+        let mut clauses = Clauses::default();
+        clauses.add(arm("none", "nothing is raised", None), Vec::new());
+        clauses.add(
+            arm("StandardError", "StandardError is raised", self.reached(keyword)),
+            vec![rescue.rescue_expression()],
+        );
+        let line = self.around.source.line(keyword);
+        self.raised(clauses, parent, (line, line));
+    }
+
+    /// What happens after an error of each kind, and without one.
+    fn raised(&mut self, clauses: Clauses<'a>, parent: &Parent, lines: (u32, u32)) {
+        let words = ("error".to_owned(), "error".to_owned());
+        let index = self.push(words, CharacteristicKind::Boolean, clauses.arms, parent, lines);
+        for (place, list) in clauses.bodies.iter().enumerate() {
+            self.arm_body(index, place, list);
+        }
+    }
+
     pub(super) fn case(&mut self, case: &CaseNode<'a>, parent: &Parent) {
         let subject = case.predicate();
+        if let Some(subject) = &subject {
+            self.statement(subject, parent);
+        }
         let word = subject.as_ref().map_or_else(|| "condition".to_owned(), phrase);
         let mut clauses = Clauses::default();
         for condition in &case.conditions() {
@@ -86,6 +103,9 @@ impl<'a> Study<'a> {
 
     pub(super) fn case_match(&mut self, case: &CaseMatchNode<'a>, parent: &Parent) {
         let subject = case.predicate();
+        if let Some(subject) = &subject {
+            self.statement(subject, parent);
+        }
         let word = subject.as_ref().map_or_else(|| "value".to_owned(), phrase);
         let mut clauses = Clauses::default();
         for condition in &case.conditions() {
@@ -120,20 +140,23 @@ impl<'a> Study<'a> {
         parent: &Parent,
         lines: (u32, u32),
     ) {
-        let origin = subject.and_then(|subject| self.origin(subject));
-        let setup = Self::setup(subject, origin.as_ref());
+        let origin = subject.and_then(|subject| self.flow.origin(subject));
+        let inputs = subject.map_or(0, |subject| self.flow.inputs(subject));
+        let inputs = self.flow.names(inputs);
+        let setup = setup(subject, origin.as_ref());
         let kind = if is_lifecycle(clauses.arms.iter().map(|arm| arm.value.as_str())) {
             CharacteristicKind::Sequential
         } else {
             CharacteristicKind::Enum
         };
-        let index = self.push(identifier(word, 40), kind, clauses.arms, parent, lines);
+        let words = (identifier(word, 40), word.to_owned());
+        let index = self.push(words, kind, clauses.arms, parent, lines);
         let found = &mut self.found[index];
-        word.clone_into(&mut found.description);
         found.origin = origin;
         found.setup = setup;
-        for (value, list) in clauses.bodies {
-            self.arm_body(index, &value, &list);
+        found.inputs = inputs;
+        for (place, list) in clauses.bodies.iter().enumerate() {
+            self.arm_body(index, place, list);
         }
     }
 }

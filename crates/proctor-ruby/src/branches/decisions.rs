@@ -1,6 +1,6 @@
 //! Two-sided decisions, and the list of everything that a body decides.
 
-use ruby_prism::Node;
+use ruby_prism::{CallNode, Node};
 
 use super::endings::{ending, is_exit};
 use super::questions::Question;
@@ -9,8 +9,7 @@ use crate::facts::{
     Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Setup, SetupKind,
 };
 use crate::probes::{grouped, negated};
-use crate::source::statements;
-use crate::words::{humanize, identifier};
+use crate::words::identifier;
 
 /// What happens if a condition holds, and if it does not.
 pub(super) type Sides<'s, 'a> = (&'s [Node<'a>], &'s [Node<'a>]);
@@ -42,6 +41,24 @@ impl<'a> Study<'a> {
             let passing = Some((last, vec![self.passing(last)]));
             return self.decide(&both.right(), (yes, no), &passing, lines);
         }
+        // `a&.b` in a condition says no if there is no `a`.
+        if let Some(call) = predicate.as_call_node().filter(CallNode::is_safe_navigation) {
+            let first = self.found.len();
+            if let Some(presence) = self.call(&call, parent) {
+                let mut next = Some(presence);
+                while let Some(index) = next.filter(|index| *index >= first) {
+                    self.mark_negative(index, no);
+                    next = self.found[index].parent;
+                }
+                let passing = Some((presence, vec![self.passing(presence)]));
+                let question = self.question(predicate);
+                self.ask(question, predicate, (yes, no), &passing, lines);
+                return;
+            }
+        } else if predicate.as_or_node().is_none() {
+            // What its parts decide before it is asked. Of `a || b` the second is asked only sometimes.
+            self.statement(predicate, parent);
+        }
         let question = self.question(predicate);
         self.ask(question, predicate, (yes, no), parent, lines);
     }
@@ -71,45 +88,44 @@ impl<'a> Study<'a> {
         (yes, no): Sides<'_, 'a>,
         parent: &Parent,
         lines: (u32, u32),
-    ) {
+    ) -> usize {
         let probe = self.around.probes.condition(condition);
-        let (yes_value, no_value) = (question.yes.0.clone(), question.no.0.clone());
-        let mut positive = arm(question.yes.0, question.yes.1, probe.map(|id| (id, Some(true))));
-        let mut negative = arm(question.no.0, question.no.1, probe.map(|id| (id, Some(false))));
-        leaf(&mut positive, yes);
-        leaf(&mut negative, no);
-        let arms =
-            if question.no_first { vec![negative, positive] } else { vec![positive, negative] };
-        let index = self.push(identifier(&question.name, 40), question.kind, arms, parent, lines);
+        let positive = arm(question.yes.0, question.yes.1, probe.map(|id| (id, Some(true))));
+        let negative = arm(question.no.0, question.no.1, probe.map(|id| (id, Some(false))));
+        let inputs = self.flow.names(question.inputs);
+        let no_first = question.no_first;
+        let arms = if no_first { vec![negative, positive] } else { vec![positive, negative] };
+        let words = (identifier(&question.name, 40), question.name);
+        let index = self.push(words, question.kind, arms, parent, lines);
         let found = &mut self.found[index];
-        found.description = question.name;
         found.threshold = question.threshold;
         found.origin = question.origin;
         found.setup = question.setup;
-        self.arm_body(index, &yes_value, yes);
-        self.arm_body(index, &no_value, no);
-        // What the condition itself decides, such as blocks inside it.
-        if let Some(call) = condition.as_call_node()
-            && let Some(block) = call.block().and_then(|block| block.as_block_node())
-        {
-            self.block(&statements(block.body()), &None);
+        found.inputs = inputs;
+        self.arm_body(index, usize::from(no_first), yes);
+        self.arm_body(index, usize::from(!no_first), no);
+        index
+    }
+
+    /// What happens under a value: side effects, further decisions, and how it ends if nothing else decides that.
+    pub(super) fn arm_body(&mut self, index: usize, place: usize, list: &[Node<'a>]) {
+        let Some(last) = list.last() else { return };
+        let value = self.found[index].arms[place].value.clone();
+        let (effects, decisions) = (self.effects.len(), self.found.len());
+        self.block(list, &Some((index, vec![value])));
+        let decided = self.found[decisions..].iter().any(|inner| inner.parent == Some(index));
+        let arm = &mut self.found[index].arms[place];
+        arm.side_effects = (effects..self.effects.len()).collect();
+        arm.terminal |= is_exit(last);
+        if arm.terminal || !decided {
+            leaf(arm, list);
         }
     }
 
-    pub(super) fn arm_body(&mut self, index: usize, value: &str, list: &[Node<'a>]) {
-        if list.is_empty() {
-            return;
-        }
-        let before = self.effects.len();
-        self.block(list, &Some((index, vec![value.to_owned()])));
-        if let Some(arm) = self.found[index].arms.iter_mut().find(|arm| arm.value == value) {
-            arm.side_effects = (before..self.effects.len()).collect();
-        }
-    }
-
+    /// Puts a decision on the list, with its name and description.
     pub(super) fn push(
         &mut self,
-        name: String,
+        (name, description): (String, String),
         kind: CharacteristicKind,
         arms: Vec<Arm>,
         parent: &Parent,
@@ -118,13 +134,14 @@ impl<'a> Study<'a> {
         let name = self.unique(name);
         let level = parent.as_ref().map_or(1, |(index, _)| self.found[*index].level + 1);
         self.found.push(Characteristic {
-            description: humanize(&name),
             name,
+            description,
             kind,
             arms,
             lines,
             origin: None,
             setup: Setup { kind: SetupKind::Data, class: None },
+            inputs: Vec::new(),
             level,
             parent: parent.as_ref().map(|parent| parent.0),
             when_parent: parent.as_ref().map(|parent| parent.1.clone()).unwrap_or_default(),
@@ -134,41 +151,64 @@ impl<'a> Study<'a> {
     }
 
     /// The name, with a number if it is taken.
-    fn unique(&self, name: String) -> String {
-        let taken = |candidate: &str| self.found.iter().any(|other| other.name == candidate);
-        if !taken(&name) {
-            return name;
+    fn unique(&mut self, name: String) -> String {
+        if self.names.is_empty() && self.found.len() < FEW {
+            let taken = |name: &str| self.found.iter().any(|other| other.name == name);
+            if !taken(&name) {
+                return name;
+            }
+            let numbered = (2..).map(|number| format!("{name}_{number}"));
+            return numbered.into_iter().find(|candidate| !taken(candidate)).unwrap_or(name);
         }
-        let mut number = 2;
+        // Long methods ask about the same things over and over: numbers are counted on from the last.
+        if self.names.is_empty() {
+            self.names.extend(self.found.iter().map(|found| (found.name.clone(), 2)));
+        }
+        let Some(mut number) = self.names.get(&name).copied() else {
+            self.names.insert(name.clone(), 2);
+            return name;
+        };
         loop {
             let candidate = format!("{name}_{number}");
-            if !taken(&candidate) {
+            number += 1;
+            if !self.names.contains_key(&candidate) {
+                self.names.insert(name, number);
+                self.names.insert(candidate.clone(), 2);
                 return candidate;
             }
-            number += 1;
         }
     }
 
     /// Leaves keep a behaviour, inner values lose theirs.
     pub(super) fn settle(&mut self, outcome: &Behavior) {
-        for arm in self.found.iter_mut().flat_map(|found| &mut found.arms) {
-            arm.behavior.get_or_insert_with(|| outcome.clone());
-        }
         for index in 0..self.found.len() {
             // A parent stands before what depends on it.
             let (before, after) = self.found.split_at_mut(index);
             let Some(parent) = after[0].parent else { continue };
             for arm in &mut before[parent].arms {
                 if !arm.terminal && after[0].when_parent.contains(&arm.value) {
-                    arm.behavior = None;
+                    arm.behavior = Some(INNER);
                 }
+            }
+        }
+        for arm in self.found.iter_mut().flat_map(|found| &mut found.arms) {
+            match &arm.behavior {
+                None => arm.behavior = Some(outcome.clone()),
+                Some(behavior) if *behavior == INNER => arm.behavior = None,
+                Some(_) => {}
             }
         }
     }
 }
 
+/// Up to so many names are compared one by one.
+const FEW: usize = 24;
+
+/// Stands for "something else decides" until everything is known.
+const INNER: Behavior = Behavior { kind: BehaviorKind::Success, description: String::new() };
+
 /// What happens on a way that ends with these statements.
-pub(super) fn leaf(arm: &mut Arm, list: &[Node<'_>]) {
+fn leaf(arm: &mut Arm, list: &[Node<'_>]) {
     let Some(last) = list.last() else { return };
     arm.terminal |= is_exit(last);
     let kind = if is_exit(last) { BehaviorKind::Terminal } else { BehaviorKind::Success };

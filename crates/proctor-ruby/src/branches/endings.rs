@@ -1,7 +1,8 @@
 //! How statements end a method, and what they do, in words.
 
-use ruby_prism::Node;
+use ruby_prism::{CallNode, Node};
 
+use crate::effects::names;
 use crate::source::{constant, name};
 use crate::words::{excerpt, humanize, short};
 
@@ -10,6 +11,8 @@ pub(super) fn is_exit(node: &Node<'_>) -> bool {
     if node.as_return_node().is_some()
         || node.as_next_node().is_some()
         || node.as_break_node().is_some()
+        || node.as_retry_node().is_some()
+        || node.as_redo_node().is_some()
     {
         return true;
     }
@@ -20,6 +23,10 @@ pub(super) fn is_exit(node: &Node<'_>) -> bool {
                 b"raise" | b"fail" | b"throw" | b"exit" | b"abort" | b"exit!"
             )
     })
+}
+
+fn raises(call: &CallNode<'_>) -> bool {
+    matches!(call.name().as_slice(), b"raise" | b"fail") && call.receiver().is_none()
 }
 
 /// What a last statement makes of a method, in words.
@@ -33,23 +40,21 @@ pub(super) fn ending(node: &Node<'_>) -> String {
             ),
         };
     }
-    if let Some(call) = node.as_call_node() {
-        if matches!(call.name().as_slice(), b"raise" | b"fail") && call.receiver().is_none() {
-            let first = call.arguments().and_then(|arguments| arguments.arguments().first());
-            let error = first.map(|first| {
-                constant(&first).or_else(|| {
-                    first
-                        .as_call_node()
-                        .and_then(|new| new.receiver())
-                        .and_then(|receiver| constant(&receiver))
-                })
-            });
-            return match error {
-                Some(Some(class)) => format!("raises {class}"),
-                Some(None) => "raises RuntimeError".to_owned(),
-                None => "raises the current error again".to_owned(),
-            };
-        }
+    if let Some(call) = node.as_call_node().filter(raises) {
+        let first = call.arguments().and_then(|arguments| arguments.arguments().first());
+        let error = first.map(|first| {
+            constant(&first).or_else(|| {
+                first
+                    .as_call_node()
+                    .and_then(|new| new.receiver())
+                    .and_then(|receiver| constant(&receiver))
+            })
+        });
+        return match error {
+            Some(Some(class)) => format!("raises {class}"),
+            Some(None) => "raises RuntimeError".to_owned(),
+            None => "raises the current error again".to_owned(),
+        };
     }
     if node.as_next_node().is_some() {
         return "goes on with the next one".to_owned();
@@ -57,27 +62,33 @@ pub(super) fn ending(node: &Node<'_>) -> String {
     if node.as_break_node().is_some() {
         return "stops the iteration".to_owned();
     }
+    if node.as_retry_node().is_some() || node.as_redo_node().is_some() {
+        return "tries again".to_owned();
+    }
     if let Some(write) = node.as_instance_variable_write_node() {
         return format!("sets {}", humanize(&name(write.name().as_slice())));
     }
     format!("returns {}", excerpt(node))
 }
 
-pub(super) fn effect_words(kind: &str, owner: &str, method: &str) -> String {
-    let who = owner.split(['.', '(']).next().unwrap_or(owner);
-    let thing = humanize(who);
+/// What a side effect is, in words.
+pub(super) fn effect_words(kind: &str, receiver: Option<&Node<'_>>, method: &str) -> String {
+    let mut chain = Vec::new();
+    if let Some(receiver) = receiver {
+        names(receiver, &mut |part| chain.push(humanize(&name(part))));
+    }
+    let thing = chain.last().map_or("", String::as_str);
     let action = humanize(method);
-    match kind {
+    let words = match kind {
         "email" => {
-            let call = owner
-                .split('.')
-                .nth(1)
-                .map(|call| humanize(call.split('(').next().unwrap_or(call)));
-            format!("sends {} email", call.unwrap_or(thing))
+            let call = chain.iter().rev().nth(1).map_or(thing, String::as_str);
+            format!("sends {call} email")
         }
         "webhook" => format!("sends {thing} {action}"),
         "event" => format!("publishes {thing} {action}"),
         "cache" => format!("changes the cache by {action}"),
         _ => format!("calls {thing} {action}"),
-    }
+    };
+    // Nothing is known about what stands before.
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -3,9 +3,9 @@
 use ruby_prism::{CallNode, Node};
 
 use super::Study;
-use crate::effects::is_core;
+use super::flow::Inputs;
 use crate::facts::{CharacteristicKind, Origin, Setup, SetupKind};
-use crate::source::{constant, is_literal, literal_code, name, owned, text};
+use crate::source::{is_literal, literal_code, name, owned, text};
 use crate::words::{constant_for, excerpt, humanize, short};
 
 /// What a condition asks.
@@ -20,104 +20,79 @@ pub(super) struct Question {
     pub(super) threshold: Option<(String, String)>,
     pub(super) origin: Option<Origin>,
     pub(super) setup: Setup,
+    /// What the value that it asks about is made of.
+    pub(super) inputs: Inputs,
 }
 
 impl<'a> Study<'a> {
-    pub(super) fn question(&self, node: &Node<'a>) -> Question {
-        let origin = self.origin(node);
-        let setup = Self::setup(Some(node), origin.as_ref());
-        let mut question = Self::plain_question(node);
-        question.origin = origin;
-        question.setup = setup;
-        if question.origin.is_some() && question.kind == CharacteristicKind::Presence {
+    pub(super) fn question(&mut self, node: &Node<'a>) -> Question {
+        let origin = self.flow.origin(node);
+        let setup = setup(Some(node), origin.as_ref());
+        let inputs = self.flow.inputs(node);
+        let mut question = Question { setup, inputs, ..plain_question(node) };
+        if origin.is_some() && question.kind == CharacteristicKind::Presence {
             question.kind = CharacteristicKind::Boolean;
             "true".clone_into(&mut question.yes.0);
             "false".clone_into(&mut question.no.0);
         }
+        question.origin = origin;
         question
     }
+}
 
-    pub(super) fn plain_question(node: &Node<'_>) -> Question {
-        if let Some(call) = node.as_call_node() {
-            let method = name(call.name().as_slice());
-            if compares(&method)
-                && let Some(first) =
-                    call.arguments().and_then(|arguments| arguments.arguments().first())
-                && let Some(receiver) = call.receiver()
-                && let Some(question) = comparison(&method, &receiver, &first)
-            {
-                return question;
-            }
-            if method.ends_with('?') {
-                return predicate(&call, &method);
-            }
-        }
-        if node.as_or_node().is_some()
-            || node.as_defined_node().is_some()
-            || node.as_match_predicate_node().is_some()
+fn plain_question(node: &Node<'_>) -> Question {
+    if let Some(call) = node.as_call_node() {
+        let method = name(call.name().as_slice());
+        if compares(&method)
+            && let Some(first) =
+                call.arguments().and_then(|arguments| arguments.arguments().first())
+            && let Some(receiver) = call.receiver()
+            && let Some(question) = comparison(&method, &receiver, &first)
         {
-            let code = excerpt(node);
-            return boolean(
-                &phrase(node),
-                &format!("{code} holds"),
-                &format!("{code} does not hold"),
-            );
+            return question;
         }
-        Self::presence(node, &phrase(node))
+        if method.ends_with('?') {
+            return predicate(&call, &method);
+        }
     }
+    if node.as_or_node().is_some()
+        || node.as_defined_node().is_some()
+        || node.as_match_predicate_node().is_some()
+    {
+        let code = excerpt(node);
+        return boolean(phrase(node), format!("{code} holds"), format!("{code} does not hold"));
+    }
+    // `if (match = text.match(pattern))` asks for what was assigned.
+    if let Some(write) = node.as_local_variable_write_node() {
+        return presence(node, &name(write.name().as_slice()));
+    }
+    presence(node, &phrase(node))
+}
 
-    pub(super) fn presence(node: &Node<'_>, word: &str) -> Question {
-        let word = humanize(word);
-        let word = if word.len() > 60 || word.contains(['(', '[', '{', '"']) {
-            excerpt(node)
-        } else {
-            word
-        };
-        Question {
-            kind: CharacteristicKind::Presence,
-            yes: ("present".to_owned(), format!("{word} is present")),
-            no: ("nil".to_owned(), format!("{word} is missing")),
-            ..boolean(&word, "", "")
-        }
-    }
+/// Whether something is there.
+pub(super) fn presence(node: &Node<'_>, word: &str) -> Question {
+    let word = humanize(word);
+    let word =
+        if word.len() > 60 || word.contains(['(', '[', '{', '"']) { excerpt(node) } else { word };
+    let yes = ("present".to_owned(), format!("{word} is present"));
+    let no = ("nil".to_owned(), format!("{word} is missing"));
+    asked(CharacteristicKind::Presence, word, yes, no)
+}
 
-    /// The other class that a value comes from.
-    pub(super) fn origin(&self, node: &Node<'_>) -> Option<Origin> {
-        if let Some(read) = node.as_local_variable_read_node() {
-            return self.locals.get(read.name().as_slice()).cloned().flatten();
-        }
-        let call = node.as_call_node()?;
-        let receiver = call.receiver()?;
-        if let Some(class) = constant(&receiver) {
-            let around = self.around.class.strip_suffix(class.as_ref());
-            let foreign = around.is_none_or(|outer| !outer.is_empty() && !outer.ends_with("::"));
-            return (foreign && !is_core(&class)).then(|| Origin {
-                kind: "external".to_owned(),
-                class: Some(class.into_owned()),
-                method: Some(owned(call.name().as_slice())),
-            });
-        }
-        self.origin(&receiver)
+/// How a test brings the value of an expression about.
+pub(super) fn setup(node: Option<&Node<'_>>, origin: Option<&Origin>) -> Setup {
+    if origin.is_some() || node.is_some_and(|node| is_ambient(node.location().as_slice())) {
+        return Setup { kind: SetupKind::Action, class: None };
     }
-
-    pub(super) fn setup(node: Option<&Node<'_>>, origin: Option<&Origin>) -> Setup {
-        if origin.is_some() {
-            return Setup { kind: SetupKind::Action, class: None };
+    let owner = node.and_then(|node| {
+        let receiver = node.as_call_node()?.receiver()?;
+        if let Some(read) = receiver.as_local_variable_read_node() {
+            return Some(read.name().as_slice());
         }
-        let owner = node.and_then(|node| {
-            let call = node.as_call_node()?;
-            let receiver = call.receiver()?;
-            let local = receiver.as_local_variable_read_node().map(|read| read.name().as_slice());
-            local.or_else(|| {
-                let inner = receiver.as_call_node()?;
-                inner.receiver().is_none().then(|| inner.name().as_slice())
-            })
-        });
-        if node.is_some_and(|node| is_ambient(node.location().as_slice())) {
-            return Setup { kind: SetupKind::Action, class: None };
-        }
-        Setup { kind: SetupKind::Data, class: owner.map(|owner| constant_for(&name(owner))) }
-    }
+        let inner = receiver.as_call_node()?;
+        inner.receiver().is_none().then(|| inner.name().as_slice())
+    });
+    Setup { kind: SetupKind::Data, class: owner.map(|owner| constant_for(&name(owner))) }
 }
 
 /// Whether code asks the clock or the visitor's state, by its text.
@@ -129,17 +104,28 @@ fn is_ambient(code: &[u8]) -> bool {
         .any(|(place, byte)| matches!(byte, b'T' | b'D' | b's' | b'c') && at(place))
 }
 
-pub(super) fn boolean(name: &str, yes: &str, no: &str) -> Question {
+/// A question with its values and words.
+fn asked(
+    kind: CharacteristicKind,
+    name: String,
+    yes: (String, String),
+    no: (String, String),
+) -> Question {
     Question {
-        name: name.to_owned(),
-        kind: CharacteristicKind::Boolean,
-        yes: ("true".to_owned(), yes.to_owned()),
-        no: ("false".to_owned(), no.to_owned()),
+        name,
+        kind,
+        yes,
+        no,
         no_first: false,
         threshold: None,
         origin: None,
         setup: Setup { kind: SetupKind::Data, class: None },
+        inputs: 0,
     }
+}
+
+fn boolean(name: String, yes: String, no: String) -> Question {
+    asked(CharacteristicKind::Boolean, name, ("true".to_owned(), yes), ("false".to_owned(), no))
 }
 
 pub(super) fn plain_value(node: &Node<'_>) -> String {
@@ -156,7 +142,7 @@ fn compares(method: &str) -> bool {
     matches!(method, "<" | "<=" | ">" | ">=" | "==" | "!=" | "=~" | "!~")
 }
 
-pub(super) fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Question> {
+fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Question> {
     let word = phrase(left);
     let other = excerpt(right);
     let words = match method {
@@ -169,36 +155,32 @@ pub(super) fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Opt
             let same = (value, format!("{word} is {other}"));
             let differs = ("other".to_owned(), format!("{word} is not {other}"));
             let equal = method == "==";
-            return Some(Question {
-                kind: if is_literal(right) {
-                    CharacteristicKind::Enum
-                } else {
-                    CharacteristicKind::Boolean
-                },
-                yes: if equal { same.clone() } else { differs.clone() },
-                no: if equal { differs } else { same },
-                ..boolean(&word, "", "")
-            });
+            let kind = if is_literal(right) {
+                CharacteristicKind::Enum
+            } else {
+                CharacteristicKind::Boolean
+            };
+            let (yes, no) = if equal { (same, differs) } else { (differs, same) };
+            return Some(asked(kind, word, yes, no));
         }
         "=~" | "!~" => {
             let hit = format!("{word} matches {other}");
             let miss = format!("{word} does not match {other}");
             let (yes, no) = if method == "=~" { (hit, miss) } else { (miss, hit) };
-            return Some(boolean(&format!("{word} match"), &yes, &no));
+            return Some(boolean(format!("{word} match"), yes, no));
         }
         _ => return None,
     };
+    let side = |words: &str| (format!("{words} {other}"), format!("{word} is {words} {other}"));
+    let (yes, no) = (side(words.0), side(words.1));
     Some(Question {
-        kind: CharacteristicKind::Range,
-        yes: (format!("{} {other}", words.0), format!("{word} is {} {other}", words.0)),
-        no: (format!("{} {other}", words.1), format!("{word} is {} {other}", words.1)),
-        threshold: Some((other.clone(), method.to_owned())),
-        ..boolean(&word, "", "")
+        threshold: Some((other, method.to_owned())),
+        ..asked(CharacteristicKind::Range, word, yes, no)
     })
 }
 
 /// A question-mark method.
-pub(super) fn predicate(call: &CallNode<'_>, method: &str) -> Question {
+fn predicate(call: &CallNode<'_>, method: &str) -> Question {
     let owner = call.receiver().map_or_else(|| "it".to_owned(), |receiver| phrase(&receiver));
     let argument =
         call.arguments().and_then(|list| list.arguments().first()).map(|first| excerpt(&first));
@@ -206,30 +188,19 @@ pub(super) fn predicate(call: &CallNode<'_>, method: &str) -> Question {
     let word = humanize(method);
     let (yes, no) = match method {
         "nil?" => {
-            return Question {
-                kind: CharacteristicKind::Presence,
-                yes: ("nil".to_owned(), format!("{owner} is nil")),
-                no: ("present".to_owned(), format!("{owner} is not nil")),
-                no_first: true,
-                ..boolean(&owner, "", "")
-            };
+            let yes = ("nil".to_owned(), format!("{owner} is nil"));
+            let no = ("present".to_owned(), format!("{owner} is not nil"));
+            return missing_first(owner, yes, no);
         }
         "empty?" | "blank?" | "zero?" => {
-            return Question {
-                kind: CharacteristicKind::Presence,
-                yes: (word.clone(), format!("{owner} is {word}")),
-                no: ("present".to_owned(), format!("{owner} is not {word}")),
-                no_first: true,
-                ..boolean(&owner, "", "")
-            };
+            let no = ("present".to_owned(), format!("{owner} is not {word}"));
+            let yes = format!("{owner} is {word}");
+            return missing_first(owner, (word, yes), no);
         }
         "present?" | "any?" => {
-            return Question {
-                kind: CharacteristicKind::Presence,
-                yes: ("present".to_owned(), format!("{owner} is present")),
-                no: ("nil".to_owned(), format!("{owner} is missing")),
-                ..boolean(&owner, "", "")
-            };
+            let yes = ("present".to_owned(), format!("{owner} is present"));
+            let no = ("nil".to_owned(), format!("{owner} is missing"));
+            return asked(CharacteristicKind::Presence, owner, yes, no);
         }
         "is_a?" | "kind_of?" | "instance_of?" => {
             (format!("{owner} is a{about}"), format!("{owner} is not a{about}"))
@@ -254,7 +225,12 @@ pub(super) fn predicate(call: &CallNode<'_>, method: &str) -> Question {
         _ => (format!("{owner} is {word}{about}"), format!("{owner} is not {word}{about}")),
     };
     let name = if owner == "it" { word } else { format!("{owner} {word}") };
-    boolean(&name, &yes, &no)
+    boolean(name, yes, no)
+}
+
+/// A question whose "no" is the ordinary case.
+fn missing_first(owner: String, yes: (String, String), no: (String, String)) -> Question {
+    Question { no_first: true, ..asked(CharacteristicKind::Presence, owner, yes, no) }
 }
 
 /// Words for an expression: `payment.status` is "payment status".
@@ -264,9 +240,24 @@ pub(super) fn phrase(node: &Node<'_>) -> String {
     }
     let code = text(node);
     let simple = code.chars().all(|letter| letter.is_alphanumeric() || "_.@?!&$".contains(letter));
-    if simple && code.len() <= 60 {
-        humanize(&code.replace("&.", "_").replace('.', "_"))
-    } else {
-        short(&code)
+    if !simple {
+        return short(&code);
+    }
+    // A block without names for its parameters.
+    let (first, rest) = code.split_once('.').unwrap_or((&code, ""));
+    if matches!(first, "it" | "_1") && is_unnamed(node) {
+        return humanize(&format!("element_{}", rest.replace('.', "_")));
+    }
+    humanize(&code.replace("&.", "_").replace('.', "_"))
+}
+
+/// Whether an expression begins with a parameter that a block does not name.
+fn is_unnamed(node: &Node<'_>) -> bool {
+    match node.as_call_node().and_then(|call| call.receiver()) {
+        Some(receiver) => is_unnamed(&receiver),
+        None => {
+            node.as_it_local_variable_read_node().is_some()
+                || node.as_local_variable_read_node().is_some()
+        }
     }
 }

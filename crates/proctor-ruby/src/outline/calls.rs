@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ruby_prism::{CallNode, DefNode, Visit};
 
-use crate::source::{constant, name, owned};
+use crate::source::{FastSet, constant, name, owned};
 
 /// What a method calls on itself, which constants it names, whether it yields.
 pub(super) struct Calls<'pr> {
@@ -14,6 +14,8 @@ pub(super) struct Calls<'pr> {
     /// Whether it is seen to change something.
     acts: bool,
     pub(super) raise_offsets: Vec<u32>,
+    /// Calls that make methods while running, and methods within the method: where, and what.
+    pub(super) made: Vec<(u32, Cow<'pr, [u8]>)>,
 }
 
 /// Whether a call of this name changes its receiver or the world.
@@ -74,6 +76,7 @@ impl<'pr> Calls<'pr> {
             yields: block,
             acts: false,
             raise_offsets: vec![],
+            made: vec![],
         };
         if let Some(body) = def.body() {
             calls.visit(&body);
@@ -101,6 +104,12 @@ impl<'pr> Visit<'pr> for Calls<'pr> {
     fn visit_call_node(&mut self, node: &CallNode<'pr>) {
         let method = node.name().as_slice();
         self.acts |= acts(method);
+        let makes = matches!(method, b"define_method" | b"define_singleton_method" | b"eval")
+            || (matches!(method, b"class_eval" | b"module_eval" | b"instance_eval")
+                && node.arguments().is_some());
+        if makes {
+            self.made.push((node.location().start(), method.into()));
+        }
         if node.receiver().is_none_or(|receiver| receiver.as_self_node().is_some()) {
             if matches!(method, b"raise" | b"fail") {
                 self.raise_offsets.push(node.location().start());
@@ -119,6 +128,12 @@ impl<'pr> Visit<'pr> for Calls<'pr> {
         ruby_prism::visit_instance_variable_write_node(self, node);
     }
 
+    fn visit_def_node(&mut self, node: &DefNode<'pr>) {
+        let words = [b"def ", node.name().as_slice()].concat();
+        self.made.push((node.location().start(), words.into()));
+        ruby_prism::visit_def_node(self, node);
+    }
+
     fn visit_yield_node(&mut self, node: &ruby_prism::YieldNode<'pr>) {
         self.yields = true;
         ruby_prism::visit_yield_node(self, node);
@@ -135,12 +150,16 @@ impl<'pr> Visit<'pr> for Calls<'pr> {
 
 /// Constants that are named anywhere.
 #[derive(Default)]
-pub(super) struct Mentions<'pr>(Vec<Cow<'pr, str>>);
+pub(super) struct Mentions<'pr> {
+    /// As they are written: most are written many times.
+    seen: FastSet<&'pr [u8]>,
+    found: Vec<Cow<'pr, str>>,
+}
 
 impl Mentions<'_> {
     /// Sorted, each once.
     pub(super) fn into_names(self) -> Vec<String> {
-        sorted(self.0)
+        sorted(self.found)
     }
 }
 
@@ -152,10 +171,15 @@ fn sorted(mut names: Vec<Cow<'_, str>>) -> Vec<String> {
 
 impl<'pr> Visit<'pr> for Mentions<'pr> {
     fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
-        self.0.push(name(node.name().as_slice()));
+        let own = node.name().as_slice();
+        if self.seen.insert(own) {
+            self.found.push(name(own));
+        }
     }
 
     fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
-        self.0.extend(constant(&node.as_node()));
+        if self.seen.insert(node.location().as_slice()) {
+            self.found.extend(constant(&node.as_node()));
+        }
     }
 }

@@ -12,7 +12,8 @@ const DEPTH: u32 = 4;
 
 #[derive(Debug, Default)]
 struct Value<'a> {
-    own: Usage,
+    /// Made when there is something to say: most values are only passed through.
+    own: Option<Box<Usage>>,
     calls: Vec<(&'a [u8], usize)>,
     keys: Vec<(String, usize)>,
     element: Option<usize>,
@@ -34,14 +35,16 @@ impl<'a> Values<'a> {
     /// A parameter, or a variable of the object.
     pub(super) fn root(&mut self, key: &'a [u8]) -> usize {
         let known = self.roots.iter().find(|(root, _)| root.as_ref() == key);
-        known.map(|(_, id)| *id).unwrap_or_else(|| self.plant(Cow::Borrowed(key)))
+        let known = known.map(|(_, id)| *id);
+        known.unwrap_or_else(|| self.plant(Cow::Borrowed(key)))
     }
 
     /// The variable behind an attribute.
     pub(super) fn attribute(&mut self, reader: &[u8]) -> usize {
         let is_it = |root: &[u8]| root.strip_prefix(b"@") == Some(reader);
         let known = self.roots.iter().find(|(root, _)| is_it(root));
-        known.map(|(_, id)| *id).unwrap_or_else(|| self.plant([b"@", reader].concat().into()))
+        let known = known.map(|(_, id)| *id);
+        known.unwrap_or_else(|| self.plant([b"@", reader].concat().into()))
     }
 
     fn plant(&mut self, key: Cow<'a, [u8]>) -> usize {
@@ -58,7 +61,7 @@ impl<'a> Values<'a> {
 
     /// What is known about a value itself.
     pub(super) fn own(&mut self, id: usize) -> &mut Usage {
-        &mut self.nodes[id].own
+        self.nodes[id].own.get_or_insert_default()
     }
 
     /// What a method of a value answers.
@@ -105,7 +108,7 @@ impl<'a> Values<'a> {
             return Usage::default();
         }
         let value = std::mem::take(&mut self.nodes[id]);
-        let mut usage = value.own;
+        let mut usage = value.own.map_or_else(Usage::default, |own| *own);
         for (method, child) in value.calls {
             usage.calls.insert(owned(method), self.take(child, depth + 1));
         }

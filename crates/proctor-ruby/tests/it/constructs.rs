@@ -1,6 +1,6 @@
 //! One fixture per construct: which characteristics a body has.
 
-use proctor_ruby::{Visibility, analyze, harvest, instrument, mutants};
+use proctor_ruby::{Visibility, analyze, analyze_all, harvest, instrument, mutants};
 
 /// `name:kind:level[values]`, terminal values with `!`.
 fn outline(body: &str) -> Vec<String> {
@@ -171,4 +171,22 @@ end
 fn names_that_are_answered_while_running_are_listed() {
     let facts = analyze(b"class A\n  def method_missing(name) = name\nend\n").unwrap();
     assert!(facts.limits[0].reason.starts_with("method_missing"));
+}
+
+#[test]
+fn many_files_are_read_in_their_order_on_any_number_of_threads() {
+    let sources: Vec<Vec<u8>> = (0..40)
+        .map(|number| format!("class A{number}\n  def m = {number}\nend\n").into())
+        .collect();
+    let alone: Vec<_> = sources.iter().map(|source| analyze(source)).collect();
+    for threads in [0, 1, 2, 7, 100] {
+        assert_eq!(analyze_all(&sources, threads), alone, "{threads}");
+    }
+    assert!(analyze_all::<Vec<u8>>(&[], 2).is_empty());
+}
+
+#[test]
+fn documentation_counts_also_above_a_line_with_a_comment_of_its_own() {
+    let source = b"class A\n  # @param x [Integer] one\n  def m(x) # :nodoc:\n  end\nend\n";
+    assert_eq!(analyze(source).unwrap().classes[0].methods[0].params[0].types, ["Integer"]);
 }

@@ -1,6 +1,8 @@
-//! Tests of facts, probes, faults, spec text and rules, each through the public interface.
+//! Tests of facts, probes, faults and spec text, each through the public interface.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod constructs;
+mod oracle;
 mod payment;
+mod robust;
 mod specs;

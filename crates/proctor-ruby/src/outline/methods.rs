@@ -1,0 +1,118 @@
+//! One method: everything that can be read off its definition.
+
+use ruby_prism::DefNode;
+
+use super::Reader;
+use super::calls::Calls;
+use super::digest::digest;
+use super::params::parameters;
+use crate::branches::{Surroundings, study};
+use crate::facts::{MethodFacts, Scope, Visibility};
+use crate::source::{constant, name, owned};
+use crate::usage::{Learned, learn};
+
+impl Reader<'_> {
+    /// A definition; `given` is what stands before it, as in `private def x`.
+    pub(super) fn def(&mut self, def: &DefNode<'_>, given: Option<(Visibility, bool)>) {
+        let node = def.as_node();
+        let Some(open) = self.open.last() else {
+            return self.limit(&node, "method outside of any class");
+        };
+        let on_self = def.receiver().is_some_and(|receiver| {
+            receiver.as_self_node().is_some()
+                || constant(&receiver)
+                    .is_some_and(|name| self.nesting.last().is_some_and(|level| level.name == name))
+        });
+        if def.receiver().is_some() && !on_self {
+            return self.limit(&node, "method of a single object");
+        }
+        let scope = if open.singleton || on_self { Scope::Class } else { Scope::Instance };
+        let own = owned(def.name().as_slice());
+        let own_visibility = if on_self { Visibility::Public } else { open.visibility };
+        let visibility = given.map_or(own_visibility, |given| given.0);
+        let module_function = given.is_some_and(|given| given.1)
+            || (open.module_function && scope == Scope::Instance);
+        let (index, in_singleton) = (open.index, open.singleton);
+        let location = def.location();
+        let lines = self.source.lines(&location);
+        let params = parameters(def, self.docs.above(lines.0).as_deref());
+        let class = &self.facts.classes[index];
+        let names = || params.iter().map(|param| param.name.as_str());
+        let body = study(
+            def.body(),
+            &Surroundings {
+                source: self.source,
+                probes: self.probes,
+                class: &class.name,
+                params: names().collect(),
+                readers: &class.readers,
+                own_commands: &open.commands,
+            },
+        );
+        let mut learned = learn(def.body(), names(), &class.readers);
+        let calls = Calls::of(def);
+        let probes = self.probes.method(location.start());
+        let is_query = scope == Scope::Instance
+            && visibility == Visibility::Public
+            && params.is_empty()
+            && body.side_effects.is_empty()
+            && calls.only_answer(&own);
+        let raises = calls.raise_offsets.iter().map(|offset| self.source.line(*offset));
+        let raise_lines = raises.chain(body.raise_lines).collect();
+        self.list_made(&own, &calls);
+        let yields = calls.yields;
+        let (self_calls, constants) = calls.into_names();
+        let method = MethodFacts {
+            is_query,
+            name: own,
+            scope,
+            visibility,
+            params,
+            lines,
+            span: (location.start(), location.end()),
+            module_function,
+            in_singleton,
+            yields,
+            digest: digest(&node, &mut self.words),
+            self_calls,
+            constants,
+            stores: std::mem::take(&mut learned.stores),
+            characteristics: body.characteristics,
+            side_effects: body.side_effects,
+            outcome: body.outcome,
+            raise_lines,
+            entry_probe: probes.map(|probes| probes.0),
+            probes: probes.map_or((0, 0), |probes| (probes.1, probes.2)),
+        };
+        if method.name == "method_missing" {
+            self.limit(
+                &node,
+                "method_missing: answers names that are not written anywhere, not covered",
+            );
+        }
+        self.keep(index, method, learned);
+    }
+
+    /// Lists what a method makes while running.
+    fn list_made(&mut self, own: &str, calls: &Calls<'_>) {
+        for (offset, made) in &calls.made {
+            let made = name(made);
+            self.limit_at(*offset, format!("{made} in {own}: made while running, not analysed"));
+        }
+    }
+
+    /// A later definition replaces an earlier one, unless a condition chooses between them.
+    fn keep(&mut self, index: usize, method: MethodFacts, learned: Learned) {
+        let methods = &mut self.facts.classes[index].methods;
+        let same = |other: &MethodFacts| other.name == method.name && other.scope == method.scope;
+        if let Some(place) = methods.iter().position(same) {
+            if self.conditional == 0 {
+                methods[place] = method;
+                self.learned[index][place] = learned;
+            }
+            return;
+        }
+        methods.push(method);
+        self.learned[index].push(learned);
+    }
+}
