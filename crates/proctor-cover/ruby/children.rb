@@ -5,13 +5,13 @@
 module ProctorChildren
   private
 
-  # `most` is how much of the work there may have been altogether before no further task is begun.
-  def work(tasks, seconds, most = nil)
+  # No further task is begun after so much work altogether (`most`), or after this part of the whole time by the clock.
+  def work(tasks, seconds, most = nil, part = 1.0)
     texts = Array.new(tasks.length)
     waiting = tasks.each_with_index.to_a
     running = {}
     until waiting.empty? && running.empty?
-      waiting.clear if most && spent > most
+      waiting.clear if (most && spent > most) || now - @started > @job["wall"] * part
       while running.length < @job["jobs"] && (task, index = waiting.shift)
         reader, pid = child { |out| yield task, out }
         running[reader] = { pid: pid, index: index, until: now + seconds, text: +"" }

@@ -4,15 +4,15 @@ require "stringio"
 
 # One attempt: a call, written as code, so that the same text can stand in a spec.
 # `names` are the parameters that its arguments stand for.
-# `stubs` are answers of the world outside.
-ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stubs, keyword_init: true) do
-  def key = [method["id"], receiver, args, keys, block, stubs]
+# `stubs` are answers of the world outside, `locals` variables that an example sets first: {name => code}.
+ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stubs, :locals, keyword_init: true) do
+  def key = [method["id"], receiver, args, keys, block, stubs, locals]
 
-  def cost = [receiver, *args, *keys.values, block].compact.sum(&:length) + (stubs || {}).sum { |name, code| 60 + name.length + code.length }
+  def cost = [receiver, *args, *keys.values, block, *(locals || {}).values].compact.sum(&:length) + (stubs || {}).sum { |name, code| 60 + name.length + code.length }
 
   # The lines that a spec needs before the call.
   def setup
-    (stubs || {}).map do |name, code|
+    (locals || {}).map { |name, code| "#{name} = #{code}" } + (stubs || {}).map do |name, code|
       target, asked = name.delete_suffix("&").split(".", 2)
       "allow(#{target}).to receive(#{asked.to_sym.inspect}).#{name.end_with?('&') ? 'and_yield' : 'and_return'}(#{code})"
     end
@@ -43,6 +43,7 @@ class ProctorExecute
   # Of computing, so that a busy machine does not count; and of waiting.
   SECONDS = 0.3
   WAITING = 6
+  SHARED = "changes what all share"
   NOISE = [NoMethodError, NameError, TypeError, FrozenError, NotImplementedError, SystemStackError, LocalJumpError,
            FloatDomainError, Encoding::CompatibilityError, FiberError, ThreadError, IOError, SystemCallError, LoadError].freeze
 
@@ -61,9 +62,11 @@ class ProctorExecute
   # Ends attempts that take too long; to be started in the process that executes.
   def watch
     pipe, @keep = IO.pipe
+    # Makes no objects while it waits: what a call takes is counted in objects.
+    pipes = [pipe]
     @watcher = Thread.new do
       loop do
-        IO.select([pipe], nil, nil, 0.05)
+        IO.select(pipes, nil, nil, 0.05)
         since = @since
         next unless since
 
@@ -72,28 +75,17 @@ class ProctorExecute
     end
   end
 
-  def run(attempt)
-    prepare
-    @objects = GC.stat(:total_allocated_objects)
-    ProctorProbe.start
-    ProctorWorld.start((attempt.stubs || {}).transform_values { |code| build(code) })
-    receiver = attempt.receiver && build(attempt.receiver)
-    args = attempt.args.map { |code| build(code) }
-    keys = attempt.keys.to_h { |key, code| [key.to_sym, build(code)] }
-    perform(attempt, receiver, args, keys)
-  rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError => e
-    failed(:blocked, e.message)
-  rescue Exception => e # rubocop:disable Lint/RescueException
-    raise if e.is_a?(SignalException)
-
-    failed(:invalid, "#{e.class}: #{e.message}"[0, 200], e)
-  ensure
-    finish
+  # With `light`, only where it goes and how it ends: what there is to see costs more than most calls.
+  def run(attempt, light: false)
+    @light = light
+    result = executed(attempt)
+    @disturbed ? failed(:blocked, SHARED) : result
   end
 
   # What two executions agree on; nil if they went different ways.
   def agreed(one, other)
-    return nil unless one.kind == other.kind && one.seen.sort == other.seen.sort
+    # The second time something may be remembered: another way to the same end.
+    return nil unless one.kind == other.kind && (one.seen.sort == other.seen.sort || one.digest == other.digest)
 
     list = one.observations.filter_map do |sight|
       twin = other.observations.find { |two| two["kind"] == sight["kind"] && two["index"] == sight["index"] }
@@ -101,7 +93,7 @@ class ProctorExecute
 
       sight["matcher"] == twin["matcher"] ? sight : common(sight, twin)
     end
-    list.empty? ? nil : ProctorResult.new(**one.to_h, observations: list)
+    list.empty? ? nil : ProctorResult.new(**one.to_h, observations: list, seen: one.seen | other.seen)
   end
 
   # The attributes that are the same in both.
@@ -135,6 +127,26 @@ class ProctorExecute
 
   private
 
+  def executed(attempt)
+    prepare
+    @objects = GC.stat(:total_allocated_objects)
+    ProctorProbe.start
+    ProctorWorld.start((attempt.stubs || {}).transform_values { |code| build(code) })
+    (attempt.locals || {}).each { |name, code| @binding.local_variable_set(name, build(code)) }
+    receiver = attempt.receiver && build(attempt.receiver)
+    args = attempt.args.map { |code| build(code) }
+    keys = attempt.keys.to_h { |key, code| [key.to_sym, build(code)] }
+    perform(attempt, receiver, args, keys)
+  rescue ProctorProbe::Limit, ProctorProbe::Blocked, NoMemoryError => e
+    failed(:blocked, e.message)
+  rescue Exception => e # rubocop:disable Lint/RescueException
+    raise if e.is_a?(SignalException)
+
+    failed(:invalid, "#{e.class}: #{e.message}"[0, 200], e)
+  ensure
+    finish
+  end
+
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   def computing = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 
@@ -142,6 +154,8 @@ class ProctorExecute
     @stdout = $stdout
     @stderr = $stderr
     ProctorGuard.environment = nil
+    @place = ProctorShared::Place.now
+    @disturbed = false
     $stdout = @out = StringIO.new
     $stderr = StringIO.new
     ProctorGuard.armed = true
@@ -154,10 +168,20 @@ class ProctorExecute
     ProctorGuard.armed = false
     $stdout = @stdout
     $stderr = @stderr
-    ENV.replace(ProctorGuard.environment) if ProctorGuard.environment
+    undo
     (Thread.list - [Thread.main, @watcher, Thread.current]).each(&:kill) if Thread.list.length > 2
   rescue ProctorProbe::Limit
     retry
+  end
+
+  # Puts back what is the same for the whole process.
+  def undo
+    @disturbed = @place.restore
+    before = ProctorGuard.environment
+    return if before.nil? || before == ENV.to_h
+
+    ENV.replace(before)
+    @disturbed = true
   end
 
   def failed(kind, reason, error = nil)
@@ -183,9 +207,9 @@ class ProctorExecute
     name = attempt.method["name"] == "initialize" ? "new" : attempt.method["name"]
     yielded = []
     block = block_for(attempt.block, yielded)
-    before = state(receiver)
-    common = shared(receiver)
-    texts = args.map { |arg| mutable?(arg) ? @render.code(arg) : nil }
+    before = @light ? nil : state(receiver)
+    owner, common = shared(receiver)
+    texts = @light ? [] : args.map { |arg| mutable?(arg) ? @render.code(arg) : nil }
     ProctorProbe.start
     begin
       # Even an object without any other method has this one.
@@ -197,13 +221,18 @@ class ProctorExecute
     end
     run = noted
     setting = Module === receiver && name.match?(/\A\w+=\z/)
-    return failed(:blocked, "changes what all share") if setting || common != shared(receiver, common)
+    return failed(:blocked, SHARED) if setting || changed_settings?(owner, common)
 
+    result = @light ? ProctorResult.new(kind: :return, observations: [], noise: false, value: value) : looked_at(attempt, receiver, args, [before, texts, yielded], value)
+    run.each { |key, part| result[key] = part }
+    result.steps = effort unless @light
+    result.yielded = @given
+    result
+  end
+
+  def looked_at(...)
     ProctorProbe.start
-    described(attempt, receiver, args, [before, texts, yielded], value).tap do |result|
-      run.each { |key, part| result[key] = part }
-      result.yielded = @given
-    end
+    described(...)
   end
 
   def described(attempt, receiver, args, (before, texts, yielded), value)
@@ -212,6 +241,7 @@ class ProctorExecute
     list.concat(returned(value, receiver)) unless setter || attempt.block == "&probe"
     list << yields(yielded) if attempt.block == "&probe"
     list.concat(asked(attempt)) if attempt.stubs
+    list.concat(heard(attempt)) if attempt.locals
     after = state(receiver)
     changed = before && before != after
     list << attributes(before[1], after[1], receiver) if changed
@@ -272,6 +302,21 @@ class ProctorExecute
     end
   end
 
+  # What stand-ins were told, where that is one thing.
+  def heard(attempt)
+    attempt.locals.keys.flat_map do |local|
+      calls = @binding.local_variable_get(local).proctor_heard.uniq
+      calls.group_by(&:first).filter_map do |name, list|
+        codes = list.length == 1 && list[0][1]&.map { |arg| @render.code(arg) }
+        next if !codes || codes.empty? || !codes.all? || name.end_with?("?")
+
+        { "kind" => "call", "matcher" => "#{local}).to have_received(#{name.inspect}).with(#{codes.join(', ')}", "words" => "tells #{local.tr('_', ' ')} to #{name}" }
+      end
+    end.first(3)
+  rescue StandardError
+    []
+  end
+
   def yields(yielded)
     return { "kind" => "yield", "matcher" => "not_yield", "words" => "does not yield" } if yielded.empty?
     return nil if yielded.length > 12
@@ -310,15 +355,31 @@ class ProctorExecute
 
   def mutable?(arg) = String === arg || Array === arg || Hash === arg
 
-  # Settings of a class or module: an example that changes them would change the others. What is only filled in later (a cache) is none.
-  def shared(receiver, known = nil)
+  # Settings of a class or module: an example that changes them would change the others. What is only filled in later (a cache)
+  # is none; that is judged when cases are settled.
+  def shared(receiver)
     owner = Module === receiver ? receiver : ProctorExplore::KIND.bind_call(receiver)
+    [owner, settings(owner).transform_values { |value| [value, @light ? nil : @render.code(value)] }]
+  rescue StandardError
+    [nil, {}]
+  end
+
+  def settings(owner)
     found = owner.instance_variables.to_h { |name| [name, owner.instance_variable_get(name)] }
     found = found.merge(owner.class_variables.to_h { |name| [name, owner.class_variable_get(name)] })
-    found = found.slice(*known.keys) if known
-    found.reject { |_, value| value.nil? || Hash === value && !value.frozen? }.transform_values { |value| @render.code(value) }.compact
+    found.reject { |_, value| value.nil? || Hash === value && !value.frozen? }
+  end
+
+  # Whether settings are not what they were; those that were exchanged are put back.
+  def changed_settings?(owner, before)
+    after = before.empty? ? {} : settings(owner)
+    changed = before.select { |name, (value, text)| @light ? !value.equal?(after[name]) : text && @render.code(after[name]) != text }
+    changed.each do |name, (value, _)|
+      name.start_with?("@@") ? owner.class_variable_set(name, value) : owner.instance_variable_set(name, value)
+    end
+    changed.any?
   rescue StandardError
-    {}
+    false
   end
 
   # Variables (to see whether anything changed) and readable attributes (to say what).

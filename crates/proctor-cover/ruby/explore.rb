@@ -11,6 +11,12 @@ class ProctorExplore
 
   BLOCKS = ["{ |*args| args.first }", "&probe", "{ |*args| args }", "{ true }", "{ nil }", '{ "x" }', "{ |*args| args.length }", "{ false }", "{ [] }", "{ {} }"].freeze
   SLOW = 10
+  # So many calls on the same way that showed nothing new are enough to look at.
+  ALIKE = 12
+  # So many calls before open branches are compared when the next is chosen.
+  NEXT = 40
+  # So many calls on the same way are kept.
+  EACH_WAY = 8
   # The class of anything, objects without methods included.
   KIND = Kernel.instance_method(:class)
 
@@ -23,10 +29,10 @@ class ProctorExplore
     @out = out
   end
 
-  # Explores until nothing new comes, or the allowance is used up.
-  def method(method, klass, receivers, allowance)
+  # Explores until nothing new comes, or the allowance is used up. `known` are calls of an earlier round, to go on from.
+  def method(method, klass, receivers, allowance, known = [])
     prepare(method, klass, receivers, allowance)
-    catch(:enough) { search }
+    catch(:enough) { known.empty? ? search : go_on(known) }
     report
   end
 
@@ -74,12 +80,15 @@ class ProctorExplore
     @hot = []
     @cold = []
     @paths = {}
+    @followed = Hash.new(0)
     @shapes = Hash.new(0)
+    @alike = Hash.new(0)
     @digests = {}
     @base = nil
     @left = allowance["tries"]
     @steps = allowance["steps"]
-    @deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + allowance["seconds"]
+    @looks = allowance["steps"]
+    @deadline = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + allowance["seconds"]
     @blocked = Hash.new(0)
     @receivers = receivers
     @params = method["params"]
@@ -97,6 +106,31 @@ class ProctorExplore
     sweep
     guided(@left / 2)
     vary
+  end
+
+  # What was found before is where to go on: what it compared, other objects, small changes.
+  def go_on(known)
+    @random = Random.new(@method["id"].sum + known.length)
+    known.each { |one| resume(one) }
+    guided(@left / 3)
+    each_receiver
+    guided(@left / 3)
+    sweep
+    guided(@left / 2)
+    vary
+  end
+
+  def resume(attempt)
+    @tried[attempt.key] = true
+    result = @execute.run(attempt, light: true)
+    spend(result)
+    return if %i[blocked invalid].include?(result.kind)
+
+    chosen = chosen_of(attempt, {})
+    follow(attempt, chosen, result)
+    @corpus << Lead.new(attempt, chosen, result)
+    @shapes[shape_key(attempt, result)] += 1
+    @base ||= [chosen, attempt.receiver, attempt.block, false] unless result.noise
   end
 
   # The required arguments only, in a few combinations.
@@ -126,7 +160,7 @@ class ProctorExplore
   # What calls that went a new way ask for, those next to an open branch first.
   def guided(most)
     stop = @left - most
-    while @left > stop && (lead = @hot.shift || @cold.shift)
+    while @left > stop && (lead = next_lead)
       @hint.after(lead.attempt, lead.result) { |id, answer| !@covered[(id << 1) + answer] }.each do |candidate|
         break if @left <= stop
 
@@ -134,6 +168,21 @@ class ProctorExplore
       end
     end
   end
+
+  # Of the calls that stand before open branches, one whose branches were followed least so far; then any other.
+  def next_lead
+    @cold.concat(@hot.reject { |lead| open?(lead.result) })
+    @hot.select! { |lead| open?(lead.result) }
+    place = @hot.first(NEXT).each_index.min_by { |index| [gates(@hot[index].result).map { |id| @followed[id] }.min, index] }
+    return @cold.shift unless place
+
+    lead = @hot.delete_at(place)
+    gates(lead.result).each { |id| @followed[id] += 1 }
+    lead
+  end
+
+  # The conditions that a call answered, and nobody has ever answered otherwise.
+  def gates(result) = result.answers.filter_map { |id, value| id unless @covered[(id << 1) + (value ? 0 : 1)] }
 
   # The choice that a changed call stands for.
   def chosen_of(attempt, before)
@@ -191,8 +240,7 @@ class ProctorExplore
     if @random.rand < 0.4 && from.match?(/[(\["{\d]/)
       copy.args[place] = @random.rand < 0.5 ? from : swap(from)
     else
-      own = from.scan(TOKEN)
-      into = copy.args[place].scan(TOKEN)
+      own, into = [from, copy.args[place]].map { |code| code.scan(TOKEN).reject { |token| token.start_with?("instance_double") } }
       return if own.empty? || into.empty?
 
       copy.args[place] = copy.args[place].sub(into[@random.rand(into.length)]) { own[@random.rand(own.length)] }
@@ -268,7 +316,7 @@ class ProctorExplore
     return false if @tried[attempt.key]
 
     @tried[attempt.key] = true
-    result = @execute.run(attempt)
+    result = @execute.run(attempt, light: true)
     spend(result)
     follow(attempt, chosen, result)
     if %i[blocked invalid].include?(result.kind)
@@ -293,7 +341,7 @@ class ProctorExplore
   def spend(result)
     @steps -= result.steps.to_i
     throw :enough if (@left -= 1).negative? || @steps.negative?
-    throw :enough if Process.clock_gettime(Process::CLOCK_MONOTONIC) > @deadline
+    throw :enough if Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > @deadline
   end
 
   # A run on a way that was not taken before, or that ended in another error, is worth asking what it compared.
@@ -309,21 +357,24 @@ class ProctorExplore
   def kinds(result) = result.notes.map { |id, _, left, _| [id, KIND.bind_call(left)] }.uniq
 
   # Whether it stands before a branch that nothing has taken yet.
-  def open?(result) = result.answers.any? { |id, value| !@covered[(id << 1) + (value ? 0 : 1)] }
+  def open?(result) = gates(result).any?
+
+  # The same with an answer from outside is another thing: without one it may not hold tomorrow.
+  def shape_key(attempt, result) = [result.seen.sort, result.kind, result.noise, attempt.stubs&.keys].hash
 
   def keep(attempt, chosen, result)
     fresh = result.seen.reject { |key| @covered[key] }
-    # The same with an answer from outside is another thing: without one it may not hold tomorrow.
-    shape = [result.seen.sort, result.kind, result.noise, attempt.stubs&.keys].hash
+    shape = shape_key(attempt, result)
     better = @base.nil? || (@base[3] && !result.noise)
     @base = [chosen, attempt.receiver, attempt.block, result.noise] if better
     return false if result.noise && fresh.empty?
-    return false if @digests[[shape, result.digest]] || @shapes[shape] >= 14 || @corpus.length >= 220
+    return false if @shapes[shape] >= EACH_WAY || @corpus.length >= 220
+    return false if fresh.empty? && (@alike[shape] > ALIKE || @looks.negative?)
 
-    again = elsewhere { @execute.run(attempt) }
-    agreed = @execute.agreed(result, again)
-    return false unless agreed
+    agreed = seen_twice(attempt, shape)
+    return false if agreed.nil? || (agreed.noise && fresh.empty?)
 
+    agreed.seen |= result.seen
     @digests[[shape, agreed.digest]] = true
     @shapes[shape] += 1
     # A call that only failed by accident leaves what it reached open for a better one.
@@ -334,14 +385,29 @@ class ProctorExplore
     !fresh.empty?
   end
 
-  # Under another program name and at another time.
+  # What is seen of it both here and elsewhere; nil if that is nothing, or nothing new.
+  def seen_twice(attempt, shape)
+    one = @execute.run(attempt)
+    @looks -= one.steps.to_i
+    return nil if %i[blocked invalid].include?(one.kind)
+
+    known = @digests[[shape, one.digest]]
+    agreed = known ? nil : @execute.agreed(one, elsewhere { @execute.run(attempt) })
+    agreed = nil if agreed && @digests[[shape, agreed.digest]]
+    agreed ? @alike[shape] = 0 : @alike[shape] += 1
+    agreed
+  end
+
+  # Under another program name, with other arguments on its command line and at another time.
   def elsewhere
     name = $PROGRAM_NAME
     $PROGRAM_NAME = "other"
+    ARGV.replace(["--other", "spec"])
     ProctorClock.shift = 3_000_000
     yield
   ensure
     $PROGRAM_NAME = name
+    ARGV.clear
     ProctorClock.shift = 0
   end
 
@@ -353,20 +419,35 @@ class ProctorExplore
   end
 
   def tell(attempt, result)
-    line = { "type" => "case", "method" => @method["id"], "receiver" => attempt.receiver, "args" => attempt.args,
-             "keys" => attempt.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs,
-             "setup" => attempt.setup, "seen" => result.seen,
+    written, result = with_variables(attempt, result)
+    return false unless result
+
+    line = { "type" => "case", "method" => @method["id"], "receiver" => written.receiver, "args" => written.args,
+             "keys" => written.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs,
+             "locals" => written.locals, "setup" => written.setup, "seen" => result.seen,
              "observations" => result.observations.map { |one| one.reject { |key, _| key == "parts" } },
              "noise" => result.noise, "cost" => attempt.cost, "outcome" => result.kind }
-    owner = KIND.bind_call(result.value).name if result.kind == :return && attempt.block != "&probe"
+    owner = KIND.bind_call(result.value).name if result.kind == :return && attempt.block != "&probe" && attempt.locals.nil?
     line["instance"] = owner if owner && attempt.cost < 120 && attempt.stubs.nil?
     line["instance_code"] = attempt.code if line["instance"]
     line["shape"] = shape_of(result.value) if line["instance"]
-    line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil? && attempt.stubs.nil?
+    line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil? && attempt.stubs.nil? && attempt.locals.nil?
     @out.puts(JSON.generate(line))
     true
   rescue JSON::GeneratorError, EncodingError
     false
+  end
+
+  # Stand-ins become variables of the example, so that it can say what they were asked.
+  def with_variables(attempt, result)
+    return [attempt, result] if attempt.locals || [attempt.receiver, *attempt.args, *attempt.keys.values].none? { |code| code.include?("instance_double(") }
+
+    avoid = [@method["id"][/\A[\w:]+/].split("::").last.gsub(/([a-z\d])([A-Z])/, '\1_\2').downcase]
+    codes, locals = ProctorStandIns.hoisted([attempt.receiver, *attempt.args, *attempt.keys.values], avoid)
+    count = attempt.args.length
+    written = ProctorCase.new(**attempt.to_h, receiver: codes[0], args: codes[1, count], keys: attempt.keys.keys.zip(codes.drop(count + 1)).to_h, locals: locals)
+    again = @execute.run(written)
+    again.kind == result.kind ? [written, @execute.agreed(again, @execute.run(written))] : [written, nil]
   end
 
   # What kind of object it is inside: two of the same shape teach little more than one.

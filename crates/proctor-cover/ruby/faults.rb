@@ -18,7 +18,7 @@ module ProctorFaults
   def mutate(mutants, cases = @cases)
     by_entry = cases_by_entry(cases)
     tasks = mutants.reject { |mutant| by_entry[mutant["entry"]].empty? }.map { |mutant| [mutant, nil] }
-    work(tasks, 40, spent + @job["mutation_seconds"]) do |(mutant, _), out|
+    work(tasks, 40, spent + @job["mutation_seconds"], ProctorObserve::CHASED_BY) do |(mutant, _), out|
       @execute.watch
       next out.puts(JSON.generate("type" => "mutant", "mutant" => mutant["id"], "invalid" => true)) unless install(mutant)
 
@@ -80,7 +80,7 @@ module ProctorFaults
     by_entry = cases_by_entry
     open = @job["mutants"].select { |mutant| !@noticed[mutant["id"]] && by_entry[mutant["entry"]].any? { |one| !one["noise"] } }.first(CHASED)
     @chase = (CHASE_EFFORT / [open.length, 1].max).clamp(CHASE_SHARE.begin, CHASE_SHARE.end)
-    found = work(open.map { |mutant| [mutant, nil] }, 60, spent + @job["mutation_seconds"]) do |(mutant, _), out|
+    found = work(open.map { |mutant| [mutant, nil] }, 60, spent + @job["mutation_seconds"], ProctorObserve::CHASED_BY) do |(mutant, _), out|
       @execute.watch
       differing(mutant, by_entry[mutant["entry"]]).each { |attempt| out.puts(JSON.generate(wire(mutant, attempt))) }
     end
@@ -90,7 +90,7 @@ module ProctorFaults
 
   def wire(mutant, attempt)
     { "type" => "like", "mutant" => mutant["id"], "method" => attempt.method["id"], "receiver" => attempt.receiver, "args" => attempt.args,
-      "keys" => attempt.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs }
+      "keys" => attempt.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs, "locals" => attempt.locals }
   end
 
   def differing(mutant, cases)
@@ -125,12 +125,12 @@ module ProctorFaults
   # New cases are observed and confirmed like all others.
   def adopt(lines)
     before = @cases.length
-    work(lines.uniq { |line| line.values_at("method", "receiver", "args", "keys", "block", "stubs") }.each_slice(40).map { |slice| [slice, nil] }, 60) do |(slice, _), out|
+    work(lines.uniq { |line| line.values_at("method", "receiver", "args", "keys", "block", "stubs", "locals") }.each_slice(40).map { |slice| [slice, nil] }, 60) do |(slice, _), out|
       @execute.watch
       slice.each { |line| ProctorExplore.new(@execute, @values, @covered, out).adopt(attempt_of(line), attempt_of(line).method) }
     end
     fresh = @cases.drop(before)
-    confirm(fresh)
+    settle(fresh)
     fresh & @cases
   end
 end

@@ -52,7 +52,7 @@ class ProctorValues
   def stand_ins(names)
     return [] unless names.all? { |name| name.match?(/\A[a-z_]\w*[?!]?\z/) }
 
-    ['"x"', "1", "true", "nil"].map { |value| "double(\"value\", #{names.map { |name| "#{name}: #{value}" }.join(', ')})" }
+    ['"x"', "1", "true", "nil"].map { |value| ProctorStandIns.code("collaborator", names.to_h { |name| [name, value] }) }
   end
 
   # Public methods of an object's project classes, as the job knows them.

@@ -107,7 +107,7 @@ module ProctorGuard
 
     def kernel_guard(hidden)
       Module.new do
-        %i[fork spawn system exec ` exit! trap sleep syscall].each do |name|
+        %i[fork spawn system exec ` exit! trap sleep syscall at_exit set_trace_func].each do |name|
           define_method(name) do |*args, **options, &block|
             ProctorGuard.stop(name == :sleep ? "sleeps" : "uses #{name}")
             super(*args, **options, &block)

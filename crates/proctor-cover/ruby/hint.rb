@@ -5,7 +5,8 @@ require_relative "wish"
 # Turns what a run compared, and what it failed on, into calls that may go another way: finds where in the code of a call
 # a value comes from, and writes what was wished for in its place.
 class ProctorHint
-  TOKEN = /"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*[?!]?|(?<![\w.:])(?:nil|true|false)(?![\w:?])/i.freeze
+  # Names of stand-ins come first: they are no texts.
+  TOKEN = /instance_double\("\w+"|"(?:[^"\\]|\\.)*"|(?<![\w.:"])-?\d+(?:\.\d+)?(?![\w.])|(?<![\w:]):[a-z_]\w*[?!]?|(?<![\w.:])(?:nil|true|false)(?![\w:?])/i.freeze
   LIST = /\{[^{}|]*\}|\[[^\[\]]*\]/.freeze
   # Calls after one call, for one comparison; how often the same comparison is asked about.
   MOST = 160
@@ -30,20 +31,32 @@ class ProctorHint
 
       @wish.truth(value).each { |old, list| place(attempt, old, list, found, false) }
     end
-    result.notes.each do |id, operator, left, right|
-      break if found.length > MOST
-      next if (@asked[[id, brief(left), brief(right)]] += 1) > OFTEN
-
-      close = []
-      wishes(operator, left, right).each { |old, list| place(attempt, old, list, close, true) }
-      found.concat(close.first(EACH))
-    end
+    found.concat(compared(attempt, result.notes))
     outside(attempt, result.world, found) unless result.world.empty?
     found.concat(inside(attempt, result.yielded)) if result.yielded
     found.uniq(&:key).first(MOST)
   end
 
   private
+
+  # What comparisons ask for: of each place in the source one thing, then of each a second one, so that an early one
+  # that asks for much leaves room for those after it.
+  def compared(attempt, notes)
+    lists = Hash.new { |hash, id| hash[id] = [] }
+    notes.each do |id, operator, left, right|
+      next if (@asked[[id, brief(left), brief(right)]] += 1) > OFTEN
+
+      close = []
+      wishes(operator, left, right).each { |old, list| place(attempt, old, list, close, true) }
+      lists[id] << close.first(EACH)
+    end
+    in_turn(lists.values.map { |list| in_turn(list) }).first(MOST)
+  end
+
+  # The first of each list, then the second of each.
+  def in_turn(lists)
+    (0...(lists.map(&:length).max || 0)).flat_map { |place| lists.filter_map { |list| list[place] } }
+  end
 
   def plain?(value)
     case value
@@ -241,7 +254,7 @@ class ProctorHint
   # Errors that say what kind of thing is missing.
   def learn(attempt, error, found)
     case error
-    when ProctorDouble::Unexpected then answer(attempt, error.name, found)
+    when ProctorDouble::Unexpected then answer(attempt, error, found)
     when FrozenError then thaw(attempt, error.receiver, found)
     when TypeError, ArgumentError then convert(attempt, error.message.to_s, found)
     end
@@ -265,15 +278,17 @@ class ProctorHint
     end
   end
 
-  # A stand-in that did not know an answer gets one.
-  def answer(attempt, name, found)
+  # A stand-in that did not know an answer gets one, unless it stands for a class that does not know it either.
+  def answer(attempt, error, found)
+    name = error.name
     return unless name.match?(/\A[a-z_]\w*[?!]?\z/)
 
+    opening = /instance_double\("?#{Regexp.escape(error.owner)}"?/
     values = name.end_with?("?") ? %w[true false] : ['"x"', "1", "[]", "nil"]
     slots(attempt).each do |slot|
-      next unless slot[2].include?('double("value"') && !slot[2].include?(" #{name}:")
+      next unless slot[2].match?(opening) && !slot[2].include?(" #{name}:")
 
-      values.each { |value| found << replaced(attempt, slot, slot[2].sub('double("value"') { "double(\"value\", #{name}: #{value}" }) }
+      values.each { |value| found << replaced(attempt, slot, slot[2].sub(opening) { |head| "#{head}, #{name}: #{value}" }) }
     end
   end
 

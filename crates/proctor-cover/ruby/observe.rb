@@ -4,21 +4,27 @@
 # Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects, in the
 # order of its tasks and never of their ends: the same project gives the same calls.
 require "json"
-%w[probe guard clock world double sample render values finders execute explore children faults].each { |name| require_relative name }
+%w[shared probe guard clock world double sample render values finders execute explore children settle faults].each { |name| require_relative name }
 
 class ProctorObserve
   include ProctorChildren
+  include ProctorSettle
   include ProctorFaults
 
   # Calls tried altogether, shared by the methods, and at least for each; the same for what they may take.
   CALLS = 75_000
   LEAST = 200
-  EFFORT = 12_000_000
+  EFFORT = 8_000_000
   SHARE = (80_000..2_500_000).freeze
+  # Parts of the whole time by the clock after which nothing further is begun. Only a machine that is very busy comes near them.
+  EXPLORED = 0.4
+  REPEATED = 0.55
+  CHASED_BY = 0.85
 
   def initialize(job, result)
     @job = job
     @result = File.open(result, "w")
+    @result.sync = true
     @root = job["root"]
     @covered = {}
     @cases = []
@@ -36,8 +42,9 @@ class ProctorObserve
     phase("constructors") { construct }
     phase("class methods") { explore(@class_methods, 1) }
     phase("instance methods") { explore(@instance_methods, 1) }
+    phase("settle") { settle }
     phase("again") { again }
-    phase("confirm") { confirm }
+    publish
     unless @job["mutants"].empty?
       phase("faults") { mutate(@job["mutants"]) }
       phase("chase") { chase }
@@ -63,7 +70,7 @@ class ProctorObserve
     [(times.utime + times.stime + times.cutime + times.cstime) / @job["jobs"], (now - @started) / 8].max
   end
 
-  def say(line) = @result.puts(JSON.generate(line)) && @result.flush
+  def say(line) = @result.puts(JSON.generate(line))
 
   def load_project
     Encoding.default_external = Encoding::UTF_8
@@ -180,16 +187,18 @@ class ProctorObserve
   end
 
   def explore(methods, round)
-    work(methods, 120) do |(method, klass), out|
+    allowed = allowance(round, @round == 2 ? methods.length : @constructors.length + @class_methods.length + @instance_methods.length)
+    work(methods, 240, nil, @round == 2 ? REPEATED : EXPLORED) do |(method, klass), out|
       @execute.watch
-      ProctorExplore.new(@execute, @values, @covered, out).method(method, klass, receivers(method, klass), allowance(round))
+      known = @round == 2 ? @cases.select { |one| one["method"] == method["id"] }.map { |one| inline(attempt_of(one)) } : []
+      ProctorExplore.new(@execute, @values, @covered, out).method(method, klass, receivers(method, klass), allowed, known)
     end
   end
 
-  def allowance(round)
-    all = @constructors.length + @class_methods.length + @instance_methods.length
-    tries = (CALLS / [all, 1].max).clamp([LEAST, @job["tries"]].min, @job["tries"])
-    { "tries" => tries * round, "steps" => (EFFORT / [all, 1].max).clamp(SHARE.begin, SHARE.end), "seconds" => 90 }
+  # What each of so many methods may take.
+  def allowance(round, count)
+    tries = (CALLS / [count, 1].max).clamp([LEAST, @job["tries"]].min, @job["tries"])
+    { "tries" => tries * round, "steps" => (EFFORT / [count, 1].max).clamp(SHARE.begin, SHARE.end), "seconds" => 45 }
   end
 
   # With objects in more states, what is still open is tried again.
@@ -197,10 +206,13 @@ class ProctorObserve
     2.times do
       return if spent > @job["seconds"]
 
+      @round = 2
       open = (@constructors + @class_methods + @instance_methods).reject { |method, _| complete?(method) && !met_open?(method) }
       known = @covered.length
+      before = @cases.length
       explore(open, 1)
-      return if @covered.length == known
+      settle(@cases.drop(before))
+      return if @covered.length <= known
     end
   end
 
@@ -211,35 +223,18 @@ class ProctorObserve
     end
   end
 
-  # Every case again, in a fresh process and in other orders: what differs is not kept.
-  def confirm(all = @cases)
-    [all, all.reverse, all.shuffle(random: Random.new(3))].each_with_index do |cases, round|
-      slices = cases.each_slice(150).to_a
-      confirmed = {}
-      work(slices.map { |slice| [slice, nil] }, 120) do |(slice, _), out|
-        @execute.watch
-        srand(round)
-        $PROGRAM_NAME = "round#{round}"
-        ProctorClock.shift = round * 9_000_003
-        slice.each do |one|
-          result = @execute.run(attempt_of(one))
-          same = one["observations"].each_index.select { |index| same?(result, one["observations"][index]) }
-          out.puts(JSON.generate("type" => "confirmed", "case" => one["number"], "same" => same))
-        end
-      end.each { |line| confirmed[line["case"]] = line["same"] }
-      all.each { |one| (one["stable"] ||= (0...one["observations"].length).to_a).select! { |index| confirmed[one["number"]]&.include?(index) } }
-    end
-    @cases.select! { |one| one["stable"].any? }
-  end
-
-  def same?(result, expected)
-    result.observations.any? { |one| one["kind"] == expected["kind"] && one["matcher"] == expected["matcher"] && one["index"] == expected["index"] }
-  end
-
   def attempt_of(one)
     @methods ||= @job["classes"].flat_map { |klass| klass["methods"] }.to_h { |method| [method["id"], method] }
     ProctorCase.new(method: @methods[one["method"]], receiver: one["receiver"], args: one["args"], keys: one["keys"], block: one["block"],
-                    names: one["names"], stubs: one["stubs"])
+                    names: one["names"], stubs: one["stubs"], locals: one["locals"])
+  end
+
+  # The same with stand-ins where they are used, so that they can be changed.
+  def inline(attempt)
+    return attempt unless attempt.locals
+
+    put = ->(code) { attempt.locals.inject(code) { |text, (name, made)| text.gsub(/(?<![:\w"@.])#{name}(?![\w:"])/) { made } } }
+    ProctorCase.new(**attempt.to_h, receiver: put[attempt.receiver], args: attempt.args.map(&put), keys: attempt.keys.transform_values(&put), locals: nil)
   end
 
   def take(line)
@@ -252,7 +247,7 @@ class ProctorObserve
   end
 
   def take_case(line)
-    key = line.values_at("method", "receiver", "args", "keys", "block", "stubs")
+    key = line.values_at("method", "receiver", "args", "keys", "block", "stubs", "locals")
     return if (@known_cases ||= {})[key]
 
     @known_cases[key] = true
@@ -276,14 +271,24 @@ class ProctorObserve
     list << code if list.length < limit && !list.include?(code)
   end
 
+  # Says what there is: should time run out later, this much is known.
+  def publish
+    @published ||= {}
+    @cases.reject { |one| @published[one["number"]] }.each do |one|
+      @published[one["number"]] = true
+      say(one.slice("type", "number", "method", "receiver", "args", "keys", "block", "setup", "seen", "observations", "noise", "cost", "stable", "outcome"))
+    end
+  end
+
   def finish
-    @cases.each { |one| say(one.slice("type", "number", "method", "receiver", "args", "keys", "block", "setup", "seen", "observations", "noise", "cost", "stable", "outcome")) }
+    publish
     @explored.each_value { |line| say(line) }
     say("type" => "done", "seconds" => spent)
   end
 end
 
 if $PROGRAM_NAME == __FILE__
-  job = JSON.parse(File.read(ARGV[0]))
-  ProctorObserve.new(job, ARGV[1]).run
+  job, result = ARGV
+  ARGV.clear
+  ProctorObserve.new(JSON.parse(File.read(job)), result).run
 end

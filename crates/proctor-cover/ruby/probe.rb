@@ -12,7 +12,7 @@ module ProctorProbe
   Scan = Struct.new(:text, :place)
 
   STEPS = 60_000
-  NOTES = 5
+  NOTES = 8
   @seen = {}
   # While a project is loaded nothing is counted.
   @steps = -(1 << 60)

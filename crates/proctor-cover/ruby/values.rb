@@ -89,7 +89,7 @@ class ProctorValues
     usage = spread(param["usage"] || {}, owner)
     list = []
     Array(param["types"]).each { |type| list.concat(of_type(type, owner)) }
-    list.concat(of_usage(usage, owner, 0))
+    list.concat(of_usage(usage, owner, 0, param["name"]))
     list.concat(of_name(param["name"], owner))
     list << param["default"] if param["default"]&.match?(/\A(nil|true|false|-?\d+(\.\d+)?|:\w+|"[^"#]*"|'[^']*'|\[\]|\{\})\z/)
     list << "nil"
@@ -226,7 +226,8 @@ class ProctorValues
     end
   end
 
-  def of_usage(usage, owner, depth)
+  # `name` is what the value is called where it is used.
+  def of_usage(usage, owner, depth, name = "value")
     return [] if depth > 3
 
     list = []
@@ -235,8 +236,8 @@ class ProctorValues
     Array(usage["bounds"]).each { |code| list.concat(around(code, owner)) }
     Array(usage["patterns"]).each { |code| list.concat(samples(code, owner)) }
     list.concat(hashes(usage, owner, depth)) if usage["keys"]
-    list.concat(arrays(usage, owner, depth)) if usage["element"]
-    list.concat(responders(usage, owner, depth))
+    list.concat(arrays(usage, owner, depth, name)) if usage["element"]
+    list.concat(responders(usage, owner, depth, name))
     list << "nil" << "true" if usage["truth"]
     list.uniq
   end
@@ -258,7 +259,7 @@ class ProctorValues
   end
 
   def hashes(usage, owner, depth)
-    choices = usage["keys"].map { |key, inner| [key, (of_usage(inner, owner, depth + 1) + ['"x"', "1"]).uniq.first(5)] }
+    choices = usage["keys"].map { |key, inner| [key, (of_usage(inner, owner, depth + 1, key.delete('^a-zA-Z0-9_')) + ['"x"', "1"]).uniq.first(5)] }
     return [] if choices.empty?
 
     full = choices.map { |key, values| pair(key, values.first) }
@@ -279,8 +280,8 @@ class ProctorValues
     key.match?(/\A:[a-z_]\w*[?!]?\z/i) ? "#{key.delete_prefix(':')}: #{value}" : "#{key} => #{value}"
   end
 
-  def arrays(usage, owner, depth)
-    inner = of_usage(usage["element"], owner, depth + 1).first(6)
+  def arrays(usage, owner, depth, name)
+    inner = of_usage(usage["element"], owner, depth + 1, name.to_s.delete_suffix("s")).first(6)
     inner = ['"a"', "1"] if inner.empty?
     list = ["[#{inner.first}]", "[#{inner.first(3).join(', ')}]", "[]", "[#{inner.first}, #{inner.first}]"]
     calls = (usage["calls"] || {}).keys
@@ -288,11 +289,11 @@ class ProctorValues
     list + inner.map { |item| "[#{item}]" }
   end
 
-  def responders(usage, owner, depth)
+  def responders(usage, owner, depth, name)
     calls = (usage["calls"] || {}).keys - OBJECT
     return [] if calls.empty?
 
-    key = [calls, usage]
+    key = [calls, usage, name]
     return @responders[key] if @responders.key?(key)
 
     @responders[key] = begin
@@ -301,7 +302,7 @@ class ProctorValues
       own = @instances.select { |name, _| (mod = class_named(name)) && calls.all? { |call| mod.method_defined?(call) } }
       mine = own.values.flat_map { |codes| codes.first(3) }.first(10)
       list = core.empty? || calls.length > 2 ? mine + list : list + mine
-      list.concat(doubles(usage, owner, depth)) if core.empty?
+      list.concat(doubles(usage, owner, depth, name)) if core.empty?
       partial(calls).each { |type| list.concat(CORE[type].first(4)) } if list.empty?
       list
     end
@@ -313,27 +314,20 @@ class ProctorValues
   end
 
   # A stand-in that answers what is asked of it.
-  def doubles(usage, owner, depth)
+  def doubles(usage, owner, depth, name)
     return [] if depth > 2
 
-    names = (usage["calls"].keys - OBJECT).select { |name| name.match?(/\A[a-z_]\w*[?!]?\z/) }.first(8)
+    names = (usage["calls"].keys - OBJECT).select { |asked| asked.match?(/\A[a-z_]\w*[?!]?\z/) }.first(8)
     return [] if names.empty?
 
-    choices = names.map do |name|
-      values = of_usage(usage["calls"][name], owner, depth + 1).first(5)
-      values = name.end_with?("?") ? %w[true false] : ['"x"', "1", "nil"] if values.empty?
-      [name, values]
+    choices = names.map do |asked|
+      values = of_usage(usage["calls"][asked], owner, depth + 1, asked).first(5)
+      values = asked.end_with?("?") ? %w[true false] : ['"x"', "1", "nil"] if values.empty?
+      [asked, values]
     end
-    full = choices.map { |name, values| "#{name}: #{values.first}" }
-    list = ["double(\"value\", #{full.join(', ')})"]
-    choices.each_with_index do |(name, values), place|
-      values.drop(1).each do |value|
-        changed = full.dup
-        changed[place] = "#{name}: #{value}"
-        list << "double(\"value\", #{changed.join(', ')})"
-      end
-    end
-    list.first(10)
+    full = choices.map { |asked, values| [asked, values.first] }.to_h
+    others = choices.flat_map { |asked, values| values.drop(1).map { |value| full.merge(asked => value) } }
+    [full, *others].first(10).map { |answers| ProctorStandIns.code(name, answers, @classes) }
   end
 
   def of_name(name, owner)

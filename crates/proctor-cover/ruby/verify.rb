@@ -1,15 +1,158 @@
 # frozen_string_literal: true
 
-# Loaded before a spec that is being verified: another day, another random seed, no way out.
-# What depends on these shows itself by failing.
-require_relative "probe"
-require_relative "guard"
+# Runs spec files with plain RSpec, each time in a process of its own and under other circumstances: another order, day, time
+# zone and random seed, all files together or one alone. Examples that fail only after certain others are victims: who
+# disturbs them is looked for by halving what ran before.
+# Usage: ruby verify.rb JOB RESULT
+require "json"
+require "rspec/core"
 
+# A clock that can be moved.
 module ProctorShift
-  SECONDS = Integer(ENV.fetch("PROCTOR_COVER_SHIFT", "0"))
+  class << self
+    attr_accessor :seconds
+  end
 
-  def now(*args, **options) = super + SECONDS
+  def now(*args, **options) = super + (ProctorShift.seconds || 0)
 end
 
-Time.singleton_class.prepend(ProctorShift) if ProctorShift::SECONDS != 0
-srand(ProctorShift::SECONDS)
+class ProctorVerify
+  # Victims whose disturber is looked for; seconds that a run may take.
+  VICTIMS = 6
+  SECONDS = 90
+
+  def initialize(job)
+    @job = job
+  end
+
+  def answer
+    @outcomes = runs(@job["runs"])
+    failed = @outcomes.flat_map { |one| one["examples"].select { |example| example["status"] == "failed" }.map { |example| [one, example] } }
+    disturbed = @job["halve"] ? disturbances(failed) : []
+    { "errors" => @outcomes.map { |one| one["error"] }, "passed" => count("passed"), "pending" => count("pending"),
+      "failed" => failed.map { |_, example| place(example) }.uniq, "disturbed" => disturbed }
+  end
+
+  private
+
+  def count(status) = @outcomes.map { |one| one["examples"].count { |example| example["status"] == status } }.min
+
+  def place(example) = example.values_at("file", "line")
+
+  # [[place of a victim, place of who disturbs it], ...] for examples that hold alone.
+  def disturbances(failed)
+    victims = failed.uniq { |_, example| example["id"] }.select { |one, example| elsewhere_passed?(one, example) }.first(VICTIMS)
+    alone = runs(victims.map { |one, example| only(one["run"], [example]) })
+    victims = victims.zip(alone).select { |(_, example), outcome| status_in(outcome, example) == "passed" }.map(&:first)
+    victims.each_with_object([]) do |(one, victim), found|
+      disturber = known_disturber(one, victim, found) || halved(one, before(one, victim), victim)
+      found << [place(victim), place(disturber)] if disturber
+    end
+  end
+
+  # Who disturbed one often disturbs others too.
+  def known_disturber(one, victim, found)
+    known = found.map(&:last).uniq
+    before(one, victim).find { |example| known.include?(place(example)) && fails_after?(one, [example], victim) }
+  end
+
+  def elsewhere_passed?(run, example)
+    @outcomes.any? { |other| !other.equal?(run) && status_in(other, example) == "passed" } || @outcomes.length == 1
+  end
+
+  def status_in(outcome, example) = outcome["examples"].find { |other| other["id"] == example["id"] }&.fetch("status")
+
+  # Examples in the order in which they ran, up to the victim.
+  def before(one, victim) = one["examples"].take_while { |example| example["id"] != victim["id"] }
+
+  # The one among these after which the victim fails. The order of a seed is the same for any part of the examples.
+  def halved(one, suspects, victim)
+    return nil unless fails_after?(one, suspects, victim)
+
+    while suspects.length > 1
+      halves = suspects.each_slice((suspects.length / 2.0).ceil).to_a
+      suspects = halves.find { |half| fails_after?(one, half, victim) }
+      return nil unless suspects
+    end
+    suspects.first
+  end
+
+  def fails_after?(one, suspects, victim)
+    return false if suspects.empty?
+
+    status_in(runs([only(one["run"], suspects + [victim])]).first, victim) == "failed"
+  end
+
+  def only(run, examples) = run.merge("specs" => examples.map { |example| example["id"] })
+
+  # Several runs at once, answers in their order.
+  def runs(list)
+    answers = Array.new(list.length)
+    waiting = list.each_with_index.to_a
+    running = {}
+    until waiting.empty? && running.empty?
+      while running.length < @job["jobs"] && (run, index = waiting.shift)
+        out = File.join(@job["folder"], "verify-#{Process.pid}-#{index}.json")
+        running[start(run, out)] = [run, index, out, now + SECONDS]
+      end
+      reap(running, answers)
+    end
+    answers
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  def reap(running, answers)
+    pid, = Process.wait2(-1, Process::WNOHANG)
+    if pid
+      run, index, out = running.delete(pid)
+      answers[index] = read(run, out) if index
+    else
+      running.each { |one, (_, _, _, deadline)| Process.kill(:KILL, one) if now > deadline }
+      sleep(0.003)
+    end
+  end
+
+  def start(run, out)
+    log = "#{out}.log"
+    fork do
+      $stdin.reopen(File::NULL)
+      $stdout.reopen(log, "w")
+      $stderr.reopen($stdout)
+      $PROGRAM_NAME = "rspec"
+      ENV.update(run["environment"])
+      ProctorShift.seconds = run["shift"]
+      Time.singleton_class.prepend(ProctorShift) if run["shift"] != 0
+      srand(run["shift"])
+      arguments = ["--format", "json", "--out", out, "--order", "random:#{run['seed']}", *run["specs"]]
+      ARGV.replace(arguments)
+      exit RSpec::Core::Runner.run(arguments, $stderr, $stdout)
+    end
+  end
+
+  def read(run, out)
+    report = JSON.parse(File.read(out))
+    outside = report.dig("summary", "errors_outside_of_examples_count").to_i.positive?
+    error = (report["messages"] || ["an error outside of examples"]).join("\n").strip if outside
+    examples = report["examples"].map do |one|
+      { "id" => one["id"], "file" => one["file_path"].delete_prefix("./"), "line" => one["line_number"], "status" => one["status"] }
+    end
+    { "run" => run, "error" => error, "examples" => examples }
+  rescue SystemCallError, JSON::ParserError
+    { "run" => run, "error" => "rspec gave no report, or takes too long: #{log_of(out)}", "examples" => [] }
+  ensure
+    [out, "#{out}.log"].each { |path| File.delete(path) if File.exist?(path) }
+  end
+
+  def log_of(out)
+    File.read("#{out}.log", 4_000).to_s.lines.map(&:strip).reject(&:empty?).first(5).join(" / ")
+  rescue SystemCallError
+    ""
+  end
+end
+
+if $PROGRAM_NAME == __FILE__
+  job = JSON.parse(File.read(ARGV[0]))
+  Dir.chdir(job["root"])
+  File.write(ARGV[1], JSON.generate(ProctorVerify.new(job).answer))
+end

@@ -10,7 +10,7 @@ use crate::observation::{Observation, Workshop, base_of};
 use crate::project::{SourceFile, Way};
 use crate::sandbox::Sandbox;
 use crate::select::{choose, plan};
-use crate::verify::{self, CIRCUMSTANCES, Circumstances, OTHER_ORDERS};
+use crate::verify::{self, CIRCUMSTANCES, Circumstances, Round, Spot, other_orders};
 
 /// A spec file as it came out.
 #[derive(Debug, Clone, Default)]
@@ -55,23 +55,25 @@ pub struct Task<'a> {
 const ROUNDS: usize = 16;
 const REPLACED: usize = 6;
 
-/// Writes the specs of files into the clean copy and verifies them together, until everything that is left holds.
+/// Writes the specs of files into the clean copy and verifies them together with those that were written before, until
+/// everything that is left holds: under other clocks and zones, then in more orders and each file alone.
 pub fn implement(
     workshop: &Workshop,
     sandbox: &Sandbox,
     tasks: &[Task<'_>],
     observation: &Observation,
     selected: &BTreeSet<String>,
+    earlier: &[String],
 ) -> io::Result<Vec<Written>> {
     let mut drafts: Vec<Draft<'_>> =
         tasks.iter().map(|task| Draft::new(task, observation)).collect();
     for draft in &mut drafts {
         draft.write(workshop, selected)?;
     }
+    let place = Place { workshop, sandbox, earlier };
     let mut calm = false;
     for round in 0..ROUNDS {
-        let how = if calm { OTHER_ORDERS } else { CIRCUMSTANCES };
-        if !verify_all(workshop, sandbox, &mut drafts, how)? {
+        if !place.verify(&mut drafts, calm)? {
             if calm {
                 break;
             }
@@ -89,75 +91,94 @@ pub fn implement(
     Ok(drafts.into_iter().map(|draft| draft.result).collect())
 }
 
-/// Runs all drafts under these circumstances, at once; whether anything did not hold.
-fn verify_all(
-    workshop: &Workshop,
-    sandbox: &Sandbox,
-    drafts: &mut [Draft<'_>],
-    circumstances: &[Circumstances],
-) -> io::Result<bool> {
-    let specs: Vec<String> = drafts
-        .iter()
-        .filter(|draft| draft.result.error.is_none())
-        .map(|draft| draft.result.spec.clone())
-        .collect();
-    if specs.is_empty() {
-        return Ok(false);
-    }
-    let names: Vec<&str> = specs.iter().map(String::as_str).collect();
-    let verdicts: Vec<verify::Verdict> = std::thread::scope(|scope| {
-        let runs: Vec<_> = circumstances
-            .iter()
-            .map(|how| {
-                scope.spawn(|| {
-                    verify::run(sandbox, &workshop.programs, &workshop.clean, &names, *how)
-                })
-            })
-            .collect();
-        runs.into_iter()
-            .map(|run| {
-                run.join().unwrap_or_else(|_| Err(io::Error::other("a verification ended early")))
-            })
-            .collect::<io::Result<_>>()
-    })?;
-    if verdicts.iter().any(|verdict| verdict.error.is_some()) {
-        return blame(workshop, sandbox, drafts);
-    }
-    let mut bad = false;
-    for draft in drafts.iter_mut() {
-        let mine = verdicts
-            .iter()
-            .flat_map(|verdict| &verdict.failed)
-            .filter(|(spec, _)| *spec == draft.result.spec);
-        let lines: BTreeSet<u64> = mine.map(|(_, line)| *line).collect();
-        draft.reject(&lines);
-        bad |= draft.changed;
-    }
-    Ok(bad)
+/// Where drafts are verified, and with which specs of earlier waves.
+struct Place<'a> {
+    workshop: &'a Workshop,
+    sandbox: &'a Sandbox,
+    earlier: &'a [String],
 }
 
-/// Something does not load: each draft alone tells which.
-fn blame(workshop: &Workshop, sandbox: &Sandbox, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
-    let mut found = false;
-    for draft in drafts.iter_mut().filter(|draft| draft.result.error.is_none()) {
-        let spec = draft.result.spec.clone();
-        let verdict =
-            verify::run(sandbox, &workshop.programs, &workshop.clean, &[&spec], CIRCUMSTANCES[0])?;
-        draft.changed = false;
-        if let Some(error) = verdict.error {
-            draft.result.error = Some(error);
-            draft.withdraw(workshop)?;
-            found = true;
+impl Place<'_> {
+    fn run(&self, rounds: &[Round], halve: bool) -> io::Result<verify::Verdict> {
+        let Workshop { programs, clean, .. } = self.workshop;
+        verify::run(self.sandbox, programs, clean, rounds, halve)
+    }
+
+    /// Runs all drafts; whether anything did not hold. When it is calm, in more orders and each alone.
+    fn verify(&self, drafts: &mut [Draft<'_>], calm: bool) -> io::Result<bool> {
+        let own = specs_of(drafts);
+        if own.is_empty() {
+            return Ok(false);
+        }
+        let all: Vec<String> = self.earlier.iter().chain(&own).cloned().collect();
+        let mut rounds: Vec<Round> = if calm {
+            other_orders().map(|how| Round::new(&all, how)).collect()
+        } else {
+            CIRCUMSTANCES.iter().map(|how| Round::new(&all, *how)).collect()
+        };
+        if calm && all.len() > 1 {
+            rounds.extend(own.iter().map(|spec| Round::new(&[spec.clone()], CIRCUMSTANCES[0])));
+        }
+        let verdict = self.run(&rounds, true)?;
+        if verdict.error().is_some() {
+            return self.blame(drafts);
+        }
+        let blamed = blamed(drafts, &verdict);
+        let mut bad = false;
+        for draft in drafts.iter_mut() {
+            draft.reject(&blamed);
+            bad |= draft.changed;
+        }
+        Ok(bad)
+    }
+
+    /// Something does not load: each draft alone tells which; then one after the other together with those that do.
+    fn blame(&self, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
+        let how: Circumstances = CIRCUMSTANCES[0];
+        let own = specs_of(drafts);
+        let rounds: Vec<Round> = own.iter().map(|spec| Round::new(&[spec.clone()], how)).collect();
+        let alone = self.run(&rounds, false)?;
+        let mut good: Vec<String> = self.earlier.to_vec();
+        let open = drafts.iter_mut().filter(|draft| draft.result.error.is_none());
+        for (place, draft) in open.enumerate() {
+            draft.changed = false;
+            let mut error = alone.errors.get(place).cloned().flatten();
+            if error.is_none() {
+                let mut together = good.clone();
+                together.push(draft.result.spec.clone());
+                let verdict = self.run(&[Round::new(&together, how)], false)?;
+                error = verdict.error().map(str::to_owned);
+            }
+            match error {
+                None => good.push(draft.result.spec.clone()),
+                Some(error) => {
+                    draft.result.error = Some(error);
+                    draft.withdraw(self.workshop)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn specs_of(drafts: &[Draft<'_>]) -> Vec<String> {
+    let open = drafts.iter().filter(|draft| draft.result.error.is_none());
+    open.map(|draft| draft.result.spec.clone()).collect()
+}
+
+/// The examples that must go: those that fail by themselves, and those of ours that make others fail.
+fn blamed(drafts: &[Draft<'_>], verdict: &verify::Verdict) -> BTreeSet<Spot> {
+    let is_ours = |spot: &Spot| drafts.iter().any(|draft| draft.unit_at(spot).is_some());
+    let mut found = verdict.failed.clone();
+    let mut disturbers: BTreeSet<Spot> = BTreeSet::new();
+    for (victim, disturber) in &verdict.disturbed {
+        if is_ours(disturber) {
+            found.remove(victim);
+            disturbers.insert(disturber.clone());
         }
     }
-    if !found {
-        // Alone each loads, together they do not: nothing can be said for any of them.
-        for draft in drafts.iter_mut().filter(|draft| draft.result.error.is_none()) {
-            draft.result.error = Some("the specs cannot be loaded together".to_owned());
-            draft.withdraw(workshop)?;
-        }
-    }
-    Ok(found)
+    // Who else fails may be a victim of the same; the next round tells.
+    if disturbers.is_empty() { found } else { disturbers }
 }
 
 /// A file on its way.
@@ -167,6 +188,9 @@ struct Draft<'a> {
     rejected: BTreeSet<(usize, usize)>,
     /// What was written last.
     chosen: BTreeSet<(usize, usize)>,
+    /// Its examples by line, and the units behind them.
+    lines: BTreeMap<u64, ExamplePlace>,
+    units: BTreeMap<ExamplePlace, (usize, usize)>,
     /// Whether nothing may come in any more, only go.
     closing: bool,
     result: Written,
@@ -187,6 +211,8 @@ impl<'a> Draft<'a> {
             mine: only(observation, &own),
             rejected: BTreeSet::new(),
             chosen: BTreeSet::new(),
+            lines: BTreeMap::new(),
+            units: BTreeMap::new(),
             closing: false,
             result,
             changed: false,
@@ -236,19 +262,23 @@ impl<'a> Draft<'a> {
         };
         result.kept = merged.kept;
         result.text = merged.text;
-        fs::write(&path, &result.text)
+        self.lines = example_lines(&self.result.text);
+        self.units = units_by_place(&self.result.plan, &self.mine);
+        fs::write(&path, &self.result.text)
     }
 
-    /// Drops the examples on these lines.
-    fn reject(&mut self, lines: &BTreeSet<u64>) {
-        let places = example_lines(&self.result.text);
-        let units = units_by_place(&self.result.plan, &self.mine);
-        let bad: Vec<(usize, usize)> = lines
-            .iter()
-            .filter_map(|line| places.get(line))
-            .filter_map(|place| units.get(place))
-            .copied()
-            .collect();
+    /// The observed unit behind an example, if it is one of ours.
+    fn unit_at(&self, (spec, line): &Spot) -> Option<(usize, usize)> {
+        if *spec != self.result.spec {
+            return None;
+        }
+        let place = self.lines.get(line)?;
+        self.units.get(place).copied()
+    }
+
+    /// Drops these examples.
+    fn reject(&mut self, spots: &BTreeSet<Spot>) {
+        let bad: Vec<(usize, usize)> = spots.iter().filter_map(|spot| self.unit_at(spot)).collect();
         self.changed = !bad.is_empty();
         self.result.dropped += bad.len();
         self.rejected.extend(bad);
@@ -280,10 +310,10 @@ fn only(observation: &Observation, methods: &BTreeSet<String>) -> Observation {
 }
 
 /// Where an example stands: its method's block and its place in it.
-type Place = (String, usize);
+type ExamplePlace = (String, usize);
 
 /// Examples by line: those within managed blocks.
-fn example_lines(text: &str) -> BTreeMap<u64, Place> {
+fn example_lines(text: &str) -> BTreeMap<u64, ExamplePlace> {
     let mut found = BTreeMap::new();
     let mut block: Option<(String, usize)> = None;
     for (number, line) in (1..).zip(text.lines()) {
@@ -301,7 +331,10 @@ fn example_lines(text: &str) -> BTreeMap<u64, Place> {
 }
 
 /// The observed unit behind each place.
-fn units_by_place(plan: &SpecPlan, observation: &Observation) -> BTreeMap<Place, (usize, usize)> {
+fn units_by_place(
+    plan: &SpecPlan,
+    observation: &Observation,
+) -> BTreeMap<ExamplePlace, (usize, usize)> {
     let mut found = BTreeMap::new();
     for method in plan.classes.iter().flat_map(|class| &class.methods) {
         let examples = method.contexts.iter().flat_map(|context| &context.examples);

@@ -335,18 +335,20 @@ pub fn observe(
             )
         })
         .collect();
+    // On a machine that is not busy a run takes a fraction of this.
+    let wall = effort.seconds * 6.0 + effort.mutation_seconds + 60.0;
     let job = json!({
         "root": root, "load_paths": absolute(project, root), "requires": requires, "late": [], "classes": classes,
         "raise_lines": raise_lines, "pool": pool(project, targets, all), "mutants": faults,
         "seconds": effort.seconds, "tries": effort.tries, "mutation_seconds": effort.mutation_seconds, "jobs": effort.jobs,
-        "memory": effort.memory,
+        "memory": effort.memory, "wall": wall,
     });
     let path = workshop.folder.path().join("observe.json");
     let result = workshop.folder.path().join("observed.ndjson");
     fs::write(&path, job.to_string())?;
     let arguments =
         [workshop.programs.join("observe.rb").into(), path.into(), result.clone().into()];
-    let limit = Duration::from_secs_f64(effort.seconds * 8.0 + effort.mutation_seconds + 120.0);
+    let limit = Duration::from_secs_f64(wall + 150.0);
     let finished = sandbox.run(&arguments, root, &[], limit)?;
     let mut observation = read(&result)?;
     if !finished.success {
@@ -471,7 +473,9 @@ fn read(path: &Path) -> io::Result<Observation> {
             Some("mutant") => {
                 let kills = serde_json::from_value(value["kills"].clone()).unwrap_or_default();
                 if let Some(id) = value["mutant"].as_u64() {
-                    observation.kills.insert(usize::try_from(id).unwrap_or(0), kills);
+                    let known: &mut Vec<_> =
+                        observation.kills.entry(usize::try_from(id).unwrap_or(0)).or_default();
+                    known.extend::<Vec<(usize, usize)>>(kills);
                 }
             }
             Some("explored") => {

@@ -67,6 +67,8 @@ macro_rules! programs {
 }
 
 const PROGRAMS: &[(&str, &str)] = programs![
+    "shared.rb",
+    "settle.rb",
     "probe.rb",
     "guard.rb",
     "clock.rb",

@@ -20,6 +20,8 @@ enum Goal {
     Fault(usize),
     /// A method, by the number of its first case: each gets an example.
     Method(usize),
+    /// A message to a collaborator or to the world outside, by the number of the first case in which its method sends it.
+    Told(usize),
 }
 
 /// Chosen units, and those among them that notice a fault.
@@ -48,8 +50,14 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
     for case in &observation.cases {
         first_case.entry(&case.method).or_insert(case.number);
     }
+    let mut first_told: HashMap<(&str, &str), usize> = HashMap::new();
     for (unit, goals) in &mut goals {
-        goals.insert(Goal::Method(first_case[cases[&unit.0].method.as_str()]));
+        let case = cases[&unit.0];
+        goals.insert(Goal::Method(first_case[case.method.as_str()]));
+        if let Some(message) = told(&case.observations[unit.1]) {
+            let first = *first_told.entry((&case.method, message)).or_insert(case.number);
+            goals.insert(Goal::Told(first));
+        }
     }
     for (fault, kills) in &observation.kills {
         for unit in kills {
@@ -101,6 +109,11 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
     let kill =
         observation.kills.values().flatten().copied().filter(|unit| units.contains(unit)).collect();
     Choice { units, kill }
+}
+
+/// Whom and what a sight says was told: `gateway).to have_received(:charge`, without the arguments.
+fn told(sight: &Sight) -> Option<&str> {
+    (sight.kind == "call").then(|| sight.matcher.split(").with(").next()).flatten()
 }
 
 /// How welcome a unit is: less for long code and accidental failures.

@@ -1,27 +1,38 @@
-//! Runs emitted specs with plain RSpec in a clean copy, under changed circumstances, and says which examples do not hold.
+//! Runs emitted specs with plain RSpec in a clean copy, under changed circumstances, and says which examples do not hold, and
+//! which would hold but for another example that disturbs them.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::sandbox::Sandbox;
 
-/// One run of a spec file.
-#[derive(Debug, Default)]
+/// Spec and line of an example.
+pub(crate) type Spot = (String, u64);
+
+/// What several runs gave together.
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Verdict {
-    /// Spec and line of examples that failed.
-    pub failed: BTreeSet<(String, u64)>,
-    /// How many passed.
+    /// Examples that failed in at least one run.
+    pub failed: BTreeSet<Spot>,
+    /// Among them those that hold alone, each with the example after which it fails.
+    pub disturbed: Vec<(Spot, Spot)>,
+    /// How many passed, in the run in which fewest did.
     pub passed: usize,
-    /// How many are pending.
-    pub pending: usize,
-    /// Why nothing could be run.
-    pub error: Option<String>,
+    /// By run: why nothing could be run.
+    pub errors: Vec<Option<String>>,
+}
+
+impl Verdict {
+    /// The first reason why a run was none.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.errors.iter().flatten().next().map(String::as_str)
+    }
 }
 
 /// The circumstances of a run.
@@ -31,84 +42,137 @@ pub(crate) struct Circumstances {
     pub seed: u32,
     /// Seconds by which the clock is moved.
     pub shift: u32,
-    /// The time zone.
-    pub zone: &'static str,
+    /// The time zone and other variables that code may look at.
+    pub environment: &'static [(&'static str, &'static str)],
 }
 
 /// Different enough to show what depends on time, order or place.
 pub(crate) const CIRCUMSTANCES: &[Circumstances] = &[
-    Circumstances { seed: 1, shift: 0, zone: "UTC" },
-    Circumstances { seed: 4242, shift: 3_481_217, zone: "Asia/Tokyo" },
-    Circumstances { seed: 77, shift: 34_560_003, zone: "America/New_York" },
+    Circumstances { seed: 1, shift: 0, environment: &[("TZ", "UTC")] },
+    Circumstances {
+        seed: 4242,
+        shift: 3_481_217,
+        environment: &[
+            ("TZ", "Asia/Tokyo"),
+            ("TERM", "dumb"),
+            ("COLUMNS", "41"),
+            ("NO_COLOR", "1"),
+            ("USER", "somebody"),
+        ],
+    },
+    Circumstances {
+        seed: 77,
+        shift: 34_560_003,
+        environment: &[
+            ("TZ", "America/New_York"),
+            ("TERM", "xterm-256color"),
+            ("COLORTERM", "truecolor"),
+            ("LINES", "13"),
+            ("CI", "true"),
+        ],
+    },
 ];
 
-/// Once more in other orders, when everything held.
-pub(crate) const OTHER_ORDERS: &[Circumstances] = &[
-    Circumstances { seed: 3, shift: 0, zone: "UTC" },
-    Circumstances { seed: 90, shift: 0, zone: "UTC" },
-    Circumstances { seed: 511, shift: 0, zone: "UTC" },
-    Circumstances { seed: 20_011, shift: 0, zone: "UTC" },
-];
+/// Seeds for once more in other orders, when everything held.
+const OTHER_ORDERS: &[u32] = &[3, 90, 511, 20_011, 8, 1_729, 65_000];
 
-/// Runs spec files (relative to `root`).
+/// The same time and place in other orders.
+pub(crate) fn other_orders() -> impl Iterator<Item = Circumstances> {
+    OTHER_ORDERS.iter().map(|seed| Circumstances { seed: *seed, ..CIRCUMSTANCES[0] })
+}
+
+/// One run: some specs (relative to the root, perhaps with a line) under some circumstances.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Round {
+    specs: Vec<String>,
+    seed: u32,
+    shift: u32,
+    environment: BTreeMap<&'static str, &'static str>,
+}
+
+impl Round {
+    pub(crate) fn new(specs: &[String], how: Circumstances) -> Self {
+        let environment = how.environment.iter().copied().collect();
+        Self { specs: specs.to_vec(), seed: how.seed, shift: how.shift, environment }
+    }
+}
+
+/// How long all runs of one verification may take.
+const LIMIT: Duration = Duration::from_mins(10);
+/// How many run at once.
+const AT_ONCE: usize = 2;
+
+/// Runs specs several times. With `halve`, who disturbs others is looked for.
 pub(crate) fn run(
     sandbox: &Sandbox,
     programs: &Path,
     root: &Path,
-    specs: &[&str],
-    how: Circumstances,
+    rounds: &[Round],
+    halve: bool,
 ) -> io::Result<Verdict> {
-    let out = root.join(format!(".proctor-verify-{}.json", how.seed));
-    let mut arguments: Vec<OsString> = vec![
-        "-r".into(),
-        programs.join("verify.rb").into(),
-        "-e".into(),
-        "require 'rspec/core'; exit RSpec::Core::Runner.run(ARGV, $stderr, $stdout)".into(),
-        "--".into(),
-        "--format".into(),
-        "json".into(),
-        "--out".into(),
-        out.clone().into(),
-        "--order".into(),
-        format!("random:{}", how.seed).into(),
-    ];
-    arguments.extend(specs.iter().map(|spec| OsString::from(*spec)));
-    let shift = how.shift.to_string();
-    let environment = [("PROCTOR_COVER_SHIFT", shift.as_str()), ("TZ", how.zone)];
-    let finished = sandbox.run(&arguments, root, &environment, Duration::from_mins(5))?;
-    let text = fs::read_to_string(&out).unwrap_or_default();
-    let _ = fs::remove_file(&out);
-    let Ok(report) = serde_json::from_str::<Value>(&text) else {
+    let folder =
+        tempfile::Builder::new().prefix("verify-").tempdir_in(root.parent().unwrap_or(root))?;
+    let (job, result) = (folder.path().join("job.json"), folder.path().join("result.json"));
+    let wanted = json!({
+        "root": root, "folder": folder.path(), "runs": rounds, "halve": halve, "jobs": AT_ONCE,
+    });
+    fs::write(&job, wanted.to_string())?;
+    let arguments = [programs.join("verify.rb").into(), job.into(), result.clone().into()];
+    let finished = sandbox.run(&arguments, root, &[], LIMIT)?;
+    let text = fs::read_to_string(&result).unwrap_or_default();
+    Ok(serde_json::from_str(&text).unwrap_or_else(|_| {
         let words =
             if finished.timed_out { "the specs take too long" } else { "rspec gave no report" };
         let first: Vec<&str> =
             finished.stderr.lines().chain(finished.stdout.lines()).take(5).collect();
-        return Ok(Verdict {
-            error: Some(format!("{words}: {}", first.join(" / "))),
-            ..Verdict::default()
-        });
-    };
-    let mut verdict = Verdict::default();
-    if report["summary"]["errors_outside_of_examples_count"].as_u64().unwrap_or(0) > 0 {
-        let messages = report["messages"]
-            .as_array()
-            .map(|list| list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"));
-        verdict.error = Some(
-            messages.unwrap_or_else(|| "an error outside of examples".to_owned()).trim().to_owned(),
-        );
+        let error = format!("{words}: {}", first.join(" / "));
+        Verdict { errors: vec![Some(error)], ..Verdict::default() }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch;
+
+    const SPEC: &str = "\
+RSpec.describe 'a queue' do
+  queue = Queue.new
+
+  it 'is empty' do
+    expect(queue.length).to eq(0)
+  end
+
+  it 'takes something' do
+    queue << 1
+    expect(true).to be(true)
+  end
+
+  it 'is unconcerned' do
+    expect(1).to eq(1)
+  end
+
+  it 'fails' do
+    expect(1).to eq(2)
+  end
+end
+";
+
+    #[test]
+    fn who_disturbs_another_example_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let programs = scratch::unpack(&base.join("programs")).unwrap();
+        let root = base.join("copy");
+        fs::create_dir_all(root.join("spec")).unwrap();
+        fs::write(root.join("spec/queue_spec.rb"), SPEC).unwrap();
+        let specs = ["spec/queue_spec.rb".to_owned()];
+        let rounds: Vec<Round> = other_orders().map(|how| Round::new(&specs, how)).collect();
+        let verdict = run(&Sandbox::new("ruby"), &programs, &root, &rounds, true).unwrap();
+        let at = |line: u64| (specs[0].clone(), line);
+        assert_eq!(verdict.error(), None);
+        assert_eq!(verdict.failed, BTreeSet::from([at(4), at(17)]));
+        assert_eq!(verdict.disturbed, [(at(4), at(8))]);
+        assert_eq!(verdict.passed, 2);
     }
-    for example in report["examples"].as_array().into_iter().flatten() {
-        match example["status"].as_str() {
-            Some("failed") => {
-                let path =
-                    example["file_path"].as_str().unwrap_or_default().trim_start_matches("./");
-                verdict
-                    .failed
-                    .extend(example["line_number"].as_u64().map(|line| (path.to_owned(), line)));
-            }
-            Some("pending") => verdict.pending += 1,
-            _ => verdict.passed += 1,
-        }
-    }
-    Ok(verdict)
 }

@@ -12,7 +12,7 @@ use crate::project::{Project, SourceFile};
 use crate::review::{Measured, measure_at};
 use crate::sandbox::Sandbox;
 use crate::syntax::quoted;
-use crate::verify::{self, CIRCUMSTANCES};
+use crate::verify::{self, CIRCUMSTANCES, Round};
 
 /// How many faults of a file an example is tried against.
 const FAULTS: usize = 150;
@@ -99,27 +99,22 @@ impl Gate<'_> {
         let path = self.workshop.clean.join(&item.spec);
         let machine = |error: io::Error| Refusal::machine(&error);
         write(&path, text).map_err(machine)?;
-        for how in CIRCUMSTANCES {
-            let verdict = verify::run(
-                self.sandbox,
-                &self.workshop.programs,
-                &self.workshop.clean,
-                &[place],
-                *how,
-            )
-            .map_err(machine)?;
-            if verdict.error.is_some() || !verdict.failed.is_empty() || verdict.passed == 0 {
-                write(&path, before).map_err(machine)?;
-                let why = verdict.error.unwrap_or_else(|| "it does not pass every time".to_owned());
-                return Err(Refusal::new(
-                    "unstable",
-                    format!(
-                        "the example depends on the clock, the time zone or the order: {}",
-                        brief(&why)
-                    ),
-                    "give fixed values instead of the present time, chance or shared state",
-                ));
-            }
+        let specs = [place.to_owned()];
+        let rounds: Vec<Round> = CIRCUMSTANCES.iter().map(|how| Round::new(&specs, *how)).collect();
+        let (programs, clean) = (&self.workshop.programs, &self.workshop.clean);
+        let verdict =
+            verify::run(self.sandbox, programs, clean, &rounds, false).map_err(machine)?;
+        if verdict.error().is_some() || !verdict.failed.is_empty() || verdict.passed == 0 {
+            write(&path, before).map_err(machine)?;
+            let why = verdict.error().unwrap_or("it does not pass every time");
+            return Err(Refusal::new(
+                "unstable",
+                format!(
+                    "the example depends on the clock, the time zone or the order: {}",
+                    brief(why)
+                ),
+                "give fixed values instead of the present time, chance or shared state",
+            ));
         }
         Ok(())
     }

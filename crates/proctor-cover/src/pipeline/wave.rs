@@ -210,12 +210,21 @@ impl Run<'_> {
                 existing: part.existing.clone(),
             })
             .collect();
+        let earlier: Vec<String> = self
+            .report
+            .files
+            .iter()
+            .filter(|file| file.error.is_none())
+            .map(|file| file.spec.clone())
+            .filter(|spec| ground.workshop.clean.join(spec).is_file())
+            .collect();
         let written = implement(
             &ground.workshop,
             &ground.sandbox,
             &tasks,
             &seen.observation,
             &seen.selected,
+            &earlier,
         )?;
         drop(tasks);
         for (part, one) in parts.iter_mut().zip(&written) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::{Command, Stdio};
 
 use proctor_cover::{Sandbox, run};
 
@@ -47,21 +48,74 @@ fn nothing_of_it_reaches_the_tree_and_the_rest_is_covered() {
     }
 }
 
+/// Ways to write, each with a place of its own: `PLACE` is replaced by a path outside of the copy.
+const WAYS: &[&str] = &[
+    "File.write(PLACE, 'x')",
+    "File.open(PLACE, 'w') { |file| file.print('x') }",
+    "File.new(PLACE, File::CREAT | File::WRONLY).close",
+    "IO.write(PLACE, 'x')",
+    "open(PLACE, 'w') { |file| file.print('x') }",
+    "Kernel.open(PLACE, 'a') { |file| file.print('x') }",
+    "IO.binwrite(PLACE, 'x')",
+    "`touch #{PLACE}`",
+    "system('touch', PLACE)",
+    "system(\"echo x > #{PLACE}\")",
+    "Process.wait(spawn('touch', PLACE))",
+    "IO.popen(['touch', PLACE]).read",
+    "open(\"|touch #{PLACE}\").read",
+    "Process.wait(fork { File.write(PLACE, 'x') })",
+    "Dir.mkdir(PLACE)",
+    "File.symlink('/', PLACE)",
+    "File.mkfifo(PLACE)",
+    "FileUtils.touch(PLACE)",
+    "FileUtils.cp(__FILE__, PLACE)",
+    "Pathname.new(PLACE).write('x')",
+    "IO.copy_stream(StringIO.new('x'), PLACE)",
+];
+
+/// Whether the kernel has Landlock, asked without any of our own code.
+fn kernel_has_landlock() -> bool {
+    let question = "$VERBOSE = nil; exit(syscall(444, 0, 0, 1) >= 1)";
+    Command::new("ruby").args(["-e", question]).stderr(Stdio::null()).status().unwrap().success()
+}
+
 /// Whatever runs, and whenever: files outside of the copy stay as they are.
 #[test]
 fn writes_to_absolute_paths_reach_nothing_even_while_loading() {
     let outside = tempfile::tempdir().unwrap();
-    let target = outside.path().join("reached.txt");
-    let source = format!(
-        "begin\n  File.write({target:?}, 'x')\nrescue SystemCallError\n  nil\nend\nclass Loader\n  def self.save\n    File.write({target:?}, 'y')\n  rescue SystemCallError\n    :refused\n  end\n\n  def self.twice(a)\n    a * 2\n  end\nend\n"
+    let kept = outside.path().join("kept.txt");
+    fs::write(&kept, "kept").unwrap();
+    let mut source = String::from("require 'fileutils'\nrequire 'pathname'\nrequire 'stringio'\n");
+    let mut methods = String::new();
+    for (number, way) in WAYS.iter().enumerate() {
+        let at = |when: &str| format!("{:?}", outside.path().join(format!("{when}{number}")));
+        source += &format!(
+            "begin\n  {}\nrescue Exception\n  nil\nend\n",
+            way.replace("PLACE", &at("load"))
+        );
+        methods += &format!(
+            "  def self.way{number}\n    {}\n  rescue SystemCallError\n    :refused\n  end\n\n",
+            way.replace("PLACE", &at("call"))
+        );
+    }
+    source += &format!(
+        "[->() {{ File.delete({kept:?}) }}, ->() {{ File.truncate({kept:?}, 0) }}, ->() {{ File.rename({kept:?}, {kept:?} + 'x') }}].each {{ |way| way.call rescue nil }}\n"
     );
+    source += &format!("class Loader\n{methods}  def self.twice(a)\n    a * 2\n  end\nend\n");
     let folder = project(&[("lib/loader.rb", &source)]);
     let report = run(&options(folder.path()), &mut |_| {}).unwrap();
     assert!(report.is_clean(), "{report:?}");
-    if Sandbox::new("ruby").confines_writes() {
-        assert!(!target.exists());
+    let sandbox = Sandbox::new("ruby");
+    if kernel_has_landlock() {
+        assert!(sandbox.confines_writes(), "the kernel has Landlock, but it is not used");
+        let names: Vec<_> = fs::read_dir(outside.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(names, ["kept.txt"]);
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");
     } else {
-        assert!(Sandbox::new("ruby").shortcomings().iter().any(|text| text.contains("Landlock")));
+        assert!(sandbox.shortcomings().iter().any(|text| text.contains("Landlock")));
     }
     let spec = fs::read_to_string(folder.path().join("spec/loader_spec.rb")).unwrap();
     assert!(spec.contains(".twice("), "{spec}");

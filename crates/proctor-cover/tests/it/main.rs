@@ -7,6 +7,7 @@ mod fill;
 mod golden;
 mod hostile;
 mod pipeline;
+mod pollution;
 mod rules;
 mod schema;
 mod search;

@@ -223,11 +223,20 @@ fn every_kind_of_condition_is_met() {
     options.effort.tries = 1500;
     let report = run(&options, &mut |_| {}).unwrap();
     assert_eq!(report.files.len(), LIBRARIES.len());
+    // What we write passes our own review.
+    for file in &report.files {
+        assert!(file.violations.is_empty(), "{} {:#?}", file.spec, file.violations);
+    }
     let missing = taken(&report, folder.path());
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     let spec = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(spec("spec/world_facts_spec.rb").contains("allow(File).to receive(:exist?)"));
-    assert!(spec("spec/collaborator_spec.rb").contains("double("));
+    let collaborator = spec("spec/collaborator_spec.rb");
+    assert!(collaborator.contains("gateway = instance_double(\"Gateway\", "), "{collaborator}");
+    assert!(
+        collaborator.contains("expect(gateway).to have_received(:charge_card).with("),
+        "{collaborator}"
+    );
     assert!(spec("spec/limits_spec.rb").contains("9172"), "{}", spec("spec/limits_spec.rb"));
 }
 
@@ -250,4 +259,18 @@ fn a_run_from_nothing_writes_the_same_bytes() {
     }
     run(&options(folder.path()), &mut |_| {}).unwrap();
     assert_eq!(specs(), first);
+}
+
+/// A machine that is too busy, or too little time given, costs depth: what was found until then is kept.
+#[test]
+fn a_budget_that_is_spent_does_not_cost_everything() {
+    let folder = project(&LIBRARIES[..3]);
+    let mut options = options(folder.path());
+    options.effort.seconds = 0.01;
+    options.effort.mutation_seconds = 0.0;
+    let report = run(&options, &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    for file in &report.files {
+        assert!(file.examples > 0 && file.after.taken > 0, "{file:?}");
+    }
 }

@@ -4,7 +4,6 @@ mod events;
 mod model;
 mod selection;
 mod specs;
-mod stop;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -20,6 +19,7 @@ use self::events::{Live, Story};
 use self::model::ModelFiller;
 use self::specs::OwnRunner;
 use super::run::recording::Recording;
+use super::run::signals::Signals;
 use crate::cli::Cli;
 use crate::cli::cover::{CoverArguments, CoverFormat};
 use crate::config::Config;
@@ -96,7 +96,12 @@ fn recorded(
     let live =
         Live { counts: story.counts.clone(), name: recording.bus.run_id().as_str().to_owned() };
     let server = ControlServer::start(&folder, live);
-    let signals = stop::Signals::watch(story.counts.clone())?;
+    // The first signal ends the run after the step it is in, the second the process.
+    let counts = story.counts.clone();
+    let signals = Signals::watch(
+        move || counts.stop(),
+        |number| std::process::exit(128 + i32::from(number)),
+    )?;
     if let Err(error) = &server {
         terminal
             .warn(&format!("others cannot ask this run or stop it: no control socket: {error}"));

@@ -1,9 +1,8 @@
-//! Ctrl-C and SIGTERM: the first one stops the run, the second one ends it at once.
+//! Ctrl-C and SIGTERM: the first one asks for an end, the second one makes it. What that means is up to the command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use proctor_runner::Controller;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::error::CommandError;
@@ -12,15 +11,18 @@ const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
 
 /// Remembers which signal came first.
-pub(super) struct Signals {
+pub(in crate::commands) struct Signals {
     first: Arc<AtomicU8>,
 }
 
 impl Signals {
-    /// Watches on a thread of its own until the process ends.
-    pub(super) fn watch(controller: &Controller) -> Result<Self, CommandError> {
+    /// Watches on a thread of its own until the process ends: `ask` is called for the first signal, `end` with each later one.
+    pub(in crate::commands) fn watch(
+        ask: impl Fn() + Send + 'static,
+        end: impl Fn(u8) + Send + 'static,
+    ) -> Result<Self, CommandError> {
         let first = Arc::new(AtomicU8::new(0));
-        let (seen, controller) = (Arc::clone(&first), controller.clone());
+        let seen = Arc::clone(&first);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         // Registered before the run starts, so that no signal finds us unprepared.
         let (mut interrupts, mut terminations) = {
@@ -37,7 +39,7 @@ impl Signals {
                     };
                     let before =
                         seen.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
-                    if before.is_ok() { controller.cancel() } else { controller.kill() }
+                    if before.is_ok() { ask() } else { end(number) }
                 }
             });
         })?;
@@ -45,7 +47,7 @@ impl Signals {
     }
 
     /// The first signal that came, if one did.
-    pub(super) fn caught(&self) -> Option<u8> {
+    pub(in crate::commands) fn caught(&self) -> Option<u8> {
         match self.first.load(Ordering::SeqCst) {
             0 => None,
             number => Some(number),
