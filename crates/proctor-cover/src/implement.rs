@@ -117,7 +117,9 @@ impl Place<'_> {
             CIRCUMSTANCES.iter().map(|how| Round::new(&all, *how)).collect()
         };
         if calm && all.len() > 1 {
-            rounds.extend(own.iter().map(|spec| Round::new(&[spec.clone()], CIRCUMSTANCES[0])));
+            rounds.extend(
+                own.iter().map(|spec| Round::new(std::slice::from_ref(spec), CIRCUMSTANCES[0])),
+            );
         }
         let verdict = self.run(&rounds, true)?;
         if verdict.error().is_some() {
@@ -136,7 +138,8 @@ impl Place<'_> {
     fn blame(&self, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
         let how: Circumstances = CIRCUMSTANCES[0];
         let own = specs_of(drafts);
-        let rounds: Vec<Round> = own.iter().map(|spec| Round::new(&[spec.clone()], how)).collect();
+        let rounds: Vec<Round> =
+            own.iter().map(|spec| Round::new(std::slice::from_ref(spec), how)).collect();
         let alone = self.run(&rounds, false)?;
         let mut good: Vec<String> = self.earlier.to_vec();
         let open = drafts.iter_mut().filter(|draft| draft.result.error.is_none());

@@ -95,26 +95,3 @@ pub(crate) fn constant(node: &Node<'_>) -> Option<String> {
 pub(crate) fn evened(code: &str) -> String {
     code.split_whitespace().collect::<Vec<_>>().join(" ")
 }
-
-/// A string as double-quoted Ruby code.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut code = String::from("\"");
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' | '\\' => {
-                code.push('\\');
-                code.push(letter);
-            }
-            '\n' => code.push_str("\\n"),
-            '\t' => code.push_str("\\t"),
-            '#' if matches!(letters.peek(), Some('{' | '$' | '@')) => code.push_str("\\#"),
-            control if control.is_control() => {
-                code.push_str(&format!("\\u{{{:x}}}", u32::from(control)));
-            }
-            other => code.push(other),
-        }
-    }
-    code.push('"');
-    code
-}

@@ -42,7 +42,8 @@ pub(crate) struct Circumstances {
     pub seed: u32,
     /// Seconds by which the clock is moved.
     pub shift: u32,
-    /// The time zone and other variables that code may look at.
+    /// The time zone and other variables that code may look at. What a terminal can do is none of them: libraries that ask for it do so
+    /// once, when they are loaded, and all their examples would fall.
     pub environment: &'static [(&'static str, &'static str)],
 }
 
@@ -52,24 +53,12 @@ pub(crate) const CIRCUMSTANCES: &[Circumstances] = &[
     Circumstances {
         seed: 4242,
         shift: 3_481_217,
-        environment: &[
-            ("TZ", "Asia/Tokyo"),
-            ("TERM", "dumb"),
-            ("COLUMNS", "41"),
-            ("NO_COLOR", "1"),
-            ("USER", "somebody"),
-        ],
+        environment: &[("TZ", "Asia/Tokyo"), ("COLUMNS", "41"), ("USER", "somebody")],
     },
     Circumstances {
         seed: 77,
         shift: 34_560_003,
-        environment: &[
-            ("TZ", "America/New_York"),
-            ("TERM", "xterm-256color"),
-            ("COLORTERM", "truecolor"),
-            ("LINES", "13"),
-            ("CI", "true"),
-        ],
+        environment: &[("TZ", "America/New_York"), ("LINES", "13"), ("LOGNAME", "nobody")],
     },
 ];
 

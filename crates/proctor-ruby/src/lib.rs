@@ -32,3 +32,9 @@ pub use mutants::{Mutant, mutants};
 pub use outline::analyze;
 pub use probes::instrument;
 pub use words::{constant_for, humanize, underscore};
+
+/// A text as double-quoted Ruby code.
+#[must_use]
+pub fn string_code(text: &str) -> String {
+    source::string_code(text)
+}

@@ -134,7 +134,7 @@ fn literal(value: &str) -> String {
         "true" | "false" | "nil" => value.to_owned(),
         _ if value.parse::<f64>().is_ok() => value.to_owned(),
         _ if plain => format!(":{value}"),
-        _ => crate::syntax::quoted(value),
+        _ => proctor_ruby::string_code(value),
     }
 }
 

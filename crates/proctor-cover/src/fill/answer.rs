@@ -4,7 +4,8 @@ use ruby_prism::{CallNode, Node, Visit};
 
 use super::{Answer, OpenItem, Refusal};
 use crate::review::rules;
-use crate::syntax::{Lines, arguments, block_statements, name, quoted, text, word};
+use crate::syntax::{Lines, arguments, block_statements, name, text, word};
+use proctor_ruby::string_code;
 
 /// How much an example may be.
 const LONGEST: usize = 8 << 10;
@@ -124,7 +125,7 @@ pub(super) fn checked(item: &OpenItem, answer: &Answer) -> Result<Checked, Refus
             "give one sentence without line breaks",
         ));
     }
-    let wrapped = format!("it {} do\n{}\nend\n", quoted(&description), lines.join("\n"));
+    let wrapped = format!("it {} do\n{}\nend\n", string_code(&description), lines.join("\n"));
     let parsed = ruby_prism::parse(wrapped.as_bytes());
     if let Some(error) = parsed.errors().next() {
         let line = Lines::new(&wrapped).of(error.location().start()).saturating_sub(1);
@@ -209,7 +210,7 @@ fn within_its_place(program: &Node<'_>) -> Result<(), Refusal> {
 fn by_the_rules(description: &str, lines: &[String]) -> Result<(), Refusal> {
     let text = format!(
         "RSpec.describe Object do\n  it {} do\n    {}\n  end\nend\n",
-        quoted(description),
+        string_code(description),
         lines.join("\n    ")
     );
     let broken =

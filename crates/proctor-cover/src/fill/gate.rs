@@ -1,5 +1,6 @@
 //! The gate: runs a proposed example and keeps it only if it passes, takes its path and notices a fault.
 
+use proctor_ruby::string_code;
 use std::fs;
 use std::io;
 
@@ -11,7 +12,6 @@ use crate::observation::{Effort, Workshop, faults};
 use crate::project::{Project, SourceFile};
 use crate::review::{Measured, measure_at};
 use crate::sandbox::Sandbox;
-use crate::syntax::quoted;
 use crate::verify::{self, CIRCUMSTANCES, Round};
 
 /// How many faults of a file an example is tried against.
@@ -178,7 +178,7 @@ pub(super) fn put(
     let newline = if spec.contains("\r\n") { "\r\n" } else { "\n" };
     let mut code = format!(
         "# Filled in: it passes, takes this path and notices a fault.{newline}{margin}it {} do{newline}",
-        quoted(description)
+        string_code(description)
     );
     for line in lines {
         if line.is_empty() {
