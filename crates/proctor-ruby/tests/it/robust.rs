@@ -195,7 +195,7 @@ fn code_that_nobody_here_wrote_holds() {
         .flat_map(|folder| ruby_files(Path::new(folder)))
         .collect();
     let every = std::env::var_os("PROCTOR_ALL_RUBY").is_some();
-    let step = if every { 1 } else { (all.len() / 250).max(1) };
+    let step = if every { 1 } else { (all.len() / 150).max(1) };
     for path in all.iter().step_by(step) {
         let Ok(bytes) = std::fs::read(path) else { continue };
         check(&bytes).unwrap_or_else(|reason| panic!("{}: {reason}", path.display()));
