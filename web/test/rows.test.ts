@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import sampleText from "./sample.events.jsonl?raw";
 import kept from "./sample.rows.json";
 import { criteriaOf } from "../src/model/criteria";
-import { apply, emptyHeader, emptyRun, isBad, rateOf, runOf, statusOf } from "../src/model/rows";
+import { apply, emptyHeader, emptyRun, isBad, rateOf, runOf, statusOf, titleOf } from "../src/model/rows";
 import { search } from "../src/model/search";
 import { talksOf } from "../src/model/talk";
 import { graphOf, START } from "../src/model/topics";
@@ -30,6 +30,21 @@ function plain(value: unknown): unknown {
 test("the page and the server see the same run", () => {
   const { header, rows } = folded();
   expect(plain({ header, rows })).toEqual(plain(kept));
+});
+
+test("an example without a description is called by the one it gets while it runs", () => {
+  const run = emptyRun();
+  const title = () => titleOf(run.rows[0]!);
+  const tell = (event_type: string, attempt: number, more = {}) => apply(run, { seq: 0, event_type, example_id: "a", attempt, ...more });
+  const start = { path: ["Stack"], description: "example at ./a_spec.rb:3", full_description: "Stack " };
+  tell("ExampleStarted", 1, start);
+  expect(title()).toBe("Stack");
+  tell("ExampleFinished", 1, { status: "failed", description: "is expected to eq 1", full_description: "Stack is expected to eq 1" });
+  expect(title()).toBe("Stack › is expected to eq 1");
+  tell("ExampleStarted", 2, start);
+  expect(title()).toBe("Stack › is expected to eq 1");
+  tell("ExampleFinished", 2, { status: "passed", description: "is expected to eq 2", full_description: "Stack is expected to eq 2" });
+  expect([title(), run.rows[0]!.description]).toEqual(["Stack › is expected to eq 2", "is expected to eq 2"]);
 });
 
 test("an example that need not always pass has passed when it passed often enough", () => {

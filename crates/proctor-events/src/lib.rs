@@ -17,6 +17,7 @@ mod event;
 mod field;
 mod ids;
 mod json;
+mod naming;
 mod schema;
 mod translate;
 mod words;

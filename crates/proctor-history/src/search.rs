@@ -200,25 +200,38 @@ fn name_examples(path: &Path, hits: &mut [Hit]) -> io::Result<()> {
     let mut wanted: HashSet<String> =
         hits.iter().filter_map(|hit| hit.example_id.clone()).collect();
     let mut titles: HashMap<String, String> = HashMap::new();
-    let start = Finder::new(b"\"ExampleStarted\"");
+    // Chains of examples without a name of their own; they got one while they ran.
+    let mut nameless: HashMap<String, String> = HashMap::new();
+    let start = Finder::new(b"\"Example");
     let mut portions = Portions::open(path)?;
-    while !wanted.is_empty() {
+    while !wanted.is_empty() || !nameless.is_empty() {
         let Some(portion) = portions.next()? else { break };
         let mut from = 0;
         while let Some(place) = start.find(&portion[from..]) {
             let line = line_around(portion, from + place);
             from = line.end;
             let text = &portion[line];
-            if plain_id(text).is_some_and(|id| !wanted.contains(id)) {
+            let asked = |id| wanted.contains(id) || nameless.contains_key(id);
+            if plain_id(text).is_some_and(|id| !asked(id)) {
                 continue;
             }
-            let Some(Event { body: Body::ExampleStarted(started), example_id: Some(id), .. }) =
-                parsed(text)
-            else {
-                continue;
-            };
-            if let Some(id) = wanted.take(id.as_str()) {
-                titles.insert(id, started.path.join(" > "));
+            let Some(Event { body, example_id: Some(id), .. }) = parsed(text) else { continue };
+            match body {
+                Body::ExampleStarted(started) => {
+                    let Some(id) = wanted.take(id.as_str()) else { continue };
+                    let title = started.path.join(" > ");
+                    if started.description.as_ref().is_some_and(|it| !title.ends_with(it)) {
+                        nameless.insert(id.clone(), title.clone());
+                    }
+                    titles.insert(id, title);
+                }
+                Body::ExampleFinished(finished) => {
+                    let Some(chain) = nameless.get(id.as_str()) else { continue };
+                    let Some(title) = finished.late_title(chain) else { continue };
+                    nameless.remove(id.as_str());
+                    titles.insert(id.to_string(), title);
+                }
+                _ => {}
             }
         }
     }
@@ -302,6 +315,7 @@ fn texts(event: &Event) -> Vec<(Found, String)> {
             add(Found::Evaluation, &[it.description.as_deref(), it.message.as_deref()]);
         }
         Body::ExampleFinished(it) => {
+            add(Found::Title, &[it.own_name()]);
             add(Found::Failure, &[exception(it.exception.as_ref()), it.message.as_deref()]);
         }
         Body::ErrorOutsideExample(it) => {

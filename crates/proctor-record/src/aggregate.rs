@@ -150,6 +150,7 @@ impl Aggregator {
         if example.description.is_none() {
             example.description.clone_from(&payload.description);
         }
+        name_late(example, payload);
         if example.location.is_none() {
             example.location.clone_from(&payload.location);
         }
@@ -250,12 +251,30 @@ impl Aggregator {
 fn describe(example: &mut Example, payload: &ExampleStarted, keep: Keep) {
     example.suite.clone_from(&payload.suite);
     example.file.clone_from(&payload.file);
-    example.path.clone_from(&payload.path);
     example.location.clone_from(&payload.location);
-    example.description = payload.description.clone().or_else(|| payload.path.last().cloned());
+    // A further attempt does not know the name that an earlier one has found.
+    if !example.named_late {
+        example.path.clone_from(&payload.path);
+        example.description = payload.description.clone().or_else(|| payload.path.last().cloned());
+    }
     example.tags.clone_from(&payload.tags);
     example.scenario = keep.detail(&payload.scenario);
     example.pass_rate = payload.pass_rate.or(example.pass_rate);
+}
+
+/// Takes the name that an example without one was given while it ran. An example of which only the end is known has no chain
+/// to put it to.
+fn name_late(example: &mut Example, payload: &ExampleFinished) {
+    let Some(name) = payload.own_name() else { return };
+    if example.path.last().is_none_or(|last| last == name) {
+        return;
+    }
+    if std::mem::replace(&mut example.named_late, true) {
+        example.path.pop();
+    }
+    example.path.reserve_exact(1);
+    example.path.push(name.to_owned());
+    example.description = Some(name.to_owned());
 }
 
 /// Adds to a list that is usually short. The library makes room for four of these large items with the first; for

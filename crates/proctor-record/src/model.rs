@@ -52,8 +52,11 @@ pub struct Example {
     pub suite: Option<String>,
     /// The file it stands in.
     pub file: Option<String>,
-    /// Its description chain, outermost first.
+    /// Its description chain, outermost first; with a name that became known only while it ran.
     pub path: Vec<String>,
+    /// Whether the last of `path` is such a name.
+    #[serde(skip)]
+    pub named_late: bool,
     /// `file:line`.
     pub location: Option<String>,
     /// Its own description.

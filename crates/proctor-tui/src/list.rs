@@ -245,6 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_found_while_the_example_runs_is_shown() {
+        let started = r#"{"event_type":"ExampleStarted","example_id":"a","path":["Stack"],"description":"example at ./a:3"}"#;
+        let run = run(&[
+            started,
+            r#"{"event_type":"ExampleFinished","example_id":"a","status":"failed","final":false,"description":"is expected to be empty","full_description":"Stack is expected to be empty"}"#,
+            started,
+            r#"{"event_type":"ExampleFinished","example_id":"a","attempt":2,"status":"failed"}"#,
+        ]);
+        assert!(
+            titles(&run, Which::All).iter().all(|title| title == "Stack > is expected to be empty")
+        );
+        assert!(!titles(&run, Which::All).is_empty());
+    }
+
+    #[test]
     fn the_chosen_one_stays_chosen_while_the_list_grows() {
         let before = run(&EVENTS[..3]);
         let mut pane = ListPane::default();

@@ -134,6 +134,10 @@ fn finished(payload: &ExampleFinished) -> Vec<TextLine> {
     let status = Some(&payload.status);
     let paint = Some(paint_of(status));
     let mut text = word_of(&payload.status);
+    // The line at its start could not know this name.
+    if let Some(name) = payload.own_name() {
+        text = format!("{name}: {text}");
+    }
     if let Some(fault) = &payload.fault {
         text += &format!(" (fault: {fault})");
     }

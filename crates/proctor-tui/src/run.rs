@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use proctor_events::{Body, Event, ExampleId, Millis, Timestamp};
+use proctor_events::{Body, Event, ExampleFinished, ExampleId, Millis, Timestamp};
 use proctor_record::{Aggregator, Example, RunData, Summary};
 use proctor_report::{Paint, duration};
 
@@ -40,6 +40,8 @@ impl AttemptKey {
 pub(crate) struct Run {
     picture: Aggregator,
     titles: HashMap<ExampleId, Arc<str>>,
+    /// Of examples that got their name while they ran, the chain without it.
+    nameless: HashMap<ExampleId, Arc<str>>,
     total: Option<u64>,
     last_event: Option<Timestamp>,
     finished: bool,
@@ -66,6 +68,7 @@ impl Run {
     fn remember_title(&mut self, event: &Event) {
         let Some(id) = &event.example_id else { return };
         let title = match &event.body {
+            Body::ExampleStarted(_) if self.nameless.contains_key(id) => return,
             Body::ExampleStarted(payload) => match &*payload.path {
                 [] => payload.full_description.clone().or_else(|| payload.description.clone()),
                 path => Some(path.join(" > ")),
@@ -73,9 +76,22 @@ impl Run {
             Body::ExampleFinished(payload) if !self.titles.contains_key(id) => {
                 payload.full_description.clone().or_else(|| payload.description.clone())
             }
+            Body::ExampleFinished(payload) => match self.late_title(id, payload) {
+                None => return,
+                title => title,
+            },
             _ => return,
         };
         self.titles.insert(id.clone(), title.map_or_else(|| id.as_str().into(), Into::into));
+    }
+
+    /// The title of a known example with the name that it got while it ran.
+    fn late_title(&mut self, id: &ExampleId, payload: &ExampleFinished) -> Option<String> {
+        let chain = self.nameless.get(id).or_else(|| self.titles.get(id))?;
+        let title = payload.late_title(chain)?;
+        let chain = Arc::clone(chain);
+        self.nameless.entry(id.clone()).or_insert(chain);
+        Some(title)
     }
 
     pub(crate) fn end(&mut self) {

@@ -103,16 +103,30 @@ function inExample(run: Run, id: string, event: Event): void {
   if (event.event_type === "ExampleStarted") {
     row.suite = event.suite ?? null;
     row.file = event.file ?? null;
-    row.path = event.path ?? [];
     row.location = event.location ?? null;
-    row.description = event.description ?? row.path.at(-1) ?? null;
+    // A further attempt does not know the name that an earlier one has found.
+    if (row.late_name === undefined) {
+      row.path = event.path ?? [];
+      row.description = event.description ?? row.path.at(-1) ?? null;
+    }
     row.tags = event.tags ?? [];
     row.pass_rate = event.pass_rate ?? row.pass_rate;
   } else if (event.event_type === "ExampleFinished") {
     row.description ??= event.description ?? null;
+    nameLate(row, event);
     row.location ??= event.location ?? null;
   }
   inAttempt(row, attemptOf(row, event), event);
+}
+
+/** An example without a description gets one while it runs: it ends the chain. What stands in for one ("example at …") does not. */
+function nameLate(row: Row, event: Event): void {
+  const name = event.description?.trim() ? event.description : null;
+  const whole = event.full_description;
+  if (!name || !whole || row.path.length === 0 || !whole.endsWith(name) || whole.length === name.length || row.path.at(-1) === name) return;
+  row.path = [...(row.late_name === undefined ? row.path : row.path.slice(0, -1)), name];
+  row.late_name = name;
+  row.description = name;
 }
 
 function attemptOf(row: Row, event: Event): Attempt {

@@ -49,6 +49,8 @@ export interface Row {
   path: string[];
   location: string | null;
   description: string | null;
+  /** The description that an example without one got while it ran; the last of `path`. */
+  late_name?: string;
   tags: string[];
   /** The share of repetitions that must pass. */
   pass_rate: number | null;

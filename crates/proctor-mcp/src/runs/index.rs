@@ -22,6 +22,8 @@ pub(super) const TITLE: usize = 600;
 pub(super) struct ExampleRow {
     pub(super) id: String,
     pub(super) title: String,
+    /// Whether it got its name while it ran.
+    named_late: bool,
     pub(super) location: Option<String>,
     pub(super) file: Option<String>,
     pub(super) suite: Option<String>,
@@ -240,6 +242,7 @@ impl Rows {
         if row.location.is_none() {
             row.location.clone_from(&it.location);
         }
+        row.name_late(it);
         if !it.r#final.unwrap_or(true) {
             return;
         }
@@ -277,10 +280,24 @@ impl ExampleRow {
             ([], Some(description)) => description.clone(),
             ([], None) => self.id.clone(),
         };
-        self.title = brief(&title, TITLE);
+        if !self.named_late {
+            self.title = brief(&title, TITLE);
+        }
         self.location.clone_from(&it.location);
         self.file.clone_from(&it.file);
         self.suite.clone_from(&it.suite);
+    }
+
+    /// Takes the name that an example without one got while it ran.
+    fn name_late(&mut self, it: &ExampleFinished) {
+        // An example of which only the end is known is called by its id.
+        if self.named_late || self.title == self.id {
+            return;
+        }
+        if let Some(title) = it.late_title(&self.title) {
+            self.title = brief(&title, TITLE);
+            self.named_late = true;
+        }
     }
 }
 

@@ -51,6 +51,35 @@ fn the_flow_of_the_seed() {
     assert!(run.finished_at.is_some());
 }
 
+/// An example without a description gets one while it runs; a second attempt in the same worker no longer says it at its start.
+#[test]
+fn a_generated_description_ends_the_chain() {
+    let started = r#"{"event_type":"ExampleStarted","example_id":"a","path":["Stack"],"description":"example at ./a_spec.rb:3","full_description":"Stack ","attempt":N}
+"#;
+    let finished = r#"{"event_type":"ExampleFinished","example_id":"a","status":"failed","description":"is expected to NAME","full_description":"Stack is expected to NAME","attempt":N}
+"#;
+    let started = |attempt: &str| started.replace('N', attempt);
+    let finished = |attempt: &str, name: &str| {
+        finished.replace("NAME", name).replace(":N", &format!(":{attempt}"))
+    };
+    let title = |text: &str| {
+        let run = lines(text);
+        (run.examples[0].title(), run.examples[0].description.clone().unwrap())
+    };
+    let mut text = started("1");
+    assert_eq!(title(&text), ("Stack".into(), "example at ./a_spec.rb:3".into()));
+    text += &finished("1", "be empty");
+    let named = ("Stack > is expected to be empty".into(), "is expected to be empty".into());
+    assert_eq!(title(&text), named);
+    text += &started("2");
+    assert_eq!(title(&text), named);
+    text += r#"{"event_type":"ExampleFinished","example_id":"a","status":"passed","attempt":2}"#;
+    text += "\n";
+    assert_eq!(title(&text), named);
+    text += &finished("3", "eq 4");
+    assert_eq!(title(&text).0, "Stack > is expected to eq 4", "the last name counts");
+}
+
 #[test]
 fn the_topic_of_a_turn_is_the_one_it_ends_in_and_carries_on() {
     let mut events: Vec<Event> = Vec::new();

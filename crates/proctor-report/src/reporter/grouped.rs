@@ -62,6 +62,19 @@ impl Block {
         Self { context, name, ..Self::default() }
     }
 
+    /// What was taken for its name was that of its group.
+    fn name_late(&mut self, finished: &ExampleFinished) {
+        let Some(name) = finished.own_name().filter(|_| finished.late_title(&self.name).is_some())
+        else {
+            return;
+        };
+        if !self.context.is_empty() {
+            self.context += " > ";
+        }
+        self.context += &self.name;
+        self.name = shorten(name, 300);
+    }
+
     fn push(&mut self, line: String) {
         if self.first.len() < FIRST_LINES {
             self.first.push(line);
@@ -97,10 +110,11 @@ impl Grouped {
         if finished.status == Status::NotRun && known.is_none() {
             return;
         }
-        let block = known.unwrap_or_else(|| Block {
+        let mut block = known.unwrap_or_else(|| Block {
             name: lines::title_at_end(event, finished),
             ..Block::default()
         });
+        block.name_late(finished);
         let title = lines::finished_title(event, finished, &block.name, self.style);
         let body = lines::finished_body(finished, self.style);
         self.held.push_back(Held { key, block, title, body, since: event.time });

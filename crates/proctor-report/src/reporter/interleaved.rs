@@ -83,8 +83,10 @@ impl Interleaved {
             return String::new();
         }
         let worker = event.worker.or(known.as_ref().and_then(|running| running.worker));
-        let title =
-            known.map_or_else(|| lines::title_at_end(event, finished), |running| running.title);
+        let title = known.map_or_else(
+            || lines::title_at_end(event, finished),
+            |running| finished.late_title(&running.title).unwrap_or(running.title),
+        );
         let line = lines::finished_title(event, finished, &title, self.style);
         let body = lines::finished_body(finished, self.style);
         self.prefixed(worker, 0, vec![line]) + &self.prefixed(worker, 4, body)

@@ -102,6 +102,31 @@ fn the_interleaving_of_the_seed_is_taken_apart() {
     ");
 }
 
+/// Two examples without descriptions of their own: their names come with their results.
+#[test]
+fn generated_descriptions_are_shown() {
+    let text = r#"{"event_type":"ExampleStarted","example_id":"A","path":["Stack","new"],"description":"example at ./a:3","full_description":"Stack new "}
+{"event_type":"ExampleStarted","example_id":"B","path":["Stack","new"],"description":"example at ./a:4","full_description":"Stack new "}
+{"event_type":"ExampleStarted","example_id":"C","path":["Stack","new","named"],"description":"named","full_description":"Stack new named"}
+{"event_type":"ExampleFinished","example_id":"A","status":"passed","description":"is expected to be empty","full_description":"Stack new is expected to be empty"}
+{"event_type":"ExampleFinished","example_id":"B","status":"pending","message":"later"}
+{"event_type":"ExampleFinished","example_id":"C","status":"passed","description":"named","full_description":"Stack new named"}
+"#;
+    insta::assert_snapshot!(live(&mut Grouped::new(NO_COLOR, options()), text), @r"
+    ▼ Stack > new
+      ✓ is expected to be empty  
+    ▼ Stack
+      ⏸ new  pending: later
+    ▼ Stack > new
+      ✓ named  
+    ");
+    insta::assert_snapshot!(live(&mut Interleaved::new(NO_COLOR, options(), false), text), @r"
+    ✓ Stack > new > is expected to be empty  
+    ⏸ Stack > new  pending: later
+    ✓ Stack > new > named  
+    ");
+}
+
 #[test]
 fn grouped_keeps_little_of_an_example_that_prints_without_end() {
     let mut view = Grouped::new(NO_COLOR, options());

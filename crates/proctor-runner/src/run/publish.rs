@@ -1,10 +1,11 @@
 //! Making events of what the dispatcher and the workers say.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use proctor_events::{
-    Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, OutputStream, Status,
-    StatusCounts, WorkerExited, WorkerLog, WorkerStarted,
+    Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleId, ExampleStarted, Json,
+    OutputStream, Status, StatusCounts, WorkerExited, WorkerLog, WorkerStarted,
 };
 
 use crate::dispatch::Exit;
@@ -15,6 +16,8 @@ pub(super) struct Publisher {
     bus: Bus,
     /// Events of one turn of the loop; they are recorded together.
     waiting: RefCell<Vec<Event>>,
+    /// Names that examples without one got while they ran, and the whole chains. A worker tells them only the first time.
+    names: HashMap<ExampleId, (String, String)>,
     pub(super) counts: StatusCounts,
     pub(super) errors: u64,
 }
@@ -49,7 +52,13 @@ impl Drop for Publisher {
 
 impl Publisher {
     pub(super) fn new(bus: Bus) -> Self {
-        Self { bus, waiting: RefCell::default(), counts: StatusCounts::default(), errors: 0 }
+        Self {
+            bus,
+            waiting: RefCell::default(),
+            names: HashMap::new(),
+            counts: StatusCounts::default(),
+            errors: 0,
+        }
     }
 
     /// Puts an event in line; [`flush`](Self::flush) publishes it.
@@ -84,6 +93,7 @@ impl Publisher {
         if outcome.r#final == Some(true) {
             self.count(&outcome);
         }
+        self.name(&attempt.example.id, &mut outcome);
         // What never started has not been described yet.
         if !attempt.announced {
             let example = attempt.example;
@@ -92,6 +102,22 @@ impl Publisher {
             outcome.location.clone_from(&example.location);
         }
         self.publish(attempt.event(outcome));
+    }
+
+    /// Remembers the name that an example got while it ran, for the attempts and repetitions that follow.
+    fn name(&mut self, id: &ExampleId, outcome: &mut ExampleFinished) {
+        match (&outcome.description, &outcome.full_description) {
+            (Some(name), Some(whole)) if outcome.own_name().is_some() => {
+                self.names.insert(id.clone(), (name.clone(), whole.clone()));
+            }
+            (None, _) => {
+                if let Some((name, whole)) = self.names.get(id) {
+                    outcome.description = Some(name.clone());
+                    outcome.full_description = Some(whole.clone());
+                }
+            }
+            _ => {}
+        }
     }
 
     fn count(&mut self, outcome: &ExampleFinished) {
