@@ -44,6 +44,13 @@ pub(crate) struct WireCall {
     pub(crate) duration_ms: Option<f64>,
 }
 
+impl WireAnswer {
+    /// Whether there are neither words nor calls in it.
+    pub(crate) fn says_nothing(&self) -> bool {
+        self.text.is_empty() && self.tool_calls.is_empty() && self.pending_tool_calls.is_empty()
+    }
+}
+
 impl From<WireCall> for ToolCall {
     fn from(call: WireCall) -> Self {
         let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };

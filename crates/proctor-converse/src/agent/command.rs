@@ -104,7 +104,9 @@ impl CommandAgent {
         if let Err(error) = channel.hello(host, HELLO_WITHIN).await {
             let ended = self.launch.obituary(&process).await;
             let why = ended.unwrap_or_else(|| error.to_string());
-            let message = format!("the agent `{name}` does not speak the worker protocol: {why}");
+            let heard = listening.garbled_since(0);
+            let message =
+                format!("the agent `{name}` does not speak the worker protocol: {why}{heard}");
             return Err(Failure::party("NotStarted", message));
         }
         Ok(Alive { process, channel, listening })
@@ -160,10 +162,11 @@ impl Talk {
             messages: turn.messages,
             tools: &tools,
         };
+        let garbled = self.alive.listening.garbled();
         let reply = self.alive.channel.request("agent.chat", &request, Some(self.timeout)).await;
         let reply = match reply {
             Ok(reply) => reply,
-            Err(error) => return Err(self.explain(error).await),
+            Err(error) => return Err(self.explain(error, garbled).await),
         };
         let answer: WireAnswer = reply.body.parse().map_err(|problem| {
             let message = format!(
@@ -172,15 +175,24 @@ impl Talk {
             );
             Failure::party("Malformed", message)
         })?;
+        if answer.says_nothing() && !has_text(reply.body.as_str()) {
+            let message = format!(
+                "the agent `{}` answered `agent.chat` without `text`; only an answer with `tool_calls` or `pending_tool_calls` may leave it out",
+                self.launch.name
+            );
+            return Err(Failure::party("Malformed", message));
+        }
         Ok(answer.into())
     }
 
-    async fn explain(&self, error: RequestError) -> Failure {
+    /// What became of a request; `garbled` is how many unreadable lines there were before it.
+    async fn explain(&self, error: RequestError, garbled: u64) -> Failure {
         let name = &self.launch.name;
+        let heard = self.alive.listening.garbled_since(garbled);
         match error {
             RequestError::Timeout { after, .. } => Failure::party(
                 "Timeout",
-                format!("the agent `{name}` did not answer within {after:?}"),
+                format!("the agent `{name}` did not answer within {after:?}{heard}"),
             ),
             RequestError::Failed { error, .. } if error.code == code::UNKNOWN_ACTION => {
                 let message = format!("the agent `{name}` does not know the action `agent.chat`");
@@ -193,11 +205,17 @@ impl Talk {
             RequestError::Closed { closed, .. } => {
                 let ended = self.launch.obituary(&self.alive.process).await;
                 let why = ended.unwrap_or_else(|| closed.to_string());
-                Failure::party("Crashed", format!("the agent `{name}` broke off: {why}"))
+                Failure::party("Crashed", format!("the agent `{name}` broke off: {why}{heard}"))
             }
             error @ RequestError::Encode { .. } => Failure::harness(error.to_string()),
         }
     }
+}
+
+/// Whether an answer has the field at all; an agent may well say nothing.
+fn has_text(answer: &str) -> bool {
+    let answer = serde_json::from_str::<serde_json::Value>(answer);
+    answer.is_ok_and(|answer| answer.get("text").is_some())
 }
 
 impl Session for Talk {

@@ -4,6 +4,7 @@
 //! conversation alone.
 
 mod command;
+mod garbled;
 mod model;
 mod printed;
 mod program;

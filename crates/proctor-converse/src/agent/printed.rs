@@ -11,6 +11,7 @@ use proctor_llm::Redactor;
 use proctor_process::{ManagedProcess, OutputStream};
 use tokio::sync::Notify;
 
+use super::garbled::Garbled;
 use crate::lane::Lane;
 
 /// How many lines wait for somebody to take them; the oldest go.
@@ -82,6 +83,7 @@ pub(crate) struct Listening {
     agent: Arc<str>,
     printed: Arc<Printed>,
     served: Mutex<Served>,
+    garbled: Arc<Garbled>,
 }
 
 /// Whom the process serves.
@@ -94,15 +96,32 @@ struct Served {
 
 impl Listening {
     /// Listens to a process until it ends.
-    pub(crate) fn to(process: &ManagedProcess, agent: &str, printed: &Arc<Printed>) -> Arc<Self> {
+    pub(crate) fn to(
+        process: &ManagedProcess,
+        agent: &str,
+        printed: &Arc<Printed>,
+        garbled: Arc<Garbled>,
+    ) -> Arc<Self> {
         let listening = Arc::new(Self {
             agent: agent.into(),
             printed: Arc::clone(printed),
             served: Mutex::default(),
+            garbled,
         });
         Arc::clone(&listening).follow(process.stdout(), false);
         Arc::clone(&listening).follow(process.stderr(), true);
         listening
+    }
+
+    /// How many unreadable lines the process has sent on its channel.
+    pub(crate) fn garbled(&self) -> u64 {
+        self.garbled.count()
+    }
+
+    /// The last unreadable line, if there were more than this many; for the end of a sentence.
+    pub(crate) fn garbled_since(&self, count: u64) -> String {
+        let said = self.garbled.since(count);
+        self.printed.redactor.without_known(&said).unwrap_or(said)
     }
 
     fn follow(self: Arc<Self>, stream: &OutputStream, stderr: bool) {

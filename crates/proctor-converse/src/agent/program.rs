@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_process::{Guard, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode};
 
+use super::garbled::Garbled;
 use super::printed::{Listening, Printed};
 use crate::failure::Failure;
 
@@ -34,9 +35,14 @@ impl Launch {
         mode: RpcMode,
         index: usize,
     ) -> Result<(ManagedProcess, Arc<Listening>), Failure> {
+        let garbled = Arc::new(Garbled::default());
+        let heard = Arc::clone(&garbled);
         let spec = ProcessSpec::new(self.argv.iter().map(String::as_str), self.guard.clone())
             .cwd(&self.folder)
             .rpc(mode)
+            .channel(
+                ChannelConfig::default().diagnostics(move |diagnostic| heard.take(&diagnostic)),
+            )
             .env("WORKER_INDEX", index.to_string())
             .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let process = ManagedProcess::spawn(spec).await.map_err(|error| {
@@ -45,7 +51,7 @@ impl Launch {
                 format!("the agent `{}` is missing or broken: {error}", self.name),
             )
         })?;
-        let listening = Listening::to(&process, &self.name, &self.printed);
+        let listening = Listening::to(&process, &self.name, &self.printed, garbled);
         Ok((process, listening))
     }
 

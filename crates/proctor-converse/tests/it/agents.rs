@@ -136,6 +136,10 @@ for line in incoming:
         if said == "die": print("I die", file=sys.stderr, flush=True); os._exit(3)
         if said == "refuse": reply.update(error={"code": "failed", "message": "I will not"})
         elif said == "hang": continue
+        elif said == "garble": outgoing.write("@@ not json @@\n"); outgoing.flush(); continue
+        elif said == "wordless": reply.update(ends_turn=True)
+        elif said == "silent": reply.update(text="", metadata={"mood": "shy"})
+        elif said == "act": reply.update(tool_calls=[{"name": "look", "arguments": {}, "result": 1}])
         else: reply.update(text=f"{said} {counts[talk]} {os.getpid()}", tool_calls=[{"name": "look", "arguments": {"a": 1}, "result": 2}])
     elif action == "__shutdown__": reply.update(status="shutting_down")
     else: reply.update(error={"code": "unknown_action", "message": action})
@@ -192,6 +196,28 @@ async fn a_program_that_dies_refuses_or_hangs_fails_its_own_conversation_only() 
     );
     assert!(talks[2].message().contains("I will not"), "{}", talks[2].message());
     assert!(talks[3].message().contains("did not answer within 1s"), "{}", talks[3].message());
+}
+
+#[tokio::test]
+async fn a_line_that_is_no_message_and_an_answer_without_text_are_named() {
+    let world = World::new();
+    world.write("agent.py", AGENT);
+    let users = ["garble", "hang", "wordless", "silent", "act"];
+    let (talks, _) = world.conduct_all(&program(", process_per_conversation: true", &users)).await;
+    let garbled = talks[0].message();
+    assert_eq!((talks[0].status(), talks[0].fault()), ("errored", "agent"));
+    assert!(
+        garbled.contains(
+            "did not answer within 1s; it sent a line that is not a JSON object: `@@ not json @@`"
+        ),
+        "{garbled}"
+    );
+    assert!(!talks[1].message().contains("it sent"), "{}", talks[1].message());
+    assert_eq!((talks[2].status(), talks[2].fault()), ("errored", "agent"));
+    assert!(talks[2].message().contains("without `text`"), "{}", talks[2].message());
+    for legal in &talks[3..] {
+        assert_eq!(legal.status(), "passed", "{}", legal.message());
+    }
 }
 
 #[tokio::test]

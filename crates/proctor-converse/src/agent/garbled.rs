@@ -1,0 +1,58 @@
+//! Lines of an agent's channel that are no messages. The channel skips them; who then waits in vain for an answer is told.
+//!
+//! Holds the last such line of one process, and how many there were.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use proctor_process::Diagnostic;
+
+/// What one process has sent that nobody can read.
+#[derive(Debug, Default)]
+pub(crate) struct Garbled(Mutex<Lines>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    count: u64,
+    last: String,
+}
+
+impl Garbled {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what a channel reports; what is not about an unreadable line is left to others.
+    pub(crate) fn take(&self, diagnostic: &Diagnostic) {
+        let said = match diagnostic {
+            Diagnostic::MalformedLine { reason, excerpt, .. }
+                if excerpt.trim_start().starts_with('{') =>
+            {
+                format!("it sent a line that is not a message ({reason}): `{excerpt}`")
+            }
+            Diagnostic::MalformedLine { excerpt, .. } => {
+                format!("it sent a line that is not a JSON object: `{excerpt}`")
+            }
+            Diagnostic::NotUtf8 { excerpt, .. } => {
+                format!("it sent a line that is not UTF-8: `{excerpt}`")
+            }
+            Diagnostic::LineTooLong { len, limit, .. } => {
+                format!("it sent a line of {len} bytes, at most {limit} are allowed")
+            }
+            _ => return,
+        };
+        let mut lines = self.lines();
+        lines.count += 1;
+        lines.last = said;
+    }
+
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.lines().count
+    }
+
+    /// The last one, if there were more than this many; to be put to the end of a sentence.
+    pub(crate) fn since(&self, count: u64) -> String {
+        let lines = self.lines();
+        if lines.count > count { format!("; {}", lines.last) } else { String::new() }
+    }
+}
