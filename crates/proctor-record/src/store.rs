@@ -45,6 +45,9 @@ pub struct RunInfo {
     /// Names given to the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+    /// Whether somebody stopped it before its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Fields of a newer writer.
     #[serde(flatten)]
     pub extra: BTreeMap<String, Value>,
@@ -72,6 +75,7 @@ impl RunInfo {
             versions: BTreeMap::new(),
             config_fingerprint: None,
             tags: Vec::new(),
+            interrupted: false,
             extra: BTreeMap::new(),
         }
     }

@@ -109,17 +109,23 @@ fn take(
         },
         "log" => {
             let value: Value = serde_json::from_str(body).unwrap_or_default();
-            notes.extend(value["message"].as_str().map(str::to_owned));
+            notes.extend(value["message"].as_str().and_then(note));
         }
         _ => return false,
     }
     true
 }
 
+/// What a suite says to people, without the empty lines that set it apart on a terminal.
+fn note(message: &str) -> Option<String> {
+    let message = message.trim();
+    (!message.is_empty()).then(|| message.to_owned())
+}
+
 fn discovery(mut register: Register, mut notes: Vec<String>, answer: Answer) -> Discovery {
     let mut errors = register.errors;
     errors.extend(answer.errors.into_iter().map(outside));
-    notes.extend(answer.messages.iter().filter_map(|message| message.as_str().map(str::to_owned)));
+    notes.extend(answer.messages.iter().filter_map(|message| note(message.as_str()?)));
     if !answer.fork_unsafe.is_empty() {
         notes.push(format!(
             "forking this suite may be unsafe ({}); --no-preload avoids it",

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use proctor_converse::Saved;
 use proctor_events::{ExampleId, Subscription};
 use proctor_record::{RunData, load_timings, save_timings};
-use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, Schedule};
+use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
 
 pub(crate) use self::embedded::Embedded;
 use self::live::Live;
@@ -147,20 +147,25 @@ impl Prepared {
         root: &Path,
         terminal: &mut Terminal,
     ) -> Result<Ended, CommandError> {
-        let Self { recording, signals, .. } = self;
+        let Self { mut recording, signals, .. } = self;
         let events_path = recording.events_path();
+        if result.status == RunStatus::Cancelled || signals.caught().is_some() {
+            recording.interrupted();
+        }
         let failures = recording.finish(terminal);
         if let Some(server) = self.server {
             server.finish(serve::LAST_LOOK);
         }
-        if let Err(error) = save_timings(&self.timings, Arc::unwrap_or_clone(self.known), &result.durations) {
+        if let Err(error) =
+            save_timings(&self.timings, Arc::unwrap_or_clone(self.known), &result.durations)
+        {
             terminal.warn(&format!("cannot write {}: {error}", self.timings.display()));
         }
         self.alive.finish(terminal);
         outputs::write(arguments, &run, &events_path, terminal)?;
         let resolving = self.resolving;
         let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
-        let code = conclude(&result, failures, signals.caught(), root, terminal)?;
+        let code = conclude(&result, failures, signals.caught(), root)?;
         match resolved {
             // What the examples did comes first; but a success that was not written down is none.
             Err(error) if result.exit_code != 0 => terminal.report(&error),
@@ -225,11 +230,7 @@ fn conclude(
     recording_failures: usize,
     signal: Option<u8>,
     root: &Path,
-    terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
-    for note in &result.notes {
-        terminal.warn(note);
-    }
     if let Some(signal) = signal {
         return Ok(ExitCode::from(128 + signal));
     }

@@ -38,6 +38,8 @@ struct Listed {
     #[serde(flatten)]
     row: RunRow,
     live: bool,
+    /// Whether somebody stopped it before its end.
+    interrupted: bool,
 }
 
 fn list(
@@ -51,10 +53,18 @@ fn list(
     let folders = store.list().map_err(CommandError::unusable)?;
     let all = rows.len();
     let live = |name: &str| folders.iter().any(|run| run.name() == name && run.is_live());
+    let stopped = |name: &str| {
+        let folder = folders.iter().find(|run| run.name() == name);
+        folder.is_some_and(|run| run.info().is_ok_and(|info| info.interrupted))
+    };
     let listed: Vec<Listed> = rows
         .into_iter()
         .take(arguments.limit)
-        .map(|row| Listed { live: row.finished_at.is_none() && live(&row.name), row })
+        .map(|row| Listed {
+            live: row.finished_at.is_none() && live(&row.name),
+            interrupted: not_run(&row) > 0 && stopped(&row.name),
+            row,
+        })
         .collect();
     if arguments.format == Format::Json {
         return terminal.json(&listed);
@@ -76,6 +86,7 @@ fn line(run: &Listed, names: &[String], style: Style) -> String {
     let row = &run.row;
     let (paint, word) = match (row.exit_code, run.live) {
         (_, true) => (Paint::Bold, "running".to_owned()),
+        _ if run.interrupted => (Paint::Warn, "interrupted".to_owned()),
         (Some(0), _) => (Paint::Good, "passed".to_owned()),
         (Some(1), _) => (Paint::Bad, "failed".to_owned()),
         (Some(code), _) => (Paint::Bad, format!("exit {code}")),
@@ -109,10 +120,18 @@ fn counts(row: &RunRow) -> String {
     if bad > 0 {
         text += &format!(", {bad} not");
     }
+    if not_run(row) > 0 {
+        text += &format!(", {} not run", not_run(row));
+    }
     if count("flaky") > 0 {
         text += &format!(", {} flaky", count("flaky"));
     }
     text
+}
+
+/// How many examples gave no result because the run ended first: they were not begun, or were cut off.
+fn not_run(row: &RunRow) -> u64 {
+    ["not_run", "cancelled"].iter().filter_map(|name| row.counts.get(*name)).sum()
 }
 
 /// The time without what nobody reads.

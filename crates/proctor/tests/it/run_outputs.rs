@@ -72,6 +72,67 @@ fn much_output_garbage_and_imitations_of_the_protocol_do_no_harm() {
     }
 }
 
+/// Two examples without descriptions, which get them from their matchers; the second is tried twice.
+#[test]
+fn generated_descriptions_are_the_names_of_their_examples() {
+    let env = TestEnv::with_spec(
+        "RSpec.describe(\"Stack\") do\n  subject { [] }\n  it { is_expected.to be_empty }\n  it { is_expected.to eq [1] }\nend\n",
+    );
+    let both = ["Stack > is expected to be empty", "Stack > is expected to eq [1]"];
+    for view in ["interleaved", "grouped", "quiet", "terse"] {
+        let ran = env.run(&["run", "--ui", view, "-w", "1", "--retries", "1"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+        assert!(ran.stdout.contains(both[1]), "{}", ran.terminal());
+        match view {
+            "interleaved" => {
+                assert_eq!(ran.stdout.matches("✗ Stack > is expected to eq").count(), 2);
+                assert!(ran.stdout.contains("✓ Stack > is expected to be empty"));
+            }
+            "grouped" => assert!(ran.stdout.contains("  ✓ is expected to be empty")),
+            "quiet" => assert!(ran.stdout.contains("# Stack > is expected to eq [1]")),
+            _ => assert!(ran.stdout.starts_with("FAILED Stack > is expected to eq [1] (")),
+        }
+    }
+    let show = |how: &[&str]| env.run(&[&["show", "last"], how].concat()).stdout;
+    for how in [&[][..], &["--junit", "-"], &["--markdown", "-"]] {
+        let shown = show(how).replace("&gt;", ">");
+        let wanted = if how.contains(&"--markdown") { &both[1..] } else { &both[..] };
+        for title in wanted {
+            assert!(shown.replace('\\', "").contains(title), "{how:?}: {shown}");
+        }
+    }
+    let json: Value = serde_json::from_str(&show(&["--json", "-"])).unwrap();
+    let examples = json["examples"].as_array().unwrap();
+    let mut names: Vec<&str> =
+        examples.iter().map(|it| it["description"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["is expected to be empty", "is expected to eq [1]"]);
+    let compared = env.run(&["compare", "last~1", "last", "--format", "json"]);
+    assert!(compared.stdout.contains(both[1]), "{}", compared.terminal());
+    let history = env.run(&["history", "be empty"]);
+    assert!(history.stdout.contains(both[0]), "{}", history.terminal());
+}
+
+/// What RSpec has to say about filters comes before the summary, which is the last word.
+#[test]
+fn notes_come_before_the_summary() {
+    let env = TestEnv::with_spec("RSpec.describe(\"a\") { it(\"b\", :focus) {}; it(\"c\") {} }\n");
+    env.write(".rspec", "--tag focus\n");
+    let line = format!("{} run --ui terse 2>&1", env.command().get_program().to_str().unwrap());
+    let mut shell = std::process::Command::new("sh");
+    for (name, value) in env.command().get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let folder = env.command().get_current_dir().map(std::path::Path::to_owned).unwrap();
+    let ran = env.ran(&shell.args(["-c", &line]).current_dir(folder).output().unwrap());
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert!(lines[0].starts_with("warning: Run options: include {"), "{}", ran.terminal());
+    assert!(lines.last().unwrap().starts_with("1 example: 1 passed"), "{}", ran.terminal());
+}
+
 const SHOWN: &str = r#"RSpec.describe "shown" do
   it("passes") { puts "said by pass"; sleep(0.05) }
   it("fails") { puts "said by fail"; expect(1).to eq(2) }

@@ -61,7 +61,9 @@ impl Embedded {
                 let result: Arc<RunResult> = waited.wait();
                 recording.finish(&mut terminal);
                 alive.finish(&mut terminal);
-                if let Err(error) = save_timings(&timings, Arc::unwrap_or_clone(known), &result.durations) {
+                if let Err(error) =
+                    save_timings(&timings, Arc::unwrap_or_clone(known), &result.durations)
+                {
                     terminal.warn(&format!("cannot write {}: {error}", timings.display()));
                 }
             })?;

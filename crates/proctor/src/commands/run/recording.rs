@@ -116,6 +116,11 @@ impl Recording {
         run
     }
 
+    /// Somebody stopped the run before its end.
+    pub(super) fn interrupted(&mut self) {
+        self.info.interrupted = true;
+    }
+
     /// Ends everything; returns how many recorders failed.
     pub(in crate::commands) fn finish(self, terminal: &mut Terminal) -> usize {
         let Self { bus, observers, warnings, folder, mut info, git, folded, seed } = self;

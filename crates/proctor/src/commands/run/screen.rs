@@ -65,6 +65,8 @@ pub(super) fn show(
         shown.note(&event);
     }
     let style = terminal.style();
-    Printer::new(terminal).print(&summary(&run, &shown, style));
+    let mut printer = Printer::new(terminal);
+    printer.notes(&result.notes);
+    printer.print(&summary(&run, &shown, style));
     Ok((result, run))
 }

@@ -45,6 +45,7 @@ pub(super) fn show(
     let result = controller.wait();
     drain(&events, &mut *reporter, &mut printer);
     let run = recording.take_run();
+    printer.notes(&result.notes);
     printer.print(&reporter.finish(&run));
     if events.dropped() > 0 {
         let lost = events.dropped();
@@ -91,11 +92,14 @@ pub(super) struct Printer<'a> {
     pub(super) terminal: &'a mut Terminal,
     muted: bool,
     filter: bool,
+    /// Whether the last line has no end yet.
+    in_line: bool,
 }
 
 impl<'a> Printer<'a> {
     pub(super) fn new(terminal: &'a mut Terminal) -> Self {
-        Self { terminal, muted: false, filter: env_vars::GITHUB_ACTIONS.get().is_some() }
+        let filter = env_vars::GITHUB_ACTIONS.get().is_some();
+        Self { terminal, muted: false, filter, in_line: false }
     }
 
     pub(super) fn print(&mut self, text: &str) {
@@ -108,6 +112,17 @@ impl<'a> Printer<'a> {
             self.terminal.print(text)
         };
         self.muted = outcome.is_err();
+        self.in_line = !text.ends_with('\n');
+    }
+
+    /// What the suites had to say besides results. It comes before the summary, which is the last word.
+    pub(super) fn notes(&mut self, notes: &[String]) {
+        if self.in_line && !notes.is_empty() {
+            self.print("\n");
+        }
+        for note in notes {
+            self.terminal.warn(note);
+        }
     }
 }
 
