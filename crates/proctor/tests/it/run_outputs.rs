@@ -102,7 +102,7 @@ fn generated_descriptions_are_the_names_of_their_examples() {
         }
     }
     let json: Value = serde_json::from_str(&show(&["--json", "-"])).unwrap();
-    let examples = json["examples"].as_array().unwrap();
+    let examples = json["run"]["examples"].as_array().unwrap();
     let mut names: Vec<&str> =
         examples.iter().map(|it| it["description"].as_str().unwrap()).collect();
     names.sort_unstable();
