@@ -274,3 +274,19 @@ fn a_budget_that_is_spent_does_not_cost_everything() {
         assert!(file.examples > 0 && file.after.taken > 0, "{file:?}");
     }
 }
+
+/// Where a project happens to lie says nothing about its code.
+#[test]
+fn folders_around_the_project_are_in_no_spec() {
+    let source = "class Around\n  def self.above(levels)\n    path = Dir.pwd\n    levels.to_i.abs.times { path = File.dirname(path) }\n    path\n  end\n\n  \
+                  def self.deep?(path)\n    path.to_s.count('/') > 2\n  end\nend\n";
+    let folder = project(&[("lib/around.rb", source)]);
+    let report = run(&options(folder.path()), &mut |_| {}).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    let spec = fs::read_to_string(folder.path().join("spec/around_spec.rb")).unwrap();
+    assert!(spec.contains(".deep?("), "{spec}");
+    for path in std::env::temp_dir().canonicalize().unwrap().ancestors() {
+        let text = format!("{path:?}");
+        assert!(text == "\"/\"" || !spec.contains(&text), "{text}\n{spec}");
+    }
+}
