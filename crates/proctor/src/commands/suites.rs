@@ -62,6 +62,10 @@ fn suites(
     }
     let has_specs = !paths.is_empty() || (all_specs && root.join("spec").is_dir());
     if wanted("rspec") && has_specs {
+        if let Some(missing) = paths.iter().find(|path| !is_there(path, from, root)) {
+            return Err(CommandError::unusable(format_args!("there is no file or folder `{missing}`"))
+                .hint("paths are meant as seen from here, or from the project's root; `proctor list` shows what there is"));
+        }
         suites.push(Suite::Rspec(RspecSuite {
             ruby: config.ruby.value.clone(),
             args: rspec_arguments(arguments, &paths, root),
@@ -106,6 +110,14 @@ fn suites(
         )));
     }
     Ok(suites)
+}
+
+/// Whether a path that was typed leads anywhere, whatever line or example it names there.
+fn is_there(path: &str, from: &Path, root: &Path) -> bool {
+    let file = path.split_once('[').map_or(path, |(file, _)| file);
+    let file = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    let as_typed = [path, file].into_iter().filter(|name| !name.is_empty());
+    as_typed.into_iter().any(|name| from.join(name).exists() || root.join(name).exists())
 }
 
 /// What would follow `rspec` on a command line.

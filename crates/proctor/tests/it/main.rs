@@ -23,6 +23,7 @@ mod recorded;
 mod recordings;
 mod rspec_talks;
 mod run_attempts;
+mod run_coverage;
 mod run_equality;
 mod run_faults;
 mod run_names;

@@ -229,3 +229,15 @@ fn a_project_that_breaks_the_world_for_good_is_still_reported() {
     assert_eq!(recorded.result("is still reported").status, "passed");
     assert_eq!(ran.code, Some(1));
 }
+
+/// RSpec's formatters load it, and suites use it without a `require` of their own.
+#[test]
+fn what_formatters_bring_is_there_although_none_is_loaded() {
+    let env = TestEnv::with_spec(
+        "RSpec.describe(1) { it('reads') { expect(StringIO.new('a').read).to eq('a') } }\n",
+    );
+    for options in [&["run", "-w", "1"][..], &["run", "-w", "1", "--no-preload"]] {
+        let ran = env.run(options);
+        assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    }
+}

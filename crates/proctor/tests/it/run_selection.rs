@@ -289,3 +289,27 @@ fn a_worker_that_ends_while_the_list_is_made_is_missed_by_nobody() {
     let ran = env.run(&["run", "-w", "2", "--ui", "quiet"]);
     assert!(ran.stdout.contains("2000 passed"), "{}", ran.terminal());
 }
+
+#[test]
+fn a_path_that_leads_nowhere_is_named_and_nothing_is_loaded() {
+    let env = TestEnv::with_spec("RSpec.describe(1) { it('is') { expect(1).to eq(1) } }\n");
+    for path in ["spec/nope_spec.rb", "spec/nope_spec.rb:3", "spec/nope_spec.rb[1:1]", "nope"] {
+        let ran = env.run(&["run", path]);
+        assert_eq!(ran.code, Some(2), "{path}: {}", ran.terminal());
+        assert!(
+            ran.stderr.contains(&format!("there is no file or folder `{path}`")),
+            "{}",
+            ran.stderr
+        );
+        assert!(!ran.terminal().contains("LoadError"), "{}", ran.terminal());
+    }
+    for path in [
+        "spec",
+        "spec/a_spec.rb",
+        "spec/a_spec.rb:1",
+        "spec/a_spec.rb[1:1]",
+        "./spec/a_spec.rb:1:2",
+    ] {
+        assert_eq!(env.run(&["run", path]).code, Some(0), "{path}");
+    }
+}

@@ -72,6 +72,7 @@ module Proctor
         RSpec::Core::Runner.trap_interrupt
         worker.adopt(@loading.loader, @loading.seeds)
         channel.start(worker) { host_gone }
+        ProjectCoverage.begin_worker(@slot, @generation)
         worker.run_after_fork(@slot)
       end
 

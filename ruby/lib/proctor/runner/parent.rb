@@ -5,6 +5,7 @@ require_relative "../fork_hooks"
 require_relative "fork_safety"
 require_relative "forked_worker"
 require_relative "loading"
+require_relative "project_coverage"
 
 module Proctor
   module Runner
@@ -60,6 +61,7 @@ module Proctor
           require "socket"
           require_relative "worker"
           warm_up
+          ProjectCoverage.forget_workers
           threads = ForkSafety.threads(@channel)
           fork_ahead
           { threads: threads, fork_unsafe: ForkSafety.reasons(threads) }

@@ -69,7 +69,8 @@ module Proctor
       def become_worker
         require_relative "worker"
         RSpec::Core::Runner.trap_interrupt
-        worker = Worker.new(@channel)
+        worker = Worker.new(@channel, alone: true)
+        ProjectCoverage.begin_worker(@slot, 0)
         worker.adopt(@loading.loader, @loading.seeds)
         worker.accept_present_processes
         worker.run_after_fork(@slot)

@@ -4,6 +4,7 @@ require_relative "active_record"
 require_relative "agents_bridge"
 require_relative "events"
 require_relative "example_runner"
+require_relative "project_coverage"
 require_relative "seeds"
 require_relative "work_queue"
 
@@ -14,7 +15,9 @@ module Proctor
     class Worker
       CAPABILITIES = %w[run unrun cancel dump marks leaks].freeze
 
-      def initialize(channel)
+      # `alone`: it has loaded the suite itself, and no parent ends after it.
+      def initialize(channel, alone: false)
+        @alone = alone
         @channel = Channel.current = channel
         @queue = WorkQueue.new
         @cancelled = false
@@ -165,6 +168,7 @@ module Proctor
 
       def leave
         leaked = @runner&.finish
+        ProjectCoverage.hand_in(report: @alone)
         reply = { status: "shutting_down" }
         reply[:leaked] = leaked if leaked
         @channel.reply(@shutdown_id, reply)

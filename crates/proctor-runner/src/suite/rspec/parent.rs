@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 
 use super::pipes::Pipes;
 use crate::dispatch::Exit;
-use crate::example::Discovery;
+use crate::example::{Discovery, OutsideError};
 use crate::suite::{Finished, Opened, SuiteError, Surroundings, listing};
 use crate::worker::{Asking, BoxFuture, Launched, Launcher};
 
@@ -295,9 +295,12 @@ impl Forks {
         };
         let mut lines = output(parent.process.stdout());
         lines.extend(output(parent.process.stderr()));
+        let status = stopped.as_ref().ok().and_then(|report| report.status.code());
+        let refused = status.filter(|code| *code != 0 && !now).map(refused_at_exit);
         Finished {
             leaked: stopped.map(|report| report.leaked).unwrap_or_default(),
             output: lines,
+            errors: refused.into_iter().collect(),
             ..Finished::default()
         }
     }
@@ -321,6 +324,17 @@ impl Launcher for Handle {
     fn launch(&self, slot: u32, generation: u32) -> BoxFuture<Result<Launched, String>> {
         let forks = Arc::clone(&self.0);
         Box::pin(async move { forks.fork((slot, generation)).await })
+    }
+}
+
+/// Under `rspec` an at_exit block may fail the run, as that of SimpleCov does where too little is covered.
+fn refused_at_exit(code: i32) -> OutsideError {
+    OutsideError {
+        phase: "at_exit".to_owned(),
+        message: Some(format!(
+            "an at_exit block of the project ended the process with exit status {code}"
+        )),
+        ..OutsideError::default()
     }
 }
 
