@@ -137,7 +137,7 @@ mod tests {
                 }
             });
             let started = std::time::Instant::now();
-            let sent = taken.patiently(SILENCE, socket.write_all(&[0; 32 << 10])).await;
+            let sent = taken.patiently(SILENCE, socket.write_all(&vec![0; 32 << 10])).await;
             assert!(started.elapsed() > SILENCE, "the whole takes longer than the silence");
             sent
         });
@@ -150,7 +150,7 @@ mod tests {
             let (ours, _theirs) = tokio::io::duplex(1024);
             let mut socket = Counting::new(ours);
             let taken = socket.taken();
-            taken.patiently(SILENCE, socket.write_all(&[0; 32 << 10])).await
+            taken.patiently(SILENCE, socket.write_all(&vec![0; 32 << 10])).await
         });
         assert!(sent.is_none());
     }

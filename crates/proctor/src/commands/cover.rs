@@ -98,10 +98,7 @@ fn recorded(
     let server = ControlServer::start(&folder, live);
     // The first signal ends the run after the step it is in, the second the process.
     let counts = story.counts.clone();
-    let signals = Signals::watch(
-        move || counts.stop(),
-        |number| std::process::exit(128 + i32::from(number)),
-    )?;
+    let signals = Signals::watch(move || counts.stop(), end_now)?;
     if let Err(error) = &server {
         terminal
             .warn(&format!("others cannot ask this run or stop it: no control socket: {error}"));
@@ -162,6 +159,11 @@ impl View<'_> {
             Step::Begun { .. } => {}
         }
     }
+}
+
+#[expect(clippy::exit, reason = "a second signal means: at once")]
+fn end_now(signal: u8) {
+    std::process::exit(128 + i32::from(signal));
 }
 
 fn mode(what: &[String]) -> Mode {

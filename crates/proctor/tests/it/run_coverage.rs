@@ -1,4 +1,4 @@
-//! Suites that measure themselves with SimpleCov: the counts of all workers make one report and one verdict.
+//! Suites that measure themselves with `SimpleCov`: the counts of all workers make one report and one verdict.
 
 use serde_json::Value;
 

@@ -327,7 +327,7 @@ impl Launcher for Handle {
     }
 }
 
-/// Under `rspec` an at_exit block may fail the run, as that of SimpleCov does where too little is covered.
+/// Under `rspec` an `at_exit` block may fail the run, as that of `SimpleCov` does where too little is covered.
 fn refused_at_exit(code: i32) -> OutsideError {
     OutsideError {
         phase: "at_exit".to_owned(),
