@@ -38,8 +38,6 @@ module Proctor
         $PROGRAM_NAME = "rspec"
         ARGV.replace(args)
         require "rspec/core"
-        # Formatters bring it, and we load none; many suites use it without a word.
-        require "stringio"
         RSpec::Core::Runner.disable_autorun!
         nil
       rescue LoadError => error

@@ -72,8 +72,12 @@ module Proctor
       def load_with(options)
         world = RSpec.world
         begin
+          # Formatters bring it, and we load none: those that are asked for before the specs are loaded, the
+          # usual one afterwards. Many suites use it without a word.
+          require "stringio" if options.options[:formatters]
           configure(options)
           @configuration.load_spec_files unless world.wants_to_quit
+          require "stringio"
         rescue SystemExit
           nil # already reported as an error outside of examples
         end
