@@ -18,7 +18,9 @@ module Proctor
 
         path = ::SimpleCov::ResultMerger.resultset_path
         kept = Native.parse(Native::READ_FILE.call(path)).reject { |name, _| name.include?(MARK) }
-        ::File.binwrite(path, Native.json(kept))
+        # At once or not at all: whoever is killed here leaves the old file.
+        ::File.binwrite("#{path}.#{$$}", Native.json(kept))
+        ::File.rename("#{path}.#{$$}", path)
       rescue StandardError
         nil # there is no such file, or SimpleCov will say what is wrong with it
       end
