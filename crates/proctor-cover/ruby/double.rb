@@ -55,6 +55,21 @@ class ProctorScope
     ProctorDouble.new(type, stubs)
   end
 
+  class << self
+    # Where files are put.
+    attr_accessor :folder
+  end
+
+  # The path of a file with this text. A spec has a method of the same name.
+  def file_named(name, text)
+    raise ArgumentError, name unless name.is_a?(String) && name.match?(/\A\w[\w.-]{0,40}\z/)
+
+    ProctorGuard.quietly do
+      Dir.mkdir(ProctorScope.folder) unless Dir.exist?(ProctorScope.folder)
+      File.join(ProctorScope.folder, name).tap { |path| File.write(path, text) }
+    end
+  end
+
   def self.known(name)
     Object.const_get(name) if Object.const_defined?(name)
   rescue NameError

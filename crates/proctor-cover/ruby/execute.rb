@@ -4,15 +4,16 @@ require "stringio"
 
 # One attempt: a call, written as code, so that the same text can stand in a spec.
 # `names` are the parameters that its arguments stand for.
-# `stubs` are answers of the world outside, `locals` variables that an example sets first: {name => code}.
-ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stubs, :locals, keyword_init: true) do
-  def key = [method["id"], receiver, args, keys, block, stubs, locals]
+# `stubs` are answers of the world outside, `locals` variables that an example sets first: {name => code}; `before` is a call
+# that changes settings.
+ProctorCase = Struct.new(:method, :receiver, :args, :keys, :block, :names, :stubs, :locals, :before, keyword_init: true) do
+  def key = [method["id"], receiver, args, keys, block, stubs, locals, before]
 
-  def cost = [receiver, *args, *keys.values, block, *(locals || {}).values].compact.sum(&:length) + (stubs || {}).sum { |name, code| 60 + name.length + code.length }
+  def cost = [receiver, *args, *keys.values, block, before, *(locals || {}).values].compact.sum(&:length) + (stubs || {}).sum { |name, code| 60 + name.length + code.length }
 
   # The lines that a spec needs before the call.
   def setup
-    (locals || {}).map { |name, code| "#{name} = #{code}" } + (stubs || {}).map do |name, code|
+    [before].compact + (locals || {}).map { |name, code| "#{name} = #{code}" } + (stubs || {}).map do |name, code|
       target, asked = name.delete_suffix("&").split(".", 2)
       "allow(#{target}).to receive(#{asked.to_sym.inspect}).#{name.end_with?('&') ? 'and_yield' : 'and_return'}(#{code})"
     end
@@ -34,7 +35,7 @@ end
 
 # What an attempt showed.
 ProctorResult = Struct.new(:kind, :observations, :seen, :reason, :noise, :value, :changed, :notes, :answers, :steps, :error, :yielded,
-                           :world, keyword_init: true) do
+                           :world, :touched, keyword_init: true) do
   def digest = [kind, observations.map { |one| one.values_at("kind", "matcher", "index") }].hash
 end
 
@@ -49,8 +50,12 @@ class ProctorExecute
 
   attr_reader :render
 
+  # What is shared, for those who look at it.
+  attr_reader :keep
+
   def initialize(root, readers, raise_lines, queries = {})
     @root = root
+    @keep = ProctorKeep.new(readers.keys)
     @raise_lines = raise_lines
     @render = ProctorRender.new(root, readers, queries)
     @binding = ProctorScope.new.place
@@ -61,7 +66,7 @@ class ProctorExecute
 
   # Ends attempts that take too long; to be started in the process that executes.
   def watch
-    pipe, @keep = IO.pipe
+    pipe, @open_end = IO.pipe
     # Makes no objects while it waits: what a call takes is counted in objects.
     pipes = [pipe]
     @watcher = Thread.new do
@@ -79,7 +84,10 @@ class ProctorExecute
   def run(attempt, light: false)
     @light = light
     result = executed(attempt)
-    @disturbed ? failed(:blocked, SHARED) : result
+    return failed(:blocked, SHARED) if @disturbed
+
+    result.touched = @keep.touched
+    result
   end
 
   # What two executions agree on; nil if they went different ways.
@@ -132,6 +140,7 @@ class ProctorExecute
     @objects = GC.stat(:total_allocated_objects)
     ProctorProbe.start
     ProctorWorld.start((attempt.stubs || {}).transform_values { |code| build(code) })
+    build(attempt.before) if attempt.before
     (attempt.locals || {}).each { |name, code| @binding.local_variable_set(name, build(code)) }
     receiver = attempt.receiver && build(attempt.receiver)
     args = attempt.args.map { |code| build(code) }
@@ -155,7 +164,8 @@ class ProctorExecute
     @stderr = $stderr
     ProctorGuard.environment = nil
     @place = ProctorShared::Place.now
-    @disturbed = false
+    @keep.start
+    @disturbed = @setting = false
     $stdout = @out = StringIO.new
     $stderr = StringIO.new
     ProctorGuard.armed = true
@@ -177,11 +187,12 @@ class ProctorExecute
   # Puts back what is the same for the whole process.
   def undo
     @disturbed = @place.restore
+    @keep.restore(@setting)
     before = ProctorGuard.environment
     return if before.nil? || before == ENV.to_h
 
     ENV.replace(before)
-    @disturbed = true
+    @keep.touched << ProctorKeep::ENVIRONMENT
   end
 
   def failed(kind, reason, error = nil)
@@ -205,10 +216,11 @@ class ProctorExecute
 
   def perform(attempt, receiver, args, keys)
     name = attempt.method["name"] == "initialize" ? "new" : attempt.method["name"]
+    # What is assigned to a module is a setting, even where there was nothing before.
+    @setting = !attempt.before.nil? || (Module === receiver && (name.match?(/\A\w+=\z/) || !attempt.block.nil?))
     yielded = []
     block = block_for(attempt.block, yielded)
     before = @light ? nil : state(receiver)
-    owner, common = shared(receiver)
     texts = @light ? [] : args.map { |arg| mutable?(arg) ? @render.code(arg) : nil }
     ProctorProbe.start
     begin
@@ -220,9 +232,6 @@ class ProctorExecute
       return raised(e)
     end
     run = noted
-    setting = Module === receiver && name.match?(/\A\w+=\z/)
-    return failed(:blocked, SHARED) if setting || changed_settings?(owner, common)
-
     result = @light ? ProctorResult.new(kind: :return, observations: [], noise: false, value: value) : looked_at(attempt, receiver, args, [before, texts, yielded], value)
     run.each { |key, part| result[key] = part }
     result.steps = effort unless @light
@@ -245,6 +254,7 @@ class ProctorExecute
     after = state(receiver)
     changed = before && before != after
     list << attributes(before[1], after[1], receiver) if changed
+    list << settings(receiver) if Module === receiver
     args.each_with_index do |arg, index|
       next unless texts[index]
 
@@ -288,6 +298,27 @@ class ProctorExecute
 
     pairs = different.map { |name, text| "#{name}: #{text}" }.join(", ")
     { "kind" => "state", "matcher" => "have_attributes(#{pairs})", "words" => "changes #{different.keys.join(' and ')}", "parts" => [nil, different] }
+  end
+
+  # What a module says of its settings after they were changed.
+  def settings(receiver)
+    changed = @keep.changes(@setting).select { |slot| slot.owner.equal?(receiver) }
+    return nil if changed.empty?
+
+    names = changed.map { |slot| slot.name.to_s.delete("@").downcase } | @render.queries_of(receiver)
+    pairs = names.first(8).to_h { |name| [name, reading(receiver, name)] }.compact.first(4).to_h
+    return nil if pairs.empty?
+
+    { "kind" => "state", "matcher" => "have_attributes(#{pairs.map { |name, text| "#{name}: #{text}" }.join(', ')})", "words" => "changes #{pairs.keys.join(' and ')}", "parts" => [nil, pairs] }
+  end
+
+  def reading(receiver, name)
+    return nil unless receiver.respond_to?(name) && [0, -1].include?(receiver.method(name).arity)
+
+    text = @render.code(receiver.public_send(name))
+    text if text && text.length < 120
+  rescue StandardError, NotImplementedError
+    nil
   end
 
   # What was asked of the world outside, where it answered as it was told to.
@@ -354,33 +385,6 @@ class ProctorExecute
   end
 
   def mutable?(arg) = String === arg || Array === arg || Hash === arg
-
-  # Settings of a class or module: an example that changes them would change the others. What is only filled in later (a cache)
-  # is none; that is judged when cases are settled.
-  def shared(receiver)
-    owner = Module === receiver ? receiver : ProctorExplore::KIND.bind_call(receiver)
-    [owner, settings(owner).transform_values { |value| [value, @light ? nil : @render.code(value)] }]
-  rescue StandardError
-    [nil, {}]
-  end
-
-  def settings(owner)
-    found = owner.instance_variables.to_h { |name| [name, owner.instance_variable_get(name)] }
-    found = found.merge(owner.class_variables.to_h { |name| [name, owner.class_variable_get(name)] })
-    found.reject { |_, value| value.nil? || Hash === value && !value.frozen? }
-  end
-
-  # Whether settings are not what they were; those that were exchanged are put back.
-  def changed_settings?(owner, before)
-    after = before.empty? ? {} : settings(owner)
-    changed = before.select { |name, (value, text)| @light ? !value.equal?(after[name]) : text && @render.code(after[name]) != text }
-    changed.each do |name, (value, _)|
-      name.start_with?("@@") ? owner.class_variable_set(name, value) : owner.instance_variable_set(name, value)
-    end
-    changed.any?
-  rescue StandardError
-    false
-  end
 
   # Variables (to see whether anything changed) and readable attributes (to say what).
   def state(receiver)

@@ -100,6 +100,7 @@ class ProctorExplore
 
     simplest
     each_receiver
+    each_setting
     guided(@left / 6)
     one_at_a_time
     guided(@left / 3)
@@ -114,6 +115,7 @@ class ProctorExplore
     known.each { |one| resume(one) }
     guided(@left / 3)
     each_receiver
+    each_setting
     guided(@left / 3)
     sweep
     guided(@left / 2)
@@ -142,6 +144,17 @@ class ProctorExplore
 
   def each_receiver
     @receivers.drop(1).each { |receiver| attempt(make(@base ? @base[0].dup : {}, receiver: receiver)) }
+  end
+
+  # The same after settings were changed.
+  def each_setting
+    @values.settings_for(@method["id"]).each do |code|
+      [[@base ? @base[0].dup : {}], [@base ? @base[0].dup : {}, @receivers.last]].each do |chosen, receiver|
+        made, given = make(chosen, receiver: receiver)
+        made.before = code
+        attempt([made, given])
+      end
+    end
   end
 
   def one_at_a_time
@@ -249,6 +262,9 @@ class ProctorExplore
 
   def vary_one(copy)
     places = copy.args.each_index.to_a + copy.keys.keys
+    settings = @values.settings_for(@method["id"])
+    return copy.before = settings[@random.rand(settings.length)] if !settings.empty? && @random.rand < 0.1
+
     if places.empty? || @random.rand < 0.25
       copy.block = block || copy.block if @method["yields"] && @random.rand < 0.4
       receiver = @random.rand < 0.5 ? pick(@receivers) : copy.receiver
@@ -404,8 +420,11 @@ class ProctorExplore
     $PROGRAM_NAME = "other"
     ARGV.replace(["--other", "spec"])
     ProctorClock.shift = 3_000_000
+    folder = ProctorScope.folder
+    ProctorScope.folder = "#{folder}-elsewhere"
     yield
   ensure
+    ProctorScope.folder = folder
     $PROGRAM_NAME = name
     ARGV.clear
     ProctorClock.shift = 0
@@ -424,14 +443,15 @@ class ProctorExplore
 
     line = { "type" => "case", "method" => @method["id"], "receiver" => written.receiver, "args" => written.args,
              "keys" => written.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs,
-             "locals" => written.locals, "setup" => written.setup, "seen" => result.seen,
+             "locals" => written.locals, "before" => attempt.before, "setup" => written.setup, "seen" => result.seen,
              "observations" => result.observations.map { |one| one.reject { |key, _| key == "parts" } },
              "noise" => result.noise, "cost" => attempt.cost, "outcome" => result.kind }
     owner = KIND.bind_call(result.value).name if result.kind == :return && attempt.block != "&probe" && attempt.locals.nil?
-    line["instance"] = owner if owner && attempt.cost < 120 && attempt.stubs.nil?
+    line["instance"] = owner if owner && attempt.cost < 120 && attempt.stubs.nil? && attempt.before.nil?
     line["instance_code"] = attempt.code if line["instance"]
     line["shape"] = shape_of(result.value) if line["instance"]
-    line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil? && attempt.stubs.nil? && attempt.locals.nil?
+    line["changed"] = mutation(attempt) if result.changed && attempt.cost < 100 && attempt.block.nil? && attempt.stubs.nil? && attempt.locals.nil? && attempt.before.nil?
+    line["prelude"] = prelude(attempt) if prelude?(attempt, result)
     @out.puts(JSON.generate(line))
     true
   rescue JSON::GeneratorError, EncodingError
@@ -462,6 +482,17 @@ class ProctorExplore
     end.join(",")
   rescue StandardError
     ""
+  end
+
+  # Whether a call changes settings of a module, so that it may stand before others.
+  def prelude?(attempt, result)
+    !result.touched.to_a.empty? && result.kind == :return && attempt.receiver.match?(/\A[A-Z][\w:]*\z/) && attempt.method["name"] != "initialize" &&
+      attempt.cost < 80 && attempt.block != "&probe" && attempt.stubs.nil? && attempt.locals.nil? && attempt.before.nil?
+  end
+
+  def prelude(attempt)
+    name = attempt.method["name"]
+    name.match?(/\A\w+=\z/) ? "#{attempt.receiver}.#{name.delete_suffix('=')} = #{attempt.args.first}" : attempt.code
   end
 
   # The receiver after the call, as an expression; a few calls may follow each other.

@@ -90,7 +90,7 @@ module ProctorFaults
 
   def wire(mutant, attempt)
     { "type" => "like", "mutant" => mutant["id"], "method" => attempt.method["id"], "receiver" => attempt.receiver, "args" => attempt.args,
-      "keys" => attempt.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs, "locals" => attempt.locals }
+      "keys" => attempt.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs, "locals" => attempt.locals, "before" => attempt.before }
   end
 
   def differing(mutant, cases)
@@ -125,7 +125,7 @@ module ProctorFaults
   # New cases are observed and confirmed like all others.
   def adopt(lines)
     before = @cases.length
-    work(lines.uniq { |line| line.values_at("method", "receiver", "args", "keys", "block", "stubs", "locals") }.each_slice(40).map { |slice| [slice, nil] }, 60) do |(slice, _), out|
+    work(lines.uniq { |line| line.values_at("method", "receiver", "args", "keys", "block", "stubs", "locals", "before") }.each_slice(40).map { |slice| [slice, nil] }, 60) do |(slice, _), out|
       @execute.watch
       slice.each { |line| ProctorExplore.new(@execute, @values, @covered, out).adopt(attempt_of(line), attempt_of(line).method) }
     end

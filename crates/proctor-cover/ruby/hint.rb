@@ -87,6 +87,7 @@ class ProctorHint
     list.concat(attempt.keys.map { |name, code| [:key, name, code] })
     list << [:receiver, nil, attempt.receiver] if attempt.receiver.match?(/[({\["\d]/)
     list << [:block, nil, attempt.block] if attempt.block && attempt.block != "&probe"
+    list << [:before, nil, attempt.before] if attempt.before
     list.concat((attempt.stubs || {}).map { |name, code| [:stub, name, code] })
   end
 
@@ -98,14 +99,30 @@ class ProctorHint
       copy.args[index] = code
     when :key then copy.keys = attempt.keys.merge(index => code)
     when :receiver then copy.receiver = code
+    when :before then copy.before = code
     when :stub then copy.stubs = attempt.stubs.merge(index => code)
     else copy.block = code
     end
     copy
   end
 
+  # A file is there, where one of this name is looked for.
+  def on_disk(attempt, path, found)
+    short = path.delete_prefix("#{Dir.pwd}/")
+    name = short.match?(/\A\w[\w.-]*\z/) ? short : "a.txt"
+    slots(attempt).each do |slot|
+      spots(slot[2], short).each do |from, to, kind, value|
+        next unless kind == :same && value.is_a?(String) && slot[2][0...from] !~ /file_named\(\z/
+
+        ProctorWorld::TEXTS.each { |text| found << replaced(attempt, slot, "#{slot[2][0...from]}file_named(#{name.inspect}, #{text})#{slot[2][to..]}") }
+      end
+    end
+  end
+
   # What was asked of the world outside gets an answer.
   def outside(attempt, world, found)
+    asked = world.select { |name, _| name.start_with?("File.", "IO.") }.values.flatten(1).map(&:first)
+    asked.grep(String).uniq.first(3).each { |path| on_disk(attempt, path, found) }
     (world.keys - (attempt.stubs || {}).keys).first(3).each do |name|
       ProctorWorld::ANSWERS[name].each do |code|
         copy = attempt.dup
@@ -142,13 +159,15 @@ class ProctorHint
       list.first(4).each do |new|
         code = code_of(new)
         found << replaced(attempt, slot, code) if code && code != slot[2]
-        next unless old.is_a?(String) && new.is_a?(String) && slot[2].start_with?('"')
+        next unless old.is_a?(String) && new.is_a?(String)
 
-        own = literal(slot[2])
-        found << replaced(attempt, slot, (own + new).inspect) if own.is_a?(String) && own.length < 80
+        texts(slot[2]).each { |from, to, own| found << replaced(attempt, slot, slot[2][0...from] + (own + new).inspect + slot[2][to..]) }
       end
     end
   end
+
+  # Short texts in a code: [from, to, text].
+  def texts(code) = tokens(code).select { |_, _, value| value.is_a?(String) && value.length < 80 }.first(3)
 
   # Options given as keywords.
   def options(attempt, old, list, found)
@@ -255,6 +274,7 @@ class ProctorHint
   def learn(attempt, error, found)
     case error
     when ProctorDouble::Unexpected then answer(attempt, error, found)
+    when SystemCallError then on_disk(attempt, error.message[/ - (.+)\z/m, 1].to_s, found)
     when FrozenError then thaw(attempt, error.receiver, found)
     when TypeError, ArgumentError then convert(attempt, error.message.to_s, found)
     end

@@ -4,7 +4,7 @@
 # Usage: ruby observe.rb JOB RESULT. Everything is executed in forked children with limits; this process only collects, in the
 # order of its tasks and never of their ends: the same project gives the same calls.
 require "json"
-%w[shared probe guard clock world double sample render values finders execute explore children settle faults].each { |name| require_relative name }
+%w[shared keep probe guard clock world double sample render values finders execute explore children settle faults].each { |name| require_relative name }
 
 class ProctorObserve
   include ProctorChildren
@@ -35,10 +35,12 @@ class ProctorObserve
   def run
     load_project
     @values = ProctorValues.new(@job, Random.new(1))
+    ProctorScope.folder = File.join(File.dirname(@root), "files")
     @execute = ProctorExecute.new(@root, readers, @job["raise_lines"], queries)
     ProctorGuard.install
     ProctorWorld.install(@root)
     find_methods
+    @execute.keep.assignments.each { |name, codes| codes.each { |code| @values.setting(name, code) } }
     phase("constructors") { construct }
     phase("class methods") { explore(@class_methods, 1) }
     phase("instance methods") { explore(@instance_methods, 1) }
@@ -226,7 +228,7 @@ class ProctorObserve
   def attempt_of(one)
     @methods ||= @job["classes"].flat_map { |klass| klass["methods"] }.to_h { |method| [method["id"], method] }
     ProctorCase.new(method: @methods[one["method"]], receiver: one["receiver"], args: one["args"], keys: one["keys"], block: one["block"],
-                    names: one["names"], stubs: one["stubs"], locals: one["locals"])
+                    names: one["names"], stubs: one["stubs"], locals: one["locals"], before: one["before"])
   end
 
   # The same with stand-ins where they are used, so that they can be changed.
@@ -247,7 +249,7 @@ class ProctorObserve
   end
 
   def take_case(line)
-    key = line.values_at("method", "receiver", "args", "keys", "block", "stubs", "locals")
+    key = line.values_at("method", "receiver", "args", "keys", "block", "stubs", "locals", "before")
     return if (@known_cases ||= {})[key]
 
     @known_cases[key] = true
@@ -257,6 +259,7 @@ class ProctorObserve
     shape = [line["instance"], line["shape"]]
     count = (@shapes ||= Hash.new(0))[shape] += 1
     add_instance(line["instance"], line["instance_code"], 30) if line["instance"] && line["outcome"] == "return" && count <= 4
+    @values.setting(line["method"], line["prelude"]) if line["prelude"]
     owner = line["method"][/\A[\w:]+/]
     # A few states by each method: one that changes much must not crowd out the others.
     mine = (@changes ||= Hash.new(0))[line["method"]] += 1 if line["changed"]
@@ -276,7 +279,7 @@ class ProctorObserve
     @published ||= {}
     @cases.reject { |one| @published[one["number"]] }.each do |one|
       @published[one["number"]] = true
-      say(one.slice("type", "number", "method", "receiver", "args", "keys", "block", "setup", "seen", "observations", "noise", "cost", "stable", "outcome"))
+      say(one.slice("type", "number", "method", "receiver", "args", "keys", "block", "setup", "seen", "observations", "noise", "cost", "stable", "outcome", "keeps"))
     end
   end
 

@@ -66,6 +66,9 @@ class ProctorRender
     found
   end
 
+  # The questions that a class or module answers itself.
+  def queries_of(mod) = @queries[mod.name] || []
+
   private
 
   def asked(value)

@@ -12,14 +12,24 @@ module ProctorSettle
 
   def settle(all = @cases)
     changes = census(all)
-    clean, others = all.partition { |one| changes[one["number"]] == [] }
+    clean, others = all.select { |one| changes[one["number"]] }.partition { |one| changes[one["number"]] == [] }
+    all.each { |one| one["touched"] = @touched[one["number"]] || [] }
+    clean, setting = clean.partition { |one| one["touched"].empty? }
     confirm(clean)
-    others = harmless(others.select { |one| changes[one["number"]] }, clean, changes)
+    others = harmless(others, clean) { |one| changes[one["number"]] }
     confirm(others)
-    kept = clean + others
+    confirm(setting)
+    put_back(setting, clean)
+    kept = clean + others + setting
     gone = all - kept.select { |one| one["stable"].any? }
     @cases -= gone
     recount
+  end
+
+  # Who changes settings puts them back in its spec, unless it is a memory that nobody notices.
+  def put_back(cases, witnesses)
+    quiet = harmless(cases.reject { |one| one["before"] || one["method"].end_with?("=") || one["touched"].include?(ProctorKeep::ENVIRONMENT) }, witnesses) { |one| ["kept", *one["touched"].map { |lines| lines[1] }] }
+    (cases - quiet).each { |one| one["keeps"] = one["touched"] }
   end
 
   # What dropped cases reached is open again.
@@ -35,10 +45,15 @@ module ProctorSettle
     open = all.each_slice(SLICE).to_a
     until open.empty?
       lines = work(open.map { |slice| [slice, nil] }, 120) { |(slice, _), out| look_at(slice, out) }
-      lines.each { |line| changes[line["case"]] = line["changed"] if line["type"] == "looked" }
+      lines.each { |line| looked(line, changes) if line["type"] == "looked" }
       open = open.map { |slice| rest_of(slice, changes) }.reject(&:empty?)
     end
     changes.compact
+  end
+
+  def looked(line, changes)
+    changes[line["case"]] = line["changed"]
+    (@touched ||= {})[line["case"]] = line["touched"] || []
   end
 
   def rest_of(slice, changes)
@@ -54,17 +69,17 @@ module ProctorSettle
     shared.look
     before = shared.look
     slice.each do |one|
-      @execute.run(attempt_of(one))
+      result = @execute.run(attempt_of(one))
       changed = ProctorShared.changes(before, shared.look)
-      out.puts(JSON.generate("type" => "looked", "case" => one["number"], "changed" => changed.sort))
+      out.puts(JSON.generate("type" => "looked", "case" => one["number"], "changed" => changed.sort, "touched" => result.touched))
       break unless changed.empty?
     end
   end
 
   # Something that is only remembered for later changes nothing for others: who makes the same change goes first, then
   # all others, then they again. Those stay whose change nobody notices.
-  def harmless(cases, clean, changes)
-    groups = cases.group_by { |one| changes[one["number"]] }
+  def harmless(cases, clean, &change)
+    groups = cases.group_by(&change)
     @judged ||= {}
     fresh = groups.reject { |places, _| @judged.key?(places) }.first(GROUPS)
     witnesses = clean.select { |one| one["stable"].any? }
@@ -77,6 +92,7 @@ module ProctorSettle
 
   def unnoticed?(members, witnesses)
     @execute.watch
+    @execute.keep.off = true
     members = members.first(WITNESSES)
     members.each { |one| @execute.run(attempt_of(one)) }
     witnesses.all? { |one| holds?(one, one["stable"]) } && members.reverse.all? { |one| holds?(one, one["observations"].each_index) }
@@ -105,6 +121,7 @@ module ProctorSettle
     $PROGRAM_NAME = "round#{round}"
     ARGV.replace(["--round", round.to_s])
     ProctorClock.shift = round * 9_000_003
+    ProctorScope.folder += "-#{round}"
     yield
   end
 

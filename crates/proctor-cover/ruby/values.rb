@@ -98,6 +98,14 @@ class ProctorValues
     list.uniq.first(90)
   end
 
+  # Calls that change settings of modules, to stand before others: a few of each method.
+  def setting(method, code)
+    list = (@settings ||= {})[method] ||= []
+    list << code if list.length < 3 && @settings.length <= 12 && !list.include?(code)
+  end
+
+  def settings_for(method) = (@settings || {}).reject { |other, _| other == method }.values.flatten(1).first(16)
+
   def generic
     @generic ||= (GENERIC + @literals.first(60)).uniq
   end

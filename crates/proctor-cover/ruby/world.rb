@@ -4,7 +4,7 @@
 # given an answer, which in a spec becomes `allow(...).to receive(...)`, so that what depends on the world can be shown.
 module ProctorWorld
   YES = %w[true false].freeze
-  TEXTS = ['"a: 1\nb: 2\n"', '"{}"', '""', '"one\ntwo\n"'].freeze
+  TEXTS = ['"a: 1\nb: 2\n"', '"a = 1\n# note\n[b]\nc = \"d\"\n"', '"{}"', '""', '"one\ntwo\n"'].freeze
   LISTS = ['["a.rb", "b.txt"]', "[]"].freeze
   # What is read may be given as a file, to a block or not; lines are given one by one.
   FILES = ['StringIO.new("a: 1\nb: 2\n")', 'StringIO.new("a = 1\n# note\n[b]\nc = \"d\"\n")', "StringIO.new"].freeze

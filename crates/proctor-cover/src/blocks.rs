@@ -96,6 +96,7 @@ mod tests {
             id: "A#x".to_owned(),
             label: "#x".to_owned(),
             contexts: vec![ContextPlan { name: None, examples: vec![example] }],
+            ..MethodPlan::default()
         };
         let plan = SpecPlan {
             requires: Vec::new(),

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_ruby::spec::Keep;
 use proctor_ruby::{
     ClassFacts, Harvest, MethodFacts, Mutant, Scope, Visibility, harvest, harvest_usage,
     instrument, mutants,
@@ -73,6 +74,9 @@ pub struct Case {
     /// Lines before the call: what the world outside answers.
     #[serde(default)]
     pub setup: Vec<String>,
+    /// Settings that it changes, and that are put back after it.
+    #[serde(default)]
+    pub keeps: BTreeSet<Keep>,
     /// Probe answers: twice the probe, plus one for yes.
     pub seen: Vec<u64>,
     /// What was seen.

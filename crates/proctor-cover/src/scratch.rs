@@ -67,6 +67,7 @@ macro_rules! programs {
 }
 
 const PROGRAMS: &[(&str, &str)] = programs![
+    "keep.rb",
     "shared.rb",
     "settle.rb",
     "probe.rb",

@@ -156,7 +156,8 @@ pub(crate) fn plan(
                 .filter(|(_, case)| case.method == id)
                 .collect();
             let contexts = contexts(method, base, &units, choice, &seen);
-            methods.push(MethodPlan { id, label: label(method), contexts });
+            let keeps = units.iter().flat_map(|(_, case)| case.keeps.iter().cloned()).collect();
+            methods.push(MethodPlan { id, label: label(method), keeps, contexts });
         }
         if !methods.is_empty() {
             classes.push(ClassPlan { name: class.name.clone(), methods });

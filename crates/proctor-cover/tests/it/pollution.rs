@@ -1,4 +1,5 @@
-//! Calls that leave something behind for others: they are not emitted, those who would see it are.
+//! Calls that leave something behind for others: what can be put back is put back by their specs, what cannot is not emitted,
+//! and those who would see it are kept.
 
 use std::fs;
 use std::path::Path;
@@ -104,21 +105,34 @@ fn passes(root: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn polluters_are_left_out_and_their_victims_kept() {
+fn settings_are_put_back_and_other_polluters_left_out() {
     let folder = project(&[("lib/settings.rb", SETTINGS), ("lib/surroundings.rb", SURROUNDINGS)]);
     let report = run(&options(folder.path()), &mut |_| {}).unwrap();
     assert!(report.is_clean(), "{report:?}");
     let spec = |name: &str| fs::read_to_string(folder.path().join("spec").join(name)).unwrap();
     let (settings, surroundings) = (spec("settings_spec.rb"), spec("surroundings_spec.rb"));
-    for polluter in [".add_kind(", "expect(described_class.raise_level(", ".loud!", ".style = "] {
-        assert!(!settings.contains(polluter), "{polluter}\n{settings}");
+    // What can be put back is: a constant's content, a variable of the class, an attribute, the environment.
+    for kept in [
+        "kinds = Settings::KINDS.dup\n      example.run\n      Settings::KINDS.replace(kinds)",
+        "described_class.class_variable_set(:@@level, level)",
+        "described_class.instance_variable_set(:@style, style)",
+    ] {
+        assert!(settings.contains(kept), "{kept}\n{settings}");
     }
-    for victim in [".kinds", ".level", ".show(", ".square("] {
-        assert!(settings.contains(victim), "{victim}\n{settings}");
+    assert!(surroundings.contains("ENV.replace(environment)"), "{surroundings}");
+    // And it may stand before another call, whose branches depend on it.
+    for before in ["described_class.style = ", "described_class.raise_level("] {
+        assert!(settings.contains(before), "{before}\n{settings}");
     }
-    for polluter in
-        [".remember(", "described_class.mark)", ".enter", "expect(described_class.seed(", ".teach)"]
-    {
+    let both_ways = ["returns \\\"high\\\"", "returns \\\"low\\\"", ".show("];
+    for seen in both_ways.iter().chain(&[".kinds", ".level", ".square(", ".add_kind(", ".loud!"]) {
+        assert!(settings.contains(seen), "{seen}\n{settings}");
+    }
+    // A memory that nobody notices needs no such care.
+    let square = settings.split("proctor:begin Settings.square").nth(1).unwrap();
+    assert!(!square.split("proctor:end").next().unwrap().contains("around"), "{settings}");
+    // What cannot be put back is left out.
+    for polluter in [".remember(", ".enter", "expect(described_class.seed(", ".teach)"] {
         assert!(!surroundings.contains(polluter), "{polluter}\n{surroundings}");
     }
     for victim in [".remembered?", ".marked?", ".here?", ".taught?"] {
@@ -130,4 +144,53 @@ fn polluters_are_left_out_and_their_victims_kept() {
     for name in ["settings_spec.rb", "surroundings_spec.rb"] {
         passes(folder.path(), &[&format!("spec/{name}")]);
     }
+}
+
+const READER: &str = "\
+class Reader
+  attr_reader :values
+
+  def initialize(path)
+    @values = {}
+    open(path) do |file|
+      file.each_line do |line|
+        next if line.start_with?('#')
+        raise ArgumentError, 'bad line' unless line =~ /\\A(\\w+)\\s*=\\s*(.*)$/
+
+        @values[$1] = $2
+      end
+    end
+  end
+
+  def self.load(name)
+    return nil unless File.exist?(name)
+    raise 'not a conf' unless File.extname(name) == '.conf'
+
+    new(name).values
+  end
+end
+";
+
+#[test]
+fn code_that_opens_files_is_given_files() {
+    let folder = project(&[("lib/reader.rb", READER)]);
+    let report = run(&options(folder.path()), &mut |_| {}).unwrap();
+    let file = &report.files[0];
+    assert_eq!((file.after.taken, file.pending.len()), (file.after.branches, 0), "{report:?}");
+    let spec = fs::read_to_string(folder.path().join("spec/reader_spec.rb")).unwrap();
+    for part in [
+        "def file_named(name, text)",
+        ".load(file_named(\"a.conf\"",
+        "raise_error(ArgumentError, \"bad line\")",
+    ] {
+        assert!(spec.contains(part), "{part}\n{spec}");
+    }
+    for seed in 1..=3 {
+        passes(folder.path(), &["--order", &format!("random:{seed}")]);
+    }
+    // Nothing is left behind beside the specs and their metadata.
+    let mut left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["lib", "spec", "tmp"]);
 }

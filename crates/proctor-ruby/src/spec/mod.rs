@@ -3,6 +3,8 @@
 mod merge;
 mod write;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 pub use merge::{Merged, merge};
@@ -33,9 +35,16 @@ pub struct MethodPlan {
     pub id: String,
     /// `#name`
     pub label: String,
+    /// Settings that its examples change.
+    #[serde(default)]
+    pub keeps: BTreeSet<Keep>,
     /// Situations, the happy path first.
     pub contexts: Vec<ContextPlan>,
 }
+
+/// A setting that examples change: a name for it, code that reads it, and code that puts it back, with `%s` for the name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Keep(pub String, pub String, pub String);
 
 /// One situation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

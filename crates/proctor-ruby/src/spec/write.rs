@@ -1,6 +1,6 @@
 //! From a plan to text.
 
-use super::{ClassPlan, ExampleBody, ExamplePlan, MethodPlan, Observed, SpecPlan};
+use super::{ClassPlan, ExampleBody, ExamplePlan, Keep, MethodPlan, Observed, SpecPlan};
 use crate::source::string_code;
 use crate::words::underscore;
 
@@ -46,6 +46,10 @@ pub fn block(class: &ClassPlan, method: &MethodPlan) -> String {
         return String::new();
     }
     let mut lines = vec![format!("  describe {} do", string_code(&method.label))];
+    lines.extend(around(class, method));
+    if method.contexts.iter().flat_map(|context| &context.examples).any(uses_files) {
+        lines.extend(FILES.iter().map(|line| (*line).to_owned()));
+    }
     let mut first = true;
     for context in method.contexts.iter().filter(|context| !context.examples.is_empty()) {
         if !std::mem::take(&mut first) {
@@ -70,6 +74,54 @@ pub fn block(class: &ClassPlan, method: &MethodPlan) -> String {
     let body = lines.join("\n") + "\n";
     let hash = super::merge::fingerprint(&body);
     format!("  # proctor:begin {} {hash}\n{body}  # proctor:end {}\n", method.id, method.id)
+}
+
+/// How examples come by files; what [`uses_files`] looks for.
+const FILES: &[&str] = &[
+    "    let(:folder) { Dir.mktmpdir }",
+    "",
+    "    around do |example|",
+    "      require \"tmpdir\"",
+    "      folder",
+    "      example.run",
+    "      FileUtils.remove_entry(folder)",
+    "    end",
+    "",
+    "    def file_named(name, text)",
+    "      File.join(folder, name).tap { |path| File.write(path, text) }",
+    "    end",
+    "",
+];
+
+/// Whether an example needs files.
+fn uses_files(example: &ExamplePlan) -> bool {
+    let ExampleBody::Observed(one) = &example.body else { return false };
+    let codes = one.args.iter().chain(one.keys.iter().map(|(_, code)| code)).chain(&one.setup);
+    codes.chain([&one.receiver]).chain(&one.block).any(|code| code.contains("file_named("))
+}
+
+/// The hook that puts settings back after each example of a method that changes them.
+fn around(class: &ClassPlan, method: &MethodPlan) -> Vec<String> {
+    if method.keeps.is_empty() {
+        return Vec::new();
+    }
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let mut used: Vec<String> = vec!["example".to_owned()];
+    for Keep(name, read, write) in &method.keeps {
+        let mut local = name.clone();
+        while used.contains(&local) || TAKEN.contains(&local.as_str()) {
+            local.push_str("_before");
+        }
+        before.push(format!("      {local} = {}", described(class, read)));
+        after.push(format!("      {}", described(class, &write.replace("%s", &local))));
+        used.push(local);
+    }
+    let mut lines = vec!["    around do |example|".to_owned()];
+    lines.append(&mut before);
+    lines.push("      example.run".to_owned());
+    lines.append(&mut after);
+    lines.extend(["    end".to_owned(), String::new()]);
+    lines
 }
 
 fn example_lines(class: &ClassPlan, example: &ExamplePlan) -> Vec<String> {
@@ -104,7 +156,7 @@ fn observed_lines(class: &ClassPlan, observed: &Observed) -> Vec<String> {
         && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let matcher = observed.matcher.replace("RECEIVER", &local);
     let needs_local = observed.matcher.contains("RECEIVER") || observed.kind == "state";
-    let mut lines = observed.setup.clone();
+    let mut lines: Vec<String> = observed.setup.iter().map(|line| described(class, line)).collect();
     let owner = if needs_local {
         lines.push(format!("{local} = {receiver}"));
         local.clone()

@@ -25,8 +25,12 @@ fn plan(description: &str, argument: &str) -> SpecPlan {
     };
     let context =
         ContextPlan { name: Some(format!("when {description}")), examples: vec![example] };
-    let method =
-        MethodPlan { id: "Cart#add".to_owned(), label: "#add".to_owned(), contexts: vec![context] };
+    let method = MethodPlan {
+        id: "Cart#add".to_owned(),
+        label: "#add".to_owned(),
+        contexts: vec![context],
+        ..MethodPlan::default()
+    };
     SpecPlan {
         requires: vec!["require \"cart\"".to_owned()],
         classes: vec![ClassPlan { name: "Cart".to_owned(), methods: vec![method] }],
