@@ -10,7 +10,7 @@ use proctor_record::RunStore;
 
 use crate::error::ToolError;
 use crate::journal::refused;
-use crate::runs::{Listings, Readings};
+use crate::runs::{Listings, Readings, Started};
 
 /// What the binary knows and the tools need.
 pub struct Setup {
@@ -40,7 +40,7 @@ pub struct JournalSetup {
     pub host_session: Option<String>,
 }
 
-/// What handlers work with. Clones share everything.
+/// What handlers work with. Clones share everything, and are for the same client.
 #[derive(Clone)]
 pub struct Engine {
     setup: Arc<Setup>,
@@ -48,6 +48,7 @@ pub struct Engine {
     readings: Arc<Readings>,
     sides: Arc<Sides>,
     workspaces: proctor_workspace::Tools,
+    started: Started,
 }
 
 impl fmt::Debug for Engine {
@@ -66,7 +67,18 @@ impl Engine {
             readings: Arc::default(),
             sides: Arc::default(),
             workspaces,
+            started: Started::default(),
         }
+    }
+
+    /// The same for another client: it shares everything but what a client has started itself.
+    pub(crate) fn for_another_client(&self) -> Self {
+        Self { started: Started::default(), ..self.clone() }
+    }
+
+    /// What this client has started.
+    pub(crate) fn started(&self) -> &Started {
+        &self.started
     }
 
     pub(crate) fn root(&self) -> &Path {

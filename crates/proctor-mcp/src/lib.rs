@@ -2,7 +2,7 @@
 //!
 //! * [`Tool`] is one row of the table: name, description, schemas, hints and a handler. [`Tools`] is the table.
 //! * [`Engine`] is what handlers work with; it is a cheap handle, and handlers keep nothing between calls.
-//! * [`serve_stdio`] and [`http`] speak MCP; theirs and that of their [`Sessions`] are the only modules that know `rmcp`.
+//! * [`serve_stdio`] and [`http`] speak MCP; theirs, that of their lines and that of their [`Sessions`] are the only modules that know `rmcp`.
 //!
 //! The work itself is done by other crates: the journal, the recordings, the runner's own process. Nothing here
 //! prints, reads the environment or the clock: the binary passes in what it needs as a [`Setup`].
@@ -16,6 +16,7 @@ mod cover;
 mod engine;
 mod error;
 mod journal;
+mod lines;
 mod paging;
 mod runs;
 mod schema;

@@ -1,8 +1,8 @@
-//! MCP over a stream of messages or over HTTP: the table of tools in the words of the protocol. With `sessions`, the only module that knows `rmcp`.
+//! MCP over a stream of messages or over HTTP: the table of tools in the words of the protocol. With `lines` and `sessions`, the only module that knows `rmcp`.
 //!
-//! Stateless: every request is answered from the table, so that one handler serves any number of clients and every
+//! Every request is answered from the table, so that one handler serves any number of clients and every
 //! version of the protocol, with a handshake or without. Over HTTP, versions with a handshake have a session, for that is
-//! how a cancellation finds its request; it holds nothing else, and ends after an hour without a word, or when there are too many. In the version
+//! how a cancellation finds its request; besides, it knows which runs it has started. It ends after an hour without a word, or when there are too many. In the version
 //! without, closing the connection is the cancellation.
 
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::error::{ToolError, kind};
+use crate::lines;
 use crate::sessions::Sessions;
 use crate::table::{Context, Progress, ProgressSink, Tool, Tools};
 
@@ -67,13 +68,17 @@ where
     I: AsyncRead + Send + Unpin + 'static,
     O: AsyncWrite + Send + Unpin + 'static,
 {
-    let service = match Handler::new(tools).serve((input, output)).await {
-        Ok(service) => service,
+    let (lines, writing) = lines::over(input, output);
+    let outcome = match Handler::new(tools).serve(lines).await {
+        Ok(service) => {
+            service.waiting().await.map(drop).map_err(|error| ServeError::Lost(error.to_string()))
+        }
         // A client that looks in and leaves has done nothing wrong.
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(ServeError::Start(error.to_string())),
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(ServeError::Start(error.to_string())),
     };
-    service.waiting().await.map(drop).map_err(|error| ServeError::Lost(error.to_string()))
+    writing.finish().await;
+    outcome
 }
 
 /// How large a request over HTTP may be; fixtures are part of requests.
@@ -95,7 +100,7 @@ pub fn http(tools: Tools) -> HttpService {
         .disable_allowed_hosts()
         .with_max_request_body_bytes(LARGEST);
     let sessions = Arc::new(Sessions::new(sessions, SESSIONS));
-    StreamableHttpService::new(move || Ok(handler.clone()), sessions, config)
+    StreamableHttpService::new(move || Ok(handler.for_another_client()), sessions, config)
 }
 
 /// The table, as `rmcp` wants it.
@@ -109,6 +114,10 @@ impl Handler {
     fn new(tools: Tools) -> Self {
         let offered = Arc::new(tools.all().iter().map(offer).collect());
         Self { tools, offered }
+    }
+
+    fn for_another_client(&self) -> Self {
+        Self { tools: self.tools.for_another_client(), offered: Arc::clone(&self.offered) }
     }
 }
 

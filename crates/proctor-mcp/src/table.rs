@@ -252,6 +252,11 @@ impl Tools {
         Self { engine: self.engine.clone(), rows: Arc::new(rows) }
     }
 
+    /// The same table for another client.
+    pub(crate) fn for_another_client(&self) -> Self {
+        Self { engine: self.engine.for_another_client(), rows: Arc::clone(&self.rows) }
+    }
+
     /// The rows, in the order in which they are offered.
     pub fn all(&self) -> &[Tool] {
         &self.rows

@@ -1,17 +1,43 @@
 //! Which run a caller means.
 
+use std::time::Duration;
+
 use proctor_record::{ResolveError, RunFolder, RunStore};
 use serde_json::json;
 
+use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::paging::brief;
 
 /// How many runs an error names.
 const NAMED: usize = 5;
 
+/// How long a call that answers at once waits for a run that is just being started.
+pub(super) const MOMENT: Duration = Duration::from_secs(5);
+
+/// The run that a client means. Without a name it is the newest that it has started itself, else the newest of all; one that is
+/// just being started is waited for.
+pub(super) fn meant(
+    engine: &Engine,
+    name: Option<&str>,
+    patience: Duration,
+) -> Result<RunFolder, ToolError> {
+    if let Some(name) = name {
+        return named(&engine.store(), name);
+    }
+    let own = engine.started().newest(patience).map_err(|_| {
+        ToolError::new(kind::NOT_STARTED, "your run_start is still under way").hint(
+            "call again in a moment, or name a run: `last` is the newest that there is already",
+        )
+    })?;
+    let own = own.and_then(|id| named(&engine.store(), &id).ok());
+    // Somebody may have removed it since.
+    own.map_or_else(|| named(&engine.store(), "last"), Ok)
+}
+
 /// The run that a name means: an id or the start of one, a tag, `last`, `last~2`. Nothing else: a path is no name.
-pub(super) fn run(store: &RunStore, name: Option<&str>) -> Result<RunFolder, ToolError> {
-    store.find(name.unwrap_or("last")).map_err(refused)
+pub(super) fn named(store: &RunStore, name: &str) -> Result<RunFolder, ToolError> {
+    store.find(name).map_err(refused)
 }
 
 /// Why a name means no run, for a model.
@@ -52,7 +78,7 @@ mod tests {
     fn names_mean_runs_and_never_files() {
         let project = tempfile::tempdir().unwrap();
         let store = RunStore::new(project.path());
-        let nothing = run(&store, None).unwrap_err();
+        let nothing = named(&store, "last").unwrap_err();
         assert!(nothing.hints[0].contains("run_start"), "{nothing:?}");
         for id in ["0190-a", "0190-b", "0200-c"] {
             let time = "2026-01-22T10:30:00Z".parse().unwrap();
@@ -60,8 +86,8 @@ mod tests {
             info.tags = vec![format!("tag-{}", &id[5..])];
             store.create(&info).unwrap();
         }
-        let found = |name: &str| run(&store, Some(name)).map(|run| run.name());
-        assert_eq!(run(&store, None).unwrap().name(), "0200-c");
+        let found = |name: &str| named(&store, name).map(|run| run.name());
+        assert_eq!(found("last").unwrap(), "0200-c");
         assert_eq!(found("last~2").unwrap(), "0190-a");
         assert_eq!(found("02").unwrap(), "0200-c");
         assert_eq!(found("tag-b").unwrap(), "0190-b");

@@ -1,7 +1,8 @@
 //! The tools of the runner: start a run, see how it goes, stop it, read what became of it.
 //!
 //! All state is on disk: the recording says what happened, the control socket whether the run lives. So any number of
-//! servers, shells and people look at the same runs, and closing one of them changes nothing.
+//! servers, shells and people look at the same runs, and closing one of them changes nothing. A client's own memory is only which
+//! run it started last, for calls that name none.
 
 mod compare;
 mod find;
@@ -13,6 +14,7 @@ mod reading;
 mod results;
 mod show;
 mod start;
+mod started;
 mod stop;
 mod view;
 mod watch;
@@ -21,6 +23,7 @@ use crate::table::Tool;
 
 pub(crate) use list::Listings;
 pub(crate) use reading::Readings;
+pub(crate) use started::Started;
 
 /// The rows.
 pub(crate) fn tools() -> Vec<Tool> {

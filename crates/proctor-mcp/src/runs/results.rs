@@ -42,7 +42,7 @@ pub(super) fn tools() -> Vec<Tool> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Ask {
-    /// The run: its id or the start of it, a tag, `last`, `last~2`. The newest run if not given.
+    /// The run: its id or the start of it, a tag, `last`, `last~2`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
     /// Only results with one of these statuses; `all` for every result. Everything that did not pass if not given.
@@ -82,7 +82,7 @@ fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
         return Err(ToolError::invalid(format_args!("statuses: there is no status `{unknown}`"))
             .hint(format!("statuses: all, {}", STATUSES.join(", "))));
     }
-    let folder = find::run(&engine.store(), given.run_id.as_deref())?;
+    let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
     engine.readings().look(&folder, |reading| answer(reading, &given))
 }
 

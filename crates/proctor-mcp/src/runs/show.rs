@@ -43,7 +43,7 @@ pub(super) fn tools() -> Vec<Tool> {
 struct Show {
     /// The example: its stable id or the start of it, or a part of its title that fits only one.
     example: String,
-    /// The run: its id or the start of it, a tag, `last`, `last~2`. The newest run if not given.
+    /// The run: its id or the start of it, a tag, `last`, `last~2`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
     /// Also give what the agent under test wrote and what was printed.
@@ -148,7 +148,7 @@ fn is_none(number: &usize) -> bool {
 }
 
 fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
-    let folder = find::run(&engine.store(), given.run_id.as_deref())?;
+    let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
     let id = engine.readings().look(&folder, |reading| choose(reading, &given.example))?;
     let example = reading::example(&folder, &id)?;
     let text = given.max_text.map_or(TEXT, |most| usize::try_from(most).unwrap_or(LONGEST));

@@ -136,6 +136,8 @@ impl Start {
 }
 
 async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView, ToolError> {
+    // Before anything is waited for: whoever asks from here on means this run.
+    let starting = engine.started().begin();
     let id = engine.new_run_id();
     let arguments = given.arguments(&id, engine.root())?;
     let folder = engine.store().runs_folder().join(&id);
@@ -145,8 +147,9 @@ async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView
         runner.give_up().await;
     }
     outcome?;
+    starting.is_going(&id);
     let view = tokio::task::spawn_blocking(move || {
-        let run = find::run(&engine.store(), Some(&id))?;
+        let run = find::named(&engine.store(), &id)?;
         engine.readings().look(&run, |reading| Ok(RunView::new(reading)))
     });
     view.await.unwrap_or_else(|error| Err(ToolError::io(error)))
@@ -230,7 +233,7 @@ impl Runner {
     fn has_results(&self) -> bool {
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let store = self.folder.ancestors().nth(3).map(RunStore::new);
-        let reading = store.and_then(|store| find::run(&store, Some(&name)).ok());
+        let reading = store.and_then(|store| find::named(&store, &name).ok());
         reading.is_some_and(|run: RunFolder| {
             let told = Readings::default().look(&run, |reading| {
                 let head = reading.index.head();

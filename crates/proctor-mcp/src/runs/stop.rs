@@ -41,7 +41,7 @@ struct Cancel {
 }
 
 fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
-    let folder = find::run(&engine.store(), Some(&given.run_id))?;
+    let folder = find::named(&engine.store(), &given.run_id)?;
     let asked = if given.now {
         proctor_control::kill(folder.path())
     } else {

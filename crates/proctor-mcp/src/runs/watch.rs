@@ -66,7 +66,7 @@ enum Include {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Look {
-    /// The run: its id or the start of it, a tag, `last`, `last~2`. The newest run if not given.
+    /// The run: its id or the start of it, a tag, `last`, `last~2`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
     /// Only results since this place: `cursor` of the answer before.
@@ -84,7 +84,7 @@ struct Look {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Wait {
-    /// The run: its id or the start of it, a tag, `last`. The newest run if not given.
+    /// The run: its id or the start of it, a tag, `last`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
     /// Only results since this place: `cursor` of the answer before.
@@ -152,7 +152,7 @@ fn place(cursor: Option<&str>) -> Result<u64, ToolError> {
 }
 
 fn status(engine: &Engine, given: Look) -> Result<News, ToolError> {
-    let folder = find::run(&engine.store(), given.run_id.as_deref())?;
+    let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
     engine.readings().look(&folder, |reading| News::new(reading, &given))
 }
 
@@ -178,8 +178,8 @@ fn until_news(
     context: &Context,
 ) -> Result<News, ToolError> {
     let deadline = Instant::now() + patience;
-    let folder = find::run(&engine.store(), look.run_id.as_deref())?;
-    // `last` must not come to mean another run while we wait.
+    let folder = find::meant(engine, look.run_id.as_deref(), patience)?;
+    // It must not come to mean another run while we wait.
     look.run_id = Some(folder.name());
     let path = folder.events_path();
     let mut told = 0;

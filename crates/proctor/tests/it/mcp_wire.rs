@@ -137,3 +137,76 @@ fn the_configuration_in_the_home_of_the_user_does_not_leak_in() {
     wire.call("test_cleanup", json!({ "workspace_id": "w" }));
     wire.close();
 }
+
+/// Nobody waits in vain: a line that is no message is answered, and the session goes on as if it had not been there.
+#[test]
+fn lines_that_are_no_messages_are_answered_and_the_session_goes_on() {
+    for version in HANDSHAKE.into_iter().chain([STATELESS]) {
+        let env = TestEnv::new();
+        let mut wire = Wire::open(&env, version);
+        for (line, code, id) in [
+            ("this is not JSON", -32700, Value::Null),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": ", -32700, Value::Null),
+            ("[1, 2]", -32600, Value::Null),
+            ("\"tools/list\"", -32600, Value::Null),
+            ("{\"jsonrpc\": \"2.0\", \"id\": \"x\"}", -32600, json!("x")),
+        ] {
+            wire.line(line);
+            let answer = wire.next();
+            assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{answer}");
+            let tools = wire.request("tools/list", json!({}));
+            assert!(tools["result"]["tools"].is_array(), "{version}, after {line}: {tools}");
+        }
+        assert!(wire.notified.is_empty(), "{:?}", wire.notified);
+        wire.close();
+    }
+}
+
+/// Before the handshake too, and with the stream closed right behind it.
+#[test]
+fn a_client_that_only_says_nonsense_is_told_so() {
+    use std::io::Write as _;
+    let env = TestEnv::new();
+    let mut command = env.command();
+    command.arg("mcp").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"hello?\nhelp").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((said.matches("-32700").count(), said.lines().count()), (2, 2), "{said}");
+    assert!(output.status.success());
+}
+
+/// A client that names no run means its own, whoever has started others before and since.
+#[test]
+fn without_a_name_the_run_is_the_one_that_this_client_started() {
+    let env = TestEnv::with_spec("RSpec.describe('A') { it('b') {} }\n");
+    assert_eq!(env.run(&["run", "--ui", "quiet"]).code, Some(0));
+    for version in HANDSHAKE.into_iter().chain([STATELESS]) {
+        let mut wire = Wire::open(&env, version);
+        let before = wire.call("run_wait", json!({}))["run"]["run_id"].clone();
+        // Asked in one breath: the answers come in any order, but both are about the new run.
+        let started = wire.begin("tools/call", json!({ "name": "run_start", "arguments": {} }));
+        let looked = wire.begin("tools/call", json!({ "name": "run_status", "arguments": {} }));
+        let own = wire.call("run_wait", json!({ "include": "none" }))["run"]["run_id"].clone();
+        assert_ne!(own, before, "{version}");
+        for id in [started, looked] {
+            let about = wire.answer_to(id)["result"]["structuredContent"].clone();
+            let about = about.get("run").unwrap_or(&about).clone();
+            assert_eq!(about["run_id"], own, "{version}: {about}");
+        }
+        // Somebody else's is newer and is not meant, but by its name.
+        assert_eq!(env.run(&["run", "--ui", "quiet"]).code, Some(0));
+        let mut asked =
+            |tool: &str, arguments: Value| wire.call(tool, arguments)["run"]["run_id"].clone();
+        assert_eq!(asked("run_wait", json!({})), own, "{version}");
+        assert_eq!(asked("run_results", json!({})), own, "{version}");
+        assert_ne!(asked("run_status", json!({ "run_id": "last" })), own, "{version}");
+        assert_eq!(
+            wire.call("show_example", json!({ "example": "b" }))["run_id"],
+            own,
+            "{version}"
+        );
+        wire.close();
+    }
+}

@@ -107,8 +107,13 @@ impl Wire {
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
+        self.line(&message.to_string());
+    }
+
+    /// Writes a line as it is.
+    pub(crate) fn line(&mut self, line: &str) {
         let input = self.child.stdin.as_mut().unwrap();
-        input.write_all(format!("{message}\n").as_bytes()).unwrap();
+        input.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     pub(crate) fn begin(&mut self, method: &str, params: Value) -> u64 {
@@ -123,6 +128,14 @@ impl Wire {
 
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
+        self.answer_to(id)
+    }
+
+    /// The answer to a request that was begun, whether it has come already or not.
+    pub(crate) fn answer_to(&mut self, id: u64) -> Value {
+        if let Some(place) = self.notified.iter().position(|message| message["id"] == id) {
+            return self.notified.remove(place);
+        }
         loop {
             let message = self.next();
             if message["id"] == id {

@@ -1,0 +1,273 @@
+//! One message a line: the transport below MCP on a pair of streams.
+//!
+//! `rmcp` has such a transport, which passes over a line that is not JSON without a word. A client that waits for an answer to it
+//! waits for ever, so here it gets one, as JSON-RPC has it: -32700 for what is not JSON, -32600 for JSON that is no request, with the
+//! request's id where there is one and `null` where there is none. Never answered are notifications and answers, however broken:
+//! two programs that answer each other's errors would never end.
+//!
+//! All that is written goes through one task, line by line, so that no line can be torn by another or by a future that is dropped
+//! half way. What it has not been able to write keeps readers waiting: a client that only ever writes costs a bounded amount of memory.
+
+use std::io;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// How long a line may be: as long as a request over HTTP.
+const LONGEST: usize = 16 << 20;
+/// How many lines may wait to be written.
+const WAITING: usize = 64;
+/// How long the last lines may take once the client has closed its side.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+
+/// A line on its way out, and who wants to know that it is.
+struct Outgoing {
+    line: Vec<u8>,
+    written: Option<oneshot::Sender<io::Result<()>>>,
+}
+
+/// The transport.
+pub(crate) struct Lines<I> {
+    input: BufReader<I>,
+    /// What has been read of the next line.
+    line: Vec<u8>,
+    /// Whether the rest of a line that is too long is being passed over.
+    skipping: bool,
+    ended: bool,
+    /// An answer to a line that was no message.
+    owed: Option<Vec<u8>>,
+    output: Option<mpsc::Sender<Outgoing>>,
+}
+
+/// The task that writes.
+pub(crate) struct Writing(JoinHandle<()>);
+
+impl Writing {
+    /// Waits until everything is written, but not for ever on a client that does not read.
+    pub(crate) async fn finish(self) {
+        let _ = tokio::time::timeout(LAST_WORDS, self.0).await;
+    }
+}
+
+/// A transport over these streams.
+pub(crate) fn over<I, O>(input: I, output: O) -> (Lines<I>, Writing)
+where
+    I: AsyncRead + Send + Unpin + 'static,
+    O: AsyncWrite + Send + Unpin + 'static,
+{
+    let (sender, outgoing) = mpsc::channel(WAITING);
+    let writing = Writing(tokio::spawn(write_all(output, outgoing)));
+    let lines = Lines {
+        input: BufReader::new(input),
+        line: Vec::new(),
+        skipping: false,
+        ended: false,
+        owed: None,
+        output: Some(sender),
+    };
+    (lines, writing)
+}
+
+async fn write_all<O: AsyncWrite + Unpin>(mut output: O, mut lines: mpsc::Receiver<Outgoing>) {
+    while let Some(Outgoing { line, written }) = lines.recv().await {
+        let outcome = match output.write_all(&line).await {
+            Ok(()) => output.flush().await,
+            failed => failed,
+        };
+        let failed = outcome.is_err();
+        if let Some(written) = written {
+            // Whoever has given up does not need to know.
+            let _ = written.send(outcome);
+        }
+        if failed {
+            return;
+        }
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the client has closed the connection")
+}
+
+impl<I: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<I> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let (written, outcome) = oneshot::channel();
+            let outgoing = Outgoing { line, written: Some(written) };
+            output.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
+            outcome.await.unwrap_or_else(|_| Err(closed()))
+        }
+    }
+
+    /// May be dropped at any await: what was read and what is owed stay in `self`.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            self.settle().await?;
+            if self.ended {
+                return None;
+            }
+            match self.read().await {
+                Read::Line => {}
+                Read::TooLong => {
+                    let problem = format!("the line is longer than {LONGEST} bytes");
+                    self.owed = Some(refusal(INVALID_REQUEST, &problem, &Value::Null));
+                    continue;
+                }
+                // What stands before the end without a line break is a line too.
+                Read::End => self.ended = true,
+            }
+            let outcome = understand(&self.line);
+            self.line.clear();
+            match outcome {
+                Understood::Message(message) => return Some(*message),
+                Understood::Nothing => {}
+                Understood::Refused(answer) => self.owed = Some(answer),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.output = None;
+        Ok(())
+    }
+}
+
+/// What came of reading.
+enum Read {
+    Line,
+    TooLong,
+    End,
+}
+
+impl<I: AsyncRead + Send + Unpin + 'static> Lines<I> {
+    /// Passes on what is owed; `None` when nobody is there to hear it.
+    async fn settle(&mut self) -> Option<()> {
+        if self.owed.is_some() {
+            let place = self.output.as_ref()?.reserve().await.ok()?;
+            if let Some(line) = self.owed.take() {
+                place.send(Outgoing { line, written: None });
+            }
+        }
+        Some(())
+    }
+
+    /// Reads on until there is a whole line, never keeping more of it than a line may have.
+    async fn read(&mut self) -> Read {
+        loop {
+            // A stream that cannot be read has ended, whatever the reason.
+            let Ok(read) = self.input.fill_buf().await else { return Read::End };
+            if read.is_empty() {
+                return Read::End;
+            }
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(read.len(), |place| place + 1);
+            let too_long = !self.skipping && self.line.len() + taken > LONGEST;
+            if too_long {
+                self.line.clear();
+            } else if !self.skipping {
+                self.line.extend_from_slice(&read[..taken]);
+            }
+            self.input.consume(taken);
+            let whole = end.is_some();
+            let skipped = self.skipping;
+            self.skipping = (skipped || too_long) && !whole;
+            if too_long {
+                return Read::TooLong;
+            }
+            if whole && !skipped {
+                return Read::Line;
+            }
+        }
+    }
+}
+
+/// What a line is.
+enum Understood {
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// Blank, or something that must not be answered.
+    Nothing,
+    /// No message; this is the answer.
+    Refused(Vec<u8>),
+}
+
+fn understand(line: &[u8]) -> Understood {
+    // A byte order mark is allowed before JSON.
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Understood::Nothing;
+    }
+    if let Ok(message) = serde_json::from_slice(line) {
+        return Understood::Message(Box::new(message));
+    }
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => {
+            let problem = format!("the line is not JSON: {error}");
+            return Understood::Refused(refusal(PARSE_ERROR, &problem, &Value::Null));
+        }
+    };
+    if is_notification(&value) || is_answer(&value) {
+        return Understood::Nothing;
+    }
+    let id = value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
+    Understood::Refused(refusal(INVALID_REQUEST, what_is_wrong(&value), id.unwrap_or(&Value::Null)))
+}
+
+fn is_notification(value: &Value) -> bool {
+    value["jsonrpc"] == "2.0" && value["method"].is_string() && value.get("id").is_none()
+}
+
+fn is_answer(value: &Value) -> bool {
+    let has = |name: &str| value.get(name).is_some();
+    !has("method") && (has("result") || has("error"))
+}
+
+fn what_is_wrong(value: &Value) -> &'static str {
+    if value.is_array() {
+        return "MCP has no batches: write one message a line";
+    }
+    if !value.is_object() {
+        return "a request is a JSON object with jsonrpc, id, method and params";
+    }
+    if value["jsonrpc"] != "2.0" {
+        return "`jsonrpc` must be \"2.0\"";
+    }
+    if !value["method"].is_string() {
+        return "`method` must be a text";
+    }
+    match &value["id"] {
+        Value::String(_) => "`params` do not fit the method",
+        Value::Number(number) if number.is_i64() || number.is_u64() => {
+            "`params` do not fit the method"
+        }
+        _ => "`id` must be a text or a whole number",
+    }
+}
+
+fn refusal(code: i32, problem: &str, id: &Value) -> Vec<u8> {
+    let answer =
+        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": problem } });
+    let mut line = answer.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Which run a client has started last: the one it means when it names none.
+//!
+//! Calls of one client go on side by side, so `run_wait` may be asked while `run_start` is still under way. It then waits for that:
+//! an answer about an older run would be taken for one about the new.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What one client has started. Clones are the same client's.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Started(Arc<(Mutex<Known>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// How many runs are being started right now.
+    starting: usize,
+    /// The newest run that is going or was.
+    newest: Option<String>,
+}
+
+/// A run that is being started; dropped without [`Starting::is_going`], it has not been.
+#[derive(Debug)]
+pub(super) struct Starting(Started);
+
+/// Runs are still being started.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct StillStarting;
+
+impl Started {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run is about to be started.
+    pub(super) fn begin(&self) -> Starting {
+        self.known().starting += 1;
+        Starting(self.clone())
+    }
+
+    /// The newest run of this client, if it has started any. Waits for those that are being started.
+    pub(super) fn newest(&self, patience: Duration) -> Result<Option<String>, StillStarting> {
+        let busy = |known: &mut Known| known.starting > 0;
+        let waited = self.0.1.wait_timeout_while(self.known(), patience, busy);
+        let (known, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() && known.starting > 0 {
+            return Err(StillStarting);
+        }
+        Ok(known.newest.clone())
+    }
+}
+
+impl Starting {
+    /// The run is going under this id.
+    pub(super) fn is_going(self, id: &str) {
+        let mut known = self.0.known();
+        // Ids begin with their time; of two that were started at once the later one counts.
+        if known.newest.as_deref().is_none_or(|newest| newest < id) {
+            known.newest = Some(id.to_owned());
+        }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.0.known().starting -= 1;
+        self.0.0.1.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOMENT: Duration = Duration::from_millis(10);
+
+    #[test]
+    fn the_newest_that_is_going_counts_whatever_comes_to_nothing() {
+        let started = Started::default();
+        assert_eq!(started.newest(MOMENT), Ok(None));
+        let (early, late, lost) = (started.begin(), started.begin(), started.begin());
+        late.is_going("0200");
+        early.is_going("0100");
+        assert_eq!(started.newest(MOMENT), Err(StillStarting));
+        drop(lost);
+        assert_eq!(started.newest(MOMENT), Ok(Some("0200".to_owned())));
+    }
+
+    #[test]
+    fn whoever_asks_meanwhile_waits() {
+        let started = Started::default();
+        let starting = started.begin();
+        let asking = started.clone();
+        let asked = std::thread::spawn(move || asking.newest(Duration::from_mins(1)));
+        starting.is_going("0100");
+        assert_eq!(asked.join().unwrap(), Ok(Some("0100".to_owned())));
+    }
+}
