@@ -1,6 +1,7 @@
-//! Accepting connections: so many at most, none of which may dawdle over its headers.
+//! Accepting connections: so many at most, none of which may dawdle over its headers; and an end that they are told of.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -15,6 +16,8 @@ use tokio::sync::{Semaphore, watch};
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// How large the head of a request may be.
 const HEAD_SIZE: usize = 32 << 10;
+/// How long those who are still there at the end may take to hear of it. Where nobody is, nobody is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves so many connections at once, until told to stop.
 pub(crate) async fn serve(
@@ -22,12 +25,13 @@ pub(crate) async fn serve(
     router: Router,
     connections: usize,
     mut stop: watch::Receiver<bool>,
+    watching: &AtomicUsize,
 ) {
     let places = Arc::new(Semaphore::new(connections));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            _ = stop.wait_for(|stop| *stop) => break,
         };
         let Ok((stream, _)) = accepted else {
             // Out of descriptors, most likely; a pause lets others give some back.
@@ -52,11 +56,28 @@ pub(crate) async fn serve(
                 .max_buf_size(HEAD_SIZE)
                 .serve_connection(TokioIo::new(stream), service)
                 .with_upgrades();
-            tokio::select! {
-                _ = connection => {}
-                _ = stop.wait_for(|stop| *stop) => {}
+            tokio::pin!(connection);
+            let ended = tokio::select! {
+                _ = &mut connection => true,
+                _ = stop.wait_for(|stop| *stop) => false,
+            };
+            if !ended {
+                // One that is idle ends at once, another one with the answer it is owed.
+                connection.as_mut().graceful_shutdown();
+                let _ = connection.await;
             }
             drop(place);
         });
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(LAST_WORDS, all_gone(&places, connections, watching)).await;
+}
+
+/// Waits until every connection and every stream has ended.
+async fn all_gone(places: &Semaphore, connections: usize, watching: &AtomicUsize) {
+    let all = u32::try_from(connections).unwrap_or(u32::MAX);
+    let _ = places.acquire_many(all).await;
+    while watching.load(Ordering::SeqCst) > 0 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

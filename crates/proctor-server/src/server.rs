@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) indexing: Arc<AtomicBool>,
     /// How many streams are open.
     pub(crate) watching: Arc<AtomicUsize>,
+    /// Whether the server ends.
+    pub(crate) stopped: watch::Receiver<bool>,
 }
 
 /// A running server. Dropping it closes every connection.
@@ -109,6 +111,7 @@ impl Server {
             limits: config.limits,
             indexing: Arc::default(),
             watching: Arc::clone(&watching),
+            stopped: stopped.clone(),
         });
         let mcp = config.mcp;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -118,9 +121,10 @@ impl Server {
         };
         let thread =
             std::thread::Builder::new().name("proctor server".to_owned()).spawn(move || {
+                let watching = Arc::clone(&shared.watching);
                 let router = api::router(shared, mcp);
                 let places = config.limits.connections;
-                runtime.block_on(accept::serve(listener, router, places, stopped));
+                runtime.block_on(accept::serve(listener, router, places, stopped, &watching));
                 runtime.shutdown_background();
             })?;
         Ok(Self { address, token: config.token, watching, stop, thread: Some(thread) })
@@ -157,7 +161,7 @@ impl Server {
         self.end();
     }
 
-    /// Closes every connection and waits for the thread.
+    /// Says goodbye to whoever is there, for a second at most, and closes every connection.
     pub fn stop(mut self) {
         self.end();
     }

@@ -19,6 +19,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use proctor_events::{Event, Translator};
 use proctor_record::Taken;
 use serde::Deserialize;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::api::{Query, listed};
@@ -93,31 +94,47 @@ impl Drop for Counted {
     }
 }
 
+/// Why a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The run it was about is over.
+    Over,
+    /// The client is gone or stuck.
+    Gone,
+    /// The server ends; everything that was recorded until then has been sent.
+    Closing,
+}
+
 async fn serve(mut client: Client, shared: Arc<Shared>, wishes: Wishes, first: Option<Arc<Run>>) {
-    if let Some(run) = first {
-        let since = wishes.since.unwrap_or_default();
-        if client.stream(&run, since).await {
-            client.bye("the run is over").await;
-        } else {
-            client.let_go().await;
-        }
-        return;
+    let end = match first {
+        Some(run) => client.stream(&run, wishes.since.unwrap_or_default()).await,
+        None => follow(&mut client, &shared, &wishes).await,
+    };
+    match end {
+        End::Over => client.bye(close_code::NORMAL, "the run is over").await,
+        End::Gone => client.let_go().await,
+        End::Closing => client.bye(close_code::AWAY, "the server has ended").await,
     }
+}
+
+/// Sends one run after the other.
+async fn follow(client: &mut Client, shared: &Arc<Shared>, wishes: &Wishes) -> End {
     let mut since = wishes.since;
     let mut seen: Option<String> = None;
     loop {
-        let looked = next_run(&shared, seen.clone(), since.is_some()).await;
+        let looked = next_run(shared, seen.clone(), since.is_some()).await;
         if let Some(run) = looked {
             seen = Some(run.name.clone());
-            client.form = Form::new(&wishes);
-            if !client.stream(&run, since.take().unwrap_or_default()).await {
-                return client.let_go().await;
+            client.form = Form::new(wishes);
+            match client.stream(&run, since.take().unwrap_or_default()).await {
+                End::Over => {}
+                end => return end,
             }
         } else {
             since = None;
             seen.get_or_insert_default();
-            if !client.wait(NEW_RUNS).await {
-                return client.let_go().await;
+            if let Some(end) = client.wait(NEW_RUNS).await {
+                return end;
             }
         }
     }
@@ -156,6 +173,8 @@ struct Client {
     form: Form,
     /// How long it may take nothing.
     patience: Duration,
+    /// Whether the server ends.
+    stopped: watch::Receiver<bool>,
 }
 
 impl Client {
@@ -165,24 +184,21 @@ impl Client {
             types: listed(wishes.kind.as_deref()),
         };
         let (form, patience) = (Form::new(wishes), shared.limits.stuck_after);
-        Self { socket, taken, wanted, form, patience }
+        Self { socket, taken, wanted, form, patience, stopped: shared.stopped.clone() }
     }
 
-    /// Sends a run to its end; false if the client is gone or stuck.
-    async fn stream(&mut self, run: &Arc<Run>, since: u64) -> bool {
+    /// Sends a run to its end.
+    async fn stream(&mut self, run: &Arc<Run>, since: u64) -> End {
         let mut watching: Watching = run.watch();
-        let caught_up = {
-            let run = Arc::clone(run);
-            tokio::task::spawn_blocking(move || run.catch_up()).await
-        };
-        if !matches!(caught_up, Ok(Ok(_))) {
-            return true;
+        if !caught_up(run).await {
+            return End::Over;
         }
         let mut place = run.index().after(since);
         if !self.form.prepare(run, place).await {
-            return true;
+            return End::Over;
         }
         let mut generation = watching.changes.borrow_and_update().1;
+        let mut closing = false;
         loop {
             let ended = run.has_ended();
             let (count, now) = *watching.changes.borrow_and_update();
@@ -191,21 +207,29 @@ impl Client {
             }
             if place < count.max(run.index().len()) {
                 let Ok((events, next)) = run.read(place, &self.wanted, BATCH).await else {
-                    return true;
+                    return End::Over;
                 };
                 place = next;
                 if !self.send(&events).await {
-                    return false;
+                    return End::Gone;
                 }
             } else if ended {
-                return true;
+                return End::Over;
+            } else if closing {
+                return End::Closing;
             } else {
+                let Self { socket, stopped, .. } = self;
                 let goes_on = tokio::select! {
                     changed = watching.changes.changed() => changed.is_ok(),
-                    open = listen(&mut self.socket) => open,
+                    open = listen(socket) => open,
+                    () = told_to_stop(stopped) => {
+                        // What was recorded last may not have been looked at yet.
+                        closing = caught_up(run).await;
+                        closing
+                    }
                 };
                 if !goes_on {
-                    return false;
+                    return End::Gone;
                 }
             }
         }
@@ -225,9 +249,14 @@ impl Client {
         matches!(taken.patiently(*patience, sending).await, Some(Ok(())))
     }
 
-    /// Waits a moment; false if the client is gone.
-    async fn wait(&mut self, moment: Duration) -> bool {
-        timeout(moment, async { while listen(&mut self.socket).await {} }).await.is_err()
+    /// Waits a moment; says why, if there is nothing more to wait for.
+    async fn wait(&mut self, moment: Duration) -> Option<End> {
+        let Self { socket, stopped, .. } = self;
+        tokio::select! {
+            () = tokio::time::sleep(moment) => None,
+            () = async { while listen(socket).await {} } => Some(End::Gone),
+            () = told_to_stop(stopped) => Some(End::Closing),
+        }
     }
 
     /// Answers the goodbye of a client that has said one; one that is gone or stuck is not waited for.
@@ -235,9 +264,9 @@ impl Client {
         let _ = timeout(Duration::from_millis(200), self.socket.flush()).await;
     }
 
-    async fn bye(mut self, reason: &'static str) {
+    async fn bye(mut self, code: u16, reason: &'static str) {
         let patience = self.patience;
-        let frame = CloseFrame { code: close_code::NORMAL, reason: Utf8Bytes::from_static(reason) };
+        let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
         let closing = async {
             self.socket.send(Message::Close(Some(frame))).await?;
             // The other side says goodbye too, or the connection ends.
@@ -246,6 +275,17 @@ impl Client {
         };
         let _ = timeout(patience, closing).await;
     }
+}
+
+/// Reads what has been recorded until now; false if it cannot be read.
+async fn caught_up(run: &Arc<Run>) -> bool {
+    let run = Arc::clone(run);
+    matches!(tokio::task::spawn_blocking(move || run.catch_up()).await, Ok(Ok(_)))
+}
+
+async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
+    // Whoever could say so has gone: that is an end too.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
 /// Listens to a client that has nothing to say; false once it has left.

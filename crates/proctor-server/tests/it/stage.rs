@@ -100,6 +100,12 @@ impl Stage {
         Self { server, store, folder }
     }
 
+    /// Ends the server; its recordings stay as long as what is returned.
+    pub(crate) fn end(self) -> tempfile::TempDir {
+        self.server.stop();
+        self.folder
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.server.address().port()
     }

@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::stage::{Stage, TOKEN, line, small_run};
@@ -188,4 +189,40 @@ fn a_goodbye_is_answered() {
             assert!(answered, "{query}");
         }
     });
+}
+
+/// Whoever watches when the server ends is told so, rather than cut off; whoever does not listen holds up nobody for long.
+#[test]
+fn the_end_of_the_server_is_told() {
+    let stage = Stage::new();
+    stage.record("r", &small_run()[..3]);
+    block_on(async {
+        let mut of_a_run = connect(&stage, "&run=r").await;
+        let mut of_all = connect(&stage, "").await;
+        for seq in 1..=3 {
+            assert_eq!(next(&mut of_a_run).await.unwrap()["seq"], seq);
+        }
+        let silent = connect(&stage, "&run=r").await;
+        let begun = std::time::Instant::now();
+        let ending = tokio::task::spawn_blocking(move || stage.end());
+        for socket in [&mut of_a_run, &mut of_all] {
+            let frame = goodbye(socket).await;
+            assert_eq!(
+                (u16::from(frame.code), frame.reason.as_str()),
+                (1001, "the server has ended")
+            );
+        }
+        let _recordings = ending.await.unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        drop(silent);
+    });
+}
+
+async fn goodbye(socket: &mut Socket) -> CloseFrame {
+    loop {
+        let message = tokio::time::timeout(Duration::from_secs(30), socket.next()).await;
+        if let Message::Close(frame) = message.expect("in time").expect("a goodbye").unwrap() {
+            return frame.expect("with a reason");
+        }
+    }
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(
     let token = token(arguments)?;
     allow_many_connections();
     let launcher = Arc::new(Runs::new(&root, terminal.color()));
-    let wait = EndSignals::watch()?;
+    let mut wait = EndSignals::watch()?;
     let server = Server::start(ServerConfig {
         bind: (arguments.bind, arguments.port).into(),
         token: token.clone(),
@@ -74,9 +74,27 @@ pub(crate) fn run(
     })?;
     tell(arguments, &server, token, terminal)?;
     wait.come();
+    // Whoever watches sees how it ends, so the server goes last.
+    end_run(&launcher, wait, terminal)?;
     server.stop();
-    launcher.end();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Stops the run that was started from here, if one goes on; a second signal ends it at once.
+fn end_run(
+    launcher: &Arc<Runs>,
+    mut again: EndSignals,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let Some(run) = launcher.stop() else { return Ok(()) };
+    terminal.note(&format!("stopping run {run}; once more ends it at once"));
+    let hurried = Arc::clone(launcher);
+    std::thread::Builder::new().name("second signal".to_owned()).spawn(move || {
+        again.come();
+        hurried.kill();
+    })?;
+    launcher.wait();
+    Ok(())
 }
 
 /// The tools for agents at `/mcp`; a server that only shows offers only those that look.
@@ -186,7 +204,7 @@ impl EndSignals {
         Ok(Self { runtime, interrupts, terminations })
     }
 
-    fn come(mut self) {
+    fn come(&mut self) {
         self.runtime.block_on(async {
             tokio::select! {
                 _ = self.interrupts.recv() => {}
@@ -212,11 +230,26 @@ impl Runs {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops what is going on and waits until it is recorded.
-    fn end(&self) {
-        self.cancel();
-        if let Some(run) = self.current().take() {
-            run.finish();
+    /// Begins to stop what is going on, and says which run that is.
+    fn stop(&self) -> Option<String> {
+        let current = self.current();
+        let running = current.as_ref().filter(|run| run.controller.result().is_none())?;
+        running.controller.cancel();
+        Some(running.run_id.clone())
+    }
+
+    /// Ends it now.
+    fn kill(&self) {
+        if let Some(run) = self.current().as_ref() {
+            run.controller.kill();
+        }
+    }
+
+    /// Waits until it is recorded.
+    fn wait(&self) {
+        let ending = self.current().as_mut().and_then(Embedded::ending);
+        if let Some(ending) = ending {
+            let _ = ending.join();
         }
     }
 }
@@ -259,9 +292,7 @@ impl Launcher for Runs {
     }
 
     fn cancel(&self) -> bool {
-        let current = self.current();
-        let running = current.as_ref().filter(|run| run.controller.result().is_none());
-        running.inspect(|run| run.controller.cancel()).is_some()
+        self.stop().is_some()
     }
 }
 

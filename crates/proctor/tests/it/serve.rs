@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ impl Served {
             .command()
             .args(["serve", "--format", "json"])
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let mut told = String::new();
@@ -58,9 +58,16 @@ impl Served {
     }
 
     /// Ends as Ctrl-C ends it.
-    fn end(mut self) {
-        signal(&self.child, Signal::INT);
+    fn end(self) {
+        self.end_with(Signal::INT);
+    }
+
+    /// Ends by a signal; says how long it took.
+    fn end_with(mut self, word: Signal) -> Duration {
+        let begun = Instant::now();
+        signal(&self.child, word);
         assert!(self.child.wait().unwrap().success());
+        begun.elapsed()
     }
 }
 
@@ -118,6 +125,61 @@ fn the_end_of_the_server_ends_its_run() {
     served.ask("POST", "/specs/run", "{}");
     env.wait_for("the example to start", |recorded| recorded.count("ExampleStarted") > 0);
     served.end();
+    env.assert_nobody_left();
+    env.assert_complete();
+    assert_eq!(env.recorded().count("SuiteFinished"), 1);
+}
+
+/// With nothing to wait for, nobody waits: it takes some 20 ms where the machine is idle.
+#[test]
+fn a_server_with_nothing_to_do_ends_at_once() {
+    let env = TestEnv::with_spec("RSpec.describe('A') { it('b') {} }\n");
+    let served = Served::start(&env);
+    served.ask("POST", "/specs/run", "{}");
+    wait_until("the end of the run", || served.get("/specs/progress")["status"] == "passed");
+    // Somebody holds a connection on which nothing is asked.
+    let _idle = TcpStream::connect(&served.address).unwrap();
+    let took = served.end_with(Signal::TERM);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    env.assert_nobody_left();
+}
+
+/// Those who watch see how the run ends before the server goes.
+#[test]
+fn whoever_watches_sees_the_end_of_the_run_that_ends_with_the_server() {
+    let env = TestEnv::with_spec(ENDLESS);
+    let served = Served::start(&env);
+    served.ask("POST", "/specs/run", "{}");
+    env.wait_for("the example to start", |recorded| recorded.count("ExampleStarted") > 0);
+    let mut watch = env.spawn(&["watch", "--lines", &served.url]);
+    let mut seen = BufReader::new(watch.stdout.take().unwrap());
+    let mut first = String::new();
+    seen.read_line(&mut first).unwrap();
+    let took = served.end_with(Signal::TERM);
+    assert!(took < Duration::from_secs(20), "the grace of two seconds and little more: {took:?}");
+    let mut rest = String::new();
+    seen.read_to_string(&mut rest).unwrap();
+    let output = watch.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && rest.contains("never ends"), "{first}{rest}{said}");
+    env.assert_complete();
+    env.assert_nobody_left();
+}
+
+/// Asked twice, it does not wait for the example to come to an end.
+#[test]
+fn a_second_signal_ends_the_run_of_the_server_now() {
+    let env = TestEnv::with_spec(
+        "RSpec.describe('Endless') { it('never ends') { begin; sleep 600; rescue Exception; retry; end } }\n",
+    );
+    let mut served = Served::start(&env);
+    served.ask("POST", "/specs/run", "{}");
+    env.wait_for("the example to start", |recorded| recorded.count("ExampleStarted") > 0);
+    signal(&served.child, Signal::TERM);
+    let mut told = String::new();
+    BufReader::new(served.child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    assert!(told.contains("once more ends it at once"), "{told}");
+    served.end_with(Signal::TERM);
     env.assert_nobody_left();
     env.assert_complete();
     assert_eq!(env.recorded().count("SuiteFinished"), 1);

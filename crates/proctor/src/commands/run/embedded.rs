@@ -21,7 +21,7 @@ pub(crate) struct Embedded {
     pub(crate) run_id: String,
     /// What leads it.
     pub(crate) controller: Controller,
-    ending: std::thread::JoinHandle<()>,
+    ending: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Embedded {
@@ -67,11 +67,11 @@ impl Embedded {
                     terminal.warn(&format!("cannot write {}: {error}", timings.display()));
                 }
             })?;
-        Ok(Self { run_id, controller, ending })
+        Ok(Self { run_id, controller, ending: Some(ending) })
     }
 
-    /// Waits until its recording is complete.
-    pub(crate) fn finish(self) {
-        let _ = self.ending.join();
+    /// The thread that ends when its recording is complete; whoever takes it waits for it.
+    pub(crate) fn ending(&mut self) -> Option<std::thread::JoinHandle<()>> {
+        self.ending.take()
     }
 }
