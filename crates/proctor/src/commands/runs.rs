@@ -73,8 +73,11 @@ fn list(
         return terminal.line("no runs here yet; `proctor run` makes one");
     }
     let names: Vec<String> = folders.iter().map(RunFolder::name).collect();
-    for run in &listed {
-        terminal.line(&line(run, &names, terminal.style()))?;
+    let style = terminal.style();
+    let rows: Vec<(Cells, String)> =
+        listed.iter().map(|run| (cells(run, &names), tail(&run.row, style))).collect();
+    for line in aligned(&rows, style) {
+        terminal.line(&line)?;
     }
     if all > listed.len() {
         terminal.line(&format!("… and {} more (-n {all})", all - listed.len()))?;
@@ -82,32 +85,64 @@ fn list(
     Ok(())
 }
 
-fn line(run: &Listed, names: &[String], style: Style) -> String {
+/// What stands in columns of a run, without what is as long as it likes: that comes last.
+type Cells = [Cell; 7];
+
+/// A part of a line, and how it is painted.
+type Cell = (Option<Paint>, String);
+
+fn cells(run: &Listed, names: &[String]) -> Cells {
     let row = &run.row;
-    let (paint, word) = match (row.exit_code, run.live) {
-        (_, true) => (Paint::Bold, "running".to_owned()),
-        _ if run.interrupted => (Paint::Warn, "interrupted".to_owned()),
-        (Some(0), _) => (Paint::Good, "passed".to_owned()),
-        (Some(1), _) => (Paint::Bad, "failed".to_owned()),
-        (Some(code), _) => (Paint::Bad, format!("exit {code}")),
-        (None, false) if row.finished_at.is_some() => (Paint::Dim, "finished".to_owned()),
-        (None, false) => (Paint::Warn, "cut off".to_owned()),
+    let state = match (row.exit_code, run.live) {
+        (_, true) => (Some(Paint::Bold), "running".to_owned()),
+        _ if run.interrupted => (Some(Paint::Warn), "interrupted".to_owned()),
+        (Some(0), _) => (Some(Paint::Good), "passed".to_owned()),
+        (Some(1), _) => (Some(Paint::Bad), "failed".to_owned()),
+        (Some(code), _) => (Some(Paint::Bad), format!("exit {code}")),
+        (None, false) if row.finished_at.is_some() => (Some(Paint::Dim), "finished".to_owned()),
+        (None, false) => (Some(Paint::Warn), "cut off".to_owned()),
     };
-    let mut parts = vec![
-        style.paint(Paint::Bold, shortest(&row.name, names)),
-        row.started_at.as_deref().map(when).unwrap_or_default(),
-        style.paint(paint, word),
-        counts(row),
-    ];
-    parts.extend(row.duration_ms.map(|ms| duration(Millis::new(ms))));
-    parts.extend(row.cost_usd.map(|cost| format!("${cost:.4}")));
     let commit = row.commit.as_ref().map(|commit| commit.chars().take(8).collect::<String>());
     let dirty = if row.dirty == Some(true) { "+" } else { "" };
-    parts.extend(commit.map(|commit| style.paint(Paint::Dim, format!("{commit}{dirty}"))));
-    parts.extend(row.tags.iter().map(|tag| format!("[{}]", plain(tag))));
+    [
+        (Some(Paint::Bold), shortest(&row.name, names)),
+        (None, row.started_at.as_deref().map(when).unwrap_or_default()),
+        state,
+        (None, counts(row)),
+        (None, row.duration_ms.map(|ms| duration(Millis::new(ms))).unwrap_or_default()),
+        (None, row.cost_usd.map(|cost| format!("${cost:.4}")).unwrap_or_default()),
+        (Some(Paint::Dim), commit.map(|commit| format!("{commit}{dirty}")).unwrap_or_default()),
+    ]
+}
+
+/// Tags and the command.
+fn tail(row: &RunRow, style: Style) -> String {
+    let mut parts: Vec<String> = row.tags.iter().map(|tag| format!("[{}]", plain(tag))).collect();
     let command = row.argv.iter().skip(1).cloned().collect::<Vec<_>>().join(" ");
     parts.push(style.paint(Paint::Dim, shorten(&command, 60)));
-    parts.join("  ").trim_end().to_owned()
+    parts.join("  ")
+}
+
+/// Lines whose columns stand below each other. A column that is empty everywhere is not there.
+fn aligned(rows: &[(Cells, String)], style: Style) -> Vec<String> {
+    let width = |column: usize| {
+        let widths = rows.iter().map(|(cells, _)| cells[column].1.chars().count());
+        widths.max().unwrap_or_default()
+    };
+    let widths: [usize; 7] = std::array::from_fn(width);
+    let line = |(cells, tail): &(Cells, String)| {
+        let mut text = String::new();
+        for ((paint, cell), width) in cells.iter().zip(widths).filter(|(_, width)| *width > 0) {
+            let room = width - cell.chars().count() + 2;
+            match paint {
+                Some(paint) => text += &style.paint(*paint, cell),
+                None => text += cell,
+            }
+            text.extend(std::iter::repeat_n(' ', room));
+        }
+        (text + tail).trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 fn counts(row: &RunRow) -> String {

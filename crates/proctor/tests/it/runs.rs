@@ -54,6 +54,30 @@ fn runs_are_listed_and_named() {
     }
 }
 
+/// Whatever is long in one line and missing in another, every column begins at one place.
+#[test]
+fn columns_stand_below_each_other() {
+    let env = three_runs();
+    record(&env, "0200-of-another-kind-of-name", "./a.rb", &[("adds", false, &["passed"; 12])]);
+    env.write("spec/a_spec.rb", "RSpec.describe('A') { it('b') { expect(1).to eq 2 } }\n");
+    assert_eq!(env.run(&["run", "--ui", "quiet"]).code, Some(1));
+    let listed = env.run(&["runs"]).stdout;
+    assert_eq!(listed.lines().count(), 5, "{listed}");
+    let one_place = |column: &str, words: &[&str]| {
+        let begins = |line: &str| words.iter().filter_map(|word| line.find(word)).min();
+        let mut places: Vec<usize> = listed.lines().filter_map(begins).collect();
+        assert!(places.len() >= 3, "{column}: {listed}");
+        places.dedup();
+        assert_eq!(places.len(), 1, "{column}: {listed}");
+    };
+    one_place("time", &[":"]);
+    one_place("state", &["  passed  ", "  failed  "]);
+    one_place("counts", &["  0 passed", "  1 passed", "  2 passed", "  12 passed"]);
+    one_place("duration", &["  1 min 0 s"]);
+    one_place("commit", &["  c0ffee", "  c1", "  c2"]);
+    one_place("command", &["  run spec"]);
+}
+
 #[test]
 fn pruning_says_first_and_spares_what_matters() {
     let env = three_runs();
