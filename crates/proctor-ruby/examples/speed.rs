@@ -2,7 +2,8 @@
 //!
 //! Prints megabytes per second on one thread and on as many as there are cores, best of three each; and for one thread
 //! also per second of computing where the kernel tells it (Linux), which holds on a machine that does other things besides.
-//! The facts are kept until the clock has stopped, as they are by those who ask for them.
+//! The facts are kept until the clock has stopped, as they are by those who ask for them. `--once` reads once on one
+//! thread, for tools that count instructions.
 #![allow(clippy::print_stdout, reason = "a program for people")]
 #![allow(clippy::cast_precision_loss, reason = "sizes are small")]
 
@@ -10,18 +11,23 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 fn main() {
-    let sources = read(std::env::args().skip(1).map(PathBuf::from).collect());
+    let (options, folders): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|argument| argument == "--once");
+    let sources = read(folders.into_iter().map(PathBuf::from).collect());
+    if !options.is_empty() {
+        return measure(&sources, 1, 1);
+    }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    measure(&sources, 1);
+    measure(&sources, 1, 3);
     if cores > 1 {
-        measure(&sources, cores);
+        measure(&sources, cores, 3);
     }
 }
 
-fn measure(sources: &[Vec<u8>], threads: usize) {
+fn measure(sources: &[Vec<u8>], threads: usize, times: usize) {
     let (mut wall, mut computing) = (f64::MAX, f64::MAX);
     let (mut methods, mut unreadable) = (0, 0);
-    for _ in 0..3 {
+    for _ in 0..times {
         let (started, before) = (Instant::now(), spent());
         let all = proctor_ruby::analyze_all(sources, threads);
         wall = wall.min(started.elapsed().as_secs_f64());

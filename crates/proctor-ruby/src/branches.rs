@@ -23,7 +23,7 @@ use self::flow::Flow;
 use self::inside::Inside;
 use self::questions::presence;
 use crate::effects::{command, side_effect};
-use crate::facts::{Behavior, BehaviorKind, Characteristic, SideEffect};
+use crate::facts::{Arm, Behavior, BehaviorKind, Characteristic, SideEffect};
 use crate::probes::{ProbeMap, grouped};
 use crate::source::{FastMap, Source, listed, name, statements, text};
 
@@ -48,12 +48,17 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) own_commands: &'a [Vec<u8>],
 }
 
-pub(crate) fn study<'a>(body: Option<Node<'a>>, around: &'a Surroundings<'a>) -> Body {
+/// `room` is where the decisions are gathered.
+pub(crate) fn study<'a>(
+    body: Option<Node<'a>>,
+    around: &'a Surroundings<'a>,
+    room: &mut Vec<Characteristic>,
+) -> Body {
     let list = statements(body);
     let mut study = Study {
         around,
         flow: Flow::new(around),
-        found: Vec::new(),
+        found: std::mem::take(room),
         names: FastMap::default(),
         effects: Vec::new(),
         raise_lines: Vec::new(),
@@ -64,16 +69,29 @@ pub(crate) fn study<'a>(body: Option<Node<'a>>, around: &'a Surroundings<'a>) ->
     };
     study.block(&list, &None);
     study.settle(&outcome);
-    Body {
-        characteristics: study.found,
-        side_effects: study.effects,
-        outcome,
-        raise_lines: study.raise_lines,
-    }
+    let characteristics = study.found.drain(..).collect();
+    *room = study.found;
+    Body { characteristics, side_effects: study.effects, outcome, raise_lines: study.raise_lines }
 }
 
 /// The decision that something depends on, and its values that lead there.
-type Parent = Option<(usize, Vec<String>)>;
+type Parent = Option<(usize, Ways)>;
+
+/// Values of a decision, by their places among its arms.
+enum Ways {
+    One(usize),
+    Several(Vec<usize>),
+}
+
+impl Ways {
+    fn values(&self, arms: &[Arm]) -> Vec<String> {
+        let places = match self {
+            Self::One(place) => std::slice::from_ref(place),
+            Self::Several(places) => places,
+        };
+        places.iter().filter_map(|place| arms.get(*place)).map(|arm| arm.value.clone()).collect()
+    }
+}
 
 struct Study<'a> {
     around: &'a Surroundings<'a>,
@@ -94,8 +112,9 @@ impl<'a> Study<'a> {
             let before = self.found.len();
             self.statement(statement, parent);
             if let Some(index) = self.guard(before, parent) {
-                let goes_on = self.found[index].arms.iter().filter(|arm| !arm.terminal);
-                guarded = Some((index, goes_on.map(|arm| arm.value.clone()).collect()));
+                let arms = self.found[index].arms.iter().enumerate();
+                let goes_on = arms.filter(|(_, arm)| !arm.terminal).map(|(place, _)| place);
+                guarded = Some((index, Ways::Several(goes_on.collect())));
                 parent = &guarded;
             }
         }
@@ -291,8 +310,8 @@ impl<'a> Study<'a> {
     }
 
     fn note_raise(&mut self, call: &CallNode<'a>) {
-        if matches!(call.name().as_slice(), b"raise" | b"fail" | b"throw")
-            && call.receiver().is_none()
+        if call.receiver().is_none()
+            && matches!(call.name().as_slice(), b"raise" | b"fail" | b"throw")
         {
             let line = self.around.source.line(call.location().start());
             self.raise_lines.push(line);
@@ -300,9 +319,9 @@ impl<'a> Study<'a> {
     }
 }
 
-/// The way on which something is there.
-fn present(decision: usize) -> (usize, Vec<String>) {
-    (decision, vec!["present".to_owned()])
+/// The way on which something is there: the first of its question.
+fn present(decision: usize) -> (usize, Ways) {
+    (decision, Ways::One(0))
 }
 
 fn otherwise(node: Node<'_>) -> Vec<Node<'_>> {

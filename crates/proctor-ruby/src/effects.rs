@@ -132,7 +132,8 @@ struct Hints {
 impl Hints {
     /// Adds what a name says, in capitals or not. `calls`: something else is called on it.
     fn add(&mut self, name: &[u8], calls: bool) {
-        for place in 0..name.len() {
+        // No word is shorter than four letters.
+        for place in 0..name.len().saturating_sub(3) {
             let rest = &name[place..];
             let is = |word: &[u8]| {
                 rest.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))

@@ -1,8 +1,10 @@
 //! What is known about a Ruby file after reading it: plain data.
 
-use std::collections::BTreeMap;
+mod uses;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::uses::Uses;
 
 /// A place where the parser could not go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -180,11 +182,11 @@ pub struct Param {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Methods called on it, with how their results are used.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub calls: BTreeMap<String, Usage>,
+    #[serde(default, skip_serializing_if = "Uses::is_empty")]
+    pub calls: Uses,
     /// Values read from it by a literal key (the key as Ruby code).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub keys: BTreeMap<String, Usage>,
+    #[serde(default, skip_serializing_if = "Uses::is_empty")]
+    pub keys: Uses,
     /// Its elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element: Option<Box<Usage>>,

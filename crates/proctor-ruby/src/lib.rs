@@ -24,7 +24,7 @@ mod words;
 pub use facts::{
     Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, ClassFacts, ClassKind,
     ConstantName, FileFacts, Input, InputKind, Limit, MethodFacts, Nesting, Origin, Param,
-    ParamKind, Scope, Setup, SetupKind, SideEffect, SyntaxError, Usage, Visibility,
+    ParamKind, Scope, Setup, SetupKind, SideEffect, SyntaxError, Usage, Uses, Visibility,
 };
 pub use harvest::{Harvest, harvest, harvest_usage};
 pub use many::analyze_all;

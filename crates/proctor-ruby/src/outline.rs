@@ -17,7 +17,7 @@ use ruby_prism::{Node, Visit as _};
 use self::calls::Mentions;
 use self::connect::connect;
 use self::docs::Docs;
-use crate::facts::{FileFacts, Limit, Nesting, SyntaxError, Visibility};
+use crate::facts::{Characteristic, FileFacts, Limit, Nesting, SyntaxError, Visibility};
 use crate::probes::ProbeMap;
 use crate::source::{Source, constant, listed, owned, statements};
 use crate::usage::Learned;
@@ -58,6 +58,7 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
         open: Vec::new(),
         conditional: 0,
         words: Vec::new(),
+        found: Vec::new(),
     };
     if let Some(program) = root.as_program_node() {
         for statement in &program.statements().body() {
@@ -96,6 +97,8 @@ struct Reader<'a> {
     conditional: u32,
     /// Room for the words of a digest.
     words: Vec<u8>,
+    /// Room for the decisions of a method.
+    found: Vec<Characteristic>,
 }
 
 impl Reader<'_> {

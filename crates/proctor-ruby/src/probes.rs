@@ -5,6 +5,7 @@
 //! line numbers stay true. A result that does not parse is thrown away in favour of the untouched source.
 //! Comparisons get notes besides (see [`notes`](self::notes)): what was compared with what, so that a search knows what was missing.
 
+mod by_place;
 mod notes;
 
 use ruby_prism::{
@@ -12,7 +13,8 @@ use ruby_prism::{
     OrNode, RescueModifierNode, RescueNode, UnlessNode, UntilNode, Visit, WhileNode,
 };
 
-use crate::source::{FastMap, first_of, listed, statements};
+use self::by_place::ByPlace;
+use crate::source::{first_of, listed, statements};
 
 /// The name of the module that instrumented code calls.
 const MODULE: &str = "::ProctorProbe";
@@ -20,9 +22,9 @@ const MODULE: &str = "::ProctorProbe";
 /// Where probes are: by what they look at and the offset where it starts.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeMap {
-    conditions: FastMap<(u32, u32), u32>,
-    places: FastMap<u32, u32>,
-    entries: FastMap<u32, (u32, u32, u32)>,
+    conditions: ByPlace<(u32, u32), u32>,
+    places: ByPlace<u32, u32>,
+    entries: ByPlace<u32, (u32, u32, u32)>,
     pub(crate) count: u32,
     notes: u32,
     edits: Vec<Edit>,
@@ -46,30 +48,34 @@ impl ProbeMap {
     fn place_all(root: &Node<'_>, written: bool) -> Self {
         let mut placer = Placer { map: Self::default(), depth: 0, in_def: false, written };
         placer.visit(root);
-        placer.map
+        let mut map = placer.map;
+        map.conditions.settle();
+        map.places.settle();
+        map.entries.settle();
+        map
     }
 
     /// The probe that asks this condition.
     pub(crate) fn condition(&self, node: &Node<'_>) -> Option<u32> {
         let location = node.location();
-        self.conditions.get(&(location.start(), location.end())).copied()
+        self.conditions.get((location.start(), location.end()))
     }
 
     /// The probe that marks this place (the offset of the clause's keyword).
     pub(crate) fn place(&self, offset: u32) -> Option<u32> {
-        self.places.get(&offset).copied()
+        self.places.get(offset)
     }
 
     /// All probes that mark a place.
     pub(crate) fn marks(&self) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.places.values().copied().collect();
+        let mut ids: Vec<u32> = self.places.values().collect();
         ids.sort_unstable();
         ids
     }
 
     /// Entry probe, first and one past the last probe of the method that starts here.
     pub(crate) fn method(&self, offset: u32) -> Option<(u32, u32, u32)> {
-        self.entries.get(&offset).copied()
+        self.entries.get(offset)
     }
 }
 

@@ -11,6 +11,39 @@ pub(crate) type FastMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
 /// A set of the same kind.
 pub(crate) type FastSet<K> = HashSet<K, foldhash::fast::FixedState>;
 
+/// What is known about the names of one method. They are few: looking through them needs no table, and so no time to make one.
+#[derive(Debug)]
+pub(crate) struct FewNames<'a, T>(Vec<(&'a [u8], T)>);
+
+impl<T> Default for FewNames<'_, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'a, T> FewNames<'a, T> {
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&T> {
+        self.place(name).map(|place| &self.0[place].1)
+    }
+
+    pub(crate) fn insert(&mut self, name: &'a [u8], value: T) {
+        match self.place(name) {
+            Some(place) => self.0[place].1 = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &[u8]) {
+        if let Some(place) = self.place(name) {
+            self.0.swap_remove(place);
+        }
+    }
+
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        self.0.iter().position(|(other, _)| *other == name)
+    }
+}
+
 /// A file with a table of its lines.
 pub(crate) struct Source<'a> {
     bytes: &'a [u8],
@@ -113,12 +146,25 @@ pub(crate) fn constant<'pr>(node: &Node<'pr>) -> Option<Cow<'pr, str>> {
         return Some(name(read.name().as_slice()));
     }
     let path = node.as_constant_path_node()?;
+    if let Some(plain) = plain_constant(path.location().as_slice()) {
+        return Some(Cow::Borrowed(plain));
+    }
     let own = path.name()?.as_slice();
     let Some(parent) = path.parent() else { return Some(name(own)) };
     let mut outer = constant(&parent)?.into_owned();
     outer.push_str("::");
     outer.push_str(&name(own));
     Some(Cow::Owned(outer))
+}
+
+/// The name that a constant is written as, if its parts are all constants and stand together.
+fn plain_constant(code: &[u8]) -> Option<&str> {
+    let own = std::str::from_utf8(code.strip_prefix(b"::").unwrap_or(code)).ok()?;
+    let is_plain = |part: &str| {
+        part.starts_with(|first: char| first.is_ascii_uppercase())
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    own.split("::").all(is_plain).then_some(own)
 }
 
 /// Whether a node is a literal that can be copied into other code.
@@ -173,7 +219,7 @@ pub(crate) fn symbol_code(text: &str) -> String {
     let plain = !body.is_empty()
         && !body.starts_with(|first: char| first.is_ascii_digit())
         && body.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if plain { format!(":{text}") } else { format!(":{}", string_code(text)) }
+    if plain { [":", text].concat() } else { [":", &string_code(text)].concat() }
 }
 
 /// A string as double-quoted Ruby code.

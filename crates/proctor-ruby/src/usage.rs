@@ -10,15 +10,15 @@ use ruby_prism::{CallNode, Node, Visit};
 
 use self::values::Values;
 use crate::facts::Usage;
-use crate::source::{FastMap, constant, has_name, literal_code, name, owned, text};
+use crate::source::{FewNames, constant, has_name, literal_code, name, owned, text};
 
 pub(crate) use self::values::absorb;
 
 /// What was learned about the values of one method.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
-    pub(crate) params: Vec<(String, Usage)>,
-    pub(crate) variables: Vec<(String, Usage)>,
+    /// By name, sorted: parameters as they are called, variables of the object with their `@`.
+    pub(crate) values: Vec<(String, Usage)>,
     /// Instance variables that were set from parameters: variable, parameter.
     pub(crate) stores: Vec<(String, String)>,
 }
@@ -30,7 +30,7 @@ pub(crate) fn learn<'a>(
     readers: &'a [String],
 ) -> Learned {
     let mut walker =
-        Walker { readers, values: Values::default(), locals: FastMap::default(), stores: vec![] };
+        Walker { readers, values: Values::default(), locals: FewNames::default(), stores: vec![] };
     for param in params {
         let root = walker.values.root(param.as_bytes());
         walker.locals.insert(param.as_bytes(), root);
@@ -38,18 +38,13 @@ pub(crate) fn learn<'a>(
     if let Some(body) = body {
         walker.visit(&body);
     }
-    let mut learned = Learned { stores: walker.stores, ..Learned::default() };
-    for (key, usage) in walker.values.into_usages() {
-        let list = if key.starts_with('@') { &mut learned.variables } else { &mut learned.params };
-        list.push((key, usage));
-    }
-    learned
+    Learned { values: walker.values.into_usages(), stores: walker.stores }
 }
 
 struct Walker<'a> {
     readers: &'a [String],
     values: Values<'a>,
-    locals: FastMap<&'a [u8], usize>,
+    locals: FewNames<'a, usize>,
     stores: Vec<(String, String)>,
 }
 
@@ -126,7 +121,7 @@ impl<'a> Walker<'a> {
                 let read = node.as_local_variable_read_node()?;
                 self.locals.get(read.name().as_slice()).copied()
             }
-            Node::ItLocalVariableReadNode { .. } => self.locals.get(&b"it"[..]).copied(),
+            Node::ItLocalVariableReadNode { .. } => self.locals.get(b"it").copied(),
             Node::InstanceVariableReadNode { .. } => {
                 let read = node.as_instance_variable_read_node()?;
                 Some(self.values.root(read.name().as_slice()))
@@ -241,9 +236,9 @@ impl<'a> Walker<'a> {
             },
         };
         let method = call.name().as_slice();
-        let target = |place: &dyn std::fmt::Display| match &owner {
-            Some(class) => format!("{class}.{}:{place}", name(method)),
-            None => format!("{}:{place}", name(method)),
+        let target = |place: &str| match &owner {
+            Some(class) => [class, ".", &name(method), ":", place].concat(),
+            None => [&name(method), ":", place].concat(),
         };
         for (place, argument) in arguments.arguments().iter().enumerate() {
             if let Some(pairs) = argument.as_keyword_hash_node() {
@@ -255,7 +250,7 @@ impl<'a> Walker<'a> {
                     }
                 }
             } else if let Some(id) = self.resolve(&argument) {
-                note(&mut self.values.own(id).flows, target(&place));
+                note(&mut self.values.own(id).flows, target(&place.to_string()));
             }
         }
     }
@@ -346,8 +341,8 @@ impl<'a> Visit<'a> for Walker<'a> {
         self.visit(&node.value());
         let key = node.name().as_slice();
         match self.resolve(&node.value()) {
-            Some(id) => drop(self.locals.insert(key, id)),
-            None => drop(self.locals.remove(key)),
+            Some(id) => self.locals.insert(key, id),
+            None => self.locals.remove(key),
         }
     }
 

@@ -6,7 +6,11 @@ pub fn humanize(name: &str) -> String {
     let own = name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']);
     let words = underscore(own);
     let is_gap = |letter: char| matches!(letter, '_' | '/') || letter.is_whitespace();
-    words.trim_matches(is_gap).replace(['_', '/'], " ")
+    let mut result = String::with_capacity(words.len());
+    for letter in words.trim_matches(is_gap).chars() {
+        result.push(if matches!(letter, '_' | '/') { ' ' } else { letter });
+    }
+    result
 }
 
 /// `PaymentStatus` to `payment_status`, `A::B` to `a/b`.
@@ -87,10 +91,10 @@ pub(crate) fn identifier(text: &str, limit: usize) -> String {
         }
     }
     result.truncate(limit);
-    let result = result.trim_end_matches('_');
+    result.truncate(result.trim_end_matches('_').len());
     let starts_well = result.starts_with(|first: char| first.is_ascii_alphabetic());
     if starts_well {
-        result.to_owned()
+        result
     } else {
         format!("condition_{result}").trim_end_matches('_').to_owned()
     }
@@ -101,6 +105,9 @@ const SHORT: usize = 48;
 
 /// Code in a description: one line, short.
 pub(crate) fn short(code: &str) -> String {
+    if is_short(code) {
+        return code.to_owned();
+    }
     let mut line = String::with_capacity(SHORT + 4);
     let mut count = 0;
     'all: for (place, word) in code.split_whitespace().enumerate() {
@@ -129,6 +136,19 @@ pub(crate) fn short(code: &str) -> String {
     line.truncate(end);
     line.truncate(line.trim_end().len());
     line + "..."
+}
+
+/// Whether code is short as it is: few letters, and single spaces between them. Most code is.
+fn is_short(code: &str) -> bool {
+    let mut after_gap = true;
+    code.len() <= SHORT
+        && code.bytes().all(|byte| {
+            let is_gap = byte == b' ';
+            let fits = byte.is_ascii_graphic() || (is_gap && !after_gap);
+            after_gap = is_gap;
+            fits
+        })
+        && !after_gap
 }
 
 /// The same of a node's code, without copying all of a long one.

@@ -36,7 +36,7 @@ impl<'a> Study<'a> {
             let errors: Vec<_> = rescue.exceptions().iter().map(|error| text(&error)).collect();
             let error =
                 if errors.is_empty() { "StandardError".to_owned() } else { errors.join(" or ") };
-            let words = format!("{error} is raised");
+            let words = [&error, " is raised"].concat();
             clauses.add(
                 arm(error, words, self.reached(rescue.location().start())),
                 listed(rescue.statements()),
@@ -88,7 +88,7 @@ impl<'a> Study<'a> {
             let plain: Vec<String> = values.iter().map(|value| plain_value(&value)).collect();
             let codes = values.iter().map(|value| short(&text(&value)));
             let description = if subject.is_some() {
-                format!("{word} is {}", codes.collect::<Vec<_>>().join(" or "))
+                [&word, " is ", &codes.collect::<Vec<_>>().join(" or ")].concat()
             } else {
                 codes.map(|code| format!("{code} holds")).collect::<Vec<_>>().join(" or ")
             };
@@ -111,7 +111,7 @@ impl<'a> Study<'a> {
         for condition in &case.conditions() {
             let Some(pattern) = condition.as_in_node() else { continue };
             let code = short(&text(&pattern.pattern()));
-            let words = format!("{word} matches {code}");
+            let words = [&word, " matches ", &code].concat();
             let probe = self.reached(pattern.location().start());
             clauses.add(arm(code, words, probe), listed(pattern.statements()));
         }

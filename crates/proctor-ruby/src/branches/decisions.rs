@@ -4,7 +4,7 @@ use ruby_prism::{CallNode, Node};
 
 use super::endings::{ending, is_exit};
 use super::questions::Question;
-use super::{Parent, Study};
+use super::{Parent, Study, Ways};
 use crate::facts::{
     Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Setup, SetupKind,
 };
@@ -38,7 +38,7 @@ impl<'a> Study<'a> {
             for index in first..=last {
                 self.mark_negative(index, no);
             }
-            let passing = Some((last, vec![self.passing(last)]));
+            let passing = Some((last, self.passing(last)));
             return self.decide(&both.right(), (yes, no), &passing, lines);
         }
         // `a&.b` in a condition says no if there is no `a`.
@@ -50,7 +50,7 @@ impl<'a> Study<'a> {
                     self.mark_negative(index, no);
                     next = self.found[index].parent;
                 }
-                let passing = Some((presence, vec![self.passing(presence)]));
+                let passing = Some((presence, self.passing(presence)));
                 let question = self.question(predicate);
                 self.ask(question, predicate, (yes, no), &passing, lines);
                 return;
@@ -72,13 +72,10 @@ impl<'a> Study<'a> {
         }
     }
 
-    fn passing(&self, index: usize) -> String {
-        let arms = &self.found[index].arms;
-        arms.iter()
-            .find(|arm| arm.probe.is_some_and(|(_, answer)| answer == Some(true)))
-            .or_else(|| arms.first())
-            .map(|arm| arm.value.clone())
-            .unwrap_or_default()
+    /// The value of a decision under which things go on: the one that its probe says yes for, or the first.
+    fn passing(&self, index: usize) -> Ways {
+        let passes = |arm: &Arm| arm.probe.is_some_and(|(_, answer)| answer == Some(true));
+        Ways::One(self.found[index].arms.iter().position(passes).unwrap_or(0))
     }
 
     pub(super) fn ask(
@@ -110,9 +107,8 @@ impl<'a> Study<'a> {
     /// What happens under a value: side effects, further decisions, and how it ends if nothing else decides that.
     pub(super) fn arm_body(&mut self, index: usize, place: usize, list: &[Node<'a>]) {
         let Some(last) = list.last() else { return };
-        let value = self.found[index].arms[place].value.clone();
         let (effects, decisions) = (self.effects.len(), self.found.len());
-        self.block(list, &Some((index, vec![value])));
+        self.block(list, &Some((index, Ways::One(place))));
         let decided = self.found[decisions..].iter().any(|inner| inner.parent == Some(index));
         let arm = &mut self.found[index].arms[place];
         arm.side_effects = (effects..self.effects.len()).collect();
@@ -133,6 +129,9 @@ impl<'a> Study<'a> {
     ) -> usize {
         let name = self.unique(name);
         let level = parent.as_ref().map_or(1, |(index, _)| self.found[*index].level + 1);
+        let when_parent =
+            parent.as_ref().map(|(index, ways)| ways.values(&self.found[*index].arms));
+        let when_parent = when_parent.unwrap_or_default();
         self.found.push(Characteristic {
             name,
             description,
@@ -144,7 +143,7 @@ impl<'a> Study<'a> {
             inputs: Vec::new(),
             level,
             parent: parent.as_ref().map(|parent| parent.0),
-            when_parent: parent.as_ref().map(|parent| parent.1.clone()).unwrap_or_default(),
+            when_parent,
             threshold: None,
         });
         self.found.len() - 1
@@ -157,8 +156,8 @@ impl<'a> Study<'a> {
             if !taken(&name) {
                 return name;
             }
-            let numbered = (2..).map(|number| format!("{name}_{number}"));
-            return numbered.into_iter().find(|candidate| !taken(candidate)).unwrap_or(name);
+            let mut candidates = (2..).map(|number| numbered(&name, number));
+            return candidates.find(|candidate| !taken(candidate)).unwrap_or(name);
         }
         // Long methods ask about the same things over and over: numbers are counted on from the last.
         if self.names.is_empty() {
@@ -169,7 +168,7 @@ impl<'a> Study<'a> {
             return name;
         };
         loop {
-            let candidate = format!("{name}_{number}");
+            let candidate = numbered(&name, number);
             number += 1;
             if !self.names.contains_key(&candidate) {
                 self.names.insert(name, number);
@@ -199,6 +198,10 @@ impl<'a> Study<'a> {
             }
         }
     }
+}
+
+fn numbered(name: &str, number: u32) -> String {
+    [name, "_", &number.to_string()].concat()
 }
 
 /// Up to so many names are compared one by one.

@@ -3,7 +3,7 @@
 use ruby_prism::{ArgumentsNode, Node};
 
 use super::decisions::arm;
-use super::{Parent, Study};
+use super::{Parent, Study, Ways};
 use crate::facts::CharacteristicKind;
 use crate::source::name;
 use crate::words::{humanize, identifier, short};
@@ -43,7 +43,7 @@ impl<'a> Study<'a> {
                 arm("nil", format!("{word} is not set"), None),
             )
         };
-        let assigned = if write.if_missing { "nil" } else { "present" };
+        let assigned = Ways::One(usize::from(write.if_missing));
         let words = (identifier(&word, 40), word);
         let kind = CharacteristicKind::Presence;
         let index = self.push(words, kind, vec![there, missing], parent, lines);
@@ -52,7 +52,7 @@ impl<'a> Study<'a> {
             self.found[index].inputs = self.flow.names(inputs);
             self.flow.add(local, &write.value);
         }
-        self.statement(&write.value, &Some((index, vec![assigned.to_owned()])));
+        self.statement(&write.value, &Some((index, assigned)));
         true
     }
 }

@@ -34,10 +34,9 @@ pub(super) fn ending(node: &Node<'_>) -> String {
     if let Some(leave) = node.as_return_node() {
         return match leave.arguments() {
             None => "returns nil".to_owned(),
-            Some(arguments) => format!(
-                "returns {}",
-                short(&String::from_utf8_lossy(arguments.location().as_slice()))
-            ),
+            Some(arguments) => {
+                ["returns ", &short(&name(arguments.location().as_slice()))].concat()
+            }
         };
     }
     if let Some(call) = node.as_call_node().filter(raises) {
@@ -51,7 +50,7 @@ pub(super) fn ending(node: &Node<'_>) -> String {
             })
         });
         return match error {
-            Some(Some(class)) => format!("raises {class}"),
+            Some(Some(class)) => ["raises ", &class].concat(),
             Some(None) => "raises RuntimeError".to_owned(),
             None => "raises the current error again".to_owned(),
         };
@@ -66,9 +65,9 @@ pub(super) fn ending(node: &Node<'_>) -> String {
         return "tries again".to_owned();
     }
     if let Some(write) = node.as_instance_variable_write_node() {
-        return format!("sets {}", humanize(&name(write.name().as_slice())));
+        return ["sets ", &humanize(&name(write.name().as_slice()))].concat();
     }
-    format!("returns {}", excerpt(node))
+    ["returns ", &excerpt(node)].concat()
 }
 
 /// What a side effect is, in words.

@@ -7,7 +7,7 @@ use ruby_prism::{BlockNode, CallNode, Node, Visit};
 use super::Surroundings;
 use crate::effects::{command, is_core};
 use crate::facts::{Input, InputKind, Origin};
-use crate::source::{FastMap, constant, has_name, owned};
+use crate::source::{FewNames, constant, has_name, name as text, owned};
 
 /// A set of inputs, one bit for each that the method has been seen to use.
 pub(super) type Inputs = u64;
@@ -15,7 +15,7 @@ pub(super) type Inputs = u64;
 /// What the locals of a method were made of so far.
 pub(super) struct Flow<'a> {
     around: &'a Surroundings<'a>,
-    locals: FastMap<&'a [u8], (Option<Origin>, Inputs)>,
+    locals: FewNames<'a, (Option<Origin>, Inputs)>,
     /// What the bits stand for: the kind, the class asked, the name.
     known: Vec<Known<'a>>,
 }
@@ -24,7 +24,7 @@ type Known<'a> = (InputKind, Option<Cow<'a, str>>, &'a [u8]);
 
 impl<'a> Flow<'a> {
     pub(super) fn new(around: &'a Surroundings<'a>) -> Self {
-        Self { around, locals: FastMap::default(), known: Vec::new() }
+        Self { around, locals: FewNames::default(), known: Vec::new() }
     }
 
     /// A local gets a value.
@@ -36,7 +36,8 @@ impl<'a> Flow<'a> {
     /// A local may get a value besides the one it had.
     pub(super) fn add(&mut self, local: &'a [u8], value: &Node<'a>) {
         let inputs = self.of_local(local) | self.inputs(value);
-        self.locals.entry(local).or_default().1 = inputs;
+        let origin = self.locals.get(local).and_then(|(origin, _)| origin.clone());
+        self.locals.insert(local, (origin, inputs));
     }
 
     /// The parameters of a block stand for what the receiver gives.
@@ -93,7 +94,7 @@ impl<'a> Flow<'a> {
         chosen
             .map(|(_, (kind, class, name))| {
                 let name = match class {
-                    Some(class) => format!("{class}.{}", String::from_utf8_lossy(name)),
+                    Some(class) => [class, ".", &text(name)].concat(),
                     None => owned(name),
                 };
                 Input { kind: *kind, name }

@@ -60,7 +60,8 @@ fn plain_question(node: &Node<'_>) -> Question {
         || node.as_match_predicate_node().is_some()
     {
         let code = excerpt(node);
-        return boolean(phrase(node), format!("{code} holds"), format!("{code} does not hold"));
+        let (yes, no) = ([&code, " holds"].concat(), [&code, " does not hold"].concat());
+        return boolean(phrase(node), yes, no);
     }
     // `if (match = text.match(pattern))` asks for what was assigned.
     if let Some(write) = node.as_local_variable_write_node() {
@@ -74,8 +75,8 @@ pub(super) fn presence(node: &Node<'_>, word: &str) -> Question {
     let word = humanize(word);
     let word =
         if word.len() > 60 || word.contains(['(', '[', '{', '"']) { excerpt(node) } else { word };
-    let yes = ("present".to_owned(), format!("{word} is present"));
-    let no = ("nil".to_owned(), format!("{word} is missing"));
+    let yes = ("present".to_owned(), [&word, " is present"].concat());
+    let no = ("nil".to_owned(), [&word, " is missing"].concat());
     asked(CharacteristicKind::Presence, word, yes, no)
 }
 
@@ -152,8 +153,8 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
         ">=" => ("at least", "less than"),
         "==" | "!=" => {
             let value = literal_code(right).map_or_else(|| other.clone(), |_| plain_value(right));
-            let same = (value, format!("{word} is {other}"));
-            let differs = ("other".to_owned(), format!("{word} is not {other}"));
+            let same = (value, [&word, " is ", &other].concat());
+            let differs = ("other".to_owned(), [&word, " is not ", &other].concat());
             let equal = method == "==";
             let kind = if is_literal(right) {
                 CharacteristicKind::Enum
@@ -164,14 +165,15 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
             return Some(asked(kind, word, yes, no));
         }
         "=~" | "!~" => {
-            let hit = format!("{word} matches {other}");
-            let miss = format!("{word} does not match {other}");
+            let hit = [&word, " matches ", &other].concat();
+            let miss = [&word, " does not match ", &other].concat();
             let (yes, no) = if method == "=~" { (hit, miss) } else { (miss, hit) };
-            return Some(boolean(format!("{word} match"), yes, no));
+            return Some(boolean([&word, " match"].concat(), yes, no));
         }
         _ => return None,
     };
-    let side = |words: &str| (format!("{words} {other}"), format!("{word} is {words} {other}"));
+    let side =
+        |words| ([words, " ", &other].concat(), [&word, " is ", words, " ", &other].concat());
     let (yes, no) = (side(words.0), side(words.1));
     Some(Question {
         threshold: Some((other, method.to_owned())),
@@ -184,47 +186,36 @@ fn predicate(call: &CallNode<'_>, method: &str) -> Question {
     let owner = call.receiver().map_or_else(|| "it".to_owned(), |receiver| phrase(&receiver));
     let argument =
         call.arguments().and_then(|list| list.arguments().first()).map(|first| excerpt(&first));
-    let about = argument.map(|argument| format!(" {argument}")).unwrap_or_default();
+    let (gap, argument) = argument.map_or(("", String::new()), |argument| (" ", argument));
+    let about = |words: &str| [&owner, words, gap, &argument].concat();
     let word = humanize(method);
     let (yes, no) = match method {
         "nil?" => {
-            let yes = ("nil".to_owned(), format!("{owner} is nil"));
-            let no = ("present".to_owned(), format!("{owner} is not nil"));
+            let yes = ("nil".to_owned(), [&owner, " is nil"].concat());
+            let no = ("present".to_owned(), [&owner, " is not nil"].concat());
             return missing_first(owner, yes, no);
         }
         "empty?" | "blank?" | "zero?" => {
-            let no = ("present".to_owned(), format!("{owner} is not {word}"));
-            let yes = format!("{owner} is {word}");
+            let no = ("present".to_owned(), [&owner, " is not ", &word].concat());
+            let yes = [&owner, " is ", &word].concat();
             return missing_first(owner, (word, yes), no);
         }
         "present?" | "any?" => {
-            let yes = ("present".to_owned(), format!("{owner} is present"));
-            let no = ("nil".to_owned(), format!("{owner} is missing"));
+            let yes = ("present".to_owned(), [&owner, " is present"].concat());
+            let no = ("nil".to_owned(), [&owner, " is missing"].concat());
             return asked(CharacteristicKind::Presence, owner, yes, no);
         }
-        "is_a?" | "kind_of?" | "instance_of?" => {
-            (format!("{owner} is a{about}"), format!("{owner} is not a{about}"))
-        }
-        "respond_to?" => {
-            (format!("{owner} responds to{about}"), format!("{owner} does not respond to{about}"))
-        }
-        "include?" | "member?" => {
-            (format!("{owner} includes{about}"), format!("{owner} does not include{about}"))
-        }
-        "key?" | "has_key?" => {
-            (format!("{owner} has the key{about}"), format!("{owner} lacks the key{about}"))
-        }
-        "start_with?" => {
-            (format!("{owner} starts with{about}"), format!("{owner} does not start with{about}"))
-        }
-        "end_with?" => {
-            (format!("{owner} ends with{about}"), format!("{owner} does not end with{about}"))
-        }
-        "match?" => (format!("{owner} matches{about}"), format!("{owner} does not match{about}")),
+        "is_a?" | "kind_of?" | "instance_of?" => (about(" is a"), about(" is not a")),
+        "respond_to?" => (about(" responds to"), about(" does not respond to")),
+        "include?" | "member?" => (about(" includes"), about(" does not include")),
+        "key?" | "has_key?" => (about(" has the key"), about(" lacks the key")),
+        "start_with?" => (about(" starts with"), about(" does not start with")),
+        "end_with?" => (about(" ends with"), about(" does not end with")),
+        "match?" => (about(" matches"), about(" does not match")),
         "block_given?" => ("a block is given".to_owned(), "no block is given".to_owned()),
-        _ => (format!("{owner} is {word}{about}"), format!("{owner} is not {word}{about}")),
+        _ => (about(&[" is ", &word].concat()), about(&[" is not ", &word].concat())),
     };
-    let name = if owner == "it" { word } else { format!("{owner} {word}") };
+    let name = if owner == "it" { word } else { [&owner, " ", &word].concat() };
     boolean(name, yes, no)
 }
 
@@ -239,7 +230,9 @@ pub(super) fn phrase(node: &Node<'_>) -> String {
         return excerpt(node);
     }
     let code = text(node);
-    let simple = code.chars().all(|letter| letter.is_alphanumeric() || "_.@?!&$".contains(letter));
+    let simple = code.chars().all(|letter| {
+        letter.is_alphanumeric() || matches!(letter, '_' | '.' | '@' | '?' | '!' | '&' | '$')
+    });
     if !simple {
         return short(&code);
     }
@@ -248,7 +241,10 @@ pub(super) fn phrase(node: &Node<'_>) -> String {
     if matches!(first, "it" | "_1") && is_unnamed(node) {
         return humanize(&format!("element_{}", rest.replace('.', "_")));
     }
-    humanize(&code.replace("&.", "_").replace('.', "_"))
+    if !rest.is_empty() {
+        return humanize(&code.replace("&.", "_").replace('.', "_"));
+    }
+    humanize(&code)
 }
 
 /// Whether an expression begins with a parameter that a block does not name.

@@ -1,9 +1,7 @@
 //! How parameters are used beyond their own method: through variables of the object, and through methods they are handed on to.
 
-use std::collections::BTreeMap;
-
-use crate::facts::{ClassFacts, FileFacts, Usage};
-use crate::source::FastMap;
+use crate::facts::{ClassFacts, FileFacts, Usage, Uses};
+use crate::source::{FastMap, FastSet};
 use crate::usage::{Learned, absorb};
 
 /// Carries what is known about variables back to the parameters they come from, and along calls. `learned` has
@@ -12,14 +10,14 @@ pub(super) fn connect(facts: &mut FileFacts, learned: Vec<Vec<Learned>>) {
     for (class, learned) in facts.classes.iter_mut().zip(learned) {
         let variables = stored(class, &learned);
         for (method, learned) in class.methods.iter_mut().zip(learned) {
-            let mut params = learned.params;
+            let mut values = learned.values;
             for place in 0..method.params.len() {
                 // Several may have no name; the last of them gets what is known for good.
                 let (before, later) = method.params.split_at_mut(place + 1);
                 let param = &mut before[place];
-                if let Ok(known) = params.binary_search_by(|(name, _)| name.cmp(&param.name)) {
+                if let Ok(known) = values.binary_search_by(|(name, _)| name.cmp(&param.name)) {
                     let again = later.iter().any(|other| other.name == param.name);
-                    let usage = &mut params[known].1;
+                    let usage = &mut values[known].1;
                     give(
                         &mut param.usage,
                         if again { usage.clone() } else { std::mem::take(usage) },
@@ -47,18 +45,16 @@ fn give(into: &mut Usage, usage: Usage) {
 }
 
 /// What is known about the variables that some parameter is stored in.
-fn stored(class: &ClassFacts, learned: &[Learned]) -> BTreeMap<String, Usage> {
-    let mut variables: BTreeMap<String, Usage> = BTreeMap::new();
+fn stored(class: &ClassFacts, learned: &[Learned]) -> Uses {
+    let mut variables = Uses::default();
     for (variable, _) in class.methods.iter().flat_map(|method| &method.stores) {
-        if !variables.contains_key(variable) {
-            variables.insert(variable.clone(), Usage::default());
-        }
+        variables.entry(variable);
     }
     if variables.is_empty() {
         return variables;
     }
-    for (variable, usage) in learned.iter().flat_map(|learned| &learned.variables) {
-        if let Some(known) = variables.get_mut(variable) {
+    for (value, usage) in learned.iter().flat_map(|learned| &learned.values) {
+        if let Some(known) = variables.get_mut(value) {
             absorb(known, usage, 0);
         }
     }
@@ -69,20 +65,32 @@ fn stored(class: &ClassFacts, learned: &[Learned]) -> BTreeMap<String, Usage> {
 fn flow(class: &mut ClassFacts) {
     let mut links = links(class);
     for _ in 0..3 {
-        // All of a step see the state before it.
-        let found: Vec<(Place, Usage)> = links
+        // All of a step see the state before it, so what changes in it is copied first.
+        let changing: FastSet<Place> = links.iter().map(|(to, _)| *to).collect();
+        let before: FastMap<Place, Usage> = links
             .iter()
-            .map(|(to, from)| (*to, class.methods[from.0].params[from.1].usage.clone()))
+            .filter(|(_, from)| changing.contains(from))
+            .map(|(_, from)| (*from, usage_at(class, *from).clone()))
             .collect();
         let mut news = false;
-        for ((method, param), usage) in &found {
-            news |= absorb(&mut class.methods[*method].params[*param].usage, usage, 0);
+        for (to, from) in links {
+            if let Some(usage) = before.get(&from) {
+                news |= absorb(usage_at(class, to), usage, 0);
+            } else {
+                let usage = std::mem::take(usage_at(class, from));
+                news |= absorb(usage_at(class, to), &usage, 0);
+                *usage_at(class, from) = usage;
+            }
         }
         if !news {
             return;
         }
         links = self::links(class);
     }
+}
+
+fn usage_at(class: &mut ClassFacts, (method, param): Place) -> &mut Usage {
+    &mut class.methods[method].params[param].usage
 }
 
 /// Method and parameter.

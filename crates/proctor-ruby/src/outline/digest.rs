@@ -24,7 +24,7 @@ struct Tree<'a>(&'a mut Vec<u8>);
 
 impl Tree<'_> {
     fn open(&mut self, node: &Node<'_>) {
-        self.0.extend([b'(', kind(node)]);
+        self.0.extend_from_slice(&[b'(', kind(node)]);
         own_words(node, self.0);
     }
 
@@ -33,7 +33,7 @@ impl Tree<'_> {
     }
 
     fn leaf(&mut self, node: &Node<'_>) {
-        self.0.extend([b'.', kind(node)]);
+        self.0.extend_from_slice(&[b'.', kind(node)]);
         match node.as_string_node() {
             Some(string) => self.0.extend_from_slice(string.unescaped()),
             None => self.0.extend_from_slice(node.location().as_slice()),

@@ -48,6 +48,7 @@ impl Reader<'_> {
                 readers: &class.readers,
                 own_commands: &open.commands,
             },
+            &mut self.found,
         );
         let mut learned = learn(def.body(), names(), &class.readers);
         let calls = Calls::of(def);

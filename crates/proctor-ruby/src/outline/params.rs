@@ -107,7 +107,7 @@ fn documented_options(doc: &str, param: &str) -> Usage {
             continue;
         };
         let types = rest.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-        let entry = usage.keys.entry(key.trim_end_matches(',').to_owned()).or_default();
+        let entry = usage.keys.entry(key.trim_end_matches(',')).0;
         entry.classes.extend(
             types
                 .into_iter()

@@ -2,7 +2,6 @@
 //! what is read from it below.
 
 use std::borrow::Cow;
-use std::collections::btree_map::Entry;
 
 use crate::facts::Usage;
 use crate::source::owned;
@@ -109,12 +108,11 @@ impl<'a> Values<'a> {
         }
         let value = std::mem::take(&mut self.nodes[id]);
         let mut usage = value.own.map_or_else(Usage::default, |own| *own);
-        for (method, child) in value.calls {
-            usage.calls.insert(owned(method), self.take(child, depth + 1));
-        }
-        for (key, child) in value.keys {
-            usage.keys.insert(key, self.take(child, depth + 1));
-        }
+        let calls = value.calls.into_iter();
+        usage.calls =
+            calls.map(|(method, child)| (owned(method), self.take(child, depth + 1))).collect();
+        let keys = value.keys.into_iter();
+        usage.keys = keys.map(|(key, child)| (key, self.take(child, depth + 1))).collect();
         usage.element = value.element.map(|child| Box::new(self.take(child, depth + 1)));
         usage
     }
@@ -127,14 +125,10 @@ pub(crate) fn absorb(into: &mut Usage, other: &Usage, depth: u32) -> bool {
     }
     let mut news = false;
     for (mine, theirs) in [(&mut into.calls, &other.calls), (&mut into.keys, &other.keys)] {
-        for (key, usage) in theirs {
-            // Looked up first: a key is copied only if it is new.
-            if let Some(known) = mine.get_mut(key) {
-                news |= absorb(known, usage, depth + 1);
-            } else if let Entry::Vacant(place) = mine.entry(key.clone()) {
-                absorb(place.insert(Usage::default()), usage, depth + 1);
-                news = true;
-            }
+        mine.reserve_for(theirs);
+        for (key, usage) in theirs.iter() {
+            let (known, is_new) = mine.entry(key);
+            news |= absorb(known, usage, depth + 1) | is_new;
         }
     }
     if let Some(element) = &other.element {
