@@ -18,6 +18,26 @@ pub enum Diagnostic {
         /// Its beginning.
         excerpt: String,
     },
+    /// A line on the channel has an `id` but is no request; it may be an answer without `reply_to`.
+    #[error(
+        "{channel}: refused a line with an id but without action, type and reply_to: {excerpt}"
+    )]
+    UnclearLine {
+        /// Which channel.
+        channel: Arc<str>,
+        /// Its beginning.
+        excerpt: String,
+    },
+    /// A line on the channel answers a request that nobody waits for: it was never asked, or given up.
+    #[error("{channel}: nobody waits for an answer to {to:?}: {excerpt}")]
+    StrayReply {
+        /// Which channel.
+        channel: Arc<str>,
+        /// Its `reply_to`.
+        to: String,
+        /// Its beginning.
+        excerpt: String,
+    },
     /// A line on the channel was longer than allowed.
     #[error("{channel}: dropped a line of {len} bytes, at most {limit} are allowed")]
     LineTooLong {

@@ -1,10 +1,12 @@
-//! Lines of an agent's channel that are no messages. The channel skips them; who then waits in vain for an answer is told.
+//! Lines of an agent's channel that are no messages, or answers that name no request. The channel skips them; who then waits in vain for
+//! an answer is told.
 //!
 //! Holds the last such line of one process, and how many there were.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use proctor_process::Diagnostic;
+use proctor_process::protocol::Notification;
 
 /// What one process has sent that nobody can read.
 #[derive(Debug, Default)]
@@ -14,6 +16,15 @@ pub(crate) struct Garbled(Mutex<Lines>);
 struct Lines {
     count: u64,
     last: String,
+}
+
+/// How much of a line is shown.
+const BEGINNING: usize = 120;
+
+fn unaddressed(line: &str) -> String {
+    format!(
+        "it sent a line without `reply_to`, which an answer must have (the `id` of the request): `{line}`"
+    )
 }
 
 impl Garbled {
@@ -35,11 +46,29 @@ impl Garbled {
             Diagnostic::NotUtf8 { excerpt, .. } => {
                 format!("it sent a line that is not UTF-8: `{excerpt}`")
             }
+            Diagnostic::UnclearLine { excerpt, .. } => unaddressed(excerpt),
+            Diagnostic::StrayReply { to, excerpt, .. } => {
+                format!("it answered `{to}`, for which nobody waits: `{excerpt}`")
+            }
             Diagnostic::LineTooLong { len, limit, .. } => {
                 format!("it sent a line of {len} bytes, at most {limit} are allowed")
             }
             _ => return,
         };
+        self.add(said);
+    }
+
+    /// Takes what is neither a request nor an answer. News have a `type`; without one it was most likely meant as an answer.
+    pub(crate) fn hear(&self, notification: &Notification) {
+        if notification.kind.is_empty() {
+            let line = notification.body.as_str();
+            let beginning: String = line.chars().take(BEGINNING).collect();
+            let more = if beginning.len() < line.len() { "…" } else { "" };
+            self.add(unaddressed(&format!("{beginning}{more}")));
+        }
+    }
+
+    fn add(&self, said: String) {
         let mut lines = self.lines();
         lines.count += 1;
         lines.last = said;

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_process::{
+    ChannelConfig, Guard, ManagedProcess, NotificationMode, ProcessSpec, RpcMode,
+};
 
 use super::garbled::Garbled;
 use super::printed::{Listening, Printed};
@@ -36,12 +38,15 @@ impl Launch {
         index: usize,
     ) -> Result<(ManagedProcess, Arc<Listening>), Failure> {
         let garbled = Arc::new(Garbled::default());
-        let heard = Arc::clone(&garbled);
+        let (heard, told) = (Arc::clone(&garbled), Arc::clone(&garbled));
         let spec = ProcessSpec::new(self.argv.iter().map(String::as_str), self.guard.clone())
             .cwd(&self.folder)
             .rpc(mode)
             .channel(
-                ChannelConfig::default().diagnostics(move |diagnostic| heard.take(&diagnostic)),
+                ChannelConfig::default()
+                    .diagnostics(move |diagnostic| heard.take(&diagnostic))
+                    // Nobody else listens to news of an agent, and a full queue would stop its answers too.
+                    .notifications(NotificationMode::Call(Arc::new(move |news| told.hear(&news)))),
             )
             .env("WORKER_INDEX", index.to_string())
             .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));

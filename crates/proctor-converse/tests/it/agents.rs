@@ -137,6 +137,12 @@ for line in incoming:
         if said == "refuse": reply.update(error={"code": "failed", "message": "I will not"})
         elif said == "hang": continue
         elif said == "garble": outgoing.write("@@ not json @@\n"); outgoing.flush(); continue
+        elif said == "astray": outgoing.write(json.dumps({"text": "hello"}) + "\n"); outgoing.flush(); continue
+        elif said == "echo-id": outgoing.write(json.dumps({"id": message["id"], "text": "hello"}) + "\n"); outgoing.flush(); continue
+        elif said == "mistaken": reply.update(reply_to="r999", text="hello")
+        elif said == "chatty":
+            for n in range(5000): outgoing.write(json.dumps({"type": "thought", "number": n, "text": "x" * 200}) + "\n")
+            reply.update(text="done", tool_calls=[{"name": "look"}])
         elif said == "wordless": reply.update(ends_turn=True)
         elif said == "silent": reply.update(text="", metadata={"mood": "shy"})
         elif said == "act": reply.update(tool_calls=[{"name": "look", "arguments": {}, "result": 1}])
@@ -218,6 +224,25 @@ async fn a_line_that_is_no_message_and_an_answer_without_text_are_named() {
     for legal in &talks[3..] {
         assert_eq!(legal.status(), "passed", "{}", legal.message());
     }
+}
+
+/// An answer that does not say what it answers reaches nobody; the error says so, and how it is done.
+#[tokio::test]
+async fn an_answer_without_reply_to_is_named_with_the_way_out() {
+    let world = World::new();
+    world.write("agent.py", AGENT);
+    let users = ["astray", "echo-id", "mistaken", "chatty"];
+    let (talks, _) = world.conduct_all(&program(", process_per_conversation: true", &users)).await;
+    for (talk, line) in talks.iter().zip([r#"{"text": "hello"}"#, r#""text": "hello"}"#]) {
+        let said = talk.message();
+        assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{said}");
+        assert!(said.contains("it sent a line without `reply_to`"), "{said}");
+        assert!(said.contains("the `id` of the request") && said.contains(line), "{said}");
+    }
+    let mistaken = talks[2].message();
+    assert!(mistaken.contains("it answered `r999`, for which nobody waits"), "{mistaken}");
+    // News are no answers, and however many there are, the answer behind them comes through.
+    assert_eq!(talks[3].status(), "passed", "{}", talks[3].message());
 }
 
 #[tokio::test]

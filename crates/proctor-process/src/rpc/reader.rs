@@ -127,6 +127,10 @@ async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) -> boo
             handle_request(inner, request).await;
         }
         Ok(Message::Unclear { id }) => {
+            inner.report(Diagnostic::UnclearLine {
+                channel: Arc::clone(&inner.label),
+                excerpt: excerpt(line),
+            });
             let error = ReplyError::new(code::BAD_REQUEST, "a request needs an \"action\"");
             send_reply(inner, &id, Err(error)).await;
         }
@@ -140,7 +144,13 @@ async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) -> boo
 }
 
 fn handle_reply(inner: &Inner, to: &str, error: Option<&RawValue>, line: &str) {
-    let Some(waiter) = lock(&inner.mux).settle(to) else { return };
+    let Some(waiter) = lock(&inner.mux).settle(to) else {
+        return inner.report(Diagnostic::StrayReply {
+            channel: Arc::clone(&inner.label),
+            to: to.to_owned(),
+            excerpt: excerpt(line),
+        });
+    };
     let answer = match error {
         Some(raw) => Err(ReplyError::from_raw(raw)),
         None => Ok(Reply { body: Body::new(line) }),
