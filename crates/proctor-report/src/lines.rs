@@ -72,14 +72,35 @@ pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<Str
     }
     let exception = finished.exception.as_ref();
     let message = exception.map(|e| e.message.as_str()).or(finished.message.as_deref());
-    let message = message.unwrap_or_default().lines().filter(|line| !line.trim().is_empty());
-    let mut lines: Vec<String> = message
+    let mut lines: Vec<String> = without_repeats(message.unwrap_or_default())
+        .into_iter()
         .take(EXCERPT_LINES)
-        .map(|line| style.paint(Paint::Bad, shorten(line, 200)))
+        .map(|line| style.paint(Paint::Bad, shorten(&line, 200)))
         .collect();
     let backtrace = filtered(exception.map_or(&[][..], |e| &e.backtrace), false);
     let backtrace = backtrace.iter().take(EXCERPT_LINES);
     lines.extend(backtrace.map(|line| style.paint(Paint::Dim, shorten(line, 200))));
+    lines
+}
+
+/// The lines of a message that say something. An example and its hooks may fail with the same words, which stand in paragraphs of
+/// their own: those are told once, with their number.
+fn without_repeats(message: &str) -> Vec<String> {
+    let mut told: Vec<(&str, usize)> = Vec::new();
+    for paragraph in message.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
+        match told.iter_mut().find(|(known, _)| *known == paragraph) {
+            Some((_, times)) => *times += 1,
+            None => told.push((paragraph, 1)),
+        }
+    }
+    let mut lines = Vec::new();
+    for (paragraph, times) in told {
+        let own = paragraph.lines().filter(|line| !line.trim().is_empty());
+        lines.extend(own.map(ToOwned::to_owned));
+        if let (2.., Some(last)) = (times, lines.last_mut()) {
+            *last += &format!(" ({times} times)");
+        }
+    }
     lines
 }
 
