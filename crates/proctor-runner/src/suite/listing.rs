@@ -182,10 +182,14 @@ pub(crate) async fn failed(
     process: &ManagedProcess,
 ) -> SuiteError {
     let mut output: Vec<String> = Vec::new();
-    let mut message = format!("{what}: {error}");
-    if let Ok(report) = process.wait_timeout(Duration::from_millis(500)).await {
-        message = format!("{what}: it ended with {} before it was through", report.status);
-    }
+    let message = if let RequestError::Failed { error, .. } = error {
+        // It says itself what is wrong; who said it to whom is nobody's concern.
+        format!("{what}: {}", error.message)
+    } else if let Ok(report) = process.wait_timeout(Duration::from_millis(500)).await {
+        format!("{what}: it ended with {} before it was through", report.status)
+    } else {
+        format!("{what}: {error}")
+    };
     for stream in [process.stdout(), process.stderr()] {
         output.extend(stream.tail(40).iter().map(|line| line.text.to_string()));
     }

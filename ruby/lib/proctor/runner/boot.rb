@@ -23,8 +23,15 @@ module Proctor
       rescue LoadError
         nil # no Bundler on this machine: run as plain `rspec` would
       rescue StandardError => error
-        "Bundler could not set up the project: #{error.message} " \
-        "(set PROCTOR_BUNDLER=0 to run without Bundler)"
+        "Bundler could not set up the project:\n#{error.message.strip}\n" \
+        "#{mends?(error) ? "`bundle install` mends it" : "mend the Gemfile"}; " \
+        "PROCTOR_BUNDLER=0 runs without Bundler"
+      end
+
+      # Whether the gems are missing, rather than the file being wrong.
+      def mends?(error)
+        names = %i[GemNotFound GitError PathError VersionConflict SolveFailure InstallError]
+        names.any? { |name| Bundler.const_defined?(name) && Bundler.const_get(name) === error }
       end
 
       # Only `proctor/…` lies under this folder, so it cannot shadow anything of the project.

@@ -11,7 +11,7 @@ use proctor_tui::{Command, Options};
 
 use super::Shown;
 use super::recording::Recording;
-use super::view::{Printer, summary_options};
+use super::view::{Printer, never_began, summary_options};
 use crate::cli::RunArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -61,12 +61,16 @@ pub(super) fn show(
     }
     let run = recording.take_run();
     let mut shown = summary_options(arguments);
-    if let Some(event) = start.try_recv() {
-        shown.note(&event);
+    let start = start.try_recv();
+    if let Some(event) = &start {
+        shown.note(event);
     }
     let style = terminal.style();
     let mut printer = Printer::new(terminal);
     printer.notes(&result.notes);
-    printer.print(&summary(&run, &shown, style));
+    // Why a run could not begin is said by the error of the command.
+    if result.problem.is_none() || !start.is_some_and(|event| never_began(&event)) {
+        printer.print(&summary(&run, &shown, style));
+    }
     Ok((result, run))
 }

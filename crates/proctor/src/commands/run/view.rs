@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use proctor_events::{Filter, Subscription, Timestamp};
+use proctor_events::{Body, Event, Filter, Subscription, Timestamp};
 use proctor_report::{
     Grouped, Interleaved, Mode, Quiet, Reporter, SummaryOptions, Terse, without_workflow_commands,
 };
@@ -46,7 +46,11 @@ pub(super) fn show(
     drain(&events, &mut *reporter, &mut printer);
     let run = recording.take_run();
     printer.notes(&result.notes);
-    printer.print(&reporter.finish(&run));
+    // Of a run that could not even begin there is one thing to say, and the error of the command says it.
+    if !(printer.holds_back() && result.problem.is_some()) {
+        printer.release();
+        printer.print(&reporter.finish(&run));
+    }
     if events.dropped() > 0 {
         let lost = events.dropped();
         printer.terminal.warn(&format!("{lost} events were not shown: this terminal is too slow"));
@@ -94,12 +98,25 @@ pub(super) struct Printer<'a> {
     filter: bool,
     /// Whether the last line has no end yet.
     in_line: bool,
+    /// What is told of a run that may have nothing to tell.
+    held: Option<String>,
 }
 
 impl<'a> Printer<'a> {
     pub(super) fn new(terminal: &'a mut Terminal) -> Self {
         let filter = env_vars::GITHUB_ACTIONS.get().is_some();
-        Self { terminal, muted: false, filter, in_line: false }
+        Self { terminal, muted: false, filter, in_line: false, held: None }
+    }
+
+    /// Whether the run ended before its examples were known.
+    fn holds_back(&self) -> bool {
+        self.held.is_some()
+    }
+
+    fn release(&mut self) {
+        if let Some(text) = self.held.take() {
+            self.print(&text);
+        }
     }
 
     pub(super) fn print(&mut self, text: &str) {
@@ -124,6 +141,11 @@ impl<'a> Printer<'a> {
             self.terminal.warn(note);
         }
     }
+}
+
+/// Whether this is the start of a run whose examples nobody knows: its suites could not be used, or it was stopped before.
+pub(super) fn never_began(event: &Event) -> bool {
+    matches!(&event.body, Body::SuiteStarted(start) if start.example_count.is_none())
 }
 
 /// Shows what has come, then rests a moment: an eye needs no more, and waking up for every event would
@@ -155,8 +177,14 @@ fn drain(
     let mut any = false;
     while let Some(event) = subscription.try_recv() {
         any = true;
+        if never_began(&event) {
+            printer.held.get_or_insert_default();
+        }
         text += &reporter.event(&event);
     }
-    printer.print(&text);
+    match &mut printer.held {
+        Some(held) => held.push_str(&text),
+        None => printer.print(&text),
+    }
     any
 }
