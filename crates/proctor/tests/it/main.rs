@@ -31,6 +31,7 @@ mod run_outputs;
 mod run_selection;
 mod run_stop;
 mod run_suites;
+mod run_words;
 mod runs;
 mod runs_stop;
 mod serve;

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "lost_folder"
 require_relative "serializer"
 
 module Proctor
@@ -22,6 +23,8 @@ module Proctor
 
       def example_finished(item, nanoseconds, leaked, description)
         result = item.entry.example.execution_result
+        return dry(item) if result.status == :passed && RSpec.configuration.dry_run?
+
         if result.status == :passed && !leaked && !description
           passed(item, nanoseconds)
         else
@@ -63,6 +66,12 @@ module Proctor
 
       private
 
+      # RSpec calls it passed; nothing of it was run.
+      def dry(item)
+        event("ExampleFinished", { key: item.entry.key, repeat: item.repeat, attempt: item.attempt, status: "pending",
+                                   pending_message: "dry run", skipped: true })
+      end
+
       def passed(item, nanoseconds)
         @writer.queue_line(
           %({"type":"event","event_type":"ExampleFinished","payload":{"key":#{item.entry.key_json},) +
@@ -95,6 +104,7 @@ module Proctor
         payload[:failures] = parts if parts
         text = Serializer.presented(example)
         payload[:exception][:presented] = text if text
+        LostFolder.explain(error, payload[:exception])
       end
 
       def add_pending(payload, result)

@@ -37,7 +37,7 @@ module Proctor
       end
 
       def reply
-        { count: manifest.entries.size, total_loaded: manifest.total, errors: errors, messages: messages,
+        { count: manifest.entries.size, total_loaded: manifest.total, errors: errors, messages: messages + notes,
           units: manifest.units, load_ms: @load_ms, ruby: RUBY_VERSION, rspec: versions }.merge(settings)
       end
 
@@ -55,6 +55,18 @@ module Proctor
       end
 
       private
+
+      # What was asked for and is done in another way, or not at all.
+      def notes
+        found = []
+        missed = reporter.missed_formatters
+        unless missed.empty?
+          found << "not used: RSpec #{missed.size == 1 ? "formatter" : "formatters"} #{missed.join(", ")} " \
+                   "(instead: --ui, --json, --junit, --html, --markdown)"
+        end
+        found << "dry run: no example is run, so each is pending (`proctor list` shows them without a run)" if RSpec.configuration.dry_run?
+        found
+      end
 
       def parse
         options = RSpec::Core::ConfigurationOptions.new(@args)

@@ -11,13 +11,21 @@ module Proctor
       Aborted = Class.new(StandardError)
 
       attr_accessor :sink
+      attr_writer :formatters
+
+      # The formatters that were asked for and are not used.
+      def missed_formatters
+        @formatters ? @formatters.missed.uniq : []
+      end
 
       def self.install(configuration, sink)
         reporter = new(configuration)
         reporter.sink = sink
         # Installed as the loader, not as the reporter: RSpec ignores a later change of the
         # deprecation stream (`raise_errors_for_deprecations!`) once it has a reporter.
-        configuration.instance_variable_set(:@formatter_loader, Loader.new(reporter))
+        loader = Loader.new(reporter)
+        configuration.instance_variable_set(:@formatter_loader, loader)
+        reporter.formatters = loader
         reporter
       end
 
@@ -112,9 +120,22 @@ module Proctor
           RSpec::Core::Formatters::DeprecationFormatter.new(@deprecation_stream, $stderr)
       end
 
-      # Accepts every request for a formatter and loads none.
+      # Accepts every request for a formatter and loads none. Those whose output somebody will miss are remembered: our views
+      # take the place of RSpec's own two on a terminal, and of no others.
       class Loader < RSpec::Core::Formatters::Loader
-        def add(*); end
+        REPLACED = %w[p progress d doc documentation].freeze
+
+        def missed
+          @missed ||= []
+        end
+
+        def add(formatter, *outputs)
+          file = outputs.flatten.find { |output| output.is_a?(String) || output.respond_to?(:to_path) }
+          name = formatter.is_a?(Module) ? formatter.name.to_s : formatter.to_s
+          return if file.nil? && REPLACED.include?(name)
+
+          missed << [name, (file.respond_to?(:to_path) ? file.to_path : file if file)].compact.join(" > ")
+        end
 
         def setup_default(*); end
       end
