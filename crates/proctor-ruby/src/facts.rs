@@ -210,6 +210,23 @@ pub struct Usage {
     pub flows: Vec<String>,
 }
 
+impl Usage {
+    /// Nothing is known.
+    const fn nothing() -> Self {
+        Self {
+            calls: Uses::nothing(),
+            keys: Uses::nothing(),
+            element: None,
+            equals: Vec::new(),
+            bounds: Vec::new(),
+            patterns: Vec::new(),
+            classes: Vec::new(),
+            truth: false,
+            flows: Vec::new(),
+        }
+    }
+}
+
 /// One method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MethodFacts {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use ruby_prism::{Location, Node, StatementsNode};
+use ruby_prism::{Location, Node, NodeList, StatementsNode};
 
 /// A map for many short keys that come from the file itself: quick, and the same in every process.
 pub(crate) type FastMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
@@ -125,14 +125,21 @@ pub(crate) fn has_name(list: &[String], name: &[u8]) -> bool {
 pub(crate) fn statements(body: Option<Node<'_>>) -> Vec<Node<'_>> {
     let Some(body) = body else { return Vec::new() };
     if let Some(list) = body.as_statements_node() {
-        return list.body().iter().collect();
+        return nodes(&list.body());
     }
     vec![body]
 }
 
+/// The nodes of a list, in just as much room as they need.
+pub(crate) fn nodes<'pr>(list: &NodeList<'pr>) -> Vec<Node<'pr>> {
+    let mut nodes = Vec::with_capacity(list.len());
+    nodes.extend(list);
+    nodes
+}
+
 /// The statements of an optional list.
 pub(crate) fn listed(list: Option<StatementsNode<'_>>) -> Vec<Node<'_>> {
-    list.map(|list| list.body().iter().collect()).unwrap_or_default()
+    list.map(|list| nodes(&list.body())).unwrap_or_default()
 }
 
 /// The first statement of a body, whatever wraps it.
@@ -159,12 +166,18 @@ pub(crate) fn constant<'pr>(node: &Node<'pr>) -> Option<Cow<'pr, str>> {
 
 /// The name that a constant is written as, if its parts are all constants and stand together.
 fn plain_constant(code: &[u8]) -> Option<&str> {
-    let own = std::str::from_utf8(code.strip_prefix(b"::").unwrap_or(code)).ok()?;
-    let is_plain = |part: &str| {
-        part.starts_with(|first: char| first.is_ascii_uppercase())
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
-    own.split("::").all(is_plain).then_some(own)
+    let own = code.strip_prefix(b"::").unwrap_or(code);
+    // A part begins behind two colons, with a capital.
+    let mut colons = 2;
+    for byte in own {
+        match byte {
+            b':' => colons += 1,
+            b'A'..=b'Z' if matches!(colons, 0 | 2) => colons = 0,
+            b'a'..=b'z' | b'0'..=b'9' | b'_' if colons == 0 => {}
+            _ => return None,
+        }
+    }
+    if colons == 0 { std::str::from_utf8(own).ok() } else { None }
 }
 
 /// Whether a node is a literal that can be copied into other code.

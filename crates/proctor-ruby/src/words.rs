@@ -4,13 +4,14 @@
 #[must_use]
 pub fn humanize(name: &str) -> String {
     let own = name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']);
-    let words = underscore(own);
-    let is_gap = |letter: char| matches!(letter, '_' | '/') || letter.is_whitespace();
-    let mut result = String::with_capacity(words.len());
-    for letter in words.trim_matches(is_gap).chars() {
-        result.push(if matches!(letter, '_' | '/') { ' ' } else { letter });
-    }
-    result
+    let mut words = if own.is_ascii() {
+        lower_ascii(own.as_bytes(), [' ', ' '])
+    } else {
+        underscore(own).replace(['_', '/'], " ")
+    };
+    words.truncate(words.trim_end().len());
+    words.drain(..words.len() - words.trim_start().len());
+    words
 }
 
 /// `PaymentStatus` to `payment_status`, `A::B` to `a/b`.
@@ -20,7 +21,7 @@ pub fn underscore(name: &str) -> String {
         return name.to_owned();
     }
     if name.is_ascii() {
-        return underscore_ascii(name.as_bytes());
+        return lower_ascii(name.as_bytes(), ['_', '/']);
     }
     let letters: Vec<char> = name.replace("::", "/").chars().collect();
     let mut result = String::new();
@@ -41,15 +42,15 @@ pub fn underscore(name: &str) -> String {
     result
 }
 
-/// The same without looking for letters beyond ASCII.
-fn underscore_ascii(name: &[u8]) -> String {
+/// Words in lower case, with what stands between them: between words, and between names.
+fn lower_ascii(name: &[u8], [between, slash]: [char; 2]) -> String {
     let mut result = String::with_capacity(name.len() + 4);
     let mut place = 0;
     let mut before = 0;
     while let Some(byte) = name.get(place).copied() {
         let after = name.get(place + 1).copied().unwrap_or_default();
         if byte == b':' && after == b':' {
-            result.push('/');
+            result.push(slash);
             (place, before) = (place + 2, b'/');
             continue;
         }
@@ -58,9 +59,13 @@ fn underscore_ascii(name: &[u8]) -> String {
                 || before.is_ascii_digit()
                 || (before.is_ascii_uppercase() && after.is_ascii_lowercase()));
         if starts_word {
-            result.push('_');
+            result.push(between);
         }
-        result.push(char::from(byte.to_ascii_lowercase()));
+        result.push(match byte {
+            b'_' => between,
+            b'/' => slash,
+            _ => char::from(byte.to_ascii_lowercase()),
+        });
         (place, before) = (place + 1, byte);
     }
     result

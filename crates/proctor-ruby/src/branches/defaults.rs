@@ -5,7 +5,7 @@ use ruby_prism::{ArgumentsNode, Node};
 use super::decisions::arm;
 use super::{Parent, Study, Ways};
 use crate::facts::CharacteristicKind;
-use crate::source::name;
+use crate::source::{name, nodes};
 use crate::words::{humanize, identifier, short};
 
 /// The parts of such an assignment.
@@ -109,5 +109,5 @@ fn parts<'a>(node: &Node<'a>) -> Option<Write<'a>> {
 }
 
 fn listed<'a>(arguments: &ArgumentsNode<'a>) -> Vec<Node<'a>> {
-    arguments.arguments().iter().collect()
+    nodes(&arguments.arguments())
 }

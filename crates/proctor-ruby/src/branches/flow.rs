@@ -91,15 +91,16 @@ impl<'a> Flow<'a> {
     pub(super) fn names(&self, inputs: Inputs) -> Vec<Input> {
         let chosen =
             self.known.iter().take(64).enumerate().filter(|(place, _)| inputs >> place & 1 == 1);
-        chosen
-            .map(|(_, (kind, class, name))| {
-                let name = match class {
-                    Some(class) => [class, ".", &text(name)].concat(),
-                    None => owned(name),
-                };
-                Input { kind: *kind, name }
-            })
-            .collect()
+        let named = chosen.map(|(_, (kind, class, name))| {
+            let name = match class {
+                Some(class) => [class, ".", &text(name)].concat(),
+                None => owned(name),
+            };
+            Input { kind: *kind, name }
+        });
+        let mut names = Vec::with_capacity(inputs.count_ones() as usize);
+        names.extend(named);
+        names
     }
 
     /// The other class that a value comes from.

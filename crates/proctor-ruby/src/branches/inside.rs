@@ -3,7 +3,7 @@
 use ruby_prism::{Node, Visit};
 
 use super::{Parent, Study};
-use crate::source::statements;
+use crate::source::{nodes, statements};
 
 /// Walks an expression and hands whatever may decide something back to the study.
 pub(super) struct Inside<'s, 'a> {
@@ -92,7 +92,6 @@ impl<'a> Visit<'a> for Inside<'_, 'a> {
 
     /// Several statements in parentheses, the body of a `for`, code within a text: guards count among them.
     fn visit_statements_node(&mut self, node: &ruby_prism::StatementsNode<'a>) {
-        let list: Vec<Node<'a>> = node.body().iter().collect();
-        self.study.block(&list, self.parent);
+        self.study.block(&nodes(&node.body()), self.parent);
     }
 }

@@ -241,10 +241,11 @@ pub(super) fn phrase(node: &Node<'_>) -> String {
     if matches!(first, "it" | "_1") && is_unnamed(node) {
         return humanize(&format!("element_{}", rest.replace('.', "_")));
     }
-    if !rest.is_empty() {
-        return humanize(&code.replace("&.", "_").replace('.', "_"));
+    match (rest.is_empty(), code.contains('&')) {
+        (true, _) => humanize(&code),
+        (false, false) => humanize(&code.replace('.', "_")),
+        (false, true) => humanize(&code.replace("&.", "_").replace('.', "_")),
     }
-    humanize(&code)
 }
 
 /// Whether an expression begins with a parameter that a block does not name.

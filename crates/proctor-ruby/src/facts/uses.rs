@@ -1,6 +1,7 @@
 //! Uses by name: a small map in one piece of memory.
 //!
-//! Most values have one or two names under them, and there are many values: a tree would take room for eleven at once.
+//! Most values have one or two names under them, of which often nothing more is known, and there are many values: a tree
+//! would take room for eleven usages at once, and each usage is as large as seven names.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -10,10 +11,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Usage;
 
 /// Usages by name, in the order of the names. Written as a table.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Uses(Vec<(String, Usage)>);
+#[derive(Debug, Clone, Default)]
+pub struct Uses(Vec<(String, Option<Box<Usage>>)>);
+
+/// What is known about a name that has only been seen.
+static NOTHING: Usage = Usage::nothing();
 
 impl Uses {
+    pub(super) const fn nothing() -> Self {
+        Self(Vec::new())
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -23,29 +31,31 @@ impl Uses {
     /// The usage of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Usage> {
-        self.place(name).ok().map(|place| &self.0[place].1)
+        self.place(name).ok().map(|place| self.0[place].1.as_deref().unwrap_or(&NOTHING))
     }
 
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Usage)> {
-        self.0.iter().map(|(name, usage)| (name.as_str(), usage))
+        self.known().map(|(name, usage)| (name, usage.unwrap_or(&NOTHING)))
+    }
+
+    /// All names, with what is known beyond them.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (&str, Option<&Usage>)> {
+        self.0.iter().map(|(name, usage)| (name.as_str(), usage.as_deref()))
     }
 
     /// The same, to add to it.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Usage> {
-        self.place(name).ok().map(|place| &mut self.0[place].1)
+        self.place(name).ok().map(|place| self.0[place].1.get_or_insert_default().as_mut())
     }
 
-    /// The usage of a name, and whether it was put there just now.
-    pub(crate) fn entry(&mut self, name: &str) -> (&mut Usage, bool) {
-        let (place, is_new) = match self.place(name) {
-            Ok(place) => (place, false),
-            Err(place) => {
-                self.0.insert(place, (name.to_owned(), Usage::default()));
-                (place, true)
-            }
-        };
-        (&mut self.0[place].1, is_new)
+    /// Puts a name there; says whether it is new.
+    pub(crate) fn see(&mut self, name: &str) -> bool {
+        let place = self.place(name);
+        if let Err(place) = place {
+            self.0.insert(place, (name.to_owned(), None));
+        }
+        place.is_err()
     }
 
     /// Takes room for as many more as there are names in `other`, but no more.
@@ -63,7 +73,8 @@ impl Uses {
 /// Of several with one name the last counts.
 impl FromIterator<(String, Usage)> for Uses {
     fn from_iter<I: IntoIterator<Item = (String, Usage)>>(all: I) -> Self {
-        let mut list: Vec<_> = all.into_iter().collect();
+        let known = |usage: Usage| (usage != NOTHING).then(|| Box::new(usage));
+        let mut list: Vec<_> = all.into_iter().map(|(name, usage)| (name, known(usage))).collect();
         list.sort_by(|one, other| one.0.cmp(&other.0));
         list.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
@@ -73,6 +84,13 @@ impl FromIterator<(String, Usage)> for Uses {
             same
         });
         Self(list)
+    }
+}
+
+/// Nothing known is the same as nothing said.
+impl PartialEq for Uses {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
     }
 }
 
@@ -97,7 +115,7 @@ impl Serialize for Uses {
 impl<'de> Deserialize<'de> for Uses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let table = BTreeMap::<String, Usage>::deserialize(deserializer)?;
-        Ok(Self(table.into_iter().collect()))
+        Ok(table.into_iter().collect())
     }
 }
 
@@ -119,22 +137,28 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_made_once_and_found_again() {
+    fn a_name_is_new_once_and_found_again() {
         let mut uses = Uses::default();
         assert!(uses.is_empty());
-        for name in ["m", "a", "z"] {
-            let (usage, is_new) = uses.entry(name);
-            usage.truth = name == "a";
-            assert!(is_new);
+        assert!(["m", "a", "z"].iter().all(|name| uses.see(name)));
+        assert!(!uses.see("a"));
+        assert_eq!(uses.get("a"), Some(&Usage::default()));
+        if let Some(known) = uses.get_mut("a") {
+            known.truth = true;
         }
-        let (usage, is_new) = uses.entry("a");
-        assert!(usage.truth && !is_new);
+        assert!(uses["a"].truth && !uses["z"].truth);
         assert_eq!(uses.get("q"), None);
-        assert_eq!(uses["z"], usage_of("z", &uses));
     }
 
-    fn usage_of(name: &str, uses: &Uses) -> Usage {
-        uses.get(name).cloned().unwrap_or_default()
+    #[test]
+    fn what_is_known_to_be_nothing_equals_what_is_not_known() {
+        let [mut one, mut other] = [Uses::default(), Uses::default()];
+        one.see("a");
+        other.see("a");
+        assert!(other.get_mut("a").is_some());
+        assert_eq!(one, other);
+        other.see("b");
+        assert_ne!(one, other);
     }
 
     #[test]

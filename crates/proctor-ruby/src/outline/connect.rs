@@ -48,7 +48,7 @@ fn give(into: &mut Usage, usage: Usage) {
 fn stored(class: &ClassFacts, learned: &[Learned]) -> Uses {
     let mut variables = Uses::default();
     for (variable, _) in class.methods.iter().flat_map(|method| &method.stores) {
-        variables.entry(variable);
+        variables.see(variable);
     }
     if variables.is_empty() {
         return variables;

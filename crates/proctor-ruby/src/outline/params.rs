@@ -1,6 +1,6 @@
 //! Parameters of a method: kinds, defaults, documented types and keys.
 
-use ruby_prism::{DefNode, Node};
+use ruby_prism::{DefNode, Node, NodeList};
 
 use crate::facts::{Param, ParamKind, Usage};
 use crate::source::{owned, text};
@@ -8,7 +8,11 @@ use crate::source::{owned, text};
 /// The parameters of a method, with what its documentation says about them.
 pub(super) fn parameters(def: &DefNode<'_>, doc: Option<&str>) -> Vec<Param> {
     let Some(list) = def.parameters() else { return Vec::new() };
-    let mut params = Vec::new();
+    let named = [list.requireds(), list.optionals(), list.posts(), list.keywords()];
+    let count = named.iter().map(NodeList::len).sum::<usize>()
+        + [list.rest(), list.keyword_rest()].iter().flatten().count()
+        + usize::from(list.block().is_some());
+    let mut params = Vec::with_capacity(count);
     let mut add = |own: String, kind: ParamKind, default: Option<String>| {
         let types = doc.map(|doc| documented(doc, &own)).unwrap_or_default();
         let usage = doc.map(|doc| documented_options(doc, &own)).unwrap_or_default();
@@ -107,14 +111,17 @@ fn documented_options(doc: &str, param: &str) -> Usage {
             continue;
         };
         let types = rest.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-        let entry = usage.keys.entry(key.trim_end_matches(',')).0;
-        entry.classes.extend(
-            types
-                .into_iter()
-                .flat_map(|(inside, _)| inside.split([',', '|']))
-                .map(|word| word.trim().to_owned())
-                .filter(|word| !word.is_empty()),
-        );
+        let key = key.trim_end_matches(',');
+        usage.keys.see(key);
+        if let Some(entry) = usage.keys.get_mut(key) {
+            entry.classes.extend(
+                types
+                    .into_iter()
+                    .flat_map(|(inside, _)| inside.split([',', '|']))
+                    .map(|word| word.trim().to_owned())
+                    .filter(|word| !word.is_empty()),
+            );
+        }
     }
     usage
 }

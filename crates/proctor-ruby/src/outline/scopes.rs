@@ -54,7 +54,9 @@ impl Reader<'_> {
     }
 
     fn inside(&mut self, index: usize, singleton: bool, body: &[Node<'_>]) {
-        let defs = body.iter().filter_map(Node::as_def_node).map(|def| def.name().as_slice());
+        let defs = || body.iter().filter_map(Node::as_def_node);
+        self.facts.classes[index].methods.reserve_exact(defs().count());
+        let defs = defs().map(|def| def.name().as_slice());
         self.open.push(Open {
             index,
             visibility: Visibility::Public,

@@ -4,12 +4,12 @@ use ruby_prism::{CallNode, DefNode, Node, Visit};
 
 use super::Reader;
 use crate::facts::{Scope, Visibility};
-use crate::source::{constant, name, owned, text};
+use crate::source::{constant, name, nodes, owned, text};
 
 impl Reader<'_> {
     pub(super) fn call(&mut self, call: &CallNode<'_>) {
         let arguments: Vec<Node<'_>> =
-            call.arguments().map(|list| list.arguments().iter().collect()).unwrap_or_default();
+            call.arguments().map(|list| nodes(&list.arguments())).unwrap_or_default();
         if call.receiver().is_some_and(|receiver| receiver.as_self_node().is_none()) {
             return self.foreign_call(call);
         }

@@ -126,9 +126,13 @@ pub(crate) fn absorb(into: &mut Usage, other: &Usage, depth: u32) -> bool {
     let mut news = false;
     for (mine, theirs) in [(&mut into.calls, &other.calls), (&mut into.keys, &other.keys)] {
         mine.reserve_for(theirs);
-        for (key, usage) in theirs.iter() {
-            let (known, is_new) = mine.entry(key);
-            news |= absorb(known, usage, depth + 1) | is_new;
+        for (key, usage) in theirs.known() {
+            news |= mine.see(key);
+            if let Some(usage) = usage
+                && let Some(known) = mine.get_mut(key)
+            {
+                news |= absorb(known, usage, depth + 1);
+            }
         }
     }
     if let Some(element) = &other.element {
