@@ -45,6 +45,11 @@ impl Aggregator {
         &self.run
     }
 
+    /// Where an example stands in [`RunData::examples`].
+    pub fn place_of(&self, id: &ExampleId) -> Option<usize> {
+        self.index.get(&Some(id.clone())).copied()
+    }
+
     /// The end result.
     pub fn into_run(self) -> RunData {
         self.run

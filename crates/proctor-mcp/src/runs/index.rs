@@ -1,100 +1,66 @@
-//! A run in rows, folded from its recording as far as that has been read, and kept between calls.
+//! A run in outline, folded from its recording as far as that has been read, and kept between calls.
 //!
-//! A recording may be large and is looked at often. So each look reads only what has been written since the one before, and only
-//! what the answers need is kept: a row per example, a small row per result, a few hundred characters per failure.
-//! What was said in conversations is never kept; `show_example` reads it from the file for the one example that it shows.
+//! A recording may be large and is looked at often. So each look reads only what has been written since the one before. The fold is that of
+//! every other view ([`Aggregator::outline`]); what was said in conversations is not in it, and `show_example` reads it from the file for
+//! the one example that it shows. Kept besides are the final results in the order in which they came, each with its place in the
+//! stream, which is what cursors are, and a few words about each that an outline lets go.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use proctor_events::{Body, Event, ExampleFinished, ExampleId, ExampleStarted, Fault, Status};
-use proctor_record::{Follower, Grown, Judged, WorkspaceFold};
+use proctor_events::{Body, EvaluationRecorded, Event, ExampleFinished};
+use proctor_record::{
+    Aggregator, Attempt, Example, Follower, Grown, Judged, RunData, WorkspaceFold,
+};
 
-use super::view::{ERRORS, Ended, Failure, error_text};
+use super::view::Traces;
 use crate::error::ToolError;
-use crate::paging::brief;
-
-/// How much of a title is kept.
-pub(super) const TITLE: usize = 600;
-
-/// One example.
-#[derive(Debug, Default)]
-pub(super) struct ExampleRow {
-    pub(super) id: String,
-    pub(super) title: String,
-    /// Whether it got its name while it ran.
-    named_late: bool,
-    pub(super) location: Option<String>,
-    pub(super) file: Option<String>,
-    pub(super) suite: Option<String>,
-}
 
 /// One final result, with its place in the stream.
 #[derive(Debug)]
-pub(super) struct ResultRow {
+struct Row {
+    /// The number of its event.
+    seq: u64,
+    /// Its example, as a place in the outline.
+    example: u32,
+    /// Its attempt, as a place in the example.
+    attempt: u32,
+    /// Most results have nothing to say.
+    traces: Option<Box<Traces>>,
+}
+
+/// One final result.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Final<'a> {
     /// The number of its event.
     pub(super) seq: u64,
-    /// Its example, as a place among the rows.
-    pub(super) example: u32,
-    pub(super) repeat: u32,
-    pub(super) attempt: u32,
-    pub(super) status: Status,
-    pub(super) fault: Option<Fault>,
-    pub(super) duration_ms: Option<f64>,
-    /// What went wrong and what there is to see; most results have nothing.
-    pub(super) failure: Option<Box<Failure>>,
-}
-
-/// What is known of an attempt that has not ended.
-#[derive(Debug, Default)]
-struct Open {
-    broken: Vec<String>,
-    conversed: bool,
-    printed: bool,
-}
-
-/// Which attempt: example, repeat, attempt.
-type Key = (u32, u32, u32);
-
-/// What is known of a run besides its examples.
-#[derive(Debug, Default)]
-pub(super) struct Head {
-    pub(super) planned: Option<u64>,
-    pub(super) finished: bool,
-    pub(super) exit_code: Option<i32>,
-    pub(super) duration_ms: Option<f64>,
-    pub(super) last_seq: u64,
-    /// The first few errors outside examples, in words.
-    pub(super) errors: Vec<String>,
-    pub(super) error_count: u64,
-    pub(super) flaky: u64,
-    pub(super) counts: BTreeMap<String, u64>,
+    pub(super) example: &'a Example,
+    pub(super) attempt: &'a Attempt,
+    pub(super) traces: Option<&'a Traces>,
 }
 
 /// The fold.
-#[derive(Debug, Default)]
-struct Rows {
-    head: Head,
-    examples: Vec<ExampleRow>,
-    places: HashMap<ExampleId, u32>,
-    results: Vec<ResultRow>,
-    open: HashMap<Key, Open>,
-    /// Repetitions with an attempt that did not pass.
-    failed: HashSet<(u32, u32)>,
+#[derive(Debug)]
+struct Folded {
+    outline: Aggregator,
+    rows: Vec<Row>,
+    finished: bool,
+    flaky: u64,
+    counts: BTreeMap<String, u64>,
     workspaces: WorkspaceFold,
 }
 
-/// A run in rows.
+/// A run in outline.
 #[derive(Debug)]
 pub(super) struct Index {
     file: Follower,
     lines: u64,
-    rows: Rows,
+    folded: Folded,
 }
 
 impl Index {
     pub(super) fn new(path: &Path) -> Self {
-        Self { file: Follower::new(path), lines: 0, rows: Rows::default() }
+        Self { file: Follower::new(path), lines: 0, folded: Folded::new() }
     }
 
     /// Reads what has been written since the last call.
@@ -105,7 +71,7 @@ impl Index {
             })?;
             match grown {
                 Grown::Nothing => return Ok(()),
-                Grown::Restarted => (self.lines, self.rows) = (0, Rows::default()),
+                Grown::Restarted => (self.lines, self.folded) = (0, Folded::new()),
                 Grown::Lines(lines) => lines.iter().for_each(|line| self.take(line)),
             }
         }
@@ -116,188 +82,130 @@ impl Index {
         // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
         let Ok(mut event) = Event::from_json(line) else { return };
         let seq = *event.seq.get_or_insert(self.lines);
-        self.rows.head.last_seq = self.rows.head.last_seq.max(seq);
-        self.rows.apply(&event, seq);
+        self.folded.apply(&event, seq);
     }
 
-    pub(super) fn head(&self) -> &Head {
-        &self.rows.head
+    /// The run as every view has it.
+    pub(super) fn run(&self) -> &RunData {
+        self.folded.outline.run()
     }
 
-    pub(super) fn examples(&self) -> &[ExampleRow] {
-        &self.rows.examples
+    /// Whether it says that it is over.
+    pub(super) fn is_finished(&self) -> bool {
+        self.folded.finished
+    }
+
+    /// The number of the last event.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.run().last_seq.unwrap_or_default()
+    }
+
+    /// Final results by status.
+    pub(super) fn counts(&self) -> &BTreeMap<String, u64> {
+        &self.folded.counts
+    }
+
+    /// How many of them passed only after failing.
+    pub(super) fn flaky(&self) -> u64 {
+        self.folded.flaky
+    }
+
+    pub(super) fn examples(&self) -> impl Iterator<Item = &Example> {
+        self.run().examples.iter().filter(|example| example.id.is_some())
     }
 
     /// Final results in the order in which they came.
-    pub(super) fn results(&self) -> &[ResultRow] {
-        &self.rows.results
+    pub(super) fn results(&self) -> impl Iterator<Item = Final<'_>> {
+        self.results_since(0)
     }
 
     /// The results after a place in the stream.
-    pub(super) fn results_since(&self, seq: u64) -> &[ResultRow] {
-        let start = self.rows.results.partition_point(|result| result.seq <= seq);
-        &self.rows.results[start..]
-    }
-
-    pub(super) fn example(&self, result: &ResultRow) -> Option<&ExampleRow> {
-        self.rows.examples.get(usize::try_from(result.example).ok()?)
+    pub(super) fn results_since(&self, seq: u64) -> impl Iterator<Item = Final<'_>> {
+        let rows = &self.folded.rows;
+        let start = rows.partition_point(|row| row.seq <= seq);
+        rows[start..].iter().filter_map(|row| {
+            let example = self.run().examples.get(row.example as usize)?;
+            let attempt = example.attempts.get(row.attempt as usize)?;
+            Some(Final { seq: row.seq, example, attempt, traces: row.traces.as_deref() })
+        })
     }
 
     pub(super) fn workspaces(&self) -> &WorkspaceFold {
-        &self.rows.workspaces
+        &self.folded.workspaces
     }
 }
 
-impl Rows {
+impl Folded {
+    fn new() -> Self {
+        Self {
+            outline: Aggregator::outline(),
+            rows: Vec::new(),
+            finished: false,
+            flaky: 0,
+            counts: BTreeMap::new(),
+            workspaces: WorkspaceFold::default(),
+        }
+    }
+
     fn apply(&mut self, event: &Event, seq: u64) {
         match &event.body {
-            Body::SuiteStarted(suite) => self.head.planned = suite.example_count,
-            Body::SuiteFinished(suite) => {
-                self.head.finished = true;
-                self.head.planned = Some(suite.example_count);
-                self.head.exit_code = suite.exit_code;
-                self.head.duration_ms = suite.duration_ms.map(proctor_events::Millis::get);
+            // With its end an attempt lets go of what it was made of.
+            Body::ExampleFinished(it) => {
+                let traces = self.traces(event, it);
+                self.outline.apply(event);
+                self.ended(event, it, seq, traces);
             }
-            Body::ErrorOutsideExample(error) => {
-                self.head.error_count += 1;
-                if self.head.errors.len() < ERRORS {
-                    self.head.errors.push(error_text(error));
-                }
-            }
-            _ => {
-                if let Some(id) = &event.example_id {
-                    let place = self.place(id);
-                    self.in_example(place, event, seq);
+            body => {
+                self.outline.apply(event);
+                match body {
+                    Body::SuiteFinished(_) => self.finished = true,
+                    Body::EvaluationRecorded(it) => self.judged(event, it),
+                    _ => {}
                 }
             }
         }
     }
 
-    fn place(&mut self, id: &ExampleId) -> u32 {
-        if let Some(place) = self.places.get(id) {
-            return *place;
-        }
-        let place = u32::try_from(self.examples.len()).unwrap_or(u32::MAX);
-        let title = id.to_string();
-        self.examples.push(ExampleRow { id: title.clone(), title, ..ExampleRow::default() });
-        self.places.insert(id.clone(), place);
-        place
+    /// Where the attempt that an event is about stands: its example and itself.
+    fn place(&self, event: &Event) -> Option<(usize, usize)> {
+        let example = self.outline.place_of(event.example_id.as_ref()?)?;
+        let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
+        let attempts = &self.outline.run().examples.get(example)?.attempts;
+        let own = |one: &Attempt| one.repeat == repeat && one.attempt == attempt;
+        Some((example, attempts.iter().rposition(own)?))
     }
 
-    fn in_example(&mut self, place: u32, event: &Event, seq: u64) {
-        let key = (place, event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
-        match &event.body {
-            Body::ExampleStarted(it) => self.row(place).describe(it),
-            Body::ExampleFinished(it) => self.finished(key, it, seq),
-            Body::EvaluationRecorded(it) => {
-                let row = &self.examples[place as usize];
-                self.workspaces.take(&Judged {
-                    example_id: &row.id,
-                    suite: row.suite.as_deref(),
-                    mode: &it.mode,
-                    kind: it.evaluation_type.as_deref(),
-                    description: it.description.as_deref(),
-                    passed: it.passed,
-                    metadata: it.metadata.as_ref(),
-                });
-                let name = it.name.as_ref().or(it.description.as_ref());
-                self.judged(key, name, it.passed);
-            }
-            Body::InvariantEvaluated(it) => {
-                self.judged(key, it.description.as_ref(), Some(it.passed));
-            }
-            Body::WorkerLog(_) => self.open.entry(key).or_default().printed = true,
-            Body::SimulationStarted(_)
-            | Body::SimulationEnded(_)
-            | Body::UserMessage(_)
-            | Body::AgentResponse(_)
-            | Body::TopicChanged(_)
-            | Body::ToolCallStarted(_)
-            | Body::ToolCallCompleted(_) => self.open.entry(key).or_default().conversed = true,
-            _ => {}
-        }
+    fn traces(&self, event: &Event, it: &ExampleFinished) -> Traces {
+        let open = self.place(event);
+        let open = open.map(|(example, own)| &self.outline.run().examples[example].attempts[own]);
+        open.map(Traces::of).unwrap_or_default().and_at_its_end(it)
     }
 
-    fn row(&mut self, place: u32) -> &mut ExampleRow {
-        &mut self.examples[place as usize]
-    }
-
-    fn judged(&mut self, key: Key, name: Option<&String>, passed: Option<bool>) {
-        if let (Some(name), Some(false)) = (name, passed) {
-            let broken = &mut self.open.entry(key).or_default().broken;
-            if broken.len() < Failure::BROKEN {
-                broken.push(brief(name, Failure::NAME));
-            }
-        }
-    }
-
-    fn finished(&mut self, key: Key, it: &ExampleFinished, seq: u64) {
-        let (place, repeat, attempt) = key;
-        let open = self.open.remove(&key).unwrap_or_default();
-        let failed_before = self.failed.contains(&(place, repeat));
-        if !it.status.is_success() {
-            self.failed.insert((place, repeat));
-        }
-        let row = &mut self.examples[place as usize];
-        if row.location.is_none() {
-            row.location.clone_from(&it.location);
-        }
-        row.name_late(it);
-        if !it.r#final.unwrap_or(true) {
+    fn ended(&mut self, event: &Event, it: &ExampleFinished, seq: u64, traces: Traces) {
+        let Some((example, own)) = self.place(event) else { return };
+        let attempt = &self.outline.run().examples[example].attempts[own];
+        if !attempt.is_final {
             return;
         }
-        self.failed.remove(&(place, repeat));
-        let passed_late = it.status == Status::Passed && failed_before;
-        self.head.flaky += u64::from(it.flaky.unwrap_or(passed_late));
-        *self.head.counts.entry(it.status.to_string()).or_default() += 1;
-        let failure = Failure::of(&Ended {
-            suite: row.suite.as_deref(),
-            conversed: open.conversed,
-            printed: open.printed || !it.output_tail.is_empty(),
-            status: Some(&it.status),
-            fault: it.fault.as_ref(),
-            exception: it.exception.as_ref(),
-            message: it.message.as_deref(),
-            broken: open.broken,
-        });
-        self.results.push(ResultRow {
-            seq,
-            example: place,
-            repeat,
-            attempt,
-            status: it.status.clone(),
-            fault: it.fault.clone(),
-            duration_ms: it.duration_ms.map(proctor_events::Millis::get),
-            failure: failure.map(Box::new),
-        });
-    }
-}
-
-impl ExampleRow {
-    fn describe(&mut self, it: &ExampleStarted) {
-        let title = match (&*it.path, &it.description) {
-            ([_, ..], _) => it.path.join(" > "),
-            ([], Some(description)) => description.clone(),
-            ([], None) => self.id.clone(),
-        };
-        if !self.named_late {
-            self.title = brief(&title, TITLE);
-        }
-        self.location.clone_from(&it.location);
-        self.file.clone_from(&it.file);
-        self.suite.clone_from(&it.suite);
+        self.flaky += u64::from(attempt.flaky);
+        *self.counts.entry(it.status.to_string()).or_default() += 1;
+        let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+        let traces = (traces != Traces::default()).then(|| Box::new(traces));
+        self.rows.push(Row { seq, example: place(example), attempt: place(own), traces });
     }
 
-    /// Takes the name that an example without one got while it ran.
-    fn name_late(&mut self, it: &ExampleFinished) {
-        // An example of which only the end is known is called by its id.
-        if self.named_late || self.title == self.id {
-            return;
-        }
-        if let Some(title) = it.late_title(&self.title) {
-            self.title = brief(&title, TITLE);
-            self.named_late = true;
-        }
+    fn judged(&mut self, event: &Event, it: &EvaluationRecorded) {
+        let place = event.example_id.as_ref().and_then(|id| self.outline.place_of(id));
+        let Some(example) = place.map(|place| &self.outline.run().examples[place]) else { return };
+        self.workspaces.take(&Judged {
+            example_id: event.example_id.as_ref().map_or("", |id| id.as_str()),
+            suite: example.suite.as_deref(),
+            mode: &it.mode,
+            kind: it.evaluation_type.as_deref(),
+            description: it.description.as_deref(),
+            passed: it.passed,
+            metadata: it.metadata.as_ref(),
+        });
     }
 }
 

@@ -72,7 +72,7 @@ impl Readings {
         let rows = self.of(&folder.events_path());
         let mut index = locked(&rows);
         index.refresh()?;
-        let state = state(index.head().finished, live.as_ref().map(|status| status.state));
+        let state = state(index.is_finished(), live.as_ref().map(|status| status.state));
         look(&Reading { id: folder.name(), state, index: &index })
     }
 

@@ -1,10 +1,12 @@
 //! `run_results`: what became of the examples of a run.
 
+use proctor_events::Status;
+use proctor_record::Example;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find;
-use super::index::{ExampleRow, ResultRow};
+use super::index::Final;
 use super::reach::Reach;
 use super::reading::Reading;
 use super::view::{ResultView, RunView, is_failure};
@@ -89,17 +91,15 @@ fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
 fn answer(reading: &Reading<'_>, given: &Ask) -> Result<Results, ToolError> {
     let text = given.matching.as_deref().map(str::to_lowercase);
     let index = reading.index;
-    let all: Vec<(&ExampleRow, &ResultRow)> = index
+    let all: Vec<Final<'_>> = index
         .results()
-        .iter()
-        .filter(|result| given.wants(result))
-        .filter_map(|result| Some((index.example(result)?, result)))
-        .filter(|(example, _)| text.as_ref().is_none_or(|text| mentions(example, text)))
+        .filter(|result| result.attempt.status.as_ref().is_some_and(|status| given.wants(status)))
+        .filter(|result| text.as_ref().is_none_or(|text| mentions(result.example, text)))
         .collect();
     let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
     Ok(Results {
         run: RunView::new(reading),
-        results: page.items.iter().map(|(e, result)| ResultView::of_row(e, result)).collect(),
+        results: page.items.iter().map(|result| ResultView::of(**result)).collect(),
         total: all.len() as u64,
         next: page.next,
         workspaces: index.workspaces().coverage().map(Reach::new),
@@ -107,16 +107,16 @@ fn answer(reading: &Reading<'_>, given: &Ask) -> Result<Results, ToolError> {
 }
 
 impl Ask {
-    fn wants(&self, result: &ResultRow) -> bool {
+    fn wants(&self, status: &Status) -> bool {
         match self.statuses.as_slice() {
-            [] => is_failure(&result.status),
-            statuses => statuses.iter().any(|word| word == "all" || word == result.status.as_str()),
+            [] => is_failure(status),
+            statuses => statuses.iter().any(|word| word == "all" || word == status.as_str()),
         }
     }
 }
 
-fn mentions(example: &ExampleRow, text: &str) -> bool {
+fn mentions(example: &Example, text: &str) -> bool {
     let place = example.location.as_deref().or(example.file.as_deref());
-    example.title.to_lowercase().contains(text)
+    example.title().to_lowercase().contains(text)
         || place.is_some_and(|place| place.to_lowercase().contains(text))
 }

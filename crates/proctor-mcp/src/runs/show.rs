@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::find;
-use super::index::ExampleRow;
 use super::reading::{self, Reading};
 use super::view::{ResultView, Untrusted, Wanted, quotes};
 use crate::engine::Engine;
@@ -174,22 +173,21 @@ fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
 
 /// The id of the one example that is meant.
 fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
-    let examples = reading.index.examples();
-    let by_id = |example: &&ExampleRow| !wanted.is_empty() && example.id.starts_with(wanted);
+    let all: Vec<&Example> = reading.index.examples().collect();
+    let by_id = |example: &&&Example| !wanted.is_empty() && id_of(example).starts_with(wanted);
     let lower = wanted.to_lowercase();
-    let by_title = |example: &&ExampleRow| example.title.to_lowercase().contains(&lower);
-    let mut found: Vec<&ExampleRow> = examples.iter().filter(by_id).collect();
+    let by_title = |example: &&&Example| example.title().to_lowercase().contains(&lower);
+    let mut found: Vec<&Example> = all.iter().filter(by_id).copied().collect();
     if found.is_empty() && !wanted.is_empty() {
-        found = examples.iter().filter(by_title).collect();
+        found = all.iter().filter(by_title).copied().collect();
     }
-    let named = |examples: &[&ExampleRow]| -> Vec<serde_json::Value> {
+    let named = |examples: &[&Example]| -> Vec<serde_json::Value> {
         let some = examples.iter().take(10);
-        some.map(|e| json!({ "id": e.id, "title": brief(&e.title, 200) })).collect()
+        some.map(|e| json!({ "id": id_of(e), "title": brief(&e.title(), 200) })).collect()
     };
     match found.as_slice() {
-        [one] => Ok(one.id.clone()),
+        [one] => Ok(id_of(one).to_owned()),
         [] => {
-            let all: Vec<&ExampleRow> = examples.iter().collect();
             let message = format!("run {} has no example `{}`", reading.id, brief(wanted, 200));
             Err(ToolError::new(kind::UNKNOWN_EXAMPLE, message)
                 .hint("run_results with statuses [\"all\"] shows the ids")
@@ -202,6 +200,10 @@ fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
                 .details(json!({ "candidates": named(several), "total": several.len() })))
         }
     }
+}
+
+fn id_of(example: &Example) -> &str {
+    example.id.as_ref().map_or("", |id| id.as_str())
 }
 
 fn attempt_view(

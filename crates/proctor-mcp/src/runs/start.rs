@@ -147,7 +147,7 @@ async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView
         runner.give_up().await;
     }
     outcome?;
-    starting.is_going(&id);
+    starting.going(&id);
     let view = tokio::task::spawn_blocking(move || {
         let run = find::named(&engine.store(), &id)?;
         engine.readings().look(&run, |reading| Ok(RunView::new(reading)))
@@ -236,9 +236,9 @@ impl Runner {
         let reading = store.and_then(|store| find::named(&store, &name).ok());
         reading.is_some_and(|run: RunFolder| {
             let told = Readings::default().look(&run, |reading| {
-                let head = reading.index.head();
-                let something = !reading.index.examples().is_empty() || head.error_count > 0;
-                Ok(head.finished && something)
+                let index = reading.index;
+                let something = index.examples().next().is_some() || !index.run().errors.is_empty();
+                Ok(index.is_finished() && something)
             });
             told.unwrap_or(false)
         })

@@ -18,7 +18,7 @@ struct Known {
     newest: Option<String>,
 }
 
-/// A run that is being started; dropped without [`Starting::is_going`], it has not been.
+/// A run that is being started; dropped without [`Starting::going`], it has not been.
 #[derive(Debug)]
 pub(super) struct Starting(Started);
 
@@ -51,7 +51,7 @@ impl Started {
 
 impl Starting {
     /// The run is going under this id.
-    pub(super) fn is_going(self, id: &str) {
+    pub(super) fn going(self, id: &str) {
         let mut known = self.0.known();
         // Ids begin with their time; of two that were started at once the later one counts.
         if known.newest.as_deref().is_none_or(|newest| newest < id) {
@@ -74,12 +74,12 @@ mod tests {
     const MOMENT: Duration = Duration::from_millis(10);
 
     #[test]
-    fn the_newest_that_is_going_counts_whatever_comes_to_nothing() {
+    fn the_newest_that_going_counts_whatever_comes_to_nothing() {
         let started = Started::default();
         assert_eq!(started.newest(MOMENT), Ok(None));
         let (early, late, lost) = (started.begin(), started.begin(), started.begin());
-        late.is_going("0200");
-        early.is_going("0100");
+        late.going("0200");
+        early.going("0100");
         assert_eq!(started.newest(MOMENT), Err(StillStarting));
         drop(lost);
         assert_eq!(started.newest(MOMENT), Ok(Some("0200".to_owned())));
@@ -91,7 +91,7 @@ mod tests {
         let starting = started.begin();
         let asking = started.clone();
         let asked = std::thread::spawn(move || asking.newest(Duration::from_mins(1)));
-        starting.is_going("0100");
+        starting.going("0100");
         assert_eq!(asked.join().unwrap(), Ok(Some("0100".to_owned())));
     }
 }

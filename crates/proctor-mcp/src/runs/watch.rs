@@ -119,22 +119,21 @@ impl News {
         let since = place(look.cursor.as_deref())?;
         let limit = limited(look.limit);
         let index = reading.index;
-        let mut cursor = index.head().last_seq.max(since);
+        let mut cursor = index.last_seq().max(since);
         let mut results = Vec::new();
         let mut more = false;
-        let wanted = index.results_since(since).iter().filter(|result| match look.include {
+        let wanted = index.results_since(since).filter(|result| match look.include {
             Include::All => true,
-            Include::Failures => is_failure(&result.status),
+            Include::Failures => result.attempt.status.as_ref().is_some_and(is_failure),
             Include::None => false,
         });
         let mut last = since;
         for result in wanted {
-            let Some(example) = index.example(result) else { continue };
             if results.len() == limit {
                 (more, cursor) = (true, last);
                 break;
             }
-            results.push(ResultView::of_row(example, result));
+            results.push(ResultView::of(result));
             last = result.seq;
         }
         Ok(Self { run: RunView::new(reading), results, cursor: cursor.to_string(), more })

@@ -44,12 +44,14 @@ fn large(desk: &Desk, id: &str, said: usize) -> PathBuf {
                 r#"{own},"turn_number":1,"mode":"hard","name":"polite","passed":{passed},"reasoning":"SAID""#
             ),
         );
+        let raised = format!(
+            r#","exception":{{"class":"E","message":"SAID {}","backtrace":[]}}"#,
+            &talk[..said.min(500)]
+        );
+        let raised = if passed { "" } else { &raised };
         line(
             "ExampleFinished",
-            &format!(
-                r#"{own},"status":"{status}","duration_ms":3,"final":true,"exception":{{"class":"E","message":"SAID {}","backtrace":[]}}"#,
-                &talk[..said.min(500)]
-            ),
+            &format!(r#"{own},"status":"{status}","duration_ms":3,"final":true{raised}"#),
         );
     }
     file.flush().unwrap();

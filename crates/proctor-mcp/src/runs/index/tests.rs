@@ -1,6 +1,9 @@
 use std::io::Write as _;
 
+use serde_json::Value;
+
 use super::*;
+use crate::runs::view::ResultView;
 
 fn append(path: &Path, lines: &[&str]) {
     let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -17,10 +20,11 @@ fn a_look_reads_on_from_where_the_last_one_ended() {
     let path = folder.path().join("events.jsonl");
     let mut index = Index::new(&path);
     index.refresh().unwrap();
-    assert!(index.examples().is_empty(), "no recording yet");
+    assert!(index.examples().next().is_none(), "no recording yet");
     append(&path, &[r#"{"event_type":"SuiteStarted","seq":1,"example_count":1}"#, STARTED]);
     index.refresh().unwrap();
-    assert_eq!((index.head().planned, index.examples()[0].title.as_str()), (Some(1), "A > b"));
+    let title = index.examples().next().unwrap().title();
+    assert_eq!((index.run().planned, title.as_str()), (Some(1), "A > b"));
     assert_eq!(index.lines, 2);
     append(
         &path,
@@ -34,12 +38,11 @@ fn a_look_reads_on_from_where_the_last_one_ended() {
     );
     index.refresh().unwrap();
     assert_eq!(index.lines, 7, "each line is read once");
-    let head = index.head();
-    assert!(head.finished && head.flaky == 1 && head.last_seq == 6);
-    assert_eq!(head.counts, BTreeMap::from([("passed".to_owned(), 1)]));
-    assert_eq!((index.results().len(), index.results()[0].attempt), (1, 2));
-    assert!(index.results_since(5).is_empty() && index.results_since(4).len() == 1);
-    assert!(index.rows.open.is_empty() && index.rows.failed.is_empty(), "nothing is left open");
+    assert!(index.is_finished() && index.flaky() == 1 && index.last_seq() == 6);
+    assert_eq!(*index.counts(), BTreeMap::from([("passed".to_owned(), 1)]));
+    let results: Vec<Final<'_>> = index.results().collect();
+    assert_eq!((results.len(), results[0].attempt.attempt), (1, 2));
+    assert_eq!((index.results_since(5).count(), index.results_since(4).count()), (0, 1));
 }
 
 #[test]
@@ -56,12 +59,51 @@ fn what_went_wrong_is_kept_short_and_what_an_agent_said_is_not_kept() {
     append(&path, &[STARTED, &finished]);
     let mut index = Index::new(&path);
     index.refresh().unwrap();
-    let failure = index.results()[0].failure.as_ref().unwrap();
-    assert!(failure.message.as_ref().unwrap().chars().count() < 700);
-    assert_eq!(failure.place.as_deref(), Some("./a.rb:1"));
+    let told = |index: &Index| {
+        let views = index.results().map(ResultView::of);
+        views.map(|view| serde_json::to_value(view).unwrap()).collect::<Vec<_>>()
+    };
+    let failed = &told(&index)[0];
+    assert!(failed["message"].as_str().unwrap().chars().count() < 700);
+    assert_eq!(failed["place"], "./a.rb:1");
     append(&path, &[&STARTED.replace(r#""a""#, r#""b""#), &said.replace(r#""a""#, r#""b""#)]);
     append(&path, &[&finished.replace(r#""example_id":"a""#, r#""example_id":"b""#)]);
     index.refresh().unwrap();
-    let failure = index.results()[1].failure.as_ref().unwrap();
-    assert_eq!((failure.message.as_ref(), failure.untrusted), (None, true));
+    let quoting = &told(&index)[1];
+    assert_eq!(
+        (&quoting["message"], &quoting["untrusted_available"]),
+        (&Value::Null, &true.into())
+    );
+}
+
+/// What is said of a result in passing is what is said of it when its example is shown.
+#[test]
+fn a_result_of_the_outline_is_told_like_one_of_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.jsonl");
+    append(
+        &path,
+        &[
+            STARTED,
+            r#"{"event_type":"WorkerLog","seq":3,"example_id":"a","line":"hello"}"#,
+            r#"{"event_type":"EvaluationRecorded","seq":4,"example_id":"a","mode":"hard","name":"polite","passed":false}"#,
+            r#"{"event_type":"InvariantEvaluated","seq":5,"example_id":"a","description":"short","passed":false}"#,
+            r#"{"event_type":"ExampleFinished","seq":6,"example_id":"a","status":"failed","duration_ms":3,"fault":"agent","exception":{"class":"E","message":" no ","backtrace":["/gems/x.rb:1","./a.rb:9"]}}"#,
+        ],
+    );
+    let mut index = Index::new(&path);
+    index.refresh().unwrap();
+    let outline = ResultView::of(index.results().next().unwrap());
+    let mut whole = Aggregator::default();
+    let text = std::fs::read_to_string(&path).unwrap();
+    text.lines().for_each(|line| whole.apply(&Event::from_json(line).unwrap()));
+    let example = &whole.run().examples[0];
+    let whole = ResultView::new(example, &example.attempts[0]);
+    let [outline, whole] = [outline, whole].map(|view| serde_json::to_value(view).unwrap());
+    assert_eq!(outline, whole);
+    assert_eq!(
+        (&outline["place"], &outline["broken"]),
+        (&"./a.rb:9".into(), &serde_json::json!(["polite", "short"]))
+    );
+    assert_eq!(outline["untrusted_available"], true);
 }
