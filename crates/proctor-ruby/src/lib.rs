@@ -13,6 +13,7 @@ mod effects;
 mod facts;
 mod harvest;
 mod many;
+mod mentions;
 mod mutants;
 mod outline;
 mod probes;

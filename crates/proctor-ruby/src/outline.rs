@@ -12,9 +12,8 @@ mod params;
 mod scopes;
 mod words;
 
-use ruby_prism::{Node, Visit as _};
+use ruby_prism::Node;
 
-use self::calls::Mentions;
 use self::connect::connect;
 use self::docs::Docs;
 use crate::facts::{Characteristic, FileFacts, Limit, Nesting, SyntaxError, Visibility};
@@ -25,7 +24,7 @@ use crate::usage::Learned;
 /// Reads a file. Errors are all places where it is not Ruby.
 pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
     let parsed = ruby_prism::parse(bytes);
-    let source = Source::new(bytes);
+    let source = Source::of(&parsed);
     let errors: Vec<SyntaxError> = parsed
         .errors()
         .map(|error| {
@@ -41,7 +40,7 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
         return Err(errors);
     }
     let root = parsed.node();
-    let probes = ProbeMap::of(&root);
+    let (probes, mentions) = ProbeMap::of(&root);
     let docs = Docs::of(&parsed, &source);
     let mut reader = Reader {
         source: &source,
@@ -68,8 +67,6 @@ pub fn analyze(bytes: &[u8]) -> Result<FileFacts, Vec<SyntaxError>> {
     let mut facts = reader.facts;
     connect(&mut facts, reader.learned);
     facts.limits.sort_by_key(|limit| limit.line);
-    let mut mentions = Mentions::default();
-    mentions.visit(&root);
     facts.mentions = mentions.into_names();
     Ok(facts)
 }

@@ -14,7 +14,8 @@ use ruby_prism::{
 };
 
 use self::by_place::ByPlace;
-use crate::source::{first_of, listed, statements};
+use crate::mentions::Mentions;
+use crate::source::{constant, first_of, listed, statements};
 
 /// The name of the module that instrumented code calls.
 const MODULE: &str = "::ProctorProbe";
@@ -40,19 +41,26 @@ struct Edit {
 }
 
 impl ProbeMap {
-    /// Where the probes are; the text that puts them there is made for [`instrument`] only.
-    pub(crate) fn of(root: &Node<'_>) -> Self {
+    /// Where the probes are; the text that puts them there is made for [`instrument`] only. The constants that are named
+    /// are noted on the same walk.
+    pub(crate) fn of<'pr>(root: &Node<'pr>) -> (Self, Mentions<'pr>) {
         Self::place_all(root, false)
     }
 
-    fn place_all(root: &Node<'_>, written: bool) -> Self {
-        let mut placer = Placer { map: Self::default(), depth: 0, in_def: false, written };
+    fn place_all<'pr>(root: &Node<'pr>, written: bool) -> (Self, Mentions<'pr>) {
+        let mut placer = Placer {
+            map: Self::default(),
+            mentions: Mentions::default(),
+            depth: 0,
+            in_def: false,
+            written,
+        };
         placer.visit(root);
         let mut map = placer.map;
         map.conditions.settle();
         map.places.settle();
         map.entries.settle();
-        map
+        (map, placer.mentions)
     }
 
     /// The probe that asks this condition.
@@ -86,7 +94,7 @@ pub fn instrument(source: &[u8], base: u32) -> Vec<u8> {
     if !parsed.is_success() {
         return source.to_vec();
     }
-    let mut map = ProbeMap::place_all(&parsed.node(), true);
+    let (mut map, _) = ProbeMap::place_all(&parsed.node(), true);
     map.edits.sort_by_key(|edit| (edit.offset, !edit.closes, edit.order));
     let mut result = Vec::with_capacity(source.len() * 2);
     let mut from = 0;
@@ -107,15 +115,16 @@ fn numbered(text: &str, base: u32) -> String {
     format!("{before}{}{after}", number.parse::<u32>().unwrap_or(0) + base)
 }
 
-struct Placer {
+struct Placer<'pr> {
     map: ProbeMap,
+    mentions: Mentions<'pr>,
     depth: i64,
     in_def: bool,
     /// Whether the edits are wanted, or only the numbers.
     written: bool,
 }
 
-impl Placer {
+impl<'pr> Placer<'pr> {
     fn next(&mut self) -> u32 {
         self.map.count += 1;
         self.map.count - 1
@@ -137,7 +146,7 @@ impl Placer {
         id
     }
 
-    fn condition(&mut self, node: &Node<'_>) {
+    fn condition(&mut self, node: &Node<'pr>) {
         if let Some(both) = node.as_and_node() {
             self.condition(&both.left());
             return self.condition(&both.right());
@@ -182,6 +191,13 @@ impl Placer {
                 order: i64::MAX,
                 text: format!(";{MODULE}.h(<{id}>);nil "),
             }),
+        }
+    }
+
+    /// Notes the constants of a part that gets no probes.
+    fn mentioned(&mut self, part: Option<&Node<'pr>>) {
+        if let Some(part) = part {
+            self.mentions.visit(part);
         }
     }
 
@@ -261,7 +277,7 @@ macro_rules! assignments {
     };
 }
 
-impl<'pr> Visit<'pr> for Placer {
+impl<'pr> Visit<'pr> for Placer<'pr> {
     fn visit_def_node(&mut self, node: &DefNode<'pr>) {
         let was = std::mem::replace(&mut self.in_def, true);
         let from = self.map.count;
@@ -274,6 +290,9 @@ impl<'pr> Visit<'pr> for Placer {
             self.body(start, node.body());
         }
         // Only the body: defaults of parameters are left alone.
+        for part in [node.receiver(), node.parameters().map(|list| list.as_node())] {
+            self.mentioned(part.as_ref());
+        }
         if let Some(body) = node.body() {
             self.visit(&body);
         }
@@ -310,6 +329,8 @@ impl<'pr> Visit<'pr> for Placer {
     fn visit_while_node(&mut self, node: &WhileNode<'pr>) {
         if self.in_def {
             self.condition(&node.predicate());
+        } else {
+            self.mentioned(Some(&node.predicate()));
         }
         if let Some(list) = node.statements() {
             self.visit(&list.as_node());
@@ -319,6 +340,8 @@ impl<'pr> Visit<'pr> for Placer {
     fn visit_until_node(&mut self, node: &UntilNode<'pr>) {
         if self.in_def {
             self.condition(&node.predicate());
+        } else {
+            self.mentioned(Some(&node.predicate()));
         }
         if let Some(list) = node.statements() {
             self.visit(&list.as_node());
@@ -391,6 +414,7 @@ impl<'pr> Visit<'pr> for Placer {
         }
         for condition in &node.conditions() {
             let Some(arm) = condition.as_in_node() else { continue };
+            self.mentioned(Some(&arm.pattern()));
             let list = listed(arm.statements());
             if let Some(first) = list.first() {
                 self.reached(arm.location().start(), Some(first.location().start()), 0);
@@ -468,7 +492,23 @@ impl<'pr> Visit<'pr> for Placer {
     }
 
     /// What is only asked for its existence is not evaluated.
-    fn visit_defined_node(&mut self, _node: &ruby_prism::DefinedNode<'pr>) {}
+    fn visit_defined_node(&mut self, node: &ruby_prism::DefinedNode<'pr>) {
+        self.mentioned(Some(&node.value()));
+    }
+
+    fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
+        self.mentions.visit_constant_read_node(node);
+    }
+
+    /// Its outer parts are no mentions of their own.
+    fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
+        self.mentions.visit_constant_path_node(node);
+        if constant(&node.as_node()).is_none() {
+            let mentions = std::mem::take(&mut self.mentions);
+            ruby_prism::visit_constant_path_node(self, node);
+            self.mentions = mentions;
+        }
+    }
 
     assignments! {
         visit_local_variable_or_write_node: LocalVariableOrWriteNode,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use ruby_prism::{Location, Node, NodeList, StatementsNode};
+use ruby_prism::{Location, Node, NodeList, ParseResult, StatementsNode};
 
 /// A map for many short keys that come from the file itself: quick, and the same in every process.
 pub(crate) type FastMap<K, V> = HashMap<K, V, foldhash::fast::FixedState>;
@@ -47,16 +47,26 @@ impl<'a, T> FewNames<'a, T> {
 /// A file with a table of its lines.
 pub(crate) struct Source<'a> {
     bytes: &'a [u8],
-    starts: Vec<u32>,
+    starts: Cow<'a, [u32]>,
 }
 
 impl<'a> Source<'a> {
+    /// A file that has been parsed: the parser has seen its lines already, unless something ended it early.
+    pub(crate) fn of(parsed: &'a ParseResult<'a>) -> Self {
+        let (bytes, starts) = (parsed.source(), parsed.line_offsets());
+        let rest = starts.last().and_then(|last| bytes.get(*last as usize..));
+        match rest.is_some_and(|rest| memchr::memchr(b'\n', rest).is_none()) {
+            true => Self { bytes, starts: Cow::Borrowed(starts) },
+            false => Self::new(bytes),
+        }
+    }
+
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         let mut starts = Vec::with_capacity(bytes.len() / 24 + 1);
         starts.push(0);
         let after = |place: usize| u32::try_from(place + 1).unwrap_or(u32::MAX);
         starts.extend(memchr::memchr_iter(b'\n', bytes).map(after));
-        Self { bytes, starts }
+        Self { bytes, starts: Cow::Owned(starts) }
     }
 
     /// The line of an offset, from 1.
@@ -83,7 +93,7 @@ impl<'a> Source<'a> {
     pub(crate) fn loc(&self, left_out: &[(u32, u32)]) -> u32 {
         let mut left_out = left_out.iter().peekable();
         let mut count = 0;
-        for start in &self.starts {
+        for start in self.starts.iter() {
             while left_out.next_if(|range| range.1 <= *start).is_some() {}
             let rest = &self.bytes[*start as usize..];
             let first = rest.iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace());

@@ -1,10 +1,15 @@
 //! English from identifiers and expressions.
 
+use std::borrow::Cow;
+
 /// `payment_status` to `payment status`, `isValid?` to `is valid`.
 #[must_use]
 pub fn humanize(name: &str) -> String {
     let own = name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']);
-    let mut words = if own.is_ascii() {
+    let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b' ');
+    let mut words = if own.bytes().all(is_plain) {
+        own.replace('_', " ")
+    } else if own.is_ascii() {
         lower_ascii(own.as_bytes(), [' ', ' '])
     } else {
         underscore(own).replace(['_', '/'], " ")
@@ -109,9 +114,9 @@ pub(crate) fn identifier(text: &str, limit: usize) -> String {
 const SHORT: usize = 48;
 
 /// Code in a description: one line, short.
-pub(crate) fn short(code: &str) -> String {
+pub(crate) fn short(code: &str) -> Cow<'_, str> {
     if is_short(code) {
-        return code.to_owned();
+        return Cow::Borrowed(code);
     }
     let mut line = String::with_capacity(SHORT + 4);
     let mut count = 0;
@@ -135,12 +140,12 @@ pub(crate) fn short(code: &str) -> String {
         }
     }
     if count <= SHORT {
-        return line;
+        return Cow::Owned(line);
     }
     let end = line.char_indices().nth(SHORT - 3).map_or(line.len(), |(end, _)| end);
     line.truncate(end);
     line.truncate(line.trim_end().len());
-    line + "..."
+    Cow::Owned(line + "...")
 }
 
 /// Whether code is short as it is: few letters, and single spaces between them. Most code is.
@@ -157,8 +162,11 @@ fn is_short(code: &str) -> bool {
 }
 
 /// The same of a node's code, without copying all of a long one.
-pub(crate) fn excerpt(node: &ruby_prism::Node<'_>) -> String {
+pub(crate) fn excerpt<'pr>(node: &ruby_prism::Node<'pr>) -> Cow<'pr, str> {
     let location = node.location();
     let bytes = location.as_slice();
-    short(&crate::source::name(&bytes[..bytes.len().min(1000)]))
+    match crate::source::name(&bytes[..bytes.len().min(1000)]) {
+        Cow::Borrowed(code) => short(code),
+        Cow::Owned(code) => Cow::Owned(short(&code).into_owned()),
+    }
 }

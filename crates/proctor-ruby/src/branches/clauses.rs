@@ -86,7 +86,7 @@ impl<'a> Study<'a> {
             let Some(when) = condition.as_when_node() else { continue };
             let values = when.conditions();
             let plain: Vec<String> = values.iter().map(|value| plain_value(&value)).collect();
-            let codes = values.iter().map(|value| short(&text(&value)));
+            let codes = values.iter().map(|value| short(&text(&value)).into_owned());
             let description = if subject.is_some() {
                 [&word, " is ", &codes.collect::<Vec<_>>().join(" or ")].concat()
             } else {
@@ -110,7 +110,7 @@ impl<'a> Study<'a> {
         let mut clauses = Clauses::default();
         for condition in &case.conditions() {
             let Some(pattern) = condition.as_in_node() else { continue };
-            let code = short(&text(&pattern.pattern()));
+            let code = short(&text(&pattern.pattern())).into_owned();
             let words = [&word, " matches ", &code].concat();
             let probe = self.reached(pattern.location().start());
             clauses.add(arm(code, words, probe), listed(pattern.statements()));

@@ -31,7 +31,7 @@ impl<'a> Study<'a> {
         let location = node.location();
         let lines = self.around.source.lines(&location);
         let probe = self.around.probes.place(location.start()).map(|id| (id, None));
-        let word = short(&humanize(&name(&write.target)));
+        let word = short(&humanize(&name(&write.target))).into_owned();
         let (there, missing) = if write.if_missing {
             (
                 arm("present", format!("{word} is already set"), None),

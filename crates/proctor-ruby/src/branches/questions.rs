@@ -60,7 +60,7 @@ fn plain_question(node: &Node<'_>) -> Question {
         || node.as_match_predicate_node().is_some()
     {
         let code = excerpt(node);
-        let (yes, no) = ([&code, " holds"].concat(), [&code, " does not hold"].concat());
+        let (yes, no) = ([&*code, " holds"].concat(), [&*code, " does not hold"].concat());
         return boolean(phrase(node), yes, no);
     }
     // `if (match = text.match(pattern))` asks for what was assigned.
@@ -73,8 +73,8 @@ fn plain_question(node: &Node<'_>) -> Question {
 /// Whether something is there.
 pub(super) fn presence(node: &Node<'_>, word: &str) -> Question {
     let word = humanize(word);
-    let word =
-        if word.len() > 60 || word.contains(['(', '[', '{', '"']) { excerpt(node) } else { word };
+    let is_code = word.len() > 60 || word.contains(['(', '[', '{', '"']);
+    let word = if is_code { excerpt(node).into_owned() } else { word };
     let yes = ("present".to_owned(), [&word, " is present"].concat());
     let no = ("nil".to_owned(), [&word, " is missing"].concat());
     asked(CharacteristicKind::Presence, word, yes, no)
@@ -136,7 +136,7 @@ pub(super) fn plain_value(node: &Node<'_>) -> String {
     if let Some(string) = node.as_string_node() {
         return owned(string.unescaped());
     }
-    excerpt(node)
+    excerpt(node).into_owned()
 }
 
 fn compares(method: &str) -> bool {
@@ -152,7 +152,8 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
         ">" => ("greater than", "at most"),
         ">=" => ("at least", "less than"),
         "==" | "!=" => {
-            let value = literal_code(right).map_or_else(|| other.clone(), |_| plain_value(right));
+            let value =
+                literal_code(right).map_or_else(|| other.to_string(), |_| plain_value(right));
             let same = (value, [&word, " is ", &other].concat());
             let differs = ("other".to_owned(), [&word, " is not ", &other].concat());
             let equal = method == "==";
@@ -176,7 +177,7 @@ fn comparison(method: &str, left: &Node<'_>, right: &Node<'_>) -> Option<Questio
         |words| ([words, " ", &other].concat(), [&word, " is ", words, " ", &other].concat());
     let (yes, no) = (side(words.0), side(words.1));
     Some(Question {
-        threshold: Some((other, method.to_owned())),
+        threshold: Some((other.into_owned(), method.to_owned())),
         ..asked(CharacteristicKind::Range, word, yes, no)
     })
 }
@@ -186,7 +187,7 @@ fn predicate(call: &CallNode<'_>, method: &str) -> Question {
     let owner = call.receiver().map_or_else(|| "it".to_owned(), |receiver| phrase(&receiver));
     let argument =
         call.arguments().and_then(|list| list.arguments().first()).map(|first| excerpt(&first));
-    let (gap, argument) = argument.map_or(("", String::new()), |argument| (" ", argument));
+    let (gap, argument) = argument.map_or(("", "".into()), |argument| (" ", argument));
     let about = |words: &str| [&owner, words, gap, &argument].concat();
     let word = humanize(method);
     let (yes, no) = match method {
@@ -227,14 +228,14 @@ fn missing_first(owner: String, yes: (String, String), no: (String, String)) -> 
 /// Words for an expression: `payment.status` is "payment status".
 pub(super) fn phrase(node: &Node<'_>) -> String {
     if node.location().as_slice().len() > 60 {
-        return excerpt(node);
+        return excerpt(node).into_owned();
     }
     let code = text(node);
     let simple = code.chars().all(|letter| {
         letter.is_alphanumeric() || matches!(letter, '_' | '.' | '@' | '?' | '!' | '&' | '$')
     });
     if !simple {
-        return short(&code);
+        return short(&code).into_owned();
     }
     // A block without names for its parameters.
     let (first, rest) = code.split_once('.').unwrap_or((&code, ""));

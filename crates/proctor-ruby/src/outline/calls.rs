@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use ruby_prism::{CallNode, DefNode, Visit};
 
-use crate::source::{FastSet, constant, name, owned};
+use crate::mentions::sorted;
+use crate::source::{constant, name, owned};
 
 /// What a method calls on itself, which constants it names, whether it yields.
 pub(super) struct Calls<'pr> {
@@ -145,41 +146,5 @@ impl<'pr> Visit<'pr> for Calls<'pr> {
 
     fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
         self.constants.extend(constant(&node.as_node()));
-    }
-}
-
-/// Constants that are named anywhere.
-#[derive(Default)]
-pub(super) struct Mentions<'pr> {
-    /// As they are written: most are written many times.
-    seen: FastSet<&'pr [u8]>,
-    found: Vec<Cow<'pr, str>>,
-}
-
-impl Mentions<'_> {
-    /// Sorted, each once.
-    pub(super) fn into_names(self) -> Vec<String> {
-        sorted(self.found)
-    }
-}
-
-fn sorted(mut names: Vec<Cow<'_, str>>) -> Vec<String> {
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter().map(Cow::into_owned).collect()
-}
-
-impl<'pr> Visit<'pr> for Mentions<'pr> {
-    fn visit_constant_read_node(&mut self, node: &ruby_prism::ConstantReadNode<'pr>) {
-        let own = node.name().as_slice();
-        if self.seen.insert(own) {
-            self.found.push(name(own));
-        }
-    }
-
-    fn visit_constant_path_node(&mut self, node: &ruby_prism::ConstantPathNode<'pr>) {
-        if self.seen.insert(node.location().as_slice()) {
-            self.found.extend(constant(&node.as_node()));
-        }
     }
 }

@@ -79,7 +79,7 @@ const UNARY: &[&str] = &[
     "eos?",
 ];
 
-impl Placer {
+impl<'pr> Placer<'pr> {
     fn note_number(&mut self) -> u32 {
         self.map.notes += 1;
         self.map.notes - 1
@@ -135,7 +135,7 @@ impl Placer {
     }
 
     /// Notes what a `case` looks at; gives the number its patterns belong to.
-    pub(super) fn note_subject(&mut self, subject: &Node<'_>) -> u32 {
+    pub(super) fn note_subject(&mut self, subject: &Node<'pr>) -> u32 {
         let id = self.note_number();
         if self.written && can_wrap(subject) {
             self.surround(subject, format!("{MODULE}.l(<{id}>,:when,("));
@@ -144,7 +144,7 @@ impl Placer {
         id
     }
 
-    pub(super) fn note_pattern(&mut self, id: u32, pattern: &Node<'_>) {
+    pub(super) fn note_pattern(&mut self, id: u32, pattern: &Node<'pr>) {
         if !self.written {
             return self.visit(pattern);
         }
