@@ -17,10 +17,16 @@ class ProctorExplore
   NEXT = 40
   # So many calls on the same way are kept.
   EACH_WAY = 8
+  # So many are kept of a method.
+  MOST = 140
   # The class of anything, objects without methods included.
   KIND = Kernel.instance_method(:class)
 
-  Lead = Struct.new(:attempt, :chosen, :result)
+  # So many calls without anything new are enough; in a second round, where much is known, fewer.
+  IDLE = [700, 350].freeze
+
+  # A call that may lead further; `gates` is what it stands before, as of `stamp` answers known.
+  Lead = Struct.new(:attempt, :chosen, :result, :gates, :stamp)
 
   def initialize(execute, values, covered, out)
     @execute = execute
@@ -32,12 +38,13 @@ class ProctorExplore
   # Explores until nothing new comes, or the allowance is used up. `known` are calls of an earlier round, to go on from.
   def method(method, klass, receivers, allowance, known = [])
     prepare(method, klass, receivers, allowance)
+    @patience = IDLE[known.empty? ? 0 : 1]
     catch(:enough) { known.empty? ? search : go_on(known) }
     report
   end
 
   # Calls like these that may do something else on a faulty version: what they are like, for as many as allowed.
-  def like(cases, method, klass, receivers, allowance)
+  def like(cases, method, klass, receivers, literals, allowance)
     prepare(method, klass, receivers, allowance)
     found = []
     cases.each do |one|
@@ -45,17 +52,23 @@ class ProctorExplore
       break if (@steps -= result.steps * 3).negative?
 
       each = allowance["tries"] / (cases.length + 1)
-      close = @hint.after(one, result) { |_, _| true }.first(each / 2)
-      (close + Array.new(each - close.length) { varied(one, {})[0] }).each do |attempt|
-        next if @tried[attempt.key] || (@left -= 1).negative? || @steps.negative?
-
-        @tried[attempt.key] = true
-        seen = @execute.run(attempt)
-        @steps -= seen.steps * 2
-        found << [attempt, seen] unless seen.noise
-      end
+      close = @hint.after(one, result, each / 2) { |_, _| true }
+      try_like(close + Array.new(each - close.length) { varied(one, {})[0] }, found)
     end
+    @left += allowance["tries"]
+    cases.first(3).each { |one| try_like(@hint.with(one, literals), found) }
     found
+  end
+
+  def try_like(list, found)
+    list.each do |attempt|
+      next if @tried[attempt.key] || (@left -= 1).negative? || @steps.negative?
+
+      @tried[attempt.key] = true
+      seen = @execute.run(attempt)
+      @steps -= seen.steps * 2
+      found << [attempt, seen] unless seen.noise
+    end
   end
 
   # Keeps a call if it does the same again; says whether it was kept.
@@ -85,6 +98,8 @@ class ProctorExplore
     @alike = Hash.new(0)
     @digests = {}
     @base = nil
+    @idle = 0
+    @patience = IDLE[0]
     @left = allowance["tries"]
     @steps = allowance["steps"]
     @looks = allowance["steps"]
@@ -184,18 +199,29 @@ class ProctorExplore
 
   # Of the calls that stand before open branches, one whose branches were followed least so far; then any other.
   def next_lead
-    @cold.concat(@hot.reject { |lead| open?(lead.result) })
-    @hot.select! { |lead| open?(lead.result) }
-    place = @hot.first(NEXT).each_index.min_by { |index| [gates(@hot[index].result).map { |id| @followed[id] }.min, index] }
+    if @filtered != @covered.length
+      @filtered = @covered.length
+      @hot, shut = @hot.partition { |lead| gates_of(lead).any? }
+      @cold.concat(shut)
+    end
+    place = @hot.first(NEXT).each_index.min_by { |index| [gates_of(@hot[index]).map { |id| @followed[id] }.min, index] }
     return @cold.shift unless place
 
     lead = @hot.delete_at(place)
-    gates(lead.result).each { |id| @followed[id] += 1 }
+    gates_of(lead).each { |id| @followed[id] += 1 }
     lead
   end
 
   # The conditions that a call answered, and nobody has ever answered otherwise.
   def gates(result) = result.answers.filter_map { |id, value| id unless @covered[(id << 1) + (value ? 0 : 1)] }
+
+  # The same, found out once for as long as nothing new is known.
+  def gates_of(lead)
+    return lead.gates if lead.stamp == @covered.length
+
+    lead.stamp = @covered.length
+    lead.gates = gates(lead.result)
+  end
 
   # The choice that a changed call stands for.
   def chosen_of(attempt, before)
@@ -230,7 +256,7 @@ class ProctorExplore
 
   # Mostly one that stands before an open branch.
   def favourite
-    near = @random.rand < 0.6 ? @corpus.select { |lead| open?(lead.result) } : []
+    near = @random.rand < 0.6 ? @corpus.select { |lead| gates_of(lead).any? } : []
     list = near.empty? ? @corpus : near
     list[@random.rand(list.length)]
   end
@@ -356,21 +382,33 @@ class ProctorExplore
 
   def spend(result)
     @steps -= result.steps.to_i
-    throw :enough if (@left -= 1).negative? || @steps.negative?
+    throw :enough if (@left -= 1).negative? || @steps.negative? || (@idle += 1) > @patience
     throw :enough if Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) > @deadline
   end
 
   # A run on a way that was not taken before, or that ended in another error, is worth asking what it compared.
   def follow(attempt, chosen, result)
-    path = [result.seen.sort, result.kind, result.error.class, result.error&.message.to_s[0, 60], result.yielded.nil?, result.world.keys, kinds(result)].hash
-    return if @paths[path] || @paths.length > 400
+    return if @paths.length > 400
+
+    path = [result.seen.sort, result.kind, *complaint(result.error), result.yielded.nil?, result.world.keys, kinds(result)].hash
+    return if @paths[path]
 
     @paths[path] = true
+    @idle -= 20 if open?(result)
     (open?(result) ? @hot : @cold) << Lead.new(attempt, chosen, result)
   end
 
+  # What an error is about. Ruby looks for similar names whenever it is asked what name it did not find: that takes long.
+  def complaint(error)
+    [error.class, error.is_a?(NameError) ? error.name : error&.message.to_s[0, 60]]
+  end
+
   # What kinds of things were compared: a text where there was nothing before is a step, even on the same way.
-  def kinds(result) = result.notes.map { |id, _, left, _| [id, KIND.bind_call(left)] }.uniq
+  def kinds(result)
+    found = {}
+    result.notes.each { |id, _, left, _| found[(id << 40) ^ KIND.bind_call(left).__id__] = true }
+    found.keys
+  end
 
   # Whether it stands before a branch that nothing has taken yet.
   def open?(result) = gates(result).any?
@@ -384,8 +422,7 @@ class ProctorExplore
     better = @base.nil? || (@base[3] && !result.noise)
     @base = [chosen, attempt.receiver, attempt.block, result.noise] if better
     return false if result.noise && fresh.empty?
-    return false if @shapes[shape] >= EACH_WAY || @corpus.length >= 220
-    return false if fresh.empty? && (@alike[shape] > ALIKE || @looks.negative?)
+    return false if fresh.empty? && (@shapes[shape] >= EACH_WAY || @corpus.length >= MOST || @alike[shape] > ALIKE || @looks.negative?)
 
     agreed = seen_twice(attempt, shape)
     return false if agreed.nil? || (agreed.noise && fresh.empty?)
@@ -395,6 +432,7 @@ class ProctorExplore
     @shapes[shape] += 1
     # A call that only failed by accident leaves what it reached open for a better one.
     fresh.each { |key| @covered[key] = true } unless agreed.noise
+    @idle = 0 if fresh.any?
     @corpus << Lead.new(attempt, chosen, result)
     @base = [chosen, attempt.receiver, attempt.block, false] if !agreed.noise && fresh.length > 1 && agreed.kind == :return
     tell(attempt, agreed)
@@ -434,7 +472,7 @@ class ProctorExplore
   def done?
     from, to = @method["probes"]
     (from...to).all? { |id| @covered[(id << 1) + 1] && (@method["plain"].include?(id) || @covered[id << 1]) } &&
-      @corpus.none? { |lead| open?(lead.result) }
+      @corpus.none? { |lead| gates_of(lead).any? }
   end
 
   def tell(attempt, result)

@@ -6,12 +6,16 @@ module ProctorFaults
   FAULTS_EFFORT = 10_000_000
   FAULT_SHARE = (12_000..250_000).freeze
   CASES = 110
-  ENOUGH = 8
+  ENOUGH = 4
   # Faults that are chased, what that may take, and similar calls made for each.
   CHASED = 300
-  CHASE_EFFORT = 10_000_000
-  CHASE_SHARE = (20_000..200_000).freeze
+  CHASE_EFFORT = 8_000_000
+  CHASE_SHARE = (20_000..1_500_000).freeze
   SIMILAR = 110
+  # Literals of faults that are tried in calls.
+  LITERALS = 16
+  # So many calls that notice a fault are enough to choose from.
+  DIFFERING = 4
 
   private
 
@@ -75,37 +79,60 @@ module ProctorFaults
     found
   end
 
-  # Calls like those that reach a fault, first on the code as it is, then on the faulty one: what differs is a new case.
+  # Calls like those that reach a fault, on the code as it is (once for all faults of a method), then on the faulty one:
+  # what differs is a new case.
   def chase
     by_entry = cases_by_entry
     open = @job["mutants"].select { |mutant| !@noticed[mutant["id"]] && by_entry[mutant["entry"]].any? { |one| !one["noise"] } }.first(CHASED)
-    @chase = (CHASE_EFFORT / [open.length, 1].max).clamp(CHASE_SHARE.begin, CHASE_SHARE.end)
+    likes = likes_of(open.group_by { |mutant| mutant["entry"] }, by_entry)
     found = work(open.map { |mutant| [mutant, nil] }, 60, spent + @job["mutation_seconds"], ProctorObserve::CHASED_BY) do |(mutant, _), out|
       @execute.watch
-      differing(mutant, by_entry[mutant["entry"]]).each { |attempt| out.puts(JSON.generate(wire(mutant, attempt))) }
+      differing(mutant, likes[mutant["entry"]] || []).each { |line| out.puts(JSON.generate(line.merge("type" => "differs", "mutant" => mutant["id"]))) }
     end
-    fresh = adopt(found.select { |line| line["type"] == "like" })
+    fresh = adopt(found.select { |line| line["type"] == "differs" })
     mutate(open.select { |mutant| found.any? { |line| line["mutant"] == mutant["id"] } }, fresh)
   end
 
-  def wire(mutant, attempt)
-    { "type" => "like", "mutant" => mutant["id"], "method" => attempt.method["id"], "receiver" => attempt.receiver, "args" => attempt.args,
+  # {entry => similar calls, with what they do}. What stands where the faults are is tried in them.
+  def likes_of(open, by_entry)
+    @chase = (CHASE_EFFORT / [open.length, 1].max).clamp(CHASE_SHARE.begin, CHASE_SHARE.end)
+    lines = work(open.to_a, 60, spent + @job["mutation_seconds"], ProctorObserve::CHASED_BY) do |(entry, mutants), out|
+      @execute.watch
+      similar(by_entry[entry].reject { |one| one["noise"] }, literals_in(mutants)).each { |attempt, result| out.puts(JSON.generate(wire(entry, attempt, result))) }
+    end
+    lines.select { |line| line["type"] == "like" }.group_by { |line| line["entry"] }
+  end
+
+  LITERAL = /'((?:[^'\\]|\\.)*)'|"((?:[^"\\#]|\\.)*)"|(?<![\w.])(\d+)(?![\w.])/.freeze
+
+  # Texts and numbers in what faults replace.
+  def literals_in(mutants)
+    mutants.flat_map { |mutant| mutant["original"].scan(LITERAL).map { |one, two, number| number ? number.to_i : one || two } }.uniq.reject { |item| item == "" }.first(LITERALS)
+  end
+
+  # The digest means the same in all our children.
+  def wire(entry, attempt, result)
+    { "type" => "like", "entry" => entry, "digest" => result.digest, "method" => attempt.method["id"], "receiver" => attempt.receiver, "args" => attempt.args,
       "keys" => attempt.keys, "block" => attempt.block, "names" => attempt.names, "stubs" => attempt.stubs, "locals" => attempt.locals, "before" => attempt.before }
   end
 
-  def differing(mutant, cases)
-    tried = similar(cases.reject { |one| one["noise"] })
-    return [] if tried.empty? || !install(mutant)
+  # The simplest of these calls that do something else on a faulty version.
+  def differing(mutant, likes)
+    return [] if likes.empty? || !install(mutant)
 
-    other = tried.select do |attempt, result|
-      again = @execute.run(attempt)
-      again.kind != :blocked && again.digest != result.digest
+    slow = 0
+    found = []
+    likes.each do |line|
+      again = @execute.run(attempt_of(line))
+      slow += 1 if again.kind == :blocked
+      found << line if again.kind != :blocked && again.digest != line["digest"]
+      break if slow > 2 || found.length >= DIFFERING
     end
-    other.map(&:first).min_by(2, &:cost)
+    found.min_by(2) { |line| attempt_of(line).cost }
   end
 
   # Similar calls of the few methods through which a fault is reached most simply.
-  def similar(cases)
+  def similar(cases, literals)
     groups = cases.group_by { |one| one["method"] }.values.min_by(2) { |list| list.map { |one| one["cost"] }.min }
     groups.flat_map do |list|
       method = attempt_of(list.first).method
@@ -114,7 +141,7 @@ module ProctorFaults
       deep = list.sort_by { |one| [-one["seen"].length, one["cost"], one["number"]] }.first(4)
       chosen = (simple | deep).map { |one| attempt_of(one) }
       explorer = ProctorExplore.new(@execute, @values, @covered, nil)
-      explorer.like(chosen, method, klass, receivers(method, klass), "tries" => SIMILAR, "steps" => @chase / 2, "seconds" => 30)
+      explorer.like(chosen, method, klass, receivers(method, klass), literals, "tries" => SIMILAR, "steps" => @chase / 2, "seconds" => 30)
     end
   end
 

@@ -21,7 +21,7 @@ class ProctorValues
     owner = Kernel.instance_method(:class).bind_call(object)
     return [] unless owner.ancestors.any? { |mod| @classes.include?(mod.name) }
 
-    calls = callable(owner).flat_map { |id, method| uses(method, id[/\A[\w:]+/]) }.first(24)
+    calls = callable(owner).flat_map { |id, method| uses(method, id[/\A[\w:]+/]) }.first(30)
     calls += calls.each_slice(2).filter_map { |one, two| two && "#{one}; #{two}" }.first(6)
     return calls.map { |call| "{ #{call} }" } if kind == :self
 
@@ -64,11 +64,13 @@ class ProctorValues
 
   def uses(method, owner)
     name = method["name"]
-    lists = method["params"].select { |param| param["kind"] == "required" }.map { |param| for_param(param, owner) }
     return [] unless name.match?(/\A[a-z_]\w*[?!=]?\z/i)
 
-    (0..1).map do |place|
-      args = lists.map { |list| list[place] || list.first || "nil" }
+    lists = method["params"].select { |param| param["kind"] == "required" }.map { |param| for_param(param, owner) }
+    more = method["params"].select { |param| param["kind"] == "optional" }.map { |param| for_param(param, owner) }
+    calls = (0..1).map { |place| lists.map { |list| list[place] || list.first || "nil" } }
+    calls.concat((0..1).map { |place| (lists.map(&:first) + more.map { |list| list[place] }).map { |code| code || "nil" } }) if more.any?
+    calls.map do |args|
       if name.end_with?("=") then "self.#{name.delete_suffix('=')} = #{args.first}"
       else args.empty? ? name : "#{name}(#{args.join(', ')})"
       end

@@ -12,6 +12,8 @@ class ProctorHint
   MOST = 160
   EACH = 12
   OFTEN = 4
+  # Comparisons of one place that are looked at after one call.
+  HERE = 8
 
   def initialize(values, execute, owner)
     @values = values
@@ -22,8 +24,8 @@ class ProctorHint
     @asked = Hash.new(0)
   end
 
-  # Calls worth trying after this one. `open` tells whether a condition still lacks an answer.
-  def after(attempt, result, &open)
+  # Calls worth trying after this one, so many at most. `open` tells whether a condition still lacks an answer.
+  def after(attempt, result, most = MOST, &open)
     found = []
     learn(attempt, result.error, found) if result.error
     result.answers.each do |id, value|
@@ -31,26 +33,46 @@ class ProctorHint
 
       @wish.truth(value).each { |old, list| place(attempt, old, list, found, false) }
     end
-    found.concat(compared(attempt, result.notes))
+    found.concat(compared(attempt, result.notes, most))
     outside(attempt, result.world, found) unless result.world.empty?
     found.concat(inside(attempt, result.yielded)) if result.yielded
-    found.uniq(&:key).first(MOST)
+    found.uniq(&:key).first(most)
+  end
+
+  # The same call with other texts and numbers in the places of its own.
+  def with(attempt, literals)
+    slots(attempt).flat_map do |slot|
+      whole = %i[arg key].include?(slot[0]) ? literals.map { |item| replaced(attempt, slot, item.inspect) } : []
+      parts = tokens(slot[2]).select { |_, _, value| value.is_a?(String) || value.is_a?(Integer) }.first(3).flat_map do |from, to, value|
+        literals.flat_map { |item| exchanged(value, item) }.uniq.map { |new| replaced(attempt, slot, slot[2][0...from] + new.inspect + slot[2][to..]) }
+      end
+      whole + parts
+    end.uniq(&:key)
   end
 
   private
 
+  # A value with a literal in it, as a whole or in the place of a word or number.
+  def exchanged(value, item)
+    return item.is_a?(Integer) ? [item, item - 1, item + 1] : [] if value.is_a?(Integer)
+    return [value.sub(/\d+/, item.to_s), "#{item}#{value}"] if item.is_a?(Integer)
+
+    [item, value.sub(/[[:alpha:]]+/) { item }, "#{value}#{item}", "#{item}#{value}"]
+  end
+
   # What comparisons ask for: of each place in the source one thing, then of each a second one, so that an early one
   # that asks for much leaves room for those after it.
-  def compared(attempt, notes)
+  def compared(attempt, notes, most)
     lists = Hash.new { |hash, id| hash[id] = [] }
     notes.each do |id, operator, left, right|
-      next if (@asked[[id, brief(left), brief(right)]] += 1) > OFTEN
+      next if lists[id].length >= HERE || (@asked[[id, brief(left), brief(right)]] += 1) > OFTEN
 
       close = []
       wishes(operator, left, right).each { |old, list| place(attempt, old, list, close, true) }
       lists[id] << close.first(EACH)
+      break if lists.length > most * 2
     end
-    in_turn(lists.values.map { |list| in_turn(list) }).first(MOST)
+    in_turn(lists.values.map { |list| in_turn(list) }).first(most)
   end
 
   # The first of each list, then the second of each.
@@ -153,6 +175,8 @@ class ProctorHint
   def whole(attempt, old, list, found)
     return if old.is_a?(Module)
 
+    list.each { |new| another_key(attempt, (new.keys - old.keys).first, new, found) if new.is_a?(Hash) && new.length == old.length + 1 } if old.is_a?(Hash)
+
     slots(attempt).each do |slot|
       next unless %i[arg key].include?(slot[0])
 
@@ -164,6 +188,23 @@ class ProctorHint
         texts(slot[2]).each { |from, to, own| found << replaced(attempt, slot, slot[2][0...from] + (own + new).inspect + slot[2][to..]) }
       end
     end
+  end
+
+  # Options may have been merged with others since they were given: one more, wherever some are given or could be.
+  def another_key(attempt, key, new, found)
+    value = new[key]
+    slots(attempt).each do |slot|
+      given = tokens(slot[2]).select { |_, _, token| token.is_a?(Hash) }.first(2)
+      given.each do |from, to, token|
+        code = code_of(token.merge(key => value))
+        found << replaced(attempt, slot, slot[2][0...from] + code + slot[2][to..]) if code
+      end
+    end
+    return unless key.is_a?(Symbol) && key.match?(/\A[a-z_]\w*\z/) && attempt.receiver.match?(/\A[A-Z][\w:]*\.new\z/)
+
+    copy = attempt.dup
+    copy.receiver = "#{attempt.receiver}(#{key}: #{code_of(value)})"
+    found << copy
   end
 
   # Short texts in a code: [from, to, text].

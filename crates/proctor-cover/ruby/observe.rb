@@ -16,6 +16,8 @@ class ProctorObserve
   LEAST = 200
   EFFORT = 8_000_000
   SHARE = (80_000..2_500_000).freeze
+  # A round that finds less than this is the last one.
+  ENOUGH_MORE = 1.03
   # Parts of the whole time by the clock after which nothing further is begun. Only a machine that is very busy comes near them.
   EXPLORED = 0.4
   REPEATED = 0.55
@@ -214,7 +216,8 @@ class ProctorObserve
       before = @cases.length
       explore(open, 1)
       settle(@cases.drop(before))
-      return if @covered.length <= known
+      # A little more is not worth a third look at everything.
+      return if @covered.length < known * ENOUGH_MORE
     end
   end
 
@@ -261,9 +264,13 @@ class ProctorObserve
     add_instance(line["instance"], line["instance_code"], 30) if line["instance"] && line["outcome"] == "return" && count <= 4
     @values.setting(line["method"], line["prelude"]) if line["prelude"]
     owner = line["method"][/\A[\w:]+/]
-    # A few states by each method: one that changes much must not crowd out the others.
-    mine = (@changes ||= Hash.new(0))[line["method"]] += 1 if line["changed"]
-    add_instance(owner, line["changed"], 60) if line["changed"] && mine <= 6
+    add_instance(owner, line["changed"], 60) if line["changed"] && new_state?(line)
+  end
+
+  # A few states by each method, one or two for each way it went: one that changes much must not crowd out the others.
+  def new_state?(line)
+    counts = (@changes ||= Hash.new { |hash, key| hash[key] = Hash.new(0) })[line["method"]]
+    (counts[line["seen"].sort] += 1) <= 2 && (counts[:all] += 1) <= 10
   end
 
   def add_instance(owner, code, limit)

@@ -98,7 +98,7 @@ class ProctorWish
     when Hash
       adding = left.key?(right) ? [left.reject { |key, _| key == right }] : with_key(left, right)
       adding = [] if left.length > 12
-      [[left, adding], [right, left.keys.first(10)]]
+      [[left, adding], [right, left.keys.first(10)], *instead(left, left.keys, right)]
     when Array
       return [[right, left.grep(right.class).first(6)]] unless right.is_a?(Integer)
 
@@ -106,6 +106,13 @@ class ProctorWish
     when String then matching(left, right)
     else []
     end
+  end
+
+  # What is in a collection may be there because a call put it there: it puts the other thing there instead.
+  def instead(left, parts, wanted)
+    return [] if left.include?(wanted)
+
+    parts.first(3).filter_map { |part| [part, [wanted]] if part.instance_of?(wanted.class) && (String === part || Symbol === part || Integer === part) }
   end
 
   def with_key(hash, key) = FILL.map { |value| hash.merge(key => value) }
@@ -156,7 +163,7 @@ class ProctorWish
     when String then [[left, ["#{left}#{right}"]]]
     when Range then [[right, bounds(left)]]
     when Hash then lookup(left, right)
-    when Array then [[right, left.first(8)], [left, [left + [right], left - [right]]]]
+    when Array then [[right, left.first(8)], [left, [left + [right], left - [right]]], *instead(left, left, right)]
     else left.respond_to?(:first) ? [[right, Array(left.first(6))]] : []
     end
   rescue StandardError

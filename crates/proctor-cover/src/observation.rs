@@ -105,6 +105,8 @@ pub struct Fault {
     pub entry: u64,
     /// Code that reopens the class with the faulty method.
     pub code: String,
+    /// What the fault replaces.
+    pub original: String,
     /// The fault itself.
     #[serde(skip)]
     pub mutant: Mutant,
@@ -263,6 +265,10 @@ pub fn faults(targets: &[SourceFile], per_file: usize) -> Vec<Fault> {
                 def_line: method.lines.0,
                 entry: u64::from(entry) + u64::from(base_of(index)),
                 code: reopened(&file.bytes, class, method, &mutant),
+                original: String::from_utf8_lossy(
+                    &file.bytes[mutant.start as usize..mutant.end as usize],
+                )
+                .into_owned(),
                 method: method.id(&class.name),
                 mutant,
             });
