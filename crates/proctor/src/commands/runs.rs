@@ -155,6 +155,9 @@ fn counts(row: &RunRow) -> String {
     if bad > 0 {
         text += &format!(", {bad} not");
     }
+    if count("pending") > 0 {
+        text += &format!(", {} pending", count("pending"));
+    }
     if not_run(row) > 0 {
         text += &format!(", {} not run", not_run(row));
     }

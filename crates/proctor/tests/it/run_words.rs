@@ -38,6 +38,7 @@ fn a_dry_run_passes_nothing() {
         assert!(told.iter().all(|(status, _)| status == "pending"), "{told:?}");
         assert_eq!(told.iter().filter(|(_, reason)| reason == "dry run").count(), 2, "{told:?}");
     }
+    assert!(env.run(&["runs"]).stdout.contains("  0 passed, 3 pending"));
     // Nothing was learned about how long they take.
     assert!(
         !env.read(".proctor/timings.json").contains("0."),

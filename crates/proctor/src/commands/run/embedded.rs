@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use proctor_record::{load_timings, save_timings};
-use proctor_runner::{Controller, RunResult, RunSetup};
+use proctor_runner::{Controller, RunResult, RunSetup, RunStatus};
 
 use super::fingerprint;
 use super::live::Live;
@@ -38,7 +38,7 @@ impl Embedded {
         scenarios::apply(&mut chosen.suites, &arguments.talk, None, &config, root)?;
         let events = config.events.value.as_deref();
         let fingerprint = Some(fingerprint::of(arguments, &config));
-        let recording = Recording::start_as(argv, fingerprint, root, events, terminal)?;
+        let mut recording = Recording::start_as(argv, fingerprint, root, events, terminal)?;
         let timings = root.join(".proctor/timings.json");
         let mut options = super::options(arguments, &config, workers)?;
         options.selection = chosen.selection;
@@ -59,6 +59,9 @@ impl Embedded {
             std::thread::Builder::new().name("end of run".to_owned()).spawn(move || {
                 let mut terminal = Terminal::new(Some(color));
                 let result: Arc<RunResult> = waited.wait();
+                if result.status == RunStatus::Cancelled {
+                    recording.interrupted();
+                }
                 recording.finish(&mut terminal);
                 alive.finish(&mut terminal);
                 if let Err(error) =
