@@ -55,9 +55,10 @@ impl<'a> Source<'a> {
     pub(crate) fn of(parsed: &'a ParseResult<'a>) -> Self {
         let (bytes, starts) = (parsed.source(), parsed.line_offsets());
         let rest = starts.last().and_then(|last| bytes.get(*last as usize..));
-        match rest.is_some_and(|rest| memchr::memchr(b'\n', rest).is_none()) {
-            true => Self { bytes, starts: Cow::Borrowed(starts) },
-            false => Self::new(bytes),
+        if rest.is_some_and(|rest| memchr::memchr(b'\n', rest).is_none()) {
+            Self { bytes, starts: Cow::Borrowed(starts) }
+        } else {
+            Self::new(bytes)
         }
     }
 

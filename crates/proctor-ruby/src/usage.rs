@@ -131,13 +131,15 @@ impl<'a> Walker<'a> {
             Node::LocalVariableWriteNode { .. } => {
                 self.resolve(&node.as_local_variable_write_node()?.value())
             }
-            Node::CallNode { .. } => self.resolve_call(&node.as_call_node()?),
+            Node::CallNode { .. } => {
+                let call = node.as_call_node()?;
+                self.resolve_call(&call, call.name().as_slice())
+            }
             _ => None,
         }
     }
 
-    fn resolve_call(&mut self, call: &CallNode<'a>) -> Option<usize> {
-        let method = call.name().as_slice();
+    fn resolve_call(&mut self, call: &CallNode<'a>, method: &'a [u8]) -> Option<usize> {
         let Some(receiver) = call.receiver().filter(|receiver| receiver.as_self_node().is_none())
         else {
             let attribute = call.arguments().is_none() && has_name(self.readers, method);
@@ -224,7 +226,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Where the arguments of a call go, if it is one whose parameters can be known.
-    fn flows(&mut self, call: &CallNode<'a>) {
+    fn flows(&mut self, call: &CallNode<'a>, method: &[u8]) {
         let Some(arguments) = call.arguments() else { return };
         let receiver = call.receiver();
         let owner = match &receiver {
@@ -235,7 +237,6 @@ impl<'a> Walker<'a> {
                 None => return,
             },
         };
-        let method = call.name().as_slice();
         let target = |place: &str| match &owner {
             Some(class) => [class, ".", &name(method), ":", place].concat(),
             None => [&name(method), ":", place].concat(),
@@ -403,12 +404,13 @@ impl<'a> Visit<'a> for Walker<'a> {
     }
 
     fn visit_call_node(&mut self, node: &CallNode<'a>) {
+        let method = node.name().as_slice();
         self.bind_block(node);
         if let (Some(receiver), Some(first)) = (node.receiver(), first_argument(node)) {
-            self.compared(node.name().as_slice(), &receiver, &first);
+            self.compared(method, &receiver, &first);
         }
-        self.flows(node);
-        self.resolve_call(node);
+        self.flows(node, method);
+        self.resolve_call(node, method);
         ruby_prism::visit_call_node(self, node);
     }
 }

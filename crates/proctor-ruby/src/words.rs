@@ -119,24 +119,20 @@ pub(crate) fn short(code: &str) -> Cow<'_, str> {
         return Cow::Borrowed(code);
     }
     let mut line = String::with_capacity(SHORT + 4);
-    let mut count = 0;
-    'all: for (place, word) in code.split_whitespace().enumerate() {
-        if place > 0 {
+    let (mut count, mut after_gap) = (0, false);
+    for letter in code.chars() {
+        if letter.is_whitespace() {
+            after_gap = count > 0;
+            continue;
+        }
+        if std::mem::take(&mut after_gap) {
             line.push(' ');
             count += 1;
         }
-        if word.is_ascii() {
-            let taken = word.len().min(SHORT + 1 - count.min(SHORT + 1));
-            line.push_str(&word[..taken]);
-            count += taken;
-        } else {
-            for letter in word.chars().take(SHORT + 1 - count.min(SHORT + 1)) {
-                line.push(letter);
-                count += 1;
-            }
-        }
+        line.push(letter);
+        count += 1;
         if count > SHORT {
-            break 'all;
+            break;
         }
     }
     if count <= SHORT {
