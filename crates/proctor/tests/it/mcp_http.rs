@@ -105,6 +105,28 @@ fn every_version_lists_and_calls_the_same_tools() {
     served.stop();
 }
 
+/// Two clients of one server each mean the run that they started themselves; without a session there is only the newest.
+#[test]
+fn every_session_means_its_own_run() {
+    let env = TestEnv::with_spec(SPEC);
+    let served = Served::start(&env, &[]);
+    let mut clients = HANDSHAKE.map(|version| Web::connect(&served, version));
+    let started: Vec<Value> =
+        clients.iter_mut().map(|web| web.call("run_start", json!({}))["run_id"].clone()).collect();
+    assert_ne!(started[0], started[1]);
+    for (web, own) in clients.iter_mut().zip(&started) {
+        assert_eq!(web.call("run_wait", json!({}))["run"]["run_id"], *own);
+    }
+    let mut nobody = Web::connect(&served, STATELESS);
+    assert_eq!(nobody.call("run_status", json!({}))["run"]["run_id"], started[1]);
+    let mut over = |id: &Value| {
+        let looked = nobody.call("run_status", json!({ "run_id": id }));
+        looked["run"]["state"] == "finished"
+    };
+    wait_until("both to end", || started.iter().all(&mut over));
+    served.stop();
+}
+
 #[test]
 fn nobody_gets_in_without_the_token_or_from_another_page() {
     let env = TestEnv::new();
