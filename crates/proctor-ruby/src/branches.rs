@@ -15,6 +15,7 @@ mod endings;
 mod flow;
 mod inside;
 mod questions;
+mod ways;
 
 use ruby_prism::{CallNode, Node};
 
@@ -22,10 +23,11 @@ use self::endings::{effect_words, ending};
 use self::flow::Flow;
 use self::inside::Inside;
 use self::questions::presence;
+use self::ways::Way;
 use crate::effects::{command, side_effect};
 use crate::facts::{Arm, Behavior, BehaviorKind, Characteristic, SideEffect};
 use crate::probes::{ProbeMap, grouped};
-use crate::source::{FastMap, Source, listed, name, statements, text};
+use crate::source::{FastMap, Source, name, text};
 
 /// What a body turned out to do.
 pub(crate) struct Body {
@@ -54,7 +56,7 @@ pub(crate) fn study<'a>(
     around: &'a Surroundings<'a>,
     room: &mut Vec<Characteristic>,
 ) -> Body {
-    let list = statements(body);
+    let whole = Way::of(body);
     let mut study = Study {
         around,
         flow: Flow::new(around),
@@ -65,9 +67,9 @@ pub(crate) fn study<'a>(
     };
     let outcome = Behavior {
         kind: BehaviorKind::Success,
-        description: list.last().map_or_else(|| "returns nil".to_owned(), ending),
+        description: whole.last(ending).unwrap_or_else(|| "returns nil".to_owned()),
     };
-    study.block(&list, &None);
+    study.block(&whole, &None);
     study.settle(&outcome);
     let characteristics = study.found.drain(..).collect();
     *room = study.found;
@@ -105,12 +107,18 @@ struct Study<'a> {
 }
 
 impl<'a> Study<'a> {
-    fn block(&mut self, list: &[Node<'a>], parent: &Parent) {
+    fn block(&mut self, way: &Way<'a>, parent: &Parent) {
+        let list = match way {
+            Way::Nothing => return,
+            // Nothing follows that a guard could govern.
+            Way::One(only) => return self.statement(only, parent),
+            Way::List(list) => list,
+        };
         let mut guarded: Parent;
         let mut parent = parent;
         for statement in list {
             let before = self.found.len();
-            self.statement(statement, parent);
+            self.statement(&statement, parent);
             if let Some(index) = self.guard(before, parent) {
                 let arms = self.found[index].arms.iter().enumerate();
                 let goes_on = arms.filter(|(_, arm)| !arm.terminal).map(|(place, _)| place);
@@ -203,18 +211,17 @@ impl<'a> Study<'a> {
     fn branch(&mut self, node: &Node<'a>, parent: &Parent) {
         let lines = self.around.source.lines(&node.location());
         if let Some(branch) = node.as_if_node() {
-            let then = listed(branch.statements());
-            let other = branch.subsequent().map(otherwise).unwrap_or_default();
+            let then = Way::listed(branch.statements());
+            let other = branch.subsequent().map_or(Way::Nothing, otherwise);
             self.decide(&branch.predicate(), (&then, &other), parent, lines);
         } else if let Some(branch) = node.as_unless_node() {
-            let then = listed(branch.statements());
-            let other =
-                branch.else_clause().map(|other| listed(other.statements())).unwrap_or_default();
+            let then = Way::listed(branch.statements());
+            let other = Way::listed(branch.else_clause().and_then(|other| other.statements()));
             self.decide(&branch.predicate(), (&other, &then), parent, lines);
         } else if let Some(both) = node.as_and_node() {
-            self.decide(&both.left(), (&[both.right()], &[]), parent, lines);
+            self.decide(&both.left(), (&Way::One(both.right()), &Way::Nothing), parent, lines);
         } else if let Some(either) = node.as_or_node() {
-            self.decide(&either.left(), (&[], &[either.right()]), parent, lines);
+            self.decide(&either.left(), (&Way::Nothing, &Way::One(either.right())), parent, lines);
         }
     }
 
@@ -228,15 +235,14 @@ impl<'a> Study<'a> {
         } else {
             return;
         };
-        let body = listed(body);
-        let nothing: &[Node<'a>] = &[];
+        let (body, nothing) = (Way::listed(body), Way::Nothing);
         match (after, while_true) {
             (true, _) => {
                 self.block(&body, parent);
-                self.decide(&condition, (nothing, nothing), parent, lines);
+                self.decide(&condition, (&nothing, &nothing), parent, lines);
             }
-            (false, true) => self.decide(&condition, (&body, nothing), parent, lines),
-            (false, false) => self.decide(&condition, (nothing, &body), parent, lines),
+            (false, true) => self.decide(&condition, (&body, &nothing), parent, lines),
+            (false, false) => self.decide(&condition, (&nothing, &body), parent, lines),
         }
     }
 
@@ -270,7 +276,7 @@ impl<'a> Study<'a> {
         if let Some(block) = call.block() {
             if let Some(block) = block.as_block_node() {
                 self.flow.bind(call, &block);
-                self.block(&statements(block.body()), parent);
+                self.block(&Way::of(block.body()), parent);
             } else {
                 self.inside(&block, parent);
             }
@@ -283,7 +289,7 @@ impl<'a> Study<'a> {
         let lines = self.around.source.lines(&receiver.location());
         let mut question = presence(receiver, &text(receiver));
         question.inputs = self.flow.inputs(receiver);
-        self.ask(question, receiver, (&[], &[]), parent, lines)
+        self.ask(question, receiver, (&Way::Nothing, &Way::Nothing), parent, lines)
     }
 
     fn note_call(&mut self, call: &CallNode<'a>, receiver: Option<&Node<'a>>) {
@@ -324,9 +330,9 @@ fn present(decision: usize) -> (usize, Ways) {
     (decision, Ways::One(0))
 }
 
-fn otherwise(node: Node<'_>) -> Vec<Node<'_>> {
+fn otherwise(node: Node<'_>) -> Way<'_> {
     match node.as_else_node() {
-        Some(other) => listed(other.statements()),
-        None => vec![node],
+        Some(other) => Way::listed(other.statements()),
+        None => Way::One(node),
     }
 }

@@ -269,3 +269,43 @@ pub(crate) fn string_code(text: &str) -> String {
     code.push('"');
     code
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parser_and_we_see_the_same_lines() {
+        let sources = [
+            "",
+            "a = 1",
+            "a = 1\n",
+            "a = <<X + <<Y\n 1\nX\n 2\nY\n'b\nc'\n",
+            "=begin\nx\n=end\n\na\r\nb\r\n",
+            "a\n__END__\nb\nc\n",
+            "a\n\0\nb\n",
+        ];
+        for source in sources {
+            let parsed = ruby_prism::parse(source.as_bytes());
+            let (one, other) = (Source::of(&parsed), Source::new(source.as_bytes()));
+            assert_eq!(one.starts, other.starts, "{source:?}");
+        }
+    }
+
+    #[test]
+    fn constants_are_named_however_they_are_written() {
+        let named = |code: &str| {
+            let parsed = ruby_prism::parse(code.as_bytes());
+            let program = parsed.node().as_program_node().map(|root| root.statements());
+            first_of(program.as_ref())
+                .and_then(|node| constant(&node).map(std::borrow::Cow::into_owned))
+        };
+        for code in ["A::B1::C_d", "::A::B1::C_d", "A::B1::\n  C_d"] {
+            assert_eq!(named(code).as_deref(), Some("A::B1::C_d"), "{code}");
+        }
+        assert_eq!(named("Ärger::B").as_deref(), Some("Ärger::B"));
+        for code in ["a::B", "A::b::C", "A.b::C", "self::B", "A::B()::C"] {
+            assert_eq!(named(code), None, "{code}");
+        }
+    }
+}

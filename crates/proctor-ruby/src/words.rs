@@ -166,3 +166,32 @@ pub(crate) fn excerpt<'pr>(node: &ruby_prism::Node<'pr>) -> Cow<'pr, str> {
         Cow::Owned(code) => Cow::Owned(short(&code).into_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The quick ways say the same as the plain definition.
+        #[test]
+        fn short_code_is_its_words_in_one_line(code in "[a-z.(é \\n\\t\u{a0}]{0,70}") {
+            let line = code.split_whitespace().collect::<Vec<_>>().join(" ");
+            let expected = if line.chars().count() <= SHORT {
+                line
+            } else {
+                let start: String = line.chars().take(SHORT - 3).collect();
+                start.trim_end().to_owned() + "..."
+            };
+            prop_assert_eq!(short(&code), expected);
+        }
+
+        #[test]
+        fn humanized_names_are_words_without_gaps_around(name in "[@_a-zA-Z0-9é:/ ?]{0,20}") {
+            let own = name.trim_start_matches(['@', '$', ':']).trim_end_matches(['?', '!', '=']);
+            let words = underscore(own).replace(['_', '/'], " ");
+            prop_assert_eq!(humanize(&name), words.trim());
+        }
+    }
+}

@@ -4,32 +4,33 @@ use ruby_prism::{BeginNode, CaseMatchNode, CaseNode, ElseNode, Node, RescueModif
 
 use super::decisions::arm;
 use super::questions::{phrase, plain_value, setup};
+use super::ways::Way;
 use super::{Parent, Study};
 use crate::effects::is_lifecycle;
 use crate::facts::{Arm, CharacteristicKind};
-use crate::source::{listed, text};
+use crate::source::text;
 use crate::words::{identifier, short};
 
 /// The clauses of one construct: their values, and what happens under each.
 #[derive(Default)]
 struct Clauses<'a> {
     arms: Vec<Arm>,
-    bodies: Vec<Vec<Node<'a>>>,
+    bodies: Vec<Way<'a>>,
 }
 
 impl<'a> Clauses<'a> {
-    fn add(&mut self, value: Arm, list: Vec<Node<'a>>) {
+    fn add(&mut self, value: Arm, way: Way<'a>) {
         self.arms.push(value);
-        self.bodies.push(list);
+        self.bodies.push(way);
     }
 }
 
 impl<'a> Study<'a> {
     pub(super) fn begin(&mut self, begin: &BeginNode<'a>, parent: &Parent) {
-        self.block(&listed(begin.statements()), parent);
+        self.block(&Way::listed(begin.statements()), parent);
         let mut clauses = Clauses::default();
         let other = begin.else_clause().and_then(|other| other.statements());
-        clauses.add(arm("none", "nothing is raised", None), listed(other));
+        clauses.add(arm("none", "nothing is raised", None), Way::listed(other));
         let mut clause = begin.rescue_clause();
         let first = clause.as_ref().map(|clause| clause.location().start());
         while let Some(rescue) = clause {
@@ -39,7 +40,7 @@ impl<'a> Study<'a> {
             let words = [&error, " is raised"].concat();
             clauses.add(
                 arm(error, words, self.reached(rescue.location().start())),
-                listed(rescue.statements()),
+                Way::listed(rescue.statements()),
             );
             clause = rescue.subsequent();
         }
@@ -48,7 +49,7 @@ impl<'a> Study<'a> {
             self.raised(clauses, parent, (line, line));
         }
         if let Some(ensure) = begin.ensure_clause() {
-            self.block(&listed(ensure.statements()), parent);
+            self.block(&Way::listed(ensure.statements()), parent);
         }
     }
 
@@ -57,10 +58,10 @@ impl<'a> Study<'a> {
         self.statement(&rescue.expression(), parent);
         let keyword = rescue.keyword_loc().start();
         let mut clauses = Clauses::default();
-        clauses.add(arm("none", "nothing is raised", None), Vec::new());
+        clauses.add(arm("none", "nothing is raised", None), Way::Nothing);
         clauses.add(
             arm("StandardError", "StandardError is raised", self.reached(keyword)),
-            vec![rescue.rescue_expression()],
+            Way::One(rescue.rescue_expression()),
         );
         let line = self.around.source.line(keyword);
         self.raised(clauses, parent, (line, line));
@@ -70,8 +71,8 @@ impl<'a> Study<'a> {
     fn raised(&mut self, clauses: Clauses<'a>, parent: &Parent, lines: (u32, u32)) {
         let words = ("error".to_owned(), "error".to_owned());
         let index = self.push(words, CharacteristicKind::Boolean, clauses.arms, parent, lines);
-        for (place, list) in clauses.bodies.iter().enumerate() {
-            self.arm_body(index, place, list);
+        for (place, way) in clauses.bodies.iter().enumerate() {
+            self.arm_body(index, place, way);
         }
     }
 
@@ -93,7 +94,7 @@ impl<'a> Study<'a> {
                 codes.map(|code| format!("{code} holds")).collect::<Vec<_>>().join(" or ")
             };
             let probe = self.reached(when.location().start());
-            clauses.add(arm(plain.join(", "), description, probe), listed(when.statements()));
+            clauses.add(arm(plain.join(", "), description, probe), Way::listed(when.statements()));
         }
         let otherwise = format!("{word} is something else");
         self.otherwise(case.else_clause().as_ref(), otherwise, &mut clauses);
@@ -113,7 +114,7 @@ impl<'a> Study<'a> {
             let code = short(&text(&pattern.pattern())).into_owned();
             let words = [&word, " matches ", &code].concat();
             let probe = self.reached(pattern.location().start());
-            clauses.add(arm(code, words, probe), listed(pattern.statements()));
+            clauses.add(arm(code, words, probe), Way::listed(pattern.statements()));
         }
         let otherwise = format!("{word} matches nothing else");
         self.otherwise(case.else_clause().as_ref(), otherwise, &mut clauses);
@@ -124,7 +125,7 @@ impl<'a> Study<'a> {
     fn otherwise(&self, other: Option<&ElseNode<'a>>, words: String, clauses: &mut Clauses<'a>) {
         let Some(other) = other else { return };
         let probe = self.reached(other.location().start());
-        clauses.add(arm("other", words, probe), listed(other.statements()));
+        clauses.add(arm("other", words, probe), Way::listed(other.statements()));
     }
 
     /// The probe of the clause whose keyword is here.
@@ -155,8 +156,8 @@ impl<'a> Study<'a> {
         found.origin = origin;
         found.setup = setup;
         found.inputs = inputs;
-        for (place, list) in clauses.bodies.iter().enumerate() {
-            self.arm_body(index, place, list);
+        for (place, way) in clauses.bodies.iter().enumerate() {
+            self.arm_body(index, place, way);
         }
     }
 }

@@ -4,6 +4,7 @@ use ruby_prism::{CallNode, Node};
 
 use super::endings::{ending, is_exit};
 use super::questions::Question;
+use super::ways::Way;
 use super::{Parent, Study, Ways};
 use crate::facts::{
     Arm, Behavior, BehaviorKind, Characteristic, CharacteristicKind, Setup, SetupKind,
@@ -12,7 +13,7 @@ use crate::probes::{grouped, negated};
 use crate::words::identifier;
 
 /// What happens if a condition holds, and if it does not.
-pub(super) type Sides<'s, 'a> = (&'s [Node<'a>], &'s [Node<'a>]);
+pub(super) type Sides<'s, 'a> = (&'s Way<'a>, &'s Way<'a>);
 
 impl<'a> Study<'a> {
     /// A condition with what happens if it holds and if it does not.
@@ -31,7 +32,7 @@ impl<'a> Study<'a> {
         }
         if let Some(both) = predicate.as_and_node() {
             let first = self.found.len();
-            self.decide(&both.left(), (&[], &[]), parent, lines);
+            self.decide(&both.left(), (&Way::Nothing, &Way::Nothing), parent, lines);
             let Some(last) = self.found.len().checked_sub(1).filter(|last| *last >= first) else {
                 return self.decide(&both.right(), (yes, no), parent, lines);
             };
@@ -64,7 +65,7 @@ impl<'a> Study<'a> {
     }
 
     /// Puts what happens otherwise on the arms that say no.
-    fn mark_negative(&mut self, index: usize, no: &[Node<'a>]) {
+    fn mark_negative(&mut self, index: usize, no: &Way<'a>) {
         for arm in &mut self.found[index].arms {
             if arm.probe.is_some_and(|(_, answer)| answer == Some(false)) {
                 leaf(arm, no);
@@ -105,16 +106,16 @@ impl<'a> Study<'a> {
     }
 
     /// What happens under a value: side effects, further decisions, and how it ends if nothing else decides that.
-    pub(super) fn arm_body(&mut self, index: usize, place: usize, list: &[Node<'a>]) {
-        let Some(last) = list.last() else { return };
+    pub(super) fn arm_body(&mut self, index: usize, place: usize, way: &Way<'a>) {
+        let Some(exits) = way.last(is_exit) else { return };
         let (effects, decisions) = (self.effects.len(), self.found.len());
-        self.block(list, &Some((index, Ways::One(place))));
+        self.block(way, &Some((index, Ways::One(place))));
         let decided = self.found[decisions..].iter().any(|inner| inner.parent == Some(index));
         let arm = &mut self.found[index].arms[place];
         arm.side_effects = (effects..self.effects.len()).collect();
-        arm.terminal |= is_exit(last);
+        arm.terminal |= exits;
         if arm.terminal || !decided {
-            leaf(arm, list);
+            leaf(arm, way);
         }
     }
 
@@ -211,11 +212,11 @@ const FEW: usize = 24;
 const INNER: Behavior = Behavior { kind: BehaviorKind::Success, description: String::new() };
 
 /// What happens on a way that ends with these statements.
-fn leaf(arm: &mut Arm, list: &[Node<'_>]) {
-    let Some(last) = list.last() else { return };
-    arm.terminal |= is_exit(last);
-    let kind = if is_exit(last) { BehaviorKind::Terminal } else { BehaviorKind::Success };
-    arm.behavior = Some(Behavior { kind, description: ending(last) });
+fn leaf(arm: &mut Arm, way: &Way<'_>) {
+    let Some((exits, description)) = way.last(|last| (is_exit(last), ending(last))) else { return };
+    arm.terminal |= exits;
+    let kind = if exits { BehaviorKind::Terminal } else { BehaviorKind::Success };
+    arm.behavior = Some(Behavior { kind, description });
 }
 
 pub(super) fn arm(

@@ -2,8 +2,8 @@
 
 use ruby_prism::{Node, Visit};
 
+use super::ways::Way;
 use super::{Parent, Study};
-use crate::source::{nodes, statements};
 
 /// Walks an expression and hands whatever may decide something back to the study.
 pub(super) struct Inside<'s, 'a> {
@@ -83,15 +83,15 @@ impl<'a> Visit<'a> for Inside<'_, 'a> {
     }
 
     fn visit_block_node(&mut self, node: &ruby_prism::BlockNode<'a>) {
-        self.study.block(&statements(node.body()), self.parent);
+        self.study.block(&Way::of(node.body()), self.parent);
     }
 
     fn visit_lambda_node(&mut self, node: &ruby_prism::LambdaNode<'a>) {
-        self.study.block(&statements(node.body()), self.parent);
+        self.study.block(&Way::of(node.body()), self.parent);
     }
 
     /// Several statements in parentheses, the body of a `for`, code within a text: guards count among them.
     fn visit_statements_node(&mut self, node: &ruby_prism::StatementsNode<'a>) {
-        self.study.block(&nodes(&node.body()), self.parent);
+        self.study.block(&Way::List(node.body()), self.parent);
     }
 }
