@@ -35,6 +35,7 @@ class ProctorHint
     end
     found.concat(compared(attempt, result.notes, most))
     outside(attempt, result.world, found) unless result.world.empty?
+    same_host(attempt, found) if result.notes.any? { |_, _, left, right| nameless?(left) || nameless?(right) }
     found.concat(inside(attempt, result.yielded)) if result.yielded
     found.uniq(&:key).first(most)
   end
@@ -386,6 +387,26 @@ class ProctorHint
       found << copy
     end
   end
+
+  HOST = /\A((?:Class\.new|Struct\.new\(:a, :b\)) \{ .* \})\.new/.freeze
+
+  # Another object of the class that a module is tried in: the class becomes a variable of the example.
+  def same_host(attempt, found)
+    host = attempt.receiver[HOST, 1]
+    return unless host && attempt.locals.nil?
+
+    mine = attempt.receiver.sub(host, "host")
+    attempt.args.each_index do |index|
+      [mine, mine.sub("(1, 2)", "(1, 3)")].uniq.each do |other|
+        copy = replaced(attempt, [:arg, index], other)
+        copy.receiver = mine
+        copy.locals = { "host" => host }
+        found << copy
+      end
+    end
+  end
+
+  def nameless?(value) = Module === value && value.name.nil?
 
   def same_class(attempt, error, found)
     return if plain?(error.receiver) || Module === error.receiver

@@ -55,7 +55,15 @@ class ProctorKeep
       local = name.to_s.delete("@").downcase
       return [local, "#{owner.name}::#{name}.dup", "#{owner.name}::#{name}.replace(%s)"] if kind == :constant
 
+      return [local, "#{owner.name}.#{local}#{'.dup' if copy}", "#{owner.name}.#{local} = %s"] if accessor?(local)
+
       [local, "#{owner.name}.#{kind}_variable_get(:#{name})#{'.dup' if copy}", "#{owner.name}.#{kind}_variable_set(:#{name}, %s)"]
+    end
+
+    # Whether there is a plain reader and writer for it, as `attr_accessor` makes them.
+    def accessor?(plain)
+      kind == :instance && "@#{plain}" == name.to_s && owner.respond_to?(plain) && owner.respond_to?("#{plain}=") &&
+        owner.method(plain).parameters.empty? && owner.method("#{plain}=").parameters.flatten.length == 1
     end
   end
 

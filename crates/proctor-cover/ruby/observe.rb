@@ -141,7 +141,7 @@ class ProctorObserve
     if name == "Object" then list.push('"a"', "[1]", "{ a: 1 }", "1", "nil", "[{ a: 1 }]", "Object.new")
     elsif ProctorValues::CORE.key?(name) then list.concat(ProctorValues::CORE[name])
     elsif !mod.is_a?(Class)
-      list << "Class.new { include #{name} }.new"
+      list.push("Class.new { include #{name} }.new", "Struct.new(:a, :b) { include #{name} }.new(1, 2)")
     elsif klass["members"]&.any?
       list << "#{name}.new(#{klass['members'].first(6).map.with_index { |_, place| ['"a"', '1', 'nil'][place % 3] }.join(', ')})"
     elsif mod.respond_to?(:new) && mod.instance_method(:initialize).arity.then { |arity| arity.zero? || arity == -1 }

@@ -115,7 +115,7 @@ fn settings_are_put_back_and_other_polluters_left_out() {
     for kept in [
         "kinds = Settings::KINDS.dup\n      example.run\n      Settings::KINDS.replace(kinds)",
         "described_class.class_variable_set(:@@level, level)",
-        "described_class.instance_variable_set(:@style, style)",
+        "style = described_class.style.dup\n      example.run\n      described_class.style = style",
     ] {
         assert!(settings.contains(kept), "{kept}\n{settings}");
     }

@@ -290,3 +290,25 @@ fn folders_around_the_project_are_in_no_spec() {
         assert!(text == "\"/\"" || !spec.contains(&text), "{text}\n{spec}");
     }
 }
+
+const SAME: &str = "\
+module Same
+  def ==(other)
+    other.is_a?(self.class) && parts == other.parts
+  end
+
+  def parts
+    [a, b]
+  end
+end
+";
+
+#[test]
+fn a_module_meets_another_object_of_its_host() {
+    let folder = project(&[("lib/same.rb", SAME)]);
+    let report = run(&options(folder.path()), &mut |_| {}).unwrap();
+    assert!(report.is_clean() && report.files[0].pending.is_empty(), "{report:?}");
+    let spec = fs::read_to_string(folder.path().join("spec/same_spec.rb")).unwrap();
+    let host = "host = Struct.new(:a, :b) { include Same }\n        expect((host.new(1, 2) == host.new(1, ";
+    assert!(spec.contains(host), "{spec}");
+}
