@@ -64,9 +64,11 @@ class ProctorScope
   def file_named(name, text)
     raise ArgumentError, name unless name.is_a?(String) && name.match?(/\A\w[\w.-]{0,40}\z/)
 
+    # Each process has its own: several execute calls at the same time.
+    folder = format("%s-%07d", ProctorScope.folder, Process.pid)
     ProctorGuard.quietly do
-      Dir.mkdir(ProctorScope.folder) unless Dir.exist?(ProctorScope.folder)
-      File.join(ProctorScope.folder, name).tap { |path| File.write(path, text) }
+      Dir.mkdir(folder) unless Dir.exist?(folder)
+      File.join(folder, name).tap { |path| File.write(path, text) }
     end
   end
 

@@ -218,6 +218,7 @@ class ProctorExecute
     name = attempt.method["name"] == "initialize" ? "new" : attempt.method["name"]
     # What is assigned to a module is a setting, even where there was nothing before.
     @setting = !attempt.before.nil? || (Module === receiver && (name.match?(/\A\w+=\z/) || !attempt.block.nil?))
+    ProctorChance.asked = name == "eql?"
     yielded = []
     block = block_for(attempt.block, yielded)
     before = @light ? nil : state(receiver)

@@ -109,6 +109,7 @@ class ProctorObserve
       next say("type" => "missing", "class" => klass["name"]) unless mod.is_a?(Module)
 
       klass["module"] = mod
+      mod.prepend(ProctorChance) if klass["methods"].any? { |method| method["name"] == "eql?" && method["scope"] != "class" }
       klass["methods"].each { |method| sort(method, klass, mod) }
     end
   end

@@ -1,5 +1,19 @@
 # frozen_string_literal: true
 
+# `eql?` of a class, as Ruby's tables call it: how often depends on how keys happen to fall together, which nobody can repeat.
+module ProctorChance
+  @asked = false
+
+  class << self
+    # Whether `eql?` itself is under observation.
+    attr_accessor :asked
+  end
+
+  def eql?(other)
+    ProctorChance.asked ? super : ProctorProbe.pause { super }
+  end
+end
+
 # What instrumented code calls: remembers which places were reached, what conditions answered, and what was compared with what.
 module ProctorProbe
   # Raised when an execution goes on for too long; not a StandardError, so that code under observation does not rescue it.
@@ -80,6 +94,16 @@ module ProctorProbe
       @notes = []
       @count.clear
       @steps = 0
+    end
+
+    # Nothing is remembered meanwhile, nor counted.
+    def pause
+      before = [@seen, @answers, @left, @notes, @count, @steps]
+      start
+      @count = Hash.new(0)
+      yield
+    ensure
+      @seen, @answers, @left, @notes, @count, @steps = before
     end
 
     private
