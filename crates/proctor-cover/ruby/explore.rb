@@ -115,6 +115,7 @@ class ProctorExplore
 
     simplest
     each_receiver
+    each_pair
     each_setting
     guided(@left / 6)
     one_at_a_time
@@ -159,6 +160,16 @@ class ProctorExplore
 
   def each_receiver
     @receivers.drop(1).each { |receiver| attempt(make(@base ? @base[0].dup : {}, receiver: receiver)) }
+  end
+
+  # An object and one like it, or nearly: by chance two are hardly ever alike.
+  def each_pair
+    param = @params.find { |one| one["kind"] == "required" }
+    return unless param && @lists[param["name"]].first(20).any? { |code| code.start_with?("#{@owner}.") || @receivers.include?(code) }
+
+    @receivers.first(12).each do |receiver|
+      [receiver, swap(receiver), swap(receiver)].uniq.each { |other| attempt(make(given.merge(param["name"] => other), receiver: receiver)) }
+    end
   end
 
   # The same after settings were changed.

@@ -32,7 +32,8 @@ module ProctorFaults
 
   def noticed(line)
     @noticed ||= {}
-    good = (line["kills"] || []).any? { |number, _| !@by_number[number]["noise"] }
+    file = (@mutant_files ||= @job["mutants"].to_h { |mutant| [mutant["id"], mutant["entry"] / ProctorObserve::STRIDE] })[line["mutant"]]
+    good = (line["kills"] || []).any? { |number, _| !@by_number[number]["noise"] && file_of(@by_number[number]["method"]) == file }
     @noticed[line["mutant"]] ||= good || line["invalid"]
   end
 
@@ -54,13 +55,15 @@ module ProctorFaults
     false
   end
 
-  # Calls of the method itself come first, simple ones before others.
+  # Calls of the method itself come first, then those of its file, simple ones before others.
   def by_closeness(cases, entry)
     cases.sort_by do |one|
       from, to = attempt_of(one).method["probes"]
-      [entry.between?(from, to - 1) ? 0 : 1, one["cost"], one["number"]]
+      [entry.between?(from, to - 1) ? 0 : near?(one, entry) ? 1 : 2, one["cost"], one["number"]]
     end
   end
+
+  def near?(one, entry) = file_of(one["method"]) == entry / ProctorObserve::STRIDE
 
   def kills(cases, entry)
     found = []
@@ -73,7 +76,8 @@ module ProctorFaults
       slow += 1 if result.kind == :blocked
       different = one["stable"].reject { |index| same?(result, one["observations"][index]) }
       found.concat(different.map { |index| [one["number"], index] })
-      noticing += 1 if different.any? && !one["noise"]
+      # One elsewhere counts half: the spec of the file itself is to notice.
+      noticing += near?(one, entry) ? 1 : 0.5 if different.any? && !one["noise"]
       break if slow > 1 || noticing >= ENOUGH || left.negative?
     end
     found

@@ -377,7 +377,7 @@ class ProctorHint
 
   # A module is tried in an empty class; what it expects of that class is added.
   def host(attempt, error, found)
-    return unless attempt.receiver.start_with?("Class.new { include ") && error.name.to_s.match?(/\A[a-z_]\w*[?!]?\z/)
+    return unless attempt.receiver.match?(HOST) && error.name.to_s.match?(/\A[a-z_]\w*[?!]?\z/)
     return if error.is_a?(NoMethodError) && !error.receiver.class.name.nil?
 
     name = error.name

@@ -16,6 +16,8 @@ class ProctorObserve
   LEAST = 200
   EFFORT = 8_000_000
   SHARE = (80_000..2_500_000).freeze
+  # Probe numbers of a file start at its index times this.
+  STRIDE = 100_000
   # A round that finds less than this is the last one.
   ENOUGH_MORE = 1.03
   # Parts of the whole time by the clock after which nothing further is begun. Only a machine that is very busy comes near them.
@@ -28,7 +30,9 @@ class ProctorObserve
     @result = File.open(result, "w")
     @result.sync = true
     @root = job["root"]
+    # Answers of probes that some call brought about; those that calls of the same file did.
     @covered = {}
+    @own = {}
     @cases = []
     @explored = {}
     @started = now
@@ -177,8 +181,24 @@ class ProctorObserve
 
   def complete?(method)
     from, to = method["probes"]
-    (from...to).all? { |id| @covered[(id << 1) + 1] && (method["plain"].include?(id) || @covered[id << 1]) }
+    (from...to).all? { |id| @own[(id << 1) + 1] && (method["plain"].include?(id) || @own[id << 1]) }
   end
+
+  # The file of a method: its spec is to show what is in it, whatever others show of it.
+  def file_of(id) = (@files ||= @job["classes"].flat_map { |klass| klass["methods"] }.to_h { |method| [method["id"], method["probes"][0] / STRIDE] })[id]
+
+  def count(one)
+    return if one["noise"]
+
+    file = file_of(one["method"])
+    one["seen"].each do |key|
+      @covered[key] = true
+      @own[key] = true if (key >> 1) / STRIDE == file
+    end
+  end
+
+  # What need not be looked for any more by calls of a method of this file.
+  def known_in(file) = @covered.select { |key, _| @own[key] || (key >> 1) / STRIDE != file }
 
   def receivers(method, klass)
     name = klass["name"]
@@ -196,7 +216,7 @@ class ProctorObserve
     work(methods, 240, nil, @round == 2 ? REPEATED : EXPLORED) do |(method, klass), out|
       @execute.watch
       known = @round == 2 ? @cases.select { |one| one["method"] == method["id"] }.map { |one| inline(attempt_of(one)) } : []
-      ProctorExplore.new(@execute, @values, @covered, out).method(method, klass, receivers(method, klass), allowed, known)
+      ProctorExplore.new(@execute, @values, known_in(file_of(method["id"])), out).method(method, klass, receivers(method, klass), allowed, known)
     end
   end
 
@@ -213,19 +233,20 @@ class ProctorObserve
 
       @round = 2
       open = (@constructors + @class_methods + @instance_methods).reject { |method, _| complete?(method) && !met_open?(method) }
-      known = @covered.length
+      known = @covered.length + @own.length
       before = @cases.length
       explore(open, 1)
       settle(@cases.drop(before))
       # A little more is not worth a third look at everything.
-      return if @covered.length < known * ENOUGH_MORE
+      return if @covered.length + @own.length < known * ENOUGH_MORE
     end
   end
 
   # Whether calls of a method stood before a branch that nothing has taken: its own may be complete, its helpers' not.
   def met_open?(method)
+    known = known_in(file_of(method["id"]))
     @cases.any? do |one|
-      one["method"] == method["id"] && one["seen"].any? { |key| !@places[key >> 1] && !@covered[key ^ 1] }
+      one["method"] == method["id"] && one["seen"].any? { |key| !@places[key >> 1] && !known[key ^ 1] }
     end
   end
 
@@ -258,7 +279,7 @@ class ProctorObserve
 
     @known_cases[key] = true
     line["number"] = (@numbers = @numbers.to_i + 1) - 1
-    line["seen"].each { |key| @covered[key] = true } unless line["noise"]
+    count(line)
     @cases << line
     shape = [line["instance"], line["shape"]]
     count = (@shapes ||= Hash.new(0))[shape] += 1

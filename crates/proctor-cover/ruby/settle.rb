@@ -35,7 +35,8 @@ module ProctorSettle
   # What dropped cases reached is open again.
   def recount
     @covered = {}
-    @cases.each { |one| one["seen"].each { |key| @covered[key] = true } unless one["noise"] }
+    @own = {}
+    @cases.each { |one| count(one) }
   end
 
   # What each case changes of what all share: {number => places}. The rest goes on in a process without the change; a case

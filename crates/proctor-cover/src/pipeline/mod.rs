@@ -22,7 +22,7 @@ use crate::choice::Choice;
 use crate::discover::{Discovery, Mode, Target, discover};
 use crate::fill::Filler;
 use crate::metadata::{Metadata, STAGES};
-use crate::observation::Effort;
+use crate::observation::{Effort, Fault};
 use crate::project::Project;
 use crate::stop::Stop;
 
@@ -134,6 +134,7 @@ pub fn run_with<'a>(options: &'a Options, helpers: Helpers<'a>) -> Result<Report
         folder: options.root.join("tmp/rspec_metadata"),
         report: Report::default(),
         metadata: BTreeMap::new(),
+        unnoticed: Vec::new(),
         helpers,
     };
     let discovery = run.discover(first)?;
@@ -166,6 +167,8 @@ struct Run<'a> {
     report: Report,
     /// By source: where the metadata lie, and what they are.
     metadata: BTreeMap<String, (PathBuf, Metadata)>,
+    /// Faults that the specs of their wave did not notice, by wave.
+    unnoticed: Vec<Vec<Fault>>,
     helpers: Helpers<'a>,
 }
 

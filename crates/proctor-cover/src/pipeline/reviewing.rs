@@ -95,6 +95,8 @@ impl Run<'_> {
                 ran = own_run(&measured);
             }
         }
+        let survived = measured.survived.iter().map(|id| list[*id].clone());
+        self.unnoticed.push(survived.collect());
         for part in parts.iter_mut() {
             let file = part.target.source.path.clone();
             part.report.after = covered(&measured.coverage, &file);

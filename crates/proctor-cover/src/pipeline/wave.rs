@@ -11,7 +11,7 @@ use super::{Ending, FileReport, Run};
 use crate::discover::{Discovery, Target};
 use crate::implement::{Task, Written, implement};
 use crate::metadata::hash;
-use crate::observation::{Effort, Observation, Workshop, faults, observe};
+use crate::observation::{Effort, Fault, Observation, Workshop, faults, observe};
 use crate::project::{SourceFile, Way};
 use crate::review::{Covered, measure};
 use crate::sandbox::Sandbox;
@@ -61,6 +61,45 @@ impl Run<'_> {
             match &broken {
                 Some(reason) => self.leave_out(&batch, reason),
                 None => broken = self.batch(discovery, &batch, &ground, wanted)?,
+            }
+        }
+        if wanted.1 { self.together(&ground) } else { Ok(()) }
+    }
+
+    /// What all specs reach together: those of a later wave go through files of the waves before.
+    fn together(&mut self, ground: &Ground) -> Result<(), Stop> {
+        let here = |spec: &String| ground.workshop.clean.join(spec).is_file();
+        let written = self.report.files.iter().filter(|file| file.error.is_none());
+        let specs: Vec<String> = written.map(|file| file.spec.clone()).filter(here).collect();
+        if specs.len() < 2 {
+            return Ok(());
+        }
+        let files: Vec<String> = self.report.files.iter().map(|file| file.source.clone()).collect();
+        // After the last wave nothing comes that could notice more.
+        self.unnoticed.pop();
+        let mut faults: Vec<Fault> =
+            std::mem::take(&mut self.unnoticed).into_iter().flatten().collect();
+        for (id, fault) in faults.iter_mut().enumerate() {
+            fault.id = id;
+        }
+        let measured = measure(
+            &self.project,
+            &ground.workshop,
+            &ground.sandbox,
+            (&specs, &files),
+            &faults,
+            &ground.effort,
+        )?;
+        for file in &mut self.report.files {
+            let found = covered(&measured.coverage, &file.source);
+            if found.taken > file.after.taken {
+                file.after = found;
+            }
+            for fault in measured.killed.iter().map(|id| &faults[*id]) {
+                file.killed += usize::from(fault.file == file.source);
+                for method in file.by_method.iter_mut().filter(|_| fault.file == file.source) {
+                    method.killed += usize::from(fault.method == method.id);
+                }
             }
         }
         Ok(())
