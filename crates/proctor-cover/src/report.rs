@@ -61,10 +61,10 @@ fn line(file: &FileReport) -> String {
         if file.filled > 0 { format!("{} filled in, ", file.filled) } else { String::new() };
     let cached = if file.cached { "unchanged since the last run: " } else { "" };
     format!(
-        "  {cached}{} of {} methods, {} examples ({filled}{} not tied to a fault), {} pending, {} dropped; branches {} → {} ({} of {}); faults noticed {} of {}\n",
+        "  {cached}{} of {} methods, {} ({filled}{} not tied to a fault), {} pending, {} dropped; branches {} → {} ({} of {}); faults noticed {} of {}\n",
         file.methods_covered,
         file.methods,
-        file.examples,
+        counted(file.examples as u64, "example"),
         file.unproven,
         file.pending.len(),
         file.dropped,
@@ -126,6 +126,11 @@ pub fn totals(report: &Report) -> Totals {
     }
 }
 
+/// A number with its noun: `1 file`, `2 files`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
+}
+
 fn summary(report: &Report) -> String {
     let all = totals(report);
     let confined = if report.files.iter().all(|file| file.cached) || report.isolated {
@@ -134,11 +139,11 @@ fn summary(report: &Report) -> String {
         " (network not cut off by the kernel)"
     };
     format!(
-        "{} files: {} of {} methods, {} examples, {} pending ({} of all); branches {} → {}; faults noticed {}{confined}\n",
-        all.files,
+        "{}: {} of {} methods, {}, {} pending ({} of all); branches {} → {}; faults noticed {}{confined}\n",
+        counted(all.files, "file"),
         all.methods_covered,
         all.methods,
-        all.examples,
+        counted(all.examples, "example"),
         all.pending,
         percent(all.pending, all.pending + all.examples),
         percent(all.taken_before, all.branches),
@@ -262,7 +267,7 @@ mod tests {
         lib/<cart>.rb → spec/cart_spec.rb
           1 of 2 methods, 3 examples (0 not tied to a fault), 1 pending, 0 dropped; branches 25.0 % → 87.5 % (7 of 8); faults noticed 4 of 5
           pending: Cart#add when full: no input was found
-        1 files: 1 of 2 methods, 3 examples, 1 pending (25.0 % of all); branches 25.0 % → 87.5 %; faults noticed 80.0 %
+        1 file: 1 of 2 methods, 3 examples, 1 pending (25.0 % of all); branches 25.0 % → 87.5 %; faults noticed 80.0 %
         ");
         let data = json(&report);
         assert_eq!(

@@ -24,6 +24,7 @@ use crate::fill::Filler;
 use crate::metadata::{Metadata, STAGES};
 use crate::observation::{Effort, Fault};
 use crate::project::Project;
+use crate::report::counted;
 use crate::stop::Stop;
 
 pub use self::outcome::{FileReport, MethodReport, Report};
@@ -184,16 +185,12 @@ impl Run<'_> {
         match discover(&self.project, &self.options.mode, &self.options.choice) {
             Ok(found) => {
                 self.report.warnings.clone_from(&found.warnings);
+                let methods = found.targets.iter().flat_map(|target| &target.methods);
                 let message = format!(
-                    "{} methods in {} files, {} waves{}",
-                    found
-                        .targets
-                        .iter()
-                        .flat_map(|target| &target.methods)
-                        .filter(|one| one.selected)
-                        .count(),
-                    found.targets.len(),
-                    found.waves.waves.len(),
+                    "{} in {}, {}{}",
+                    counted(methods.filter(|one| one.selected).count() as u64, "method"),
+                    counted(found.targets.len() as u64, "file"),
+                    counted(found.waves.waves.len() as u64, "wave"),
                     if first > 0 {
                         format!("; starting with {}", STAGES[first].0)
                     } else {

@@ -10,6 +10,7 @@ use super::{Ending, Run};
 use crate::metadata::hash;
 use crate::observation::faults;
 use crate::project::SourceFile;
+use crate::report::counted;
 use crate::review::fix::fix;
 use crate::review::{Measured, measure, rules};
 use crate::stop::Stop;
@@ -70,10 +71,13 @@ impl Run<'_> {
         let list = faults(&sources, 150);
         let (mut measured, mut ran) = (Measured::default(), SpecRun::default());
         if !present.is_empty() {
-            self.note("review", format!("running {} spec files", present.len()));
+            self.note("review", format!("running {}", counted(present.len() as u64, "spec file")));
             let runner = self.helpers.runner;
             ran = runner.map(|runner| runner.run(clean, &present, true)).unwrap_or_default();
-            self.note("review", format!("running specs against {} faults", list.len()));
+            self.note(
+                "review",
+                format!("running specs against {}", counted(list.len() as u64, "fault")),
+            );
             let files = files(parts);
             measured = measure(
                 &self.project,

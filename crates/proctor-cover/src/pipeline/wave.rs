@@ -13,6 +13,7 @@ use crate::implement::{Task, Written, implement};
 use crate::metadata::hash;
 use crate::observation::{Effort, Fault, Observation, Workshop, faults, observe};
 use crate::project::{SourceFile, Way};
+use crate::report::counted;
 use crate::review::{Covered, measure};
 use crate::sandbox::Sandbox;
 use crate::stop::Stop;
@@ -132,7 +133,7 @@ impl Run<'_> {
                 self.leave_out(&targets, reason);
                 continue;
             }
-            self.note("implement", format!("wave {wave}: {} files", parts.len()));
+            self.note("implement", format!("wave {wave}: {}", counted(parts.len() as u64, "file")));
             let failed = self.wave(&mut parts, seen.as_ref(), ground, review)?;
             broken = failed.map(|failed| format!("wave {wave} did not pass: {failed}"));
             self.report.files.extend(parts.into_iter().map(|part| part.report));
@@ -219,7 +220,7 @@ impl Run<'_> {
         let ways: Vec<Way> = parts.iter().map(|part| part.way.clone()).collect();
         let selected = selected(parts);
         let list = faults(&sources, 150);
-        self.note("implement", format!("observing {} methods", selected.len()));
+        self.note("implement", format!("observing {}", counted(selected.len() as u64, "method")));
         ground.workshop.probe(&sources)?;
         let observation = observe(
             &self.project,
