@@ -113,7 +113,8 @@ class ProctorObserve
       next say("type" => "missing", "class" => klass["name"]) unless mod.is_a?(Module)
 
       klass["module"] = mod
-      mod.prepend(ProctorChance) if klass["methods"].any? { |method| method["name"] == "eql?" && method["scope"] != "class" }
+      # Also where it is another name for `==`.
+      mod.prepend(ProctorChance) if mod.is_a?(Class) && mod.method_defined?(:eql?) && mod.instance_method(:eql?).owner.equal?(mod)
       klass["methods"].each { |method| sort(method, klass, mod) }
     end
   end
