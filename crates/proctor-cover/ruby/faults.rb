@@ -7,7 +7,7 @@ module ProctorFaults
   FAULT_SHARE = (12_000..250_000).freeze
   CASES = 110
   ENOUGH = 4
-  # Faults that are chased, what that may take, and similar calls made for each.
+  # Faults that are chased, what that may take, and similar calls made for the faults of one method.
   CHASED = 300
   CHASE_EFFORT = 8_000_000
   CHASE_SHARE = (20_000..1_500_000).freeze

@@ -16,7 +16,7 @@ class ProctorObserve
   LEAST = 200
   EFFORT = 8_000_000
   SHARE = (80_000..2_500_000).freeze
-  # Probe numbers of a file start at its index times this.
+  # Probe numbers of a file start at its index times this, as `observation.rs` gives them.
   STRIDE = 100_000
   # A round that finds less than this is the last one.
   ENOUGH_MORE = 1.03

@@ -72,7 +72,8 @@ impl Run<'_> {
         let here = |spec: &String| ground.workshop.clean.join(spec).is_file();
         let written = self.report.files.iter().filter(|file| file.error.is_none());
         let specs: Vec<String> = written.map(|file| file.spec.clone()).filter(here).collect();
-        if specs.len() < 2 {
+        // One wave was measured as a whole.
+        if specs.len() < 2 || self.unnoticed.len() < 2 {
             return Ok(());
         }
         let files: Vec<String> = self.report.files.iter().map(|file| file.source.clone()).collect();
