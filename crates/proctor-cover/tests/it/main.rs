@@ -12,6 +12,7 @@ mod rules;
 mod schema;
 mod search;
 mod waves;
+mod written_at_8d3abcc;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,3 +6,4 @@ mod damage;
 mod project;
 mod search;
 mod sides;
+mod written_at_8d3abcc;

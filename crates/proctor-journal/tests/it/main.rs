@@ -20,3 +20,4 @@ mod scanning;
 mod state_table;
 mod stress;
 mod support;
+mod written_at_8d3abcc;

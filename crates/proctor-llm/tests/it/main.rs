@@ -8,3 +8,4 @@ mod failures;
 mod models;
 mod secrets;
 mod server;
+mod written_at_8d3abcc;
