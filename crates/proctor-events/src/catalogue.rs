@@ -170,6 +170,10 @@ events! {
         full_description: Option<String>,
         /// `file:line`.
         location: Option<String>,
+        /// The file it stands in, where no `ExampleStarted` says so: the example never started.
+        file: Option<String>,
+        /// The description chain, outermost first, in the same case.
+        path: Option<Vec<String>>,
     }
 
     /// A simulated conversation begins.

@@ -18,6 +18,15 @@ use crate::ids::{ExampleId, RunId};
 /// The version of the format that this crate writes.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The field in which a file keeps the digest of a line: 16 hexadecimal digits. It vouches for the bytes of that file, so it is no
+/// part of the event and is dropped when a line is read.
+const DIGEST: &str = "digest";
+
+fn is_digest(json: &str) -> bool {
+    let is_hex = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    matches!(json.as_bytes(), [b'"', digits @ .., b'"'] if digits.len() == 16 && digits.iter().all(is_hex))
+}
+
 /// One immutable fact of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
@@ -143,6 +152,9 @@ impl Event {
 
     fn from_fields(event_type: String, mut fields: RawFields<'_>) -> Result<Self, ReadError> {
         let event_type = alias::normalise(event_type, &mut fields);
+        if fields.get(DIGEST).is_some_and(|value| is_digest(value.get())) {
+            fields.remove(DIGEST);
+        }
         let read = |fields: &mut RawFields<'_>| -> Result<Self, FieldError> {
             let mut event = Self {
                 v: fields.take("v")?,

@@ -75,6 +75,11 @@ fn envelope_schema() -> Value {
             "repeat": whole(0, "which repetition, from 1"),
             "attempt": whole(0, "which attempt, from 1"),
             "worker": whole(0, "the worker it came from, from 0"),
+            "digest": {
+                "type": ["string", "null"],
+                "pattern": "^[0-9a-f]{16}$",
+                "description": "in files: the first 16 hexadecimal digits of the SHA-256 of the digest before and of the line's bytes up to the comma before this field, which is the last one",
+            },
         },
     })
 }

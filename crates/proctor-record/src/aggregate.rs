@@ -152,6 +152,16 @@ impl Aggregator {
     fn example_finished(&mut self, event: &Event, payload: &ExampleFinished) {
         let keep = self.keep;
         let example = self.example(event);
+        // An example that never started is described here.
+        if example.path.is_empty()
+            && let Some(path) = &payload.path
+        {
+            example.path.clone_from(path);
+            example.description = path.last().cloned();
+        }
+        if example.file.is_none() {
+            example.file.clone_from(&payload.file);
+        }
         if example.description.is_none() {
             example.description.clone_from(&payload.description);
         }

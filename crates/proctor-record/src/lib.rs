@@ -13,6 +13,7 @@ pub mod destinations;
 mod follow;
 #[doc(hidden)]
 pub mod fuzzing;
+mod line_digest;
 mod model;
 mod names;
 mod reader;
@@ -26,6 +27,7 @@ mod ws;
 
 pub use aggregate::{Aggregator, MAX_LOG_LINES};
 pub use follow::{Follower, Grown};
+pub use line_digest::without_digest;
 pub use model::{
     AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
     RunData, Simulation, Summary, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
@@ -39,7 +41,9 @@ pub use recorder::{JsonlRecorder, RecordError};
 pub use store::{GitState, RunFolder, RunInfo, RunStore, StoreError};
 pub use tally::{CheckTally, Tally};
 pub use timings::{failed_examples, load_timings, save_timings};
-pub use validate::{Finding, Severity, Validation, validate};
+pub use validate::{
+    CheckedRun, DigestState, Finding, RecordingState, Severity, Validation, validate, validate_file,
+};
 pub use workspaces::{
     FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WorkspaceCoverage, WorkspaceFold,
 };

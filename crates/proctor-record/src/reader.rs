@@ -3,6 +3,7 @@
 //! A line that cannot be used is reported with its number and reading goes on. A last line without line
 //! feed counts if it is complete; otherwise it is the torn tail of a writer that died.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -64,6 +65,8 @@ pub struct Reader<R> {
     input: R,
     line: u64,
     buffer: Vec<u8>,
+    /// Whether the line in the buffer ended with a line feed.
+    complete: bool,
     ended: bool,
 }
 
@@ -77,7 +80,15 @@ impl Reader<BufReader<File>> {
 impl<R: BufRead> Reader<R> {
     /// Reads from anything.
     pub fn new(input: R) -> Self {
-        Self { input, line: 0, buffer: Vec::new(), ended: false }
+        Self { input, line: 0, buffer: Vec::new(), complete: false, ended: false }
+    }
+
+    /// The bytes of the line that the last entry was made from, without its line end.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self.buffer.strip_suffix(b"\r") {
+            Some(bytes) if self.complete => bytes,
+            _ => &self.buffer,
+        }
     }
 
     /// Reads one line into the buffer. `Ok(None)` at the end, else whether it ended with a line feed.
@@ -146,13 +157,16 @@ impl<R: BufRead> Iterator for Reader<R> {
                     return problem(ProblemKind::Io(error.to_string()));
                 }
                 Ok(None) => self.ended = true,
-                Ok(Some(read)) => match self.interpret(&read) {
-                    Err(kind) => return problem(kind),
-                    Ok(None) => {}
-                    Ok(Some(event)) => {
-                        return Some(Entry::Event { line, event: Box::new(event) });
+                Ok(Some(read)) => {
+                    self.complete = read.complete;
+                    match self.interpret(&read) {
+                        Err(kind) => return problem(kind),
+                        Ok(None) => {}
+                        Ok(Some(event)) => {
+                            return Some(Entry::Event { line, event: Box::new(event) });
+                        }
                     }
-                },
+                }
             }
         }
         None
@@ -215,24 +229,48 @@ fn first_problem(problems: &[Problem]) -> String {
     problems.first().map(|problem| format!(" ({problem})")).unwrap_or_default()
 }
 
-/// Tells where one run ends and the next begins.
+/// Tells which run of a file an event belongs to. Runs follow each other, or are mixed where several write to one file at once.
 #[derive(Debug, Default)]
 pub struct RunSplitter {
-    current: Option<RunId>,
+    /// Places of the runs that have an id.
+    known: HashMap<RunId, usize>,
+    /// The place of the run that the last event belongs to.
+    current: usize,
     count: usize,
 }
 
 impl RunSplitter {
+    /// Takes the next event; returns the name of the run that begins with it, if one does, and the place of its run, from 0.
+    ///
+    /// An event without an id belongs to the run of the event before it, unless it is the start of a suite.
+    pub fn place(&mut self, event: &Event) -> (Option<String>, usize) {
+        let known = match &event.run_id {
+            Some(id) => self.known.get(id).copied(),
+            None if self.count == 0 || matches!(event.body, Body::SuiteStarted(_)) => None,
+            None => Some(self.current),
+        };
+        if let Some(place) = known {
+            self.current = place;
+            return (None, place);
+        }
+        self.current = self.count;
+        self.count += 1;
+        if let Some(id) = &event.run_id {
+            self.known.insert(id.clone(), self.current);
+        }
+        let numbered = || format!("#{}", self.count);
+        let name = event.run_id.as_ref().map_or_else(numbered, ToString::to_string);
+        (Some(name), self.current)
+    }
+
     /// Takes the next event; returns the name of the run that begins with it, if one does.
     pub fn begins(&mut self, event: &Event) -> Option<String> {
-        let other_id = event.run_id.is_some() && event.run_id != self.current;
-        let suite_start = event.run_id.is_none() && matches!(event.body, Body::SuiteStarted(_));
-        if self.count > 0 && !other_id && !suite_start {
-            return None;
-        }
-        self.count += 1;
-        self.current.clone_from(&event.run_id);
-        Some(event.run_id.as_ref().map_or_else(|| format!("#{}", self.count), ToString::to_string))
+        self.place(event).0
+    }
+
+    /// Whether the last event belongs to the run that began last.
+    pub fn in_newest(&self) -> bool {
+        self.current + 1 >= self.count
     }
 }
 
@@ -251,8 +289,7 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
         Reader::open(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
     let mut splitter = RunSplitter::default();
     let (mut runs, mut problems) = (Vec::new(), Vec::new());
-    let mut folding: Option<Aggregator> = None;
-    let mut wanted_now = false;
+    let mut folding: Option<(usize, Aggregator)> = None;
     for entry in reader {
         let event = match entry {
             Entry::Problem(problem) => {
@@ -261,22 +298,25 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
             }
             Entry::Event { event, .. } => event,
         };
-        if let Some(name) = splitter.begins(&event) {
-            wanted_now = match choice {
+        let (begins, place) = splitter.place(&event);
+        if let Some(name) = begins {
+            let wanted = match choice {
                 RunChoice::Last => true,
                 RunChoice::Id(wanted) => name.starts_with(wanted.as_str()),
             };
-            if wanted_now {
-                folding = Some(empty.clone());
+            if wanted {
+                folding = Some((place, empty.clone()));
             }
             runs.push(name);
         }
-        if wanted_now && let Some(aggregator) = &mut folding {
+        if let Some((wanted, aggregator)) = &mut folding
+            && *wanted == place
+        {
             aggregator.apply(&event);
         }
     }
     match (folding, choice) {
-        (Some(aggregator), _) => Ok(Loaded { run: aggregator.into_run(), problems, runs }),
+        (Some((_, aggregator)), _) => Ok(Loaded { run: aggregator.into_run(), problems, runs }),
         (None, RunChoice::Id(wanted)) if !runs.is_empty() => {
             Err(LoadError::NoSuchRun { path: path.to_owned(), wanted: wanted.clone(), runs })
         }

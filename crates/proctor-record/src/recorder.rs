@@ -2,7 +2,7 @@
 //!
 //! A batch goes out in one `write` of whole lines to a descriptor opened for appending. When that call
 //! has returned, our own death cannot take the lines back, and `tail -f` shows them at once. The file is
-//! synced to the device when the run ends.
+//! synced to the device when the run ends. Each line carries a [digest](crate::line_digest) that covers it and the line before.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proctor_events::{BoxedError, Published, Recorder};
+
+use crate::line_digest::{self, LineDigest};
 
 /// Why a recording cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +32,8 @@ pub struct JsonlRecorder {
     file: File,
     path: PathBuf,
     buffer: Vec<u8>,
+    /// The digest of the last line that was written.
+    digest: Option<LineDigest>,
 }
 
 /// A buffer that grew beyond this for one huge batch is given back.
@@ -51,7 +55,7 @@ impl JsonlRecorder {
             .mode(0o600)
             .open(path)
             .map_err(failed("open"))?;
-        let mut recorder = Self { file, path: path.to_owned(), buffer: Vec::new() };
+        let mut recorder = Self { file, path: path.to_owned(), buffer: Vec::new(), digest: None };
         recorder.end_torn_line().map_err(failed("repair"))?;
         Ok(recorder)
     }
@@ -84,8 +88,8 @@ impl Recorder for JsonlRecorder {
     fn record(&mut self, batch: &[Arc<Published>]) -> Result<(), BoxedError> {
         self.buffer.clear();
         for event in batch {
-            self.buffer.extend_from_slice(event.json().as_bytes());
-            self.buffer.push(b'\n');
+            let line = event.json().as_bytes();
+            self.digest = line_digest::write(line, self.digest.as_ref(), &mut self.buffer);
         }
         self.file.write_all(&self.buffer).map_err(|source| self.error("write to", source))?;
         if self.buffer.capacity() > KEPT_BUFFER {

@@ -200,6 +200,12 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
+    /// The run whose folder this is; `None` if it has no `run.json`.
+    pub fn at(path: &Path) -> Option<Self> {
+        let folder = Self { path: path.to_owned() };
+        folder.info_path().is_file().then_some(folder)
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path

@@ -113,6 +113,10 @@ impl FollowedFile {
                 self.held = Some(event);
                 return Some(Next::Restarted);
             }
+            // Of several runs that write to one file at once, the newest is shown.
+            if !self.runs.in_newest() {
+                continue;
+            }
             return Some(Next::Event(Arc::new(Published::new(event))));
         }
         None

@@ -1,11 +1,29 @@
-//! Checking a recording: is every line readable, is nothing missing, does every start have its end?
+//! Checking a recording: can every line be read, was none changed, is nothing missing, do the numbers agree?
+//!
+//! What was announced (`SuiteStarted`), what was started, what ended and what was counted (`SuiteFinished`) are compared, each
+//! line with its [digest](crate::line_digest), and each event with the events before it. Whatever does not fit is named. The checks know
+//! nothing of verdicts: a recording can be complete although everything in it failed.
+//!
+//! [`run`] holds what is checked within one run, [`attempts`] the life of examples, [`counts`] the numbers, [`chain`] the digests.
 
-use std::collections::HashMap;
+mod attempts;
+mod chain;
+mod counts;
+#[cfg(test)]
+mod mutations;
+mod run;
+#[cfg(test)]
+mod tests;
 
-use proctor_events::{Body, Event, ExampleId};
+use std::fmt;
+use std::io::{self, BufRead};
+use std::path::Path;
+
 use serde::Serialize;
 
-use crate::reader::{Entry, ProblemKind, RunSplitter};
+use self::run::RunCheck;
+use crate::reader::{Entry, Problem, ProblemKind, Reader, RunSplitter};
+use crate::store::RunFolder;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -28,209 +46,201 @@ pub struct Finding {
     pub message: String,
 }
 
+/// What a recording is worth, best first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordingState {
+    /// Everything that was announced has a result, and the numbers agree.
+    #[default]
+    Complete,
+    /// The same, but somebody stopped the run before its end; what was left out is recorded as `not_run`.
+    Interrupted,
+    /// The run is going on; nothing is wrong so far.
+    Running,
+    /// The recording ends before the run did, or announced examples have no result.
+    CutOff,
+    /// Lines are unreadable, were changed, or contradict each other.
+    Damaged,
+}
+
+impl RecordingState {
+    /// The word for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Running => "running",
+            Self::CutOff => "cut off",
+            Self::Damaged => "damaged",
+        }
+    }
+
+    /// Whether the recording holds the whole of its run.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::Complete | Self::Interrupted)
+    }
+}
+
+impl fmt::Display for RecordingState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What the digests of a run's lines say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DigestState {
+    /// No line has one: written by an older version, or by another program.
+    #[default]
+    Absent,
+    /// Every line has one, and it is right.
+    Matches,
+    /// A line was changed, or lost its digest.
+    Differs,
+}
+
+impl fmt::Display for DigestState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Absent => "no digest",
+            Self::Matches => "digest matches",
+            Self::Differs => "digest differs",
+        })
+    }
+}
+
+/// What a check found about one run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CheckedRun {
+    /// Its id; runs without one are numbered: `#1`.
+    pub run: String,
+    /// What its recording is worth.
+    pub state: RecordingState,
+    /// What the digests of its lines say.
+    pub digest: DigestState,
+    /// How many results `SuiteStarted` announced: examples times repetitions.
+    pub announced: Option<u64>,
+    /// How many final results there are, those of `not_run` included.
+    pub finished: u64,
+    /// How many of those are `not_run`.
+    pub not_run: u64,
+}
+
 /// What a check found in all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Validation {
+    /// The worst state of its runs.
+    pub state: RecordingState,
     /// How many events were read.
     pub events: u64,
-    /// The runs, in order.
-    pub runs: Vec<String>,
-    /// Everything found, in order.
+    /// The runs, in the order they begin.
+    pub runs: Vec<CheckedRun>,
+    /// Everything found: what belongs to a line in order of lines, then what belongs to whole runs.
     pub findings: Vec<Finding>,
 }
 
-impl Validation {
-    /// Whether nothing is missing.
-    pub fn is_valid(&self) -> bool {
-        self.findings.iter().all(|finding| finding.severity != Severity::Error)
+/// Checks a recording that is a file of its own, or `events.jsonl` beside the `run.json` of its run.
+pub fn validate_file(path: &Path) -> io::Result<Validation> {
+    let mut validation = validate(Reader::open(path)?);
+    let folder = path.file_name().filter(|name| *name == "events.jsonl").and(path.parent());
+    if let Some(folder) = folder.and_then(RunFolder::at) {
+        validation.consider(&folder);
     }
+    Ok(validation)
 }
 
-/// Checks a whole file.
-pub fn validate(entries: impl IntoIterator<Item = Entry>) -> Validation {
+/// Checks everything that a reader yields.
+pub fn validate<R: BufRead>(mut reader: Reader<R>) -> Validation {
     let mut check = Check::default();
-    for entry in entries {
+    while let Some(entry) = reader.next() {
         match entry {
-            Entry::Problem(problem) if problem.kind == ProblemKind::Torn => {
-                check.find(
-                    Some(problem.line),
-                    Severity::Note,
-                    format!("{}; it is ignored", problem.kind),
-                );
+            Entry::Event { line, event } => {
+                let (begins, place) = check.splitter.place(&event);
+                if let Some(name) = begins {
+                    check.runs.push(RunCheck::new(name, &event));
+                }
+                check.events += 1;
+                check.current = Some(place);
+                check.runs[place].event(line, &event, reader.bytes(), &mut check.findings);
             }
-            Entry::Problem(problem) => {
-                check.find(Some(problem.line), Severity::Error, problem.kind.to_string());
-            }
-            Entry::Event { line, event } => check.event(line, &event),
+            Entry::Problem(problem) => check.problem(&problem, reader.bytes()),
         }
     }
-    check.end_run();
-    check.result
+    check.end()
+}
+
+/// Everything found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn note(&mut self, line: Option<u64>, message: impl Into<String>) {
+        self.0.push(Finding { line, severity: Severity::Note, message: message.into() });
+    }
+
+    fn error(&mut self, line: Option<u64>, message: impl Into<String>) {
+        self.0.push(Finding { line, severity: Severity::Error, message: message.into() });
+    }
 }
 
 #[derive(Default)]
 struct Check {
-    result: Validation,
+    events: u64,
     splitter: RunSplitter,
-    run: Run,
-}
-
-/// What must hold within one run.
-#[derive(Default)]
-struct Run {
-    begun: bool,
-    last_seq: Option<u64>,
-    numbered: bool,
-    suite_started: u32,
-    suite_finished: u32,
-    open: HashMap<(Option<ExampleId>, u32, u32), u64>,
+    runs: Vec<RunCheck>,
+    /// The run of the last event.
+    current: Option<usize>,
+    findings: Findings,
+    /// A line was unreadable before any run began.
+    damaged: bool,
 }
 
 impl Check {
-    fn find(&mut self, line: Option<u64>, severity: Severity, message: String) {
-        self.result.findings.push(Finding { line, severity, message });
-    }
-
-    fn event(&mut self, line: u64, event: &Event) {
-        self.result.events += 1;
-        if let Some(name) = self.splitter.begins(event) {
-            self.end_run();
-            self.run = Run { begun: true, numbered: event.v.is_some(), ..Run::default() };
-            self.result.runs.push(name);
+    fn problem(&mut self, problem: &Problem, bytes: &[u8]) {
+        let run = self.current.map(|place| &mut self.runs[place]);
+        // A writer that dies tears its last line; after the end of a run there is nobody to do that.
+        if problem.kind == ProblemKind::Torn && !run.as_ref().is_some_and(|run| run.is_finished()) {
+            let message = format!("{}; it is ignored", problem.kind);
+            return self.findings.note(Some(problem.line), message);
         }
-        self.sequence(line, event);
-        self.lifecycle(line, event);
-    }
-
-    /// Numbers must go up by one. Lines without envelope are numbered by their line, which says nothing.
-    fn sequence(&mut self, line: u64, event: &Event) {
-        if !self.run.numbered {
-            return;
-        }
-        let Some(seq) = event.seq else { return };
-        let expected = self.run.last_seq.map_or(1, |last| last + 1);
-        if seq != expected {
-            let message = format!(
-                "event {seq} follows {}: {}",
-                expected - 1,
-                if seq > expected {
-                    "events are missing"
-                } else {
-                    "events are repeated or out of order"
-                }
-            );
-            self.find(Some(line), Severity::Error, message);
-        }
-        self.run.last_seq = Some(seq);
-    }
-
-    fn lifecycle(&mut self, line: u64, event: &Event) {
-        let key =
-            || (event.example_id.clone(), event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
-        match &event.body {
-            Body::SuiteStarted(_) => {
-                self.run.suite_started += 1;
-                if self.run.suite_started > 1 {
-                    self.find(
-                        Some(line),
-                        Severity::Error,
-                        "a second SuiteStarted in one run".into(),
-                    );
-                }
-            }
-            Body::SuiteFinished(_) => {
-                self.run.suite_finished += 1;
-                if self.run.suite_finished > 1 {
-                    self.find(
-                        Some(line),
-                        Severity::Error,
-                        "a second SuiteFinished in one run".into(),
-                    );
-                }
-            }
-            Body::ExampleStarted(_) => {
-                if let Some(earlier) = self.run.open.insert(key(), line) {
-                    let message =
-                        format!("starts again, without an end, what line {earlier} started");
-                    self.find(Some(line), Severity::Error, message);
-                }
-            }
-            Body::ExampleFinished(_) => {
-                self.run.open.remove(&key());
-            }
-            _ => {}
+        self.findings.error(Some(problem.line), problem.kind.to_string());
+        match run {
+            Some(run) => run.unreadable(bytes),
+            None => self.damaged = true,
         }
     }
 
-    fn end_run(&mut self) {
-        let run = std::mem::take(&mut self.run);
-        if !run.begun {
-            return;
-        }
-        let mut open: Vec<_> = run.open.into_iter().collect();
-        open.sort_by_key(|(_, line)| *line);
-        // A run without its end was cut off; examples that were running then are part of that one finding.
-        if run.suite_finished == 0 {
-            let running = match open.len() {
-                0 => String::new(),
-                1 => ", with 1 example running".to_owned(),
-                several => format!(", with {several} examples running"),
-            };
-            self.find(
-                None,
-                Severity::Error,
-                format!("the run has no SuiteFinished: it was cut off{running}"),
-            );
-            return;
-        }
-        for ((id, _, attempt), line) in open {
-            let id = id.map_or_else(|| "without id".to_owned(), |id| id.to_string());
-            let message = format!("example {id}, attempt {attempt}, never finished");
-            self.find(Some(line), Severity::Error, message);
-        }
+    fn end(mut self) -> Validation {
+        let runs: Vec<CheckedRun> =
+            self.runs.into_iter().map(|run| run.end(&mut self.findings)).collect();
+        let worst = runs.iter().map(|run| run.state).max().unwrap_or_default();
+        let state = if self.damaged { RecordingState::Damaged } else { worst };
+        Validation { state, events: self.events, runs, findings: self.findings.0 }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reader::Reader;
-
-    fn found(text: &str) -> Vec<String> {
-        let validation = validate(Reader::new(text.as_bytes()));
-        let shown = |finding: &Finding| {
-            let line = finding.line.map_or_else(|| "run".to_owned(), |line| line.to_string());
-            format!("{line}: {}", finding.message)
+impl Validation {
+    /// Adds what the run's folder knows: who stopped it, and whether it is going on.
+    fn consider(&mut self, folder: &RunFolder) {
+        let Ok(info) = folder.info() else { return };
+        let Some(run) = self.runs.iter_mut().find(|run| run.run == info.run_id.to_string()) else {
+            let message = format!("run.json is of run {}, which is not in this file", info.run_id);
+            self.findings.push(Finding { line: None, severity: Severity::Error, message });
+            self.state = RecordingState::Damaged;
+            return;
         };
-        validation.findings.iter().map(shown).collect()
-    }
-
-    #[test]
-    fn a_whole_run_is_valid() {
-        let validation = validate(Reader::new(include_str!("../tests/seed_flow.jsonl").as_bytes()));
-        assert_eq!((validation.is_valid(), validation.events), (true, 12));
-    }
-
-    #[test]
-    fn gaps_repeats_and_open_ends_are_found() {
-        let text = r#"{"v":1,"seq":1,"run_id":"a","event_type":"SuiteStarted"}
-{"v":1,"seq":3,"run_id":"a","event_type":"ExampleStarted","example_id":"x"}
-garbage
-{"v":1,"seq":3,"run_id":"a","event_type":"ExampleStarted","example_id":"y"}
-{"v":1,"seq":4,"run_id":"a","event_type":"ExampleFinished","example_id":"y","status":"passed"}
-{"v":1,"seq":5,"run_id":"a","event_type":"SuiteFinished","example_count":2,"failure_count":0}
-{"v":1,"seq":1,"run_id":"b","event_type":"SuiteStarted"}
-{"v":1,"seq":2,"run_id":"b","ev"#;
-        assert_eq!(
-            found(text),
-            [
-                "2: event 3 follows 1: events are missing",
-                "3: not a JSON object: expected value at line 1 column 1",
-                "4: event 3 follows 3: events are repeated or out of order",
-                "2: example x, attempt 1, never finished",
-                "8: incomplete: the writer ended in the middle of it; it is ignored",
-                "run: the run has no SuiteFinished: it was cut off",
-            ]
-        );
+        match run.state {
+            RecordingState::Complete if info.interrupted => run.state = RecordingState::Interrupted,
+            RecordingState::CutOff if folder.is_live() => {
+                run.state = RecordingState::Running;
+                self.findings.retain(|finding| finding.line.is_some());
+            }
+            _ => return,
+        }
+        let worst = self.runs.iter().map(|run| run.state).max().unwrap_or_default();
+        if self.state != RecordingState::Damaged {
+            self.state = worst;
+        }
     }
 }

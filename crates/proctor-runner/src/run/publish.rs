@@ -100,6 +100,8 @@ impl Publisher {
             outcome.description.get_or_insert_with(|| example.description.clone());
             outcome.full_description.get_or_insert_with(|| example.full_description.clone());
             outcome.location.clone_from(&example.location);
+            outcome.file = Some(example.file.clone());
+            outcome.path = Some(example.path.clone());
         }
         self.publish(attempt.event(outcome));
     }

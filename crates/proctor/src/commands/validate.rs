@@ -1,8 +1,8 @@
-//! `proctor validate`: is a recording complete?
+//! `proctor validate`: is a recording complete, and is it as it was written?
 
 use std::process::ExitCode;
 
-use proctor_record::{Reader, Severity, Validation, validate};
+use proctor_record::{RecordingState, Severity, Validation, validate_file};
 use proctor_report::{Paint, Style, counted};
 
 use super::recording_path;
@@ -16,10 +16,9 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let path = recording_path(&arguments.recording, cli)?;
-    let reader = Reader::open(&path).map_err(|error| {
+    let validation = validate_file(&path).map_err(|error| {
         CommandError::unusable(format_args!("cannot read {}: {error}", path.display()))
     })?;
-    let validation = validate(reader);
     match arguments.format {
         Format::Json => terminal.json(&validation)?,
         Format::Text => terminal.print(&text(&validation, terminal.style()))?,
@@ -27,7 +26,7 @@ pub(crate) fn run(
     if validation.events == 0 {
         return Err(CommandError::unusable(format_args!("{} holds no event", path.display())));
     }
-    Ok(if validation.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if validation.state.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn text(validation: &Validation, style: Style) -> String {
@@ -40,12 +39,24 @@ fn text(validation: &Validation, style: Style) -> String {
         let place = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
         text += &format!("{} {place}{}\n", style.paint(paint, format!("{word}:")), finding.message);
     }
-    let verdict = if validation.is_valid() {
-        style.paint(Paint::Good, "complete")
-    } else {
-        style.paint(Paint::Bad, "not complete")
-    };
+    let several = validation.runs.len() > 1;
+    for run in validation.runs.iter().filter(|_| several) {
+        text += &format!("run {}: {}, {}\n", run.run, painted(run.state, style), run.digest);
+    }
     let events = counted(validation.events, "event");
     let runs = counted(validation.runs.len() as u64, "run");
-    text + &format!("{events} in {runs}: {verdict}\n")
+    let digest = match &validation.runs[..] {
+        [run] => format!(", {}", run.digest),
+        _ => String::new(),
+    };
+    text + &format!("{events} in {runs}: {}{digest}\n", painted(validation.state, style))
+}
+
+fn painted(state: RecordingState, style: Style) -> String {
+    let paint = match state {
+        RecordingState::Complete => Paint::Good,
+        RecordingState::Interrupted | RecordingState::Running => Paint::Warn,
+        RecordingState::CutOff | RecordingState::Damaged => Paint::Bad,
+    };
+    style.paint(paint, state.word())
 }

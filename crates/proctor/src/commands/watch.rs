@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_events::{Body, Event};
-use proctor_record::{Follower, Grown, RemoteStream, RunSplitter};
+use proctor_record::{Follower, Grown, RemoteStream, RunSplitter, without_digest};
 use proctor_report::{LiveLines, Mode};
 use proctor_tui::{FollowedFile, Options};
 
@@ -137,8 +137,12 @@ impl View {
             self.text.clear();
             self.finished = false;
         }
+        // Of several runs that write to one file at once, the newest is shown.
+        if !self.splitter.in_newest() {
+            return;
+        }
         match self.format {
-            Format::Json => self.text += &format!("{line}\n"),
+            Format::Json => self.text += &format!("{}\n", without_digest(line)),
             Format::Text => {
                 for rendered in self.lines.render(event) {
                     self.text += &rendered;

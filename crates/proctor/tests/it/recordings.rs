@@ -53,10 +53,20 @@ fn show_finds_runs_by_name_and_examples_by_text() {
 #[test]
 fn validate_says_what_is_missing() {
     let env = TestEnv::new();
-    env.write("good.jsonl", FLOW);
+    // The sample shows one of twelve examples; as it stands, eleven are missing.
+    env.write("sample.jsonl", FLOW);
+    insta::assert_snapshot!(env.run(&["validate", "sample.jsonl"]).terminal(), @r"
+    --- stdout
+    error: line 12: counts 1 failures, but 0 are recorded
+    error: 12 results were announced, 1 are recorded: the run was cut off
+    12 events in 1 run: damaged, no digest
+    --- exit 1
+    ");
+    let whole = r#""example_count":1,"failure_count":0"#;
+    env.write("good.jsonl", &FLOW.replace(r#""example_count":12,"failure_count":1"#, whole));
     insta::assert_snapshot!(env.run(&["validate", "good.jsonl"]).terminal(), @r"
     --- stdout
-    12 events in 1 run: complete
+    12 events in 1 run: complete, no digest
     --- exit 0
     ");
     let cut: String = FLOW.lines().take(4).map(|line| format!("{line}\n")).collect();
@@ -65,7 +75,7 @@ fn validate_says_what_is_missing() {
     --- stdout
     note: line 5: incomplete: the writer ended in the middle of it; it is ignored
     error: the run has no SuiteFinished: it was cut off, with 1 example running
-    4 events in 1 run: not complete
+    4 events in 1 run: cut off, no digest
     --- exit 1
     ");
     env.write("empty.jsonl", "");

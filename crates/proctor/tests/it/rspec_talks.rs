@@ -31,7 +31,7 @@ fn events(path: &std::path::Path) -> Vec<Value> {
 /// What must be equal of an event: everything but times, numbers of workers and our own lines in backtraces.
 fn comparable(mut event: Value) -> Value {
     let fields = event.as_object_mut().unwrap();
-    for name in ["v", "seq", "run_id", "time", "worker", "duration_ms"] {
+    for name in ["v", "seq", "run_id", "time", "worker", "duration_ms", "digest"] {
         fields.remove(name);
     }
     if let Some(exception) = fields.get_mut("exception") {
