@@ -21,6 +21,7 @@ mod metadata;
 mod observation;
 mod outline;
 mod pipeline;
+mod plain_numbers;
 mod project;
 mod report;
 pub mod review;
@@ -48,7 +49,7 @@ pub use pipeline::{
     Step, run, run_with,
 };
 pub use project::{Layout, Project, SourceFile, Way};
-pub use report::{Totals, html, json, text, totals, yaml};
+pub use report::{Totals, answers_yaml, html, json, text, totals, yaml};
 pub use review::{Covered, Measured, measure};
 pub use sandbox::{Finished, Sandbox};
 pub use stop::Stop;

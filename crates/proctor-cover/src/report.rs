@@ -1,9 +1,12 @@
 //! A run's result as text, HTML or YAML. Pure.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::pipeline::{FileReport, MethodReport, Report};
+use crate::plain_numbers::PlainNumbers;
 use crate::review::Covered;
 
 fn percent(part: u64, whole: u64) -> String {
@@ -226,7 +229,15 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Any answer as YAML.
+/// The answers of the stages as YAML.
+#[must_use]
+pub fn answers_yaml(answers: &BTreeMap<String, Value>) -> String {
+    let plain: BTreeMap<&str, PlainNumbers<'_>> =
+        answers.iter().map(|(stage, answer)| (stage.as_str(), PlainNumbers(answer))).collect();
+    yaml(&plain)
+}
+
+/// A value without JSON numbers as YAML; see [`answers_yaml`].
 pub fn yaml(value: &impl Serialize) -> String {
     serde_saphyr::to_string(value).unwrap_or_default()
 }

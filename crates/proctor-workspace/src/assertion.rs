@@ -20,6 +20,13 @@ use crate::snapshot::INITIAL;
 pub(crate) use facts::Facts;
 pub(crate) use judge::judge_all;
 
+/// A number however it is written. A tagged enum buffers its members, and `serde_json` hands out buffered numbers
+/// such as `2.50` as its own type.
+fn any_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    number.as_f64().ok_or_else(|| serde::de::Error::custom("expected a number of seconds"))
+}
+
 fn initial() -> String {
     INITIAL.to_owned()
 }
@@ -121,6 +128,8 @@ pub enum Assertion {
     /// The run took at most this long.
     Duration {
         /// Seconds.
+        #[serde(deserialize_with = "any_number")]
+        #[schemars(with = "f64")]
         max_secs: f64,
     },
     /// Hats were worn in this order.

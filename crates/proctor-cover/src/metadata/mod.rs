@@ -65,7 +65,10 @@ pub struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec_file: Option<String>,
     /// The outline of the spec.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::plain_numbers::optional"
+    )]
     pub structure: Option<Value>,
     /// What could not be analysed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,12 +80,16 @@ pub struct Metadata {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<KeptAnswer>,
     /// What the review measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::plain_numbers::optional"
+    )]
     pub review: Option<Value>,
     /// Marks, warnings, errors.
+    #[serde(serialize_with = "crate::plain_numbers::map")]
     pub automation: BTreeMap<String, Value>,
     /// What others wrote.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "crate::plain_numbers::map")]
     pub further: BTreeMap<String, Value>,
 }
 
@@ -252,6 +259,7 @@ pub struct SetupEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueEntry {
     /// The value: true and false where it is one of these.
+    #[serde(serialize_with = "crate::plain_numbers::value")]
     pub value: Value,
     /// For people.
     pub description: String,

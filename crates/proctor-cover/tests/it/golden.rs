@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use proctor_cover::{Mode, STAGES, run, yaml};
+use proctor_cover::{Mode, STAGES, answers_yaml, run};
 use serde_json::{Value, json};
 
 use crate::options;
@@ -133,7 +133,7 @@ fn the_payment_processor_goes_through_all_stages_as_the_seed_has_it() {
     assert_eq!(metadata["review"]["tests_passed"], true);
     let broken = metadata["review"]["violations"].as_array().unwrap();
     assert!(broken.iter().all(|one| one["severity"] != "must"), "{broken:?}");
-    let answers: Value = serde_saphyr::from_str(&yaml(&report.answers)).unwrap();
+    let answers: Value = serde_saphyr::from_str(&answers_yaml(&report.answers)).unwrap();
     assert_eq!(problems("answers", &answers), Vec::<String>::new());
 }
 
@@ -185,7 +185,7 @@ fn every_stage_answers_in_its_contract() {
         options.from = (*stage != "discover").then(|| (*stage).to_owned());
         options.to = Some((*stage).to_owned());
         let report = run(&options, &mut |_| {}).unwrap();
-        let answers: Value = serde_saphyr::from_str(&yaml(&report.answers)).unwrap();
+        let answers: Value = serde_saphyr::from_str(&answers_yaml(&report.answers)).unwrap();
         assert_eq!(problems("answers", &answers), Vec::<String>::new(), "{stage}: {answers}");
         assert!(answers.get(*stage).is_some(), "{stage}: {answers}");
         answered.push(*stage);

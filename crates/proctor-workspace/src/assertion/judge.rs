@@ -428,7 +428,7 @@ fn json_at(
     let regex = pattern.and_then(|pattern| Regex::new(pattern).ok());
     let fits = |value: &Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        expected.is_none_or(|expected| expected == value)
+        expected.is_none_or(|expected| same(expected, value))
             && regex.as_ref().is_none_or(|regex| regex.is_match(&text))
     };
     let passed = found.iter().any(fits);
@@ -441,4 +441,23 @@ fn json_at(
             format!("{query} finds {} values in {path}, none as expected", found.len())
         }
     })
+}
+
+/// Equality in which a fraction has one value however it is written: `2.50` is `2.5`.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(a), Value::Number(b)) => {
+            let fraction =
+                |number: &serde_json::Number| number.as_f64().filter(|_| number.is_f64());
+            a == b || fraction(a).zip(fraction(b)).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+        }
+        _ => left == right,
+    }
 }

@@ -50,3 +50,13 @@ fn an_unknown_field_or_type_is_refused() {
     }
     assert!(serde_json::from_value::<Assertion>(json!({"type": "vibes"})).is_err());
 }
+
+/// A tagged enum buffers its members; a number must come through however it is written.
+#[test]
+fn a_duration_may_be_written_with_any_digits() {
+    for text in ["2.5", "2.50", "25e-1"] {
+        let written = format!(r#"{{"type": "duration", "max_secs": {text}}}"#);
+        let read: Assertion = serde_json::from_str(&written).unwrap();
+        assert_eq!(read, Assertion::Duration { max_secs: 2.5 }, "{text}");
+    }
+}

@@ -206,7 +206,7 @@ fn print(
     match format {
         CoverFormat::Text => terminal.print(&proctor_cover::text(report)),
         CoverFormat::Json => terminal.json(&proctor_cover::json(report)),
-        CoverFormat::Yaml => terminal.print(&proctor_cover::yaml(&report.answers)),
+        CoverFormat::Yaml => terminal.print(&proctor_cover::answers_yaml(&report.answers)),
     }
 }
 

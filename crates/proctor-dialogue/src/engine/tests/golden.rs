@@ -36,7 +36,7 @@ examples:
     .run(example);
     assert_eq!(ran.status(), "passed");
     insta::assert_snapshot!(ran.lines());
-    insta::assert_json_snapshot!(ran.agent_calls.last());
+    insta::assert_snapshot!(serde_json::to_string_pretty(&ran.agent_calls.last()).unwrap());
 }
 
 #[test]
