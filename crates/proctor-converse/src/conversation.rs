@@ -13,8 +13,8 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use proctor_dialogue::{
-    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, Prompt, RequestId,
-    ToolCall, Transcript, Verdict,
+    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, RequestId,
+    SimulatorRequest, ToolCall, Transcript, Verdict,
 };
 use proctor_events::{Body, Event, Status};
 use proctor_llm::Redactor;
@@ -71,7 +71,7 @@ pub struct Conversation {
 
 /// A question of the engine to one party.
 enum Ask {
-    Simulator(RequestId, Prompt),
+    Simulator(RequestId, SimulatorRequest),
     Agent(RequestId, u32, Vec<Message>),
     Judge(RequestId, Box<JudgeRequest>),
     Check(RequestId, Vec<String>, Value),
@@ -182,8 +182,8 @@ impl Conversation {
         for effect in self.engine.step(input) {
             match effect {
                 Effect::Emit(body) => sink.emit(self.without_secrets(body)),
-                Effect::AskSimulator { id, prompt } => {
-                    wishes.ask = Some(Ask::Simulator(id, prompt));
+                Effect::AskSimulator { id, request } => {
+                    wishes.ask = Some(Ask::Simulator(id, request));
                 }
                 Effect::CallAgent { id, turn, messages } => {
                     wishes.ask = Some(Ask::Agent(id, turn, messages));
@@ -195,6 +195,9 @@ impl Conversation {
                 }
                 Effect::SetDeadline { id, after } => {
                     self.deadline = Instant::now().checked_add(after).map(|at| (id, at));
+                }
+                Effect::ClearDeadline { id } => {
+                    self.deadline = self.deadline.take().filter(|(known, _)| *known != id);
                 }
                 Effect::Pause(verdict) | Effect::Finish(verdict) => {
                     wishes.verdict = Some(self.verdict_without_secrets(verdict));
@@ -281,8 +284,8 @@ async fn answer(
             };
             (input, asked.call)
         }
-        Ask::Simulator(id, prompt) => {
-            let asked = room.tape.simulator(&*room.simulator, &prompt, lane).await;
+        Ask::Simulator(id, request) => {
+            let asked = room.tape.simulator(&*room.simulator, &request, lane).await;
             let input = match asked.outcome {
                 Ok(text) => Input::SimulatorSaid { id, text },
                 Err(failure) => blamed(failure, |failure| Input::SimulatorFailed {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_dialogue::{AgentAnswer, Prompt, Role, ToolCall, ToolOutcome};
+use proctor_dialogue::{AgentAnswer, Role, SimulatorRequest, ToolCall, ToolOutcome};
 use proctor_events::ExampleId;
 use proctor_llm::ToolSpec;
 
@@ -98,7 +98,7 @@ impl Session for Again {
 }
 
 impl Simulator for Saved {
-    fn say<'a>(&'a self, _: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+    fn say<'a>(&'a self, _: &'a SimulatorRequest, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
         let outcome = self.talk(lane).and_then(|talk| {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
             let count = said.entry(lane.clone()).or_default();

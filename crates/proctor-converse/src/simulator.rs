@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_dialogue::{Prompt, Say, ScriptRule};
+use proctor_dialogue::{Say, ScriptRule, SimulatorRequest};
 use proctor_events::ModelCall;
 use proctor_llm::{Model, Purpose, Request};
 
@@ -15,7 +15,11 @@ use crate::lane::Lane;
 /// Plays the user.
 pub trait Simulator: Send + Sync {
     /// The user's next message, as the model wrote it.
-    fn say<'a>(&'a self, prompt: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>>;
+    fn say<'a>(
+        &'a self,
+        request: &'a SimulatorRequest,
+        lane: &'a Lane,
+    ) -> BoxFuture<'a, Asked<String>>;
 
     /// A conversation is over.
     fn forget(&self, _lane: &Lane) {}
@@ -36,7 +40,12 @@ impl ModelSimulator {
 }
 
 impl Simulator for ModelSimulator {
-    fn say<'a>(&'a self, prompt: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+    fn say<'a>(
+        &'a self,
+        request: &'a SimulatorRequest,
+        lane: &'a Lane,
+    ) -> BoxFuture<'a, Asked<String>> {
+        let prompt = &request.prompt;
         Box::pin(async move {
             let request = Request {
                 max_tokens: self.max_tokens,
@@ -56,7 +65,7 @@ impl Simulator for ModelSimulator {
 pub(crate) struct NoSimulator(pub(crate) Failure);
 
 impl Simulator for NoSimulator {
-    fn say<'a>(&'a self, _: &'a Prompt, _: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+    fn say<'a>(&'a self, _: &'a SimulatorRequest, _: &'a Lane) -> BoxFuture<'a, Asked<String>> {
         Box::pin(async { Asked::plain(Err(self.0.clone())) })
     }
 }
@@ -74,10 +83,9 @@ impl ScriptedSimulator {
         Self { rules, used: Mutex::default() }
     }
 
-    fn next(&self, prompt: &Prompt, lane: &Lane) -> Result<Say, Failure> {
+    fn next(&self, last: &str, lane: &Lane) -> Result<Say, Failure> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = used.entry(lane.clone()).or_insert_with(|| vec![0; self.rules.len()]);
-        let last = last_answer(&prompt.user);
         for (rule, count) in self.rules.iter().zip(counts) {
             let applies = rule.when.as_ref().is_none_or(|pattern| pattern.occurs_in(last));
             if applies && let Some(say) = rule.reply(*count) {
@@ -93,15 +101,13 @@ impl ScriptedSimulator {
     }
 }
 
-/// The agent's last answer, as the prompt shows it.
-fn last_answer(heard: &str) -> &str {
-    let heard = heard.strip_suffix("\nSay your next message.").unwrap_or(heard);
-    heard.rsplit_once("\nAgent: ").map_or("", |(_, answer)| answer)
-}
-
 impl Simulator for ScriptedSimulator {
-    fn say<'a>(&'a self, prompt: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
-        let said = self.next(prompt, lane);
+    fn say<'a>(
+        &'a self,
+        request: &'a SimulatorRequest,
+        lane: &'a Lane,
+    ) -> BoxFuture<'a, Asked<String>> {
+        let said = self.next(&request.last_answer, lane);
         let call = ModelCall {
             backend: Some("scripted".into()),
             purpose: Some(Purpose::Simulator.as_str().into()),

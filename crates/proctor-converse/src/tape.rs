@@ -6,7 +6,9 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use proctor_dialogue::{AgentAnswer, JudgeRequest, Prompt, ToolCall, ToolOutcome, judge_prompt};
+use proctor_dialogue::{
+    AgentAnswer, JudgeRequest, SimulatorRequest, ToolCall, ToolOutcome, judge_prompt,
+};
 use proctor_events::ModelCall;
 use proctor_llm::cassette::Outcome;
 use proctor_llm::{ErrorKind, ModelError, Player, Purpose, Recorder};
@@ -47,12 +49,13 @@ impl Tape {
     pub(crate) async fn simulator(
         &self,
         simulator: &dyn Simulator,
-        prompt: &Prompt,
+        request: &SimulatorRequest,
         lane: &Lane,
     ) -> Asked<String> {
-        let request = || json!({"system": prompt.system, "user": prompt.user});
-        let asking = simulator.say(prompt, lane);
-        self.around(Purpose::Simulator, lane, request, asking, |text| json!(text), text).await
+        let prompt = &request.prompt;
+        let asked = || json!({"system": prompt.system, "user": prompt.user});
+        let asking = simulator.say(request, lane);
+        self.around(Purpose::Simulator, lane, asked, asking, |text| json!(text), text).await
     }
 
     pub(crate) async fn judge(

@@ -16,10 +16,10 @@
 //! | judge | `JudgeAnswered` | topic, stop rule, turn limit or checks go on; more votes where they failed |
 //! | judge | unusable too often, `JudgeFailed` | `JudgeError`; inconclusive, fault judge, if it decides |
 //! | check | `CheckResult` | the next check |
-//! | check | `CheckFailed` | errored, fault harness |
-//! | any | `DeadlineReached` | the simulation times out; the fault is that of who kept us waiting |
+//! | check | `CheckFailed` | no answer to it; errored, fault harness, if it decides |
+//! | any | `DeadlineReached` | the simulation is out of time; the fault is that of the party that was waited for |
 //! | any | `Break` | the status that is given, fault harness |
-//! | any | `TimedOut` | timed out |
+//! | any | `TimedOut` | out of time; the fault is that of the party that was waited for |
 //! | any | `Cancel` | cancelled |
 //! | next | `Next` | a message, a simulation, checks or the end of an open-ended conversation |
 //! | nothing | any | nothing: the verdict has been given |
@@ -29,10 +29,15 @@
 //! their written order. A hard check that fails ends the conversation once all checks beside it are known; soft checks of the
 //! step, the topic and the conversation that it cuts short are still made, because they are there to be recorded.
 //!
+//! What is known stays known: an assertion that has failed outweighs everything that goes wrong later, also within
+//! one batch of checks. Soft checks never decide: where only they are open when time is up or a party cannot be asked,
+//! they are left without an answer and the rest of the work is done, as far as it needs nobody else.
+//!
 //! An open-ended conversation has no steps of its own. Where others come to their verdict, it pauses with one and waits
 //! to be told how it goes on; see [`open_ended`](self::open_ended).
 
 mod batch;
+mod expiry;
 mod judging;
 mod open_ended;
 mod outside;
@@ -43,6 +48,7 @@ mod tests;
 mod topics;
 mod turns;
 mod verdict;
+mod votes;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -90,11 +96,17 @@ pub struct Engine {
     seed: u64,
     /// Rounds of tools in the current turn.
     tool_rounds: u32,
+    /// Answers of the agent in the current turn.
+    answers: u32,
     /// Whether the turn ends when the tools have answered.
     turn_ends: bool,
     /// Whether the agent has failed already: nothing further is demanded, but what is to be recorded still is.
     soft_only: bool,
     open_end: Option<OpenEnd>,
+    /// What the judge has said so far about the topic of the last turn.
+    topic_votes: Vec<String>,
+    /// Why nobody may be asked any more, while what is already known is still put together.
+    expired: Option<Expired>,
 }
 
 /// Who must answer before anything goes on.
@@ -138,11 +150,20 @@ enum Work {
 }
 
 /// Why the attempt cannot come to a verdict about the agent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Trouble {
     status: Status,
     fault: Option<Fault>,
     message: String,
+}
+
+/// Time is up, or the conversation is not wanted any more.
+#[derive(Debug, Clone)]
+struct Expired {
+    trouble: Trouble,
+    reason: TerminationReason,
+    /// Whether it is only the simulation that has no time left.
+    simulation: bool,
 }
 
 impl Engine {
@@ -163,9 +184,12 @@ impl Engine {
             last_id: 0,
             seed: 0,
             tool_rounds: 0,
+            answers: 0,
             turn_ends: false,
             soft_only: false,
             open_end: None,
+            topic_votes: Vec::new(),
+            expired: None,
         }
     }
 
@@ -201,23 +225,10 @@ impl Engine {
             Input::CheckResult { id, passed, message } => self.check_result(id, passed, message),
             Input::CheckFailed { id, message } => self.check_failed(id, &message),
             Input::DeadlineReached { id } => self.deadline_reached(id),
-            Input::Break { status, message } => {
-                let fault = Some(Fault::Harness);
-                self.break_down(status, fault, message, TerminationReason::Error);
-            }
-            Input::TimedOut => self.break_down(
-                Status::TimedOut,
-                None,
-                "it took too long".into(),
-                TerminationReason::Timeout,
-            ),
+            Input::Break { status, message } => self.broken(status, message),
+            Input::TimedOut => self.timed_out(),
             Input::Next(next) => self.next(next),
-            Input::Cancel => self.break_down(
-                Status::Cancelled,
-                None,
-                "cancelled".into(),
-                TerminationReason::Error,
-            ),
+            Input::Cancel => self.cancelled(),
         }
     }
 
@@ -359,6 +370,11 @@ impl Engine {
         if let Some(simulation) = self.simulation.take() {
             let turn_count = simulation.turns_taken;
             self.emit(SimulationEnded { turn_count, termination_reason: reason });
+            // Its time limit ends with it.
+            self.expired = self.expired.take().filter(|expired| !expired.simulation);
+            if let Some(id) = simulation.deadline {
+                self.effects.push(Effect::ClearDeadline { id });
+            }
         }
     }
 

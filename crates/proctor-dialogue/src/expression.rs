@@ -3,25 +3,27 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use cel::objects::{Key, Map};
+use cel::objects::{Key, Map, Opaque};
 use cel::{Context, Env, Value as Cel};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
+use crate::decimal::is_whole;
 use crate::format::Expression;
-use crate::transcript::Transcript;
+use crate::transcript::{Scope, Transcript};
 
 /// Building the functions of CEL takes longer than most expressions.
 static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// Whether an expression is true. Its variables are `turn`, `turns`, `turn_count`, `tool_calls`, `topic`,
 /// `topics`, `goal` and `row`.
+/// Under a topic they show nothing but that topic.
 pub fn evaluate(
     expression: &Expression,
     transcript: &Transcript,
-    turn: Option<u32>,
+    scope: &Scope,
 ) -> Result<bool, String> {
     let mut context = Context::with_env(Arc::clone(&STDLIB));
-    if let Value::Object(variables) = transcript.to_value(turn) {
+    if let Value::Object(variables) = transcript.seen_by(scope) {
         for (name, value) in &variables {
             context.add_variable_from_value(name.as_str(), to_cel(value));
         }
@@ -38,9 +40,7 @@ fn to_cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(value) => Cel::Bool(*value),
-        Value::Number(number) => number
-            .as_i64()
-            .map_or_else(|| Cel::Float(number.as_f64().unwrap_or_default()), Cel::Int),
+        Value::Number(number) => number_to_cel(number),
         Value::String(text) => Cel::String(Arc::new(text.clone())),
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(members) => {
@@ -50,6 +50,31 @@ fn to_cel(value: &Value) -> Cel {
                 .collect();
             Cel::Map(Map { map: Arc::new(map) })
         }
+    }
+}
+
+/// CEL has whole numbers of 64 bits and doubles. A longer whole number is equal to itself and to nothing else; any
+/// other use of it is an error, because a double would be another number.
+fn number_to_cel(number: &Number) -> Cel {
+    if let Some(value) = number.as_i64() {
+        return Cel::Int(value);
+    }
+    if let Some(value) = number.as_u64() {
+        return Cel::UInt(value);
+    }
+    match number.as_f64().filter(|_| !is_whole(number)) {
+        Some(value) => Cel::Float(value),
+        None => Cel::Opaque(Arc::new(LongNumber(number.to_string()))),
+    }
+}
+
+/// A whole number of more than 64 bits, by its digits.
+#[derive(Debug, PartialEq, Eq)]
+struct LongNumber(String);
+
+impl Opaque for LongNumber {
+    fn runtime_type_name(&self) -> &'static str {
+        "long_number"
     }
 }
 
@@ -81,7 +106,7 @@ mod tests {
     }
 
     fn holds(source: &str) -> Result<bool, String> {
-        evaluate(&Expression::new(source).unwrap(), &transcript(), None)
+        evaluate(&Expression::new(source).unwrap(), &transcript(), &Scope::Conversation)
     }
 
     #[test]
@@ -95,6 +120,27 @@ mod tests {
         assert_eq!(holds("turn.agent.matches('[0]{2}')"), Ok(false));
         assert_eq!(holds("turn.latency_ms < 200.0"), Ok(true));
         assert_eq!(holds("tool_calls[0].result.price > 12.0"), Ok(true));
+    }
+
+    /// D6: an expression sees the digits too, or says that it cannot.
+    #[test]
+    fn d6_long_numbers_are_never_doubles() {
+        let row = |text: &str| {
+            let row: Value = serde_json::from_str(text).unwrap();
+            Transcript { row: Some(Arc::new(row)), ..Transcript::default() }
+        };
+        let holds = |source: &str, row: &Transcript| {
+            evaluate(&Expression::new(source).unwrap(), row, &Scope::Conversation)
+        };
+        let pair = row(r#"{"a": 18446744073709551615, "b": 18446744073709551614}"#);
+        assert_eq!(holds("row.a == row.b", &pair), Ok(false));
+        assert_eq!(holds("row.a > row.b", &pair), Ok(true));
+        let long = row(r#"{"a": 123456789012345678901234567890,
+            "b": 123456789012345678901234567891, "c": 123456789012345678901234567890}"#);
+        assert_eq!(holds("row.a == row.b", &long), Ok(false));
+        assert_eq!(holds("row.a == row.c", &long), Ok(true));
+        assert!(holds("row.a < row.b", &long).is_err());
+        assert!(holds("row.a + 1 > 0", &long).is_err());
     }
 
     #[test]

@@ -15,13 +15,14 @@ mod simulator;
 mod values;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub use self::agent::{AgentFields, AgentSpec, ChatSpec, HttpSpec, Readiness, ToolCallPlaces};
-pub use self::assertion::{Assertion, Goal, Grounding, Intent, ToolExpectation};
+pub use self::assertion::{Assertion, EmptyAssertion, Goal, Grounding, Intent, ToolExpectation};
 pub use self::block::{Block, BlockKind};
 pub use self::matcher::{Condition, Matcher, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
@@ -47,7 +48,7 @@ pub struct Group {
     /// Why none of the examples inside is run.
     pub skip: Option<String>,
     /// How often each example is run.
-    pub repeat: Option<u32>,
+    pub repeat: Option<NonZeroU32>,
     /// The share of repeats that must pass.
     pub pass_rate: Option<At<f64>>,
     /// The agent under test.
@@ -87,7 +88,7 @@ pub struct ExampleSpec {
     /// Why it is expected not to work yet; it is not run either.
     pub pending: Option<String>,
     /// How often it is run.
-    pub repeat: Option<u32>,
+    pub repeat: Option<NonZeroU32>,
     /// The share of repeats that must pass.
     pub pass_rate: Option<At<f64>>,
     /// The topics it uses, the first being where it begins; all that are defined when absent.
@@ -121,7 +122,7 @@ pub struct Step {
 #[serde(deny_unknown_fields, default)]
 pub struct JudgeSettings {
     /// How many votes a failing judgement gets, an odd number; 1 when absent.
-    pub votes: Option<At<u32>>,
+    pub votes: Option<At<NonZeroU32>>,
     /// How often an unusable answer is asked for again; 2 when absent.
     pub retries: Option<u32>,
     /// The model.
@@ -275,7 +276,7 @@ pub struct TurnsIn {
     /// The topic.
     pub topic: At<String>,
     /// At least so many turns.
-    pub count: u32,
+    pub count: NonZeroU32,
 }
 
 /// Examples that are run once for each row.

@@ -10,6 +10,7 @@
 //! agents, runs commands, reads files, measures time, and publishes the events it is handed.
 
 mod check;
+mod decimal;
 mod engine;
 mod expression;
 mod file;
@@ -33,5 +34,7 @@ pub use judge::{
 };
 pub use rows::{Row, RowFormat, parse_rows, row_name};
 pub use scenario::{Cast, Example, OpenEnded, ScenarioFile, Whereabouts, parse, scenario_schema};
-pub use simulated_user::{clean_simulator_answer, simulator_prompt};
+pub use simulated_user::{
+    SimulatorRequest, clean_simulator_answer, simulator_prompt, simulator_request,
+};
 pub use transcript::{DoneCall, Scope, ToolCall, Transcript, Turn, Visit};

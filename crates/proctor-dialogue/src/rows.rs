@@ -1,8 +1,9 @@
 //! Rows of a scenario set, from JSON, YAML or CSV text. Reading the file is the caller's job.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use crate::file::{Finding, read_yaml};
+use crate::decimal::is_whole;
+use crate::file::{BYTE_ORDER_MARK, Finding, read_yaml};
 
 /// One row of a scenario set.
 pub type Row = Map<String, Value>;
@@ -33,6 +34,7 @@ impl RowFormat {
 
 /// Reads rows. The message of an error names the row.
 pub fn parse_rows(text: &str, format: RowFormat) -> Result<Vec<Row>, String> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let value = match format {
         RowFormat::Json => {
             serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?
@@ -123,9 +125,10 @@ impl Cell {
 
 /// A number, unless writing it back would change it: `007` and `+49` are texts.
 fn number(text: &str) -> Option<Value> {
-    let value: Value = serde_json::from_str(text).ok().filter(Value::is_number)?;
-    let written = value.to_string();
-    (written == text).then_some(value)
+    let number: Number = serde_json::from_str(text).ok()?;
+    let shortest = number.as_f64().and_then(Number::from_f64);
+    let same = is_whole(&number) || shortest.is_some_and(|shortest| shortest == number);
+    (same && number.to_string() == text).then_some(Value::Number(number))
 }
 
 fn csv_records(text: &str) -> Result<Vec<Vec<Cell>>, String> {
@@ -203,6 +206,33 @@ mod tests {
             rows("a,b,c,d\n007,+49,\"50\",\n", RowFormat::Csv),
             json!([{"a": "007", "b": "+49", "c": "50", "d": null}])
         );
+    }
+
+    #[test]
+    fn d6_whole_numbers_of_rows_keep_their_digits() {
+        let long = "123456789012345678901234567890";
+        let cells = rows(&format!("id,price,code\n{long},2.50,12e4\n"), RowFormat::Csv);
+        assert_eq!(
+            cells[0].to_string(),
+            format!(r#"{{"code":"12e4","id":{long},"price":"2.50"}}"#)
+        );
+        for (text, format) in [
+            (format!(r#"[{{"id": {long}}}]"#), RowFormat::Json),
+            (format!("- id: {long}\n"), RowFormat::Yaml),
+        ] {
+            assert_eq!(rows(&text, format)[0]["id"].to_string(), long);
+        }
+    }
+
+    #[test]
+    fn d16_a_byte_order_mark_is_no_part_of_a_column() {
+        for (text, format) in [
+            ("\u{feff}name,n\nAda,1\n", RowFormat::Csv),
+            ("\u{feff}[{\"name\": \"Ada\", \"n\": 1}]", RowFormat::Json),
+            ("\u{feff}- {name: Ada, n: 1}\n", RowFormat::Yaml),
+        ] {
+            assert_eq!(rows(text, format), json!([{"name": "Ada", "n": 1}]), "{text:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,28 @@ use crate::format::{Simulator, inside};
 use crate::judge::Prompt;
 use crate::transcript::Transcript;
 
+/// What a simulated user is asked for its next message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimulatorRequest {
+    /// For a model.
+    pub prompt: Prompt,
+    /// The agent's last answer, for a script; empty at the beginning.
+    pub last_answer: String,
+}
+
+/// The request for the next message of the simulated user.
+pub fn simulator_request(
+    user: &Simulator,
+    goal: &str,
+    transcript: &Transcript,
+) -> SimulatorRequest {
+    let last = transcript.turns.last();
+    SimulatorRequest {
+        prompt: simulator_prompt(user, goal, transcript),
+        last_answer: last.map(|turn| turn.agent.clone()).unwrap_or_default(),
+    }
+}
+
 /// Writes the prompt for the next message of the simulated user.
 pub fn simulator_prompt(user: &Simulator, goal: &str, transcript: &Transcript) -> Prompt {
     Prompt { system: system(user, goal, transcript.topic()), user: heard(transcript) }

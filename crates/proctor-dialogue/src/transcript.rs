@@ -120,6 +120,47 @@ impl Transcript {
     }
 }
 
+impl Transcript {
+    /// The conversation as an assertion in this scope sees it: of a topic nothing but its own turns, elsewhere
+    /// everything up to now, with the scope's turn as the current one.
+    pub fn seen_by(&self, scope: &Scope) -> Value {
+        match scope {
+            Scope::Topic(topic) => self.only(topic).to_value(None),
+            _ => self.to_value(scope.turn_number()),
+        }
+    }
+
+    /// The turns and visits of a topic.
+    fn only(&self, topic: &str) -> Self {
+        let numbers = self.turns_in(topic);
+        Self {
+            turns: self
+                .turns
+                .iter()
+                .filter(|turn| numbers.contains(&turn.number))
+                .cloned()
+                .collect(),
+            visits: self.visits.iter().filter(|visit| visit.topic == topic).cloned().collect(),
+            goal: self.goal.clone(),
+            row: self.row.clone(),
+        }
+    }
+
+    /// The conversation up to the end of what a scope looks at, for assertions about what has been before: the turn
+    /// that shows that a topic was left is not part of it.
+    pub(crate) fn until(&self, scope: &Scope) -> std::borrow::Cow<'_, Self> {
+        let Scope::Topic(topic) = scope else { return std::borrow::Cow::Borrowed(self) };
+        let last_visit = self.visits.iter().rposition(|visit| visit.topic == *topic);
+        let last_turn = self.turns_in(topic).last().copied().unwrap_or_default();
+        std::borrow::Cow::Owned(Self {
+            turns: self.turns.iter().filter(|turn| turn.number <= last_turn).cloned().collect(),
+            visits: self.visits[..last_visit.map_or(0, |index| index + 1)].to_vec(),
+            goal: self.goal.clone(),
+            row: self.row.clone(),
+        })
+    }
+}
+
 /// The turns an assertion looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {

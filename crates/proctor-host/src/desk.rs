@@ -224,9 +224,13 @@ impl Desk {
     async fn check(&self, request: &IncomingRequest) -> HandlerResult {
         let Check { conversation, assertions, soft, turn } = read(request)?;
         let assertions = assertions.iter().map(read_value).collect::<Result<Vec<Assertion>, _>>();
+        let assertions = assertions.map_err(bad)?;
+        if let Some(problem) = assertions.iter().find_map(Assertion::problem) {
+            return Err(bad(problem.to_string()));
+        }
         let mode = if soft { EvaluationMode::Soft } else { EvaluationMode::Hard };
         let scope = turn.map_or(Scope::Conversation, Scope::Turn);
-        let next = Next::Check { assertions: assertions.map_err(bad)?, mode, scope };
+        let next = Next::Check { assertions, mode, scope };
         self.proceed(&conversation, next).await
     }
 

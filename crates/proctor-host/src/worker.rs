@@ -9,7 +9,9 @@ use proctor_converse::{
     Agent, AgentTurn, Asked, BoxFuture, Checks, Failure, Lane, Session, Simulator, Tools,
     read_answer,
 };
-use proctor_dialogue::{AgentAnswer, Block, Message, Prompt, ToolCall, ToolOutcome};
+use proctor_dialogue::{
+    AgentAnswer, Block, Message, Prompt, SimulatorRequest, ToolCall, ToolOutcome,
+};
 use proctor_process::protocol::Body;
 use proctor_process::{Channel, RequestError};
 use serde::{Deserialize, Serialize};
@@ -179,13 +181,20 @@ impl WorkerRules {
 }
 
 impl Simulator for WorkerRules {
-    fn say<'a>(&'a self, prompt: &'a Prompt, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+    fn say<'a>(
+        &'a self,
+        request: &'a SimulatorRequest,
+        lane: &'a Lane,
+    ) -> BoxFuture<'a, Asked<String>> {
         if !self.dynamic.load(Ordering::Relaxed) {
-            return self.simulator.say(prompt, lane);
+            return self.simulator.say(request, lane);
         }
         Box::pin(async move {
-            match self.prompt(prompt).await {
-                Ok(prompt) => self.simulator.say(&prompt, lane).await,
+            match self.prompt(&request.prompt).await {
+                Ok(prompt) => {
+                    let request = SimulatorRequest { prompt, ..request.clone() };
+                    self.simulator.say(&request, lane).await
+                }
                 Err(failure) => Asked::plain(Err(failure)),
             }
         })

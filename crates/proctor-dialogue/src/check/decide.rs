@@ -24,50 +24,58 @@ pub(crate) fn decide(
             decision(holds, format!("{}{}", said(&turns), but_for_case(holds, patterns, &turns)))
         }
         Assertion::CallTool(tool) => Ok(tool_call(tool, &turns)),
-        Assertion::CalledTool(tool) => Ok(tool_call(tool, &Scope::Conversation.turns(transcript))),
+        Assertion::CalledTool(tool) => {
+            let before = transcript.until(scope);
+            Ok(tool_call(tool, &Scope::Conversation.turns(&before)))
+        }
         Assertion::ToolOrder(tools) => {
             let calls = calls(&turns);
             let mut names = calls.iter().map(|call| &call.call.name);
             decision(tools.iter().all(|tool| names.any(|name| name == tool)), called(&calls))
         }
         Assertion::Topic(topic) => {
-            let now = match scope.turn_number() {
-                Some(number) => transcript.turn(number).and_then(|turn| turn.topic.as_deref()),
-                None => transcript.topic(),
+            let now = match scope {
+                Scope::Turn(number) => {
+                    transcript.turn(*number).and_then(|turn| turn.topic.as_deref())
+                }
+                Scope::Topic(topic) => Some(topic.as_str()),
+                Scope::Conversation => transcript.topic(),
             };
             let actual = now.map_or("it is in no topic".into(), |now| format!("it is in {now}"));
             decision(now == Some(topic.value.as_str()), actual)
         }
         Assertion::ReachedTopic(topic) => {
-            let names = visited(transcript);
+            let before = transcript.until(scope);
+            let names = visited(&before);
             decision(names.contains(&topic.value.as_str()), history(&names))
         }
         Assertion::TopicHistory(topics) => {
-            let names = visited(transcript);
+            let before = transcript.until(scope);
+            let names = visited(&before);
             let wanted: Vec<&str> = topics.iter().map(|topic| topic.value.as_str()).collect();
             decision(wanted == names, history(&names))
         }
         Assertion::TurnCount(count) => {
-            let number = u32::try_from(transcript.turns.len()).unwrap_or(u32::MAX);
-            decision(count.accepts(f64::from(number)), format!("it took {number}"))
+            let counted = match scope {
+                Scope::Topic(_) => turns.len(),
+                Scope::Turn(_) | Scope::Conversation => transcript.turns.len(),
+            };
+            let number = u32::try_from(counted).unwrap_or(u32::MAX);
+            decision(count.accepts(number), format!("it took {number}"))
         }
         Assertion::LatencyMs(limit) => {
-            let slowest = turns.iter().filter_map(|turn| turn.latency_ms).max_by(f64::total_cmp);
-            let slowest = slowest.ok_or("no answer says how long it took")?;
+            let taken = known(&turns, |turn| turn.latency_ms, "how long it took")?;
+            let slowest = taken.into_iter().fold(0.0, f64::max);
             let shown = (slowest * 1000.0).round() / 1000.0;
             decision(limit.accepts(slowest), format!("the slowest answer took {shown} ms"))
         }
         Assertion::CostUsd(limit) => {
-            let costs: Vec<f64> = turns.iter().filter_map(|turn| turn.cost_usd).collect();
-            if costs.is_empty() {
-                return Err("no answer says what it cost".into());
-            }
-            let cost: f64 = costs.iter().sum();
+            let cost: f64 = known(&turns, |turn| turn.cost_usd, "what it cost")?.iter().sum();
             let shown = (cost * 1e6).round() / 1e6;
             decision(limit.accepts(cost), format!("it cost {shown}"))
         }
         Assertion::Expression(expression) => {
-            let holds = evaluate(expression, transcript, scope.turn_number())?;
+            let holds = evaluate(expression, transcript, scope)?;
             decision(holds, format!("it gave {holds}"))
         }
         Assertion::GoalAchieved(_) => {
@@ -75,6 +83,24 @@ pub(crate) fn decide(
         }
         _ => Err("this check is not decided here".into()),
     }
+}
+
+/// A number of every turn. One turn that does not say it makes the whole unknown.
+fn known(
+    turns: &[&Turn],
+    number: impl Fn(&Turn) -> Option<f64>,
+    what: &str,
+) -> Result<Vec<f64>, String> {
+    if turns.is_empty() {
+        return Err(format!("no answer says {what}"));
+    }
+    turns
+        .iter()
+        .map(|turn| {
+            number(turn)
+                .ok_or_else(|| format!("the answer of turn {} does not say {what}", turn.number))
+        })
+        .collect()
 }
 
 fn occurs(pattern: &Pattern, turns: &[&Turn]) -> bool {
@@ -132,15 +158,17 @@ fn tool_call(tool: &ToolExpectation, turns: &[&Turn]) -> Decision {
     let count = calls.iter().filter(|call| matches(tool, call)).count();
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let holds = match &tool.times {
-        Some(times) => times.accepts(f64::from(count)),
+        Some(times) => times.accepts(count),
         None => count > 0,
     };
     Decision { holds, actual: called(&calls) }
 }
 
 fn matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
+    let arguments = &call.call.arguments;
     call.call.name == tool.name
-        && tool.with.iter().all(|(name, matcher)| matcher.accepts(call.call.arguments.get(name)))
+        && (tool.with.is_empty() || arguments.is_object() || arguments.is_null())
+        && tool.with.iter().all(|(name, matcher)| matcher.accepts(arguments.get(name)))
 }
 
 /// Whether a turn has a call that matches.
@@ -279,6 +307,23 @@ mod tests {
             ]
             .join("\n")
         );
+    }
+
+    /// A turn that does not say what it cost may have cost anything.
+    #[test]
+    fn d17_a_number_that_one_turn_does_not_say_is_unknown() {
+        let mut partly = transcript();
+        (partly.turns[0].cost_usd, partly.turns[1].latency_ms) = (None, None);
+        for assertion in [
+            json!({"cost_usd": {"below": 9}}),
+            json!({"cost_usd": {"at_least": 0}}),
+            json!({"latency_ms": {"below": 9000}}),
+        ] {
+            let node = Node::from_value(&assertion, Place::default());
+            let assertion: Assertion = read_node(&node, &mut Vec::new()).unwrap();
+            let decided = decide(&assertion, &Scope::Conversation, &partly);
+            assert!(decided.as_ref().is_err_and(|why| why.contains("of turn")), "{decided:?}");
+        }
     }
 
     #[test]

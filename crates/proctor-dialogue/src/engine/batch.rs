@@ -1,18 +1,18 @@
 //! Batches: all checks of one place, decided together and recorded in written order.
 //!
-//! Judged checks share one request. With `votes`, a check that the first vote fails gets further votes
-//! until a majority is sure; one that holds at once costs one vote.
+//! Judged checks share one request. With `votes`, a check that the first vote fails gets further ones; see
+//! [`votes`](super::votes).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use proctor_events::{
-    EvaluationMode, EvaluationRecorded, Fault, InvariantEvaluated, Json, Status, TerminationReason,
+    EvaluationMode, EvaluationRecorded, Fault, InvariantEvaluated, Status, TerminationReason,
 };
-use serde_json::json;
 
 use super::judging::Purpose;
 use super::outside::OutsideFor;
-use super::{Engine, Trouble, VerdictFailure, Work};
+use super::votes::{Voted, Votes, votes_as_json};
+use super::{Engine, Trouble, VerdictFailure, Waiting, Work};
 use crate::check::{Demand, Planned, decide, describe, evaluation_type, invariant_type};
 use crate::format::Assertion;
 use crate::judge::ItemAnswer;
@@ -43,36 +43,27 @@ struct Outcome {
     reasoning: Option<String>,
     score: Option<f64>,
     votes: Option<(u32, u32)>,
-    fault: Option<Fault>,
+    /// What becomes of the attempt if this was to decide and has no answer; an error of the harness when absent.
+    unanswered: Option<(Status, Option<Fault>)>,
 }
 
-#[derive(Debug, Default)]
-struct Votes {
-    passed: Vec<ItemAnswer>,
-    failed: Vec<ItemAnswer>,
-}
-
-impl Votes {
-    /// Whether further votes cannot change the outcome, or none are left.
-    fn settled(&self, votes: u32) -> bool {
-        let (passed, failed) = (self.passed.len(), self.failed.len());
-        let all = votes as usize;
-        failed == 0 || passed > all / 2 || failed > all / 2 || passed + failed >= all
+impl Outcome {
+    /// No answer, for this reason.
+    fn unanswered(actual: String, status: Status, fault: Option<Fault>) -> Self {
+        Self { actual, unanswered: Some((status, fault)), ..Self::default() }
     }
+}
 
-    fn outcome(&self) -> Outcome {
-        let passed = self.passed.len() > self.failed.len();
-        let side = if passed { &self.passed } else { &self.failed };
-        let last = side.last();
-        let reasoning = last.map(|answer| answer.reasoning.clone());
-        let count = |answers: &[ItemAnswer]| u32::try_from(answers.len()).unwrap_or(u32::MAX);
-        Outcome {
-            passed: Some(passed),
+impl From<Voted> for Outcome {
+    fn from(voted: Voted) -> Self {
+        let reasoning = Some(voted.answer.reasoning);
+        Self {
+            passed: Some(voted.passed),
             actual: format!("the judge says: {}", reasoning.as_deref().unwrap_or_default()),
             reasoning,
-            score: last.and_then(|answer| answer.score),
-            votes: Some((count(&self.passed), count(&self.failed))),
-            fault: None,
+            score: voted.answer.score,
+            votes: Some(voted.counts),
+            unanswered: None,
         }
     }
 }
@@ -100,16 +91,14 @@ impl Engine {
                 actual: decision.actual,
                 ..Outcome::default()
             },
-            Err(reason) => {
-                Outcome { actual: reason, fault: Some(Fault::Harness), ..Outcome::default() }
-            }
+            Err(reason) => Outcome::unanswered(reason, Status::Errored, Some(Fault::Harness)),
         }
     }
 
     /// Judged checks first, all in one request; then commands, one by one; then the record.
     pub(super) fn continue_batch(&mut self) {
         let Some(batch) = &self.batch else { return };
-        let votes = self.example.cast.judge.votes.as_ref().map_or(1, |votes| votes.value.max(1));
+        let votes = self.votes();
         let mut indices = Vec::new();
         let mut questions = Vec::new();
         let mut command = None;
@@ -136,8 +125,8 @@ impl Engine {
             let focus = turns.iter().map(|turn| turn.number).collect();
             self.ask_judge(questions, focus, Purpose::Checks(indices));
         } else if let Some((index, command)) = command {
-            let turn = batch.scope.turn_number();
-            self.ask_outside(command, turn, OutsideFor::Check(index));
+            let conversation = self.transcript.seen_by(&batch.scope);
+            self.ask_outside(command, conversation, OutsideFor::Check(index));
         } else {
             self.record_batch();
         }
@@ -147,12 +136,8 @@ impl Engine {
         let Some(batch) = &mut self.batch else { return };
         for (index, answer) in indices.iter().zip(answers) {
             let negated = batch.checks.get(*index).is_some_and(|check| check.negated);
-            let votes = batch.votes.entry(*index).or_default();
-            if answer.satisfied == negated {
-                votes.failed.push(answer);
-            } else {
-                votes.passed.push(answer);
-            }
+            let passed = answer.satisfied != negated;
+            batch.votes.entry(*index).or_default().cast(passed, answer);
         }
         self.do_first([Work::ContinueBatch]);
     }
@@ -162,8 +147,71 @@ impl Engine {
         for index in indices {
             let actual = format!("the judge could not say: {reason}");
             let fault = Some(Fault::Judge);
-            batch.outcomes.insert(*index, Outcome { actual, fault, ..Outcome::default() });
+            let outcome = Outcome::unanswered(actual, Status::Inconclusive, fault);
+            batch.outcomes.insert(*index, outcome);
         }
+    }
+
+    /// The command or block of a check could not be run.
+    pub(super) fn check_not_run(&mut self, index: usize, reason: &str) {
+        let Some(batch) = &mut self.batch else { return };
+        let actual = format!("it could not be run: {reason}");
+        let outcome = Outcome::unanswered(actual, Status::Errored, Some(Fault::Harness));
+        batch.outcomes.insert(index, outcome);
+        self.do_first([Work::ContinueBatch]);
+    }
+
+    /// Whether the checks that are being made are those of a topic.
+    pub(super) fn is_about_a_topic(&self) -> bool {
+        self.batch.as_ref().is_some_and(|batch| matches!(batch.scope, Scope::Topic(_)))
+    }
+
+    /// Whether checks are being made, and somebody is asked about them.
+    pub(super) fn is_waiting_for_checks(&self) -> bool {
+        let waiting = match &self.waiting {
+            Waiting::Judge(asking) => asking.is_about_checks(),
+            Waiting::Outside(outside) => outside.is_about_a_check(),
+            _ => false,
+        };
+        waiting && self.batch.is_some()
+    }
+
+    /// The checks that somebody is being asked about get no answer; the others of the batch go on.
+    pub(super) fn leave_waited_for_checks(&mut self, trouble: &Trouble) {
+        let asked: Vec<usize> = match &self.waiting {
+            Waiting::Judge(asking) => asking.checks().to_vec(),
+            Waiting::Outside(outside) => outside.check().into_iter().collect(),
+            _ => Vec::new(),
+        };
+        self.leave_checks(&asked, trouble);
+        self.do_first([Work::ContinueBatch]);
+    }
+
+    /// All checks of the batch that have no answer yet stay without one, and the batch is recorded.
+    pub(super) fn leave_open_checks(&mut self, trouble: &Trouble) {
+        let Some(batch) = &self.batch else { return };
+        let votes = self.votes();
+        let settled = |index: &usize| {
+            batch.outcomes.contains_key(index)
+                || batch.votes.get(index).is_some_and(|cast| cast.settled(votes))
+        };
+        let open: Vec<usize> = (0..batch.checks.len()).filter(|index| !settled(index)).collect();
+        self.leave_checks(&open, trouble);
+        self.record_batch();
+    }
+
+    pub(super) fn leave_checks(&mut self, indices: &[usize], trouble: &Trouble) {
+        let Some(batch) = &mut self.batch else { return };
+        for index in indices {
+            let actual = format!("it was not checked: {}", trouble.message);
+            let (status, fault) = (trouble.status.clone(), trouble.fault.clone());
+            batch.outcomes.insert(*index, Outcome::unanswered(actual, status, fault));
+        }
+    }
+
+    /// How many votes a judgement may take.
+    pub(super) fn votes(&self) -> u32 {
+        self.example.cast.judge.votes.as_ref().map_or(1, |votes| votes.value.get())
     }
 
     /// A command or a block has looked at the check with this index.
@@ -189,7 +237,9 @@ impl Engine {
         let Some(mut batch) = self.batch.take() else { return };
         let label = batch.scope.label(&self.transcript);
         for (index, votes) in &batch.votes {
-            batch.outcomes.entry(*index).or_insert_with(|| votes.outcome());
+            if let Some(voted) = votes.outcome() {
+                batch.outcomes.entry(*index).or_insert_with(|| voted.into());
+            }
         }
         for (index, check) in batch.checks.iter().enumerate() {
             let outcome = batch.outcomes.remove(&index).unwrap_or_default();
@@ -244,15 +294,12 @@ impl Engine {
     }
 
     fn weigh(&mut self, outcome: &Outcome, turn: Option<u32>, message: String) {
-        match (outcome.passed, &outcome.fault) {
-            (Some(true), _) => {}
-            (Some(false), _) => self.failures.push(VerdictFailure { turn, message }),
-            (None, Some(Fault::Judge)) => {
-                let (status, fault) = (Status::Inconclusive, Some(Fault::Judge));
-                self.trouble.get_or_insert(Trouble { status, fault, message });
-            }
-            (None, _) => {
-                let (status, fault) = (Status::Errored, Some(Fault::Harness));
+        match outcome.passed {
+            Some(true) => {}
+            Some(false) => self.failures.push(VerdictFailure { turn, message }),
+            None => {
+                let known = outcome.unanswered.clone();
+                let (status, fault) = known.unwrap_or((Status::Errored, Some(Fault::Harness)));
                 self.trouble.get_or_insert(Trouble { status, fault, message });
             }
         }
@@ -275,13 +322,7 @@ impl Engine {
             });
             return;
         }
-        let metadata = outcome.votes.filter(|(passed, failed)| passed + failed > 1).map(|votes| {
-            let (passed, failed) = votes;
-            let agreement = f64::from(passed.max(failed)) / f64::from(passed + failed);
-            Json::from(
-                json!({"votes": {"passed": passed, "failed": failed}, "agreement": agreement}),
-            )
-        });
+        let metadata = outcome.votes.and_then(votes_as_json);
         self.emit(EvaluationRecorded {
             turn_number: batch.scope.turn_number(),
             mode: check.mode.clone(),

@@ -1,6 +1,6 @@
 //! Asking the judge: once, again when the answer is unusable, and never taking silence for a pass.
 
-use proctor_events::{Fault, JudgeError, Status, TerminationReason, TopicTrigger};
+use proctor_events::{Fault, JudgeError, Status, TerminationReason};
 
 use super::{DEFAULT_JUDGE_RETRIES, Effect, Engine, RequestId, Waiting, Work};
 use crate::judge::{
@@ -39,6 +39,20 @@ impl Purpose {
     }
 }
 
+impl Asking {
+    pub(super) fn is_about_checks(&self) -> bool {
+        matches!(self.purpose, Purpose::Checks(_))
+    }
+
+    /// The checks that the answer is for.
+    pub(super) fn checks(&self) -> &[usize] {
+        match &self.purpose {
+            Purpose::Checks(indices) => indices,
+            _ => &[],
+        }
+    }
+}
+
 impl Engine {
     pub(super) fn ask_judge(
         &mut self,
@@ -46,12 +60,25 @@ impl Engine {
         focus: Vec<u32>,
         purpose: Purpose,
     ) {
+        if let Some(expired) = &self.expired {
+            let trouble = expired.trouble.clone();
+            if let Purpose::Checks(indices) = &purpose {
+                self.leave_checks(indices, &trouble);
+                self.do_first([Work::ContinueBatch]);
+            } else {
+                self.has_expired();
+            }
+            return;
+        }
         let items = questions
             .into_iter()
             .enumerate()
             .map(|(index, question)| JudgeItem { id: format!("q{}", index + 1), question })
             .collect();
-        let turns = self.transcript.turns.clone();
+        // Who is asked about a topic that was left does not see what came after it.
+        let last = focus.iter().max().copied().filter(|_| self.is_about_a_topic());
+        let mut turns = self.transcript.turns.clone();
+        turns.retain(|turn| last.is_none_or(|last| turn.number <= last));
         let nonce = nonce(self.seed, self.last_id + 1, &turns);
         self.send(JudgeRequest { nonce, items, turns, focus }, purpose, 0);
     }
@@ -112,12 +139,8 @@ impl Engine {
         }
         let Some((_, item)) = answer.answers.pop_first() else { return };
         match &asking.purpose {
-            Purpose::Topic => {
-                let topic = item.topic.unwrap_or_default();
-                self.belongs_to(&topic, TopicTrigger::JudgeClassification);
-            }
-            Purpose::Stop(index) => self.goal_at_rule(item, *index),
-            Purpose::Limit => self.goal_at_limit(&item),
+            Purpose::Topic => self.topic_chosen(item.topic.unwrap_or_default()),
+            Purpose::Stop(_) | Purpose::Limit => self.goal_judged(item, &asking.purpose),
             Purpose::Checks(_) => {}
         }
     }

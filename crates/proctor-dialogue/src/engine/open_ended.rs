@@ -38,6 +38,7 @@ impl Engine {
     pub(super) fn pause(&mut self, verdict: Verdict) {
         self.work.clear();
         self.batch = None;
+        self.expired = None;
         self.waiting = Waiting::Next;
         self.effects.push(Effect::Pause(verdict));
     }

@@ -22,14 +22,37 @@ pub(super) enum OutsideFor {
     Stop(usize),
 }
 
+impl Outside {
+    pub(super) fn is_about_a_check(&self) -> bool {
+        self.check().is_some()
+    }
+
+    /// The check that the answer is for.
+    pub(super) fn check(&self) -> Option<usize> {
+        match self.asked_for {
+            OutsideFor::Check(index) => Some(index),
+            _ => None,
+        }
+    }
+}
+
 impl Engine {
     pub(super) fn ask_outside(
         &mut self,
         command: Vec<String>,
-        turn: Option<u32>,
+        conversation: serde_json::Value,
         asked_for: OutsideFor,
     ) {
-        let conversation = self.transcript.to_value(turn);
+        if let Some(expired) = &self.expired {
+            let trouble = expired.trouble.clone();
+            if let OutsideFor::Check(index) = asked_for {
+                self.leave_checks(&[index], &trouble);
+                self.do_first([Work::ContinueBatch]);
+            } else {
+                self.has_expired();
+            }
+            return;
+        }
         let id = self.next_id();
         self.effects.push(Effect::RunCheck { id, command, conversation });
         self.waiting = Waiting::Outside(Outside { id, asked_for });
@@ -60,7 +83,11 @@ impl Engine {
     pub(super) fn check_failed(&mut self, id: RequestId, message: &str) {
         let Some(asked_for) = self.take_outside(id) else { return };
         let what = match asked_for {
-            OutsideFor::Check(_) => "a check",
+            OutsideFor::Check(index) => {
+                self.check_not_run(index, message);
+                self.go_on();
+                return;
+            }
             OutsideFor::Trigger(..) => "a trigger",
             OutsideFor::Stop(_) => "a stop condition",
         };

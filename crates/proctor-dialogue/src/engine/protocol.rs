@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::format::{Assertion, Simulate};
-use crate::judge::{JudgeRequest, Prompt};
+use crate::judge::JudgeRequest;
+use crate::simulated_user::SimulatorRequest;
 use crate::transcript::{DoneCall, Scope, ToolCall};
 
 /// Names a question, so that its answer is known as such.
@@ -109,7 +110,7 @@ pub enum Input {
         /// Why.
         message: String,
     },
-    /// The attempt as a whole took longer than it may.
+    /// The attempt as a whole took longer than it may. The party that is waited for is at fault.
     TimedOut,
     /// Somebody wants no verdict any more.
     Cancel,
@@ -155,8 +156,8 @@ pub enum Effect {
     AskSimulator {
         /// The question.
         id: RequestId,
-        /// The prompt.
-        prompt: Prompt,
+        /// What to ask.
+        request: SimulatorRequest,
     },
     /// Ask the agent.
     CallAgent {
@@ -190,12 +191,17 @@ pub enum Effect {
         /// The conversation as JSON, for its standard input.
         conversation: Value,
     },
-    /// Send [`Input::DeadlineReached`] after this time, unless the attempt has ended.
+    /// Send [`Input::DeadlineReached`] after this time, unless the deadline is cleared or the attempt has ended.
     SetDeadline {
         /// The deadline.
         id: RequestId,
         /// From now.
         after: Duration,
+    },
+    /// The deadline does not hold any more.
+    ClearDeadline {
+        /// The deadline.
+        id: RequestId,
     },
     /// An open-ended conversation waits for [`Input::Next`]; the verdict is about what came since it last did.
     Pause(Verdict),

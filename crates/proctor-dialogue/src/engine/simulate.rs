@@ -1,5 +1,7 @@
 //! Simulations: a model plays the user until a stop rule, the turn limit or the clock ends it.
 
+use std::num::NonZeroU32;
+
 use proctor_events::{
     EvaluationMode, EvaluationRecorded, Fault, MessageSource, SimulationStarted, Status,
     TerminationReason,
@@ -8,6 +10,7 @@ use proctor_events::{
 use super::batch::Origin;
 use super::judging::Purpose;
 use super::outside::OutsideFor;
+use super::votes::{Voted, Votes, votes_as_json};
 use super::{
     DEFAULT_MAX_TURNS, Effect, Engine, RequestId, SIMULATOR_RETRIES, VerdictFailure, Waiting, Work,
 };
@@ -15,7 +18,7 @@ use crate::check::calls_tool;
 use crate::expression::evaluate;
 use crate::format::{EveryTurn, OnMaxTurns, Simulate, Simulator, StopWhen};
 use crate::judge::{ItemAnswer, JudgeQuestion};
-use crate::simulated_user::{clean_simulator_answer, simulator_prompt};
+use crate::simulated_user::{clean_simulator_answer, simulator_request};
 use crate::transcript::Scope;
 
 /// A simulation that is under way.
@@ -32,13 +35,14 @@ pub(super) struct Simulation {
     every_turn: EveryTurn,
     stop_when: Vec<StopWhen>,
     /// What the judge said about the goal in this turn, if it was asked.
-    goal_answer: Option<ItemAnswer>,
+    goal_answer: Option<Voted>,
+    goal_votes: Votes,
 }
 
 impl Engine {
     pub(super) fn start_simulation(&mut self, simulate: &Simulate) {
         let user = simulate.user_within(&self.example.simulator);
-        let max_turns = user.max_turns.unwrap_or(DEFAULT_MAX_TURNS);
+        let max_turns = user.max_turns.map_or(DEFAULT_MAX_TURNS, NonZeroU32::get);
         self.emit(SimulationStarted {
             goal: Some(simulate.goal.clone()),
             max_turns: Some(max_turns),
@@ -60,6 +64,7 @@ impl Engine {
             every_turn: simulate.every_turn.clone(),
             stop_when: user.stop_when.clone().unwrap_or_else(|| vec![StopWhen::GoalReached]),
             goal_answer: None,
+            goal_votes: Votes::default(),
             user,
         });
     }
@@ -74,10 +79,13 @@ impl Engine {
     }
 
     fn ask_simulator(&mut self, tries: u32) {
+        if self.has_expired() {
+            return;
+        }
         let Some(simulation) = &self.simulation else { return };
-        let prompt = simulator_prompt(&simulation.user, &simulation.goal, &self.transcript);
+        let request = simulator_request(&simulation.user, &simulation.goal, &self.transcript);
         let id = self.next_id();
-        self.effects.push(Effect::AskSimulator { id, prompt });
+        self.effects.push(Effect::AskSimulator { id, request });
         self.waiting = Waiting::Simulator { id, tries };
     }
 
@@ -131,7 +139,8 @@ impl Engine {
                 }
                 if let StopWhen::Block(block) = rule {
                     let command = block.command();
-                    return self.ask_outside(command, None, OutsideFor::Stop(index));
+                    let conversation = self.transcript.to_value(None);
+                    return self.ask_outside(command, conversation, OutsideFor::Stop(index));
                 }
                 match self.stops(rule) {
                     Ok(true) => return self.leave_simulation(TerminationReason::StopCondition),
@@ -151,7 +160,9 @@ impl Engine {
             StopWhen::User(pattern) => pattern.occurs_in(&turn.user),
             StopWhen::CallTool(tool) => calls_tool(tool, turn),
             StopWhen::Topic(topic) => self.transcript.topic() == Some(topic.value.as_str()),
-            StopWhen::Condition(expression) => evaluate(expression, &self.transcript, None)?,
+            StopWhen::Condition(expression) => {
+                evaluate(expression, &self.transcript, &Scope::Conversation)?
+            }
         })
     }
 
@@ -162,15 +173,30 @@ impl Engine {
         self.ask_judge(vec![question], focus, purpose);
     }
 
+    /// The judge has given one vote on the goal.
+    pub(super) fn goal_judged(&mut self, answer: ItemAnswer, purpose: &Purpose) {
+        let votes = self.votes();
+        let Some(simulation) = &mut self.simulation else { return };
+        simulation.goal_votes.cast(answer.satisfied, answer);
+        if !simulation.goal_votes.settled(votes) {
+            return self.ask_for_goal(purpose.clone());
+        }
+        let Some(voted) = std::mem::take(&mut simulation.goal_votes).outcome() else { return };
+        match purpose {
+            Purpose::Stop(index) => self.goal_at_rule(voted, *index),
+            _ => self.goal_at_limit(&voted),
+        }
+    }
+
     /// The judge was asked for the goal by the stop rule with this index.
-    pub(super) fn goal_at_rule(&mut self, answer: ItemAnswer, index: usize) {
-        if answer.satisfied {
-            self.record_goal(&answer);
+    fn goal_at_rule(&mut self, voted: Voted, index: usize) {
+        if voted.passed {
+            self.record_goal(&voted);
             self.leave_simulation(TerminationReason::GoalReached);
             return;
         }
         if let Some(simulation) = &mut self.simulation {
-            simulation.goal_answer = Some(answer);
+            simulation.goal_answer = Some(voted);
         }
         self.do_first([Work::StopRules(index + 1)]);
     }
@@ -182,38 +208,40 @@ impl Engine {
             return self.leave_simulation(TerminationReason::MaxTurns);
         }
         match simulation.goal_answer.take() {
-            Some(answer) => self.goal_at_limit(&answer),
+            Some(voted) => self.goal_at_limit(&voted),
             None => self.ask_for_goal(Purpose::Limit),
         }
     }
 
-    pub(super) fn goal_at_limit(&mut self, answer: &ItemAnswer) {
-        self.record_goal(answer);
-        if answer.satisfied {
+    fn goal_at_limit(&mut self, voted: &Voted) {
+        self.record_goal(voted);
+        if voted.passed {
             return self.leave_simulation(TerminationReason::GoalReached);
         }
         if let Some(simulation) = &self.simulation {
-            let message = not_reached(&simulation.goal, simulation.max_turns, answer);
+            let message = not_reached(&simulation.goal, simulation.max_turns, &voted.answer);
             let turn = Some(self.turn_number());
             self.failures.push(VerdictFailure { turn, message });
         }
         self.leave_simulation(TerminationReason::MaxTurns);
     }
 
-    fn record_goal(&mut self, answer: &ItemAnswer) {
+    fn record_goal(&mut self, voted: &Voted) {
         let Some(simulation) = &self.simulation else { return };
-        let failure_message = (!answer.satisfied)
-            .then(|| not_reached(&simulation.goal, simulation.max_turns, answer));
+        let answer = &voted.answer;
+        let failure_message =
+            (!voted.passed).then(|| not_reached(&simulation.goal, simulation.max_turns, answer));
         let description = Some(format!("reach the goal {:?}", simulation.goal));
         self.emit(EvaluationRecorded {
             turn_number: None,
             mode: EvaluationMode::Hard,
             evaluation_type: Some("goal_achievement".into()),
             description,
-            passed: Some(answer.satisfied),
+            passed: Some(voted.passed),
             score: answer.score,
             reasoning: Some(answer.reasoning.clone()),
             failure_message,
+            metadata: votes_as_json(voted.counts),
             ..Default::default()
         });
     }

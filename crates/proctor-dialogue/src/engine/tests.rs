@@ -2,6 +2,7 @@
 
 mod assertions;
 mod driver;
+mod expiry;
 mod faults;
 mod golden;
 mod open_ended;

@@ -6,6 +6,7 @@ use proctor_events::{Fault, Status, TerminationReason, TopicChanged, TopicTrigge
 
 use super::judging::Purpose;
 use super::outside::OutsideFor;
+use super::votes::voted_topic;
 use super::{Engine, Work};
 use crate::check::calls_tool;
 use crate::expression::evaluate;
@@ -13,7 +14,7 @@ use crate::file::At;
 use crate::format::{Topic, Trigger};
 use crate::judge::{JudgeQuestion, TopicChoice};
 use crate::scenario::Example;
-use crate::transcript::Visit;
+use crate::transcript::{Scope, Visit};
 
 impl Engine {
     pub(super) fn enter_first_topic(&mut self) {
@@ -31,6 +32,7 @@ impl Engine {
     /// The current topic's triggers first, then its successors' in order, then the judge.
     pub(super) fn classify(&mut self) {
         self.announce_first_topic();
+        self.topic_votes.clear();
         self.triggers_from(0, 0);
     }
 
@@ -44,7 +46,8 @@ impl Engine {
             for (number, trigger) in candidate.triggers.iter().enumerate().skip(skipped) {
                 if let Trigger::Block(block) = trigger {
                     let asked_for = OutsideFor::Trigger(index, number);
-                    return self.ask_outside(block.command(), None, asked_for);
+                    let conversation = self.transcript.to_value(None);
+                    return self.ask_outside(block.command(), conversation, asked_for);
                 }
                 match self.trigger_holds(trigger) {
                     Ok(true) => return self.belongs_to(name, TopicTrigger::TriggerMatch),
@@ -54,6 +57,14 @@ impl Engine {
             }
             skipped = 0;
         }
+        self.ask_for_topic();
+    }
+
+    /// The judge chooses between the current topic and its successors.
+    fn ask_for_topic(&mut self) {
+        let example = Arc::clone(&self.example);
+        let Some(current) = self.transcript.topic().map(str::to_owned) else { return };
+        let candidates = candidates(&example, &current);
         let Some(((_, topic), successors)) = candidates.split_first() else { return };
         let choices: Vec<TopicChoice> = successors
             .iter()
@@ -66,6 +77,16 @@ impl Engine {
         let choices = std::iter::once(choice(&current, topic)).chain(choices).collect();
         let focus = vec![self.turn_number()];
         self.ask_judge(vec![JudgeQuestion::Topic(choices)], focus, Purpose::Topic);
+    }
+
+    /// The judge has given one vote.
+    pub(super) fn topic_chosen(&mut self, topic: String) {
+        self.topic_votes.push(topic);
+        let current = self.transcript.topic().unwrap_or_default();
+        match voted_topic(&self.topic_votes, self.votes(), current).map(str::to_owned) {
+            Some(topic) => self.belongs_to(&topic, TopicTrigger::JudgeClassification),
+            None => self.ask_for_topic(),
+        }
     }
 
     /// A block outside has looked at a trigger.
@@ -87,9 +108,11 @@ impl Engine {
             Trigger::Response(pattern) => pattern.occurs_in(&turn.agent),
             Trigger::User(pattern) => pattern.occurs_in(&turn.user),
             Trigger::TurnsIn(turns) => {
-                self.transcript.turns_in(&turns.topic).len() >= turns.count as usize
+                self.transcript.turns_in(&turns.topic).len() >= turns.count.get() as usize
             }
-            Trigger::Condition(expression) => evaluate(expression, &self.transcript, None)?,
+            Trigger::Condition(expression) => {
+                evaluate(expression, &self.transcript, &Scope::Conversation)?
+            }
             Trigger::Block(_) => false,
         })
     }

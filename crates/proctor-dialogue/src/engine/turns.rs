@@ -32,10 +32,14 @@ impl Engine {
             simulation.turns_taken += 1;
         }
         self.tool_rounds = 0;
+        self.answers = 0;
         self.do_first([Work::CallAgent, Work::Classify]);
     }
 
     pub(super) fn call_agent(&mut self) {
+        if self.has_expired() {
+            return;
+        }
         let id = self.next_id();
         let turn = self.turn_number();
         self.effects.push(Effect::CallAgent { id, turn, messages: self.messages.clone() });
@@ -72,8 +76,9 @@ impl Engine {
         if let Some(turn) = self.transcript.turns.last_mut() {
             add_text(&mut turn.agent, &answer.text);
             turn.tool_calls.extend(done);
-            add_number(&mut turn.latency_ms, answer.duration_ms);
-            add_number(&mut turn.cost_usd, answer.cost_usd);
+            turn.latency_ms = sum(self.answers, turn.latency_ms, answer.duration_ms);
+            turn.cost_usd = sum(self.answers, turn.cost_usd, answer.cost_usd);
+            self.answers += 1;
         }
         self.turn_ends = answer.ends_turn;
         if pending.is_empty() {
@@ -222,8 +227,7 @@ fn add_text(all: &mut String, more: &str) {
     all.push_str(more);
 }
 
-fn add_number(sum: &mut Option<f64>, more: Option<f64>) {
-    if let Some(more) = more {
-        *sum = Some(sum.unwrap_or_default() + more);
-    }
+/// The sum over the answers of a turn; unknown as soon as one of them does not say its part.
+fn sum(answers_before: u32, before: Option<f64>, more: Option<f64>) -> Option<f64> {
+    if answers_before == 0 { more } else { before.zip(more).map(|(before, more)| before + more) }
 }

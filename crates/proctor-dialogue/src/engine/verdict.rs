@@ -2,7 +2,7 @@
 
 use proctor_events::{Fault, Status, TerminationReason};
 
-use super::{Effect, Engine, RequestId, Verdict, Waiting};
+use super::{Effect, Engine, Verdict, Waiting};
 
 impl Engine {
     /// A failed assertion outweighs trouble: the agent has been seen to fail.
@@ -40,25 +40,5 @@ impl Engine {
         self.batch = None;
         self.waiting = Waiting::Nothing;
         self.effects.push(Effect::Finish(verdict));
-    }
-
-    /// Who keeps us waiting is to blame.
-    pub(super) fn deadline_reached(&mut self, id: RequestId) {
-        let Some(simulation) = &self.simulation else { return };
-        if simulation.deadline != Some(id) {
-            return;
-        }
-        let limit = simulation.timeout_text.clone();
-        let (status, fault, whom) = match &self.waiting {
-            Waiting::Simulator { .. } => (Status::Inconclusive, Fault::Simulator, "the simulator"),
-            Waiting::Judge(_) => (Status::Inconclusive, Fault::Judge, "the judge"),
-            Waiting::Tools { .. } => (Status::Errored, Fault::Tool, "a tool"),
-            Waiting::Agent { .. } => (Status::Errored, Fault::Agent, "the agent"),
-            _ => (Status::Errored, Fault::Harness, "a check"),
-        };
-        let turn = self.turn_number();
-        let message =
-            format!("turn {turn}: the simulation took longer than {limit}, waiting for {whom}");
-        self.break_down(status, Some(fault), message, TerminationReason::Timeout);
     }
 }

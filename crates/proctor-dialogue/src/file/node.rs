@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
 use super::at::At;
+use super::exact_numbers;
 
 /// A place in a file; line and column count from 1, and 0 means unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +29,8 @@ pub struct Node {
     pub kind: Kind,
     /// Where it stands.
     pub place: Place,
+    /// Whether it is the value of a row that stands for a whole placeholder. Such a number is also a text.
+    pub from_row: bool,
 }
 
 /// What a value is.
@@ -37,10 +40,8 @@ pub enum Kind {
     Null,
     /// True or false.
     Bool(bool),
-    /// A whole number.
-    Int(i64),
-    /// Any other number.
-    Float(f64),
+    /// A number, with all its digits.
+    Number(Number),
     /// Text.
     Text(String),
     /// A list.
@@ -68,17 +69,24 @@ pub(crate) struct NotYaml {
 pub(crate) fn read_yaml(text: &str) -> Result<Node, NotYaml> {
     // Without this, `user: yes` would say `true`.
     let options = serde_saphyr::options! { strict_booleans: true };
-    serde_saphyr::from_str_with_options::<YamlNode>(text, options).map(|read| read.0).map_err(
-        |error| {
+    // Editors on Windows put a byte order mark before the first character.
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let mut node = serde_saphyr::from_str_with_options::<YamlNode>(text, options)
+        .map(|read| read.0)
+        .map_err(|error| {
             let place = error.location().map_or_else(Place::default, |at| place_of(&at));
             let message = error.to_string();
             let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
             // The place is said apart.
             let said = format!("line {} column {}: ", place.line, place.column);
             NotYaml { message: format!("not YAML: {}", first.trim_start_matches(&said)), place }
-        },
-    )
+        })?;
+    exact_numbers::restore(&mut node, text);
+    Ok(node)
 }
+
+/// What may stand before the first character of a file.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl Node {
     /// The value without its places.
@@ -86,8 +94,7 @@ impl Node {
         match &self.kind {
             Kind::Null => Value::Null,
             Kind::Bool(value) => Value::Bool(*value),
-            Kind::Int(value) => Value::from(*value),
-            Kind::Float(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
+            Kind::Number(number) => Value::Number(number.clone()),
             Kind::Text(text) => Value::String(text.clone()),
             Kind::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
             Kind::Map(entries) => Value::Object(
@@ -101,24 +108,35 @@ impl Node {
     /// A text that is nothing but one placeholder takes the value itself, so that numbers stay numbers.
     #[must_use]
     pub fn filled(&self, row: &Map<String, Value>) -> Self {
+        let mut from_row = self.from_row;
         let kind = match &self.kind {
-            Kind::Text(text) => fill_text(text, row),
+            Kind::Text(text) => match whole_value(text, row) {
+                Some(value) => {
+                    from_row = true;
+                    Self::from_value(value, self.place).kind
+                }
+                None => Kind::Text(fill_text(text, row)),
+            },
             Kind::List(items) => Kind::List(items.iter().map(|item| item.filled(row)).collect()),
             Kind::Map(entries) => Kind::Map(
                 entries.iter().map(|(key, node)| (key.clone(), node.filled(row))).collect(),
             ),
             other => other.clone(),
         };
-        Self { kind, place: self.place }
+        Self { kind, place: self.place, from_row }
     }
 
-    /// Every `{{name}}` that is still there, with its place.
-    pub(crate) fn placeholders(&self) -> Vec<(Place, &str)> {
+    /// Every `{{name}}` for which the row has no value, with its place. The values themselves are not looked into:
+    /// a row may hold braces.
+    pub(crate) fn missing_from(&self, row: &Map<String, Value>) -> Vec<(Place, &str)> {
         match &self.kind {
-            Kind::Text(text) => open_placeholders(text).map(|name| (self.place, name)).collect(),
-            Kind::List(items) => items.iter().flat_map(Self::placeholders).collect(),
+            Kind::Text(text) => placeholders(text)
+                .filter(|name| look_up(name, row).is_none())
+                .map(|name| (self.place, name))
+                .collect(),
+            Kind::List(items) => items.iter().flat_map(|item| item.missing_from(row)).collect(),
             Kind::Map(entries) => {
-                entries.iter().flat_map(|(_, node)| node.placeholders()).collect()
+                entries.iter().flat_map(|(_, node)| node.missing_from(row)).collect()
             }
             _ => Vec::new(),
         }
@@ -129,9 +147,7 @@ impl Node {
         let kind = match value {
             Value::Null => Kind::Null,
             Value::Bool(value) => Kind::Bool(*value),
-            Value::Number(number) => number
-                .as_i64()
-                .map_or_else(|| Kind::Float(number.as_f64().unwrap_or_default()), Kind::Int),
+            Value::Number(number) => Kind::Number(number.clone()),
             Value::String(text) => Kind::Text(text.clone()),
             Value::Array(items) => {
                 Kind::List(items.iter().map(|item| Self::from_value(item, place)).collect())
@@ -144,14 +160,16 @@ impl Node {
                     .collect(),
             ),
         };
-        Self { kind, place }
+        Self { kind, place, from_row: false }
     }
 }
 
-fn fill_text(text: &str, row: &Map<String, Value>) -> Kind {
-    if let Some(value) = whole_placeholder(text).and_then(|name| look_up(name, row)) {
-        return Node::from_value(value, Place::default()).kind;
-    }
+/// The value of a text that is nothing but one placeholder.
+fn whole_value<'row>(text: &str, row: &'row Map<String, Value>) -> Option<&'row Value> {
+    whole_placeholder(text).and_then(|name| look_up(name, row))
+}
+
+fn fill_text(text: &str, row: &Map<String, Value>) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some(start) = rest.find("{{") {
@@ -166,10 +184,10 @@ fn fill_text(text: &str, row: &Map<String, Value>) -> Kind {
         rest = &rest[start + length + 2..];
     }
     filled.push_str(rest);
-    Kind::Text(filled)
+    filled
 }
 
-fn open_placeholders(text: &str) -> impl Iterator<Item = &str> {
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |name: &str| {
         !name.is_empty()
             && name.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter))
@@ -208,7 +226,10 @@ struct YamlNode(Node);
 impl<'de> Deserialize<'de> for YamlNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Tree<Self>>::deserialize(deserializer)?;
-        Ok(Self(Node { place: place_of(&spanned.referenced), kind: spanned.value.0 }))
+        let kind = spanned.value.0;
+        // The digits of a number are looked up in the text: where it was written, not where an alias repeats it.
+        let at = if matches!(kind, Kind::Number(_)) { spanned.defined } else { spanned.referenced };
+        Ok(Self(Node { place: place_of(&at), kind, from_row: false }))
     }
 }
 
@@ -216,7 +237,7 @@ impl<'de> Deserialize<'de> for YamlNode {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let At { value, place } = At::<Tree<Self>>::deserialize(deserializer)?;
-        Ok(Self { kind: value.0, place })
+        Ok(Self { kind: value.0, place, from_row: false })
     }
 }
 
@@ -274,16 +295,19 @@ impl<'de, N: Source<'de>> Visitor<'de> for KindVisitor<N> {
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Kind, E> {
-        Ok(Kind::Int(value))
+        Ok(Kind::Number(value.into()))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "numbers above i64 are approximate by nature")]
     fn visit_u64<E>(self, value: u64) -> Result<Kind, E> {
-        Ok(i64::try_from(value).map_or(Kind::Float(value as f64), Kind::Int))
+        Ok(Kind::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Kind, E> {
-        Ok(Kind::Float(value))
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Kind, E> {
+        Number::from_f64(value).map(Kind::Number).ok_or_else(|| {
+            E::custom(format!(
+                "{value} is not a number in JSON; write it in quotes if it is a text"
+            ))
+        })
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Kind, E> {
@@ -315,7 +339,7 @@ impl<'de, N: Source<'de>> Visitor<'de> for KindVisitor<N> {
         while let Some((key, value)) = entries.next_entry::<N::Key, N>()? {
             map.push((N::key(key), value.node()));
         }
-        Ok(Kind::Map(map))
+        Ok(exact_numbers::from_map(&map).unwrap_or(Kind::Map(map)))
     }
 }
 
@@ -364,5 +388,32 @@ mod tests {
             node.filled(&row).to_value(),
             json!([3, "Ada asks 3 times", "{{unknown}} stays"])
         );
+        let missing = node.missing_from(&row);
+        assert_eq!(missing, [(Place { line: 3, column: 3 }, "unknown")]);
+    }
+
+    /// D6: YAML readers turn what does not fit into 64 bits into floats.
+    #[test]
+    fn d6_numbers_keep_their_digits_in_lists_and_aliases() {
+        let text = "a: 18446744073709551616\nb: [-9223372036854775809, 0.1000000000000000000001]\n\
+                    c: &big 123456789012345678901234567890\nd: *big\ne: {f: 2.50}\n";
+        assert_eq!(
+            read(text).to_value().to_string(),
+            "{\"a\":18446744073709551616,\"b\":[-9223372036854775809,0.1000000000000000000001],\
+             \"c\":123456789012345678901234567890,\"d\":123456789012345678901234567890,\"e\":{\"f\":2.5}}"
+        );
+    }
+
+    /// D6: JSON has no such numbers, and `null` is not one either.
+    #[test]
+    fn d6_what_json_cannot_say_is_refused() {
+        for text in ["a: .nan\n", "a: .inf\n", "a: -.inf\n"] {
+            assert!(read_yaml(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn d16_a_byte_order_mark_is_no_part_of_the_first_key() {
+        assert_eq!(read("\u{feff}a: 1\n").to_value(), json!({"a": 1}));
     }
 }

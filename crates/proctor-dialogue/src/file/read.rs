@@ -13,6 +13,7 @@ use serde::de::{
 };
 use serde::{Deserializer, forward_to_deserialize_any};
 
+use super::exact_numbers;
 use super::node::{Key, Kind, Node, Place};
 use super::problem::Finding;
 
@@ -54,7 +55,7 @@ struct Reader<'a> {
 
 /// An error of this reader; its place is filled in by the innermost value that sees it.
 #[derive(Debug)]
-struct Mistake(Finding);
+pub(super) struct Mistake(Finding);
 
 impl Mistake {
     fn at(mut self, place: Place) -> Self {
@@ -129,6 +130,7 @@ fn in_words(expected: &str) -> String {
         "a map" => "a mapping".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".to_owned(),
+        "a nonzero u32" => "a whole number from 1 on".to_owned(),
         "i32" | "i64" | "isize" => "a whole number".to_owned(),
         "f32" | "f64" => "a number".to_owned(),
         other if other.starts_with("struct ") => "a mapping".to_owned(),
@@ -155,8 +157,12 @@ fn unexpected(kind: &Kind) -> Unexpected<'_> {
     match kind {
         Kind::Null => Unexpected::Unit,
         Kind::Bool(value) => Unexpected::Bool(*value),
-        Kind::Int(value) => Unexpected::Signed(*value),
-        Kind::Float(value) => Unexpected::Float(*value),
+        Kind::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(value), ..) => Unexpected::Signed(value),
+            (_, Some(value), _) => Unexpected::Unsigned(value),
+            (.., Some(value)) => Unexpected::Float(value),
+            _ => Unexpected::Other("a number"),
+        },
         Kind::Text(text) => Unexpected::Str(text),
         Kind::List(_) => Unexpected::Seq,
         Kind::Map(_) => Unexpected::Map,
@@ -170,11 +176,7 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
         match &self.node.kind {
             Kind::Null => visitor.visit_unit(),
             Kind::Bool(value) => visitor.visit_bool(*value),
-            Kind::Int(value) => match u64::try_from(*value) {
-                Ok(value) => visitor.visit_u64(value),
-                Err(_) => visitor.visit_i64(*value),
-            },
-            Kind::Float(value) => visitor.visit_f64(*value),
+            Kind::Number(number) => exact_numbers::visit(number, self.node.place, visitor),
             Kind::Text(text) => visitor.visit_str(text),
             Kind::List(items) => visitor.visit_seq(Items { reader: self, items: items.iter() }),
             Kind::Map(entries) => visitor.visit_map(Entries::new(self, entries, None)),
@@ -250,8 +252,35 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
         .map_err(|mistake| mistake.at(place))
     }
 
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match &self.node.kind {
+            Kind::Number(number) if number.as_f64().is_some() => visitor
+                .visit_f64(number.as_f64().unwrap_or_default())
+                .map_err(|mistake: Mistake| mistake.at(self.node.place)),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        self.deserialize_f64(visitor)
+    }
+
+    /// A row's number or truth that stands where a text is wanted is that text.
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        let text = match &self.node.kind {
+            Kind::Number(number) if self.node.from_row => number.to_string(),
+            Kind::Bool(value) if self.node.from_row => value.to_string(),
+            _ => return self.deserialize_any(visitor),
+        };
+        visitor.visit_string(text).map_err(|mistake: Mistake| mistake.at(self.node.place))
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        self.deserialize_str(visitor)
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 char bytes byte_buf unit
         unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::block::Block;
@@ -20,21 +20,21 @@ pub enum Assertion {
     /// The opposite of another assertion.
     Not(Box<Assertion>),
     /// The judge finds that named criteria or texts hold.
-    Satisfy(OneOrMany<At<String>>),
+    Satisfy(#[schemars(transform = not_empty)] OneOrMany<At<String>>),
     /// All patterns occur in an answer of the agent.
-    Match(OneOrMany<Pattern>),
+    Match(#[schemars(transform = not_empty)] OneOrMany<Pattern>),
     /// One of the patterns occurs in an answer of the agent.
-    MatchAny(Vec<Pattern>),
+    MatchAny(#[schemars(transform = not_empty)] Vec<Pattern>),
     /// A tool was called, here or wherever this assertion looks.
     CallTool(ToolExpectation),
     /// A tool was called at any time up to now.
     CalledTool(ToolExpectation),
     /// Tools were called in this order; others may stand between.
-    ToolOrder(Vec<String>),
+    ToolOrder(#[schemars(transform = not_empty)] Vec<String>),
     /// What the agent claims is backed by tool results.
     Grounded(Grounding),
     /// The agent claims none of these.
-    ForbiddenClaims(OneOrMany<String>),
+    ForbiddenClaims(#[schemars(transform = not_empty)] OneOrMany<String>),
     /// The agent means to do this.
     Intent(Intent),
     /// The conversation is in this topic.
@@ -42,7 +42,7 @@ pub enum Assertion {
     /// The conversation has been in this topic.
     ReachedTopic(At<String>),
     /// The topics were visited in exactly this order.
-    TopicHistory(Vec<At<String>>),
+    TopicHistory(#[schemars(transform = not_empty)] Vec<At<String>>),
     /// The user's goal, or the one named here, has been achieved.
     GoalAchieved(Goal),
     /// How many turns there were.
@@ -54,7 +54,7 @@ pub enum Assertion {
     /// A CEL expression is true.
     Expression(Expression),
     /// A command, given the conversation as JSON, exits with 0.
-    Command(OneOrMany<String>),
+    Command(#[schemars(transform = not_empty)] OneOrMany<String>),
     /// A block outside says so. Not for files.
     #[serde(rename = "$block")]
     #[schemars(skip)]
@@ -94,6 +94,59 @@ impl Assertion {
             inner = next;
         }
         (inner, negated)
+    }
+}
+
+/// A list that must hold something. Written as a condition beside the type, which may be defined elsewhere.
+fn not_empty(schema: &mut Schema) {
+    schema.insert("not".into(), serde_json::json!({"const": []}));
+}
+
+/// What is wrong with an assertion although it is well formed: it looks at nothing, so it would say nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EmptyAssertion {
+    /// A list of what is checked has no items.
+    #[error("`{0}` is an empty list: nothing is checked; name at least one, or leave it out")]
+    List(&'static str),
+    /// One of the texts is blank.
+    #[error("`{0}` holds an empty text: nothing is checked by it")]
+    Text(&'static str),
+}
+
+impl Assertion {
+    /// Why it checks nothing, if it does not. Holds for negations too: what looks at nothing cannot be turned round.
+    pub fn problem(&self) -> Option<EmptyAssertion> {
+        fn list<'a>(
+            key: &'static str,
+            texts: impl Iterator<Item = &'a str>,
+        ) -> Option<EmptyAssertion> {
+            let mut texts = texts.peekable();
+            if texts.peek().is_none() {
+                return Some(EmptyAssertion::List(key));
+            }
+            texts.any(|text| text.trim().is_empty()).then_some(EmptyAssertion::Text(key))
+        }
+        fn texts(texts: &[String]) -> impl Iterator<Item = &str> {
+            texts.iter().map(String::as_str)
+        }
+        match self.unwrapped().0 {
+            Self::Satisfy(names) => list("satisfy", names.0.iter().map(|name| name.value.as_str())),
+            Self::Match(patterns) => list("match", patterns.0.iter().map(Pattern::source)),
+            Self::MatchAny(patterns) => list("match_any", patterns.iter().map(Pattern::source)),
+            Self::ToolOrder(tools) => list("tool_order", texts(tools)),
+            Self::ForbiddenClaims(claims) => list("forbidden_claims", texts(&claims.0)),
+            Self::TopicHistory(topics) => {
+                list("topic_history", topics.iter().map(|topic| topic.value.as_str()))
+            }
+            Self::Command(words) => {
+                list("command", words.0.first().into_iter().map(String::as_str))
+            }
+            Self::CallTool(tool) => list("call_tool", std::iter::once(tool.name.as_str())),
+            Self::CalledTool(tool) => list("called_tool", std::iter::once(tool.name.as_str())),
+            Self::Intent(intent) => list("intent", std::iter::once(intent.name.as_str())),
+            Self::GoalAchieved(goal) => list("goal_achieved", std::iter::once(goal.0.as_str())),
+            _ => None,
+        }
     }
 }
 

@@ -1,15 +1,18 @@
 //! Matchers for numbers and for the arguments of tool calls.
 //!
 //! A plain value must be equal. A mapping whose keys are all operators (`matches`, `at_least`, `absent` …)
-//! is a condition; any other mapping looks into a nested object. `equals` takes a value literally.
+//! is a condition; any other mapping looks into a nested object. `equals` takes a value literally. Numbers are compared
+//! by their value, digit for digit and at any size; see [`decimal`](crate::decimal).
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::shorthand::Pattern;
+use crate::decimal::{compare, same};
 
 /// What an argument must be.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,13 +37,13 @@ pub enum Condition {
     /// One of these values.
     AnyOf(Vec<Value>),
     /// A number of at least this.
-    AtLeast(f64),
+    AtLeast(Number),
     /// A number of at most this.
-    AtMost(f64),
+    AtMost(Number),
     /// A number above this.
-    Above(f64),
+    Above(Number),
     /// A number below this.
-    Below(f64),
+    Below(Number),
     /// Whether there is such a value at all.
     Present(bool),
 }
@@ -67,9 +70,13 @@ impl Matcher {
         match self {
             Self::Equals(expected) => actual.is_some_and(|actual| same(expected, actual)),
             Self::All(conditions) => conditions.iter().all(|condition| condition.holds(actual)),
-            Self::Nested(members) => members
-                .iter()
-                .all(|(name, matcher)| matcher.accepts(actual.and_then(|actual| actual.get(name)))),
+            Self::Nested(members) => {
+                let object = actual.is_none_or(|actual| actual.is_object() || actual.is_null());
+                object
+                    && members.iter().all(|(name, matcher)| {
+                        matcher.accepts(actual.and_then(|actual| actual.get(name)))
+                    })
+            }
         }
     }
 }
@@ -77,7 +84,8 @@ impl Matcher {
 impl Condition {
     fn read(operator: &str, operand: &Value) -> Result<Self, String> {
         let number = || {
-            operand.as_f64().ok_or_else(|| format!("`{operator}` needs a number, not {operand}"))
+            let number = operand.as_number().cloned();
+            number.ok_or_else(|| format!("`{operator}` needs a number, not {operand}"))
         };
         let flag = || operand.as_bool().ok_or_else(|| format!("`{operator}` needs true or false"));
         Ok(match operator {
@@ -86,7 +94,13 @@ impl Condition {
                 Self::Matches(Pattern::new(source)?)
             }
             "contains" => Self::Contains(operand.clone()),
-            "any_of" => Self::AnyOf(operand.as_array().ok_or("`any_of` needs a list")?.clone()),
+            "any_of" => {
+                let values = operand.as_array().ok_or("`any_of` needs a list")?;
+                if values.is_empty() {
+                    return Err("`any_of` is empty; nothing is one of no values".into());
+                }
+                Self::AnyOf(values.clone())
+            }
             "at_least" => Self::AtLeast(number()?),
             "at_most" => Self::AtMost(number()?),
             "above" => Self::Above(number()?),
@@ -98,7 +112,10 @@ impl Condition {
     }
 
     fn holds(&self, actual: Option<&Value>) -> bool {
-        let number = |test: &dyn Fn(f64) -> bool| actual.and_then(Value::as_f64).is_some_and(test);
+        let compared = |limit: &Number, wanted: fn(Ordering) -> bool| {
+            let number = actual.and_then(Value::as_number);
+            number.and_then(|number| compare(number, limit)).is_some_and(wanted)
+        };
         match self {
             Self::Equals(expected) => actual.is_some_and(|actual| same(expected, actual)),
             Self::Matches(pattern) => match actual {
@@ -110,10 +127,10 @@ impl Condition {
             Self::AnyOf(values) => {
                 actual.is_some_and(|actual| values.iter().any(|value| same(value, actual)))
             }
-            Self::AtLeast(limit) => number(&|value| value >= *limit),
-            Self::AtMost(limit) => number(&|value| value <= *limit),
-            Self::Above(limit) => number(&|value| value > *limit),
-            Self::Below(limit) => number(&|value| value < *limit),
+            Self::AtLeast(limit) => compared(limit, Ordering::is_ge),
+            Self::AtMost(limit) => compared(limit, Ordering::is_le),
+            Self::Above(limit) => compared(limit, Ordering::is_gt),
+            Self::Below(limit) => compared(limit, Ordering::is_lt),
             Self::Present(wanted) => actual.is_some_and(|value| !value.is_null()) == *wanted,
         }
     }
@@ -124,23 +141,6 @@ fn contains(actual: Option<&Value>, part: &Value) -> bool {
         (Some(Value::String(text)), Value::String(part)) => text.contains(part.as_str()),
         (Some(Value::Array(items)), part) => items.iter().any(|item| same(item, part)),
         _ => false,
-    }
-}
-
-/// Equality in which `50` and `50.0` are the same number, at any depth.
-fn same(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(a), Value::Number(b)) => {
-            a == b || a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
-        }
-        _ => left == right,
     }
 }
 
@@ -203,8 +203,8 @@ pub struct NumberMatcher(Matcher);
 
 impl NumberMatcher {
     /// Whether a number matches.
-    pub fn accepts(&self, actual: f64) -> bool {
-        self.0.accepts(Some(&Value::from(actual)))
+    pub fn accepts(&self, actual: impl Into<Value>) -> bool {
+        self.0.accepts(Some(&actual.into()))
     }
 }
 
@@ -217,22 +217,40 @@ impl fmt::Display for NumberMatcher {
 impl<'de> Deserialize<'de> for NumberMatcher {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let matcher = Matcher::deserialize(deserializer)?;
-        let numeric = match &matcher {
-            Matcher::Equals(value) => value.is_number(),
-            Matcher::All(conditions) => conditions.iter().all(|condition| {
-                !matches!(
-                    condition,
-                    Condition::Matches(_) | Condition::Contains(_) | Condition::Present(_)
-                )
-            }),
-            Matcher::Nested(_) => false,
+        let numbers = match &matcher {
+            Matcher::Equals(value) => value.as_number().map(|number| vec![number]),
+            Matcher::All(conditions) => {
+                let numbers: Option<Vec<_>> = conditions.iter().map(Condition::numbers).collect();
+                numbers.map(|numbers| numbers.concat())
+            }
+            Matcher::Nested(_) => None,
         };
-        if numeric {
-            return Ok(Self(matcher));
+        let Some(numbers) = numbers else {
+            return Err(de::Error::custom(
+                "expected a number, or `at_least`, `at_most`, `above`, `below`, `equals`, `any_of`",
+            ));
+        };
+        let negative = |number: &&&Number| compare(number, &0.into()).is_some_and(Ordering::is_lt);
+        if let Some(number) = numbers.iter().find(negative) {
+            let message = format!("{number} is below 0, and what is measured here never is");
+            return Err(de::Error::custom(message));
         }
-        Err(de::Error::custom(
-            "expected a number, or `at_least`, `at_most`, `above`, `below`, `equals`, `any_of`",
-        ))
+        Ok(Self(matcher))
+    }
+}
+
+impl Condition {
+    /// The numbers of a condition on numbers; nothing for any other condition.
+    fn numbers(&self) -> Option<Vec<&Number>> {
+        match self {
+            Self::Equals(value) => value.as_number().map(|number| vec![number]),
+            Self::AnyOf(values) => values.iter().map(Value::as_number).collect(),
+            Self::AtLeast(limit)
+            | Self::AtMost(limit)
+            | Self::Above(limit)
+            | Self::Below(limit) => Some(vec![limit]),
+            Self::Matches(_) | Self::Contains(_) | Self::Present(_) => None,
+        }
     }
 }
 
@@ -242,15 +260,18 @@ impl JsonSchema for NumberMatcher {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let number = json_schema!({"type": "number"});
+        let number = json_schema!({"type": "number", "minimum": 0});
         let mut properties = Map::new();
         for name in ["equals", "at_least", "at_most", "above", "below"] {
             properties.insert(name.into(), number.clone().into());
         }
-        properties.insert("any_of".into(), serde_json::json!({"type": "array", "items": number}));
+        properties.insert(
+            "any_of".into(),
+            serde_json::json!({"type": "array", "items": number, "minItems": 1}),
+        );
         json_schema!({"anyOf": [
             number,
-            {"type": "object", "properties": properties, "additionalProperties": false},
+            {"type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1},
         ]})
     }
 }
@@ -272,6 +293,60 @@ mod tests {
         assert!(accepts(json!([1, {"a": 2}]), json!([1.0, {"a": 2.0}])));
         assert!(!accepts(json!(50), json!("50")));
         assert!(!accepts(json!("a"), json!("ab")));
+    }
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn d6_large_integers_compare_exactly() {
+        for (wanted, other) in [
+            ("1234567890123456789", "1234567890123456788"),
+            ("9007199254740993", "9007199254740992"),
+            ("18446744073709551616", "18446744073709551617"),
+            ("123456789012345678901234567890", "123456789012345678901234567891"),
+            ("-123456789012345678901234567890", "123456789012345678901234567890"),
+        ] {
+            for matcher in [
+                wanted.to_owned(),
+                format!(r#"{{"equals": {wanted}}}"#),
+                format!(r#"{{"any_of": [{wanted}]}}"#),
+                format!(r#"{{"at_least": {wanted}, "at_most": {wanted}}}"#),
+            ] {
+                assert!(accepts(parsed(&matcher), parsed(wanted)), "{matcher}");
+                assert!(!accepts(parsed(&matcher), parsed(other)), "{matcher}");
+            }
+            let (one, two) = (parsed(&format!("[{wanted}]")), parsed(&format!("[{other}]")));
+            assert!(accepts(json!({"contains": parsed(wanted)}), one.clone()));
+            assert!(!accepts(json!({"contains": parsed(wanted)}), two.clone()));
+            assert!(!accepts(json!({"deep": one}), json!({"deep": two})));
+        }
+        assert!(accepts(
+            parsed(r#"{"below": 1234567890123456789}"#),
+            parsed("1234567890123456788")
+        ));
+        assert!(!accepts(
+            parsed(r#"{"below": 1234567890123456789}"#),
+            parsed("1234567890123456789")
+        ));
+    }
+
+    /// JSON has one kind of number: how it is written does not matter, its value does.
+    #[test]
+    fn d6_one_and_one_point_zero_are_the_same_number() {
+        for spelling in ["1", "1.0", "1.00", "1e0", "10e-1"] {
+            assert!(accepts(json!(1), parsed(spelling)), "{spelling}");
+        }
+        assert!(!accepts(json!(1), parsed("1.0000000000000000000000001")));
+        assert!(!accepts(json!(1), json!("1")));
+        assert!(!accepts(json!(1), json!(true)));
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_members() {
+        assert!(!accepts(json!({"a": {"n": {"absent": true}}}), json!({"a": "{}"})));
+        assert!(accepts(json!({"a": {"n": {"absent": true}}}), json!({"a": {}})));
     }
 
     #[test]
@@ -298,7 +373,7 @@ mod tests {
         assert!(Matcher::from_value(&json!({"at_least": "x"})).unwrap_err().contains("number"));
         assert!(Matcher::from_value(&json!({"matches": "("})).is_err());
         assert!(serde_json::from_str::<NumberMatcher>("\"x\"").is_err());
-        assert!(serde_json::from_str::<NumberMatcher>("{\"at_most\": 3}").unwrap().accepts(3.0));
+        assert!(serde_json::from_str::<NumberMatcher>("{\"at_most\": 3}").unwrap().accepts(3));
     }
 
     #[test]

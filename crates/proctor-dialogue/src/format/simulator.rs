@@ -1,6 +1,7 @@
 //! The simulated user as a scenario describes it, and how inner groups change it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,7 +28,7 @@ pub struct Simulator {
     /// What the user should and should not do.
     pub rules: Rules,
     /// The most turns a simulation takes; 15 when nothing says otherwise.
-    pub max_turns: Option<u32>,
+    pub max_turns: Option<NonZeroU32>,
     /// When to stop, asked in this order after each turn; `goal_reached` when absent.
     pub stop_when: Option<Vec<StopWhen>>,
     /// Changes that hold while the conversation is in a topic.
@@ -105,7 +106,7 @@ pub struct Simulate {
     #[serde(default)]
     pub rules: Rules,
     /// The most turns.
-    pub max_turns: Option<u32>,
+    pub max_turns: Option<NonZeroU32>,
     /// When to stop.
     pub stop_when: Option<Vec<StopWhen>>,
     /// Changes that hold while the conversation is in a topic.
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(merged.personality.unwrap().lines(), ["calm", "curt"]);
         assert_eq!(merged.context.unwrap().lines(), ["inner"]);
         assert_eq!(merged.rules.should, ["ask", "wait"]);
-        assert_eq!(merged.max_turns, Some(5));
+        assert_eq!(merged.max_turns.map(NonZeroU32::get), Some(5));
         assert_eq!(merged.during_topic["pay"].context.as_ref().unwrap().lines(), ["a", "b"]);
         assert!(merged.during_topic.contains_key("book"));
     }

@@ -1,5 +1,8 @@
 //! What can be wrong with a scenario although each of its values is well formed.
 
+use std::num::NonZeroU32;
+
+use crate::engine::DEFAULT_MAX_TURNS;
 use crate::file::{At, Finding, Place};
 use crate::format::{
     AgentSpec, Assertion, ExampleSpec, Group, ModelSpec, Ordered, ScenarioSet, Simulate, Step,
@@ -16,7 +19,7 @@ pub(super) fn group(group: &Group, is_root: bool, findings: &mut Vec<Finding>) {
         findings.push(Finding::new(place, message).hint("say what the examples are about"));
     }
     if let Some(votes) = group.judge.as_ref().and_then(|judge| judge.votes.as_ref())
-        && votes.value % 2 == 0
+        && votes.value.get() % 2 == 0
     {
         let finding = Finding::new(votes.place, format!("`votes` is {}", votes.value));
         findings.push(finding.hint("an odd number always has a majority"));
@@ -136,9 +139,8 @@ impl Check<'_> {
 
     fn simulate(&mut self, simulate: &Simulate, place: Place) {
         let user = simulate.user_within(&self.said.simulator);
-        if let Some(max) = user.max_turns
-            && simulate.min_turns > max
-        {
+        let max = user.max_turns.map_or(DEFAULT_MAX_TURNS, NonZeroU32::get);
+        if simulate.min_turns > max {
             let message = format!("`min_turns` is {}, `max_turns` {max}", simulate.min_turns);
             self.findings.push(Finding::new(place, message));
         }
@@ -155,6 +157,9 @@ impl Check<'_> {
 
     fn assertions<'a>(&mut self, assertions: impl Iterator<Item = &'a At<Assertion>>) {
         for assertion in assertions {
+            if let Some(problem) = assertion.problem() {
+                self.findings.push(Finding::new(assertion.place, problem.to_string()));
+            }
             match assertion.unwrapped().0 {
                 Assertion::Satisfy(criteria) => {
                     for criterion in &criteria.0 {

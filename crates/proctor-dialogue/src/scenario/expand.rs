@@ -1,6 +1,7 @@
 //! From groups to examples: inheritance, scenario sets, ids.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use proctor_events::StableIds;
@@ -96,7 +97,7 @@ impl Expansion<'_> {
             for (index, shared) in rows.iter().enumerate() {
                 let Value::Object(row) = &**shared else { continue };
                 let filled = node.filled(row);
-                for (place, name) in filled.placeholders() {
+                for (place, name) in node.missing_from(row) {
                     let message = format!("row {} has no `{name}`", index + 1);
                     let keys = row.keys().map(String::as_str);
                     self.findings.push(Finding::new(place, message).nearest(name, keys));
@@ -140,7 +141,7 @@ impl Expansion<'_> {
                 .clone()
                 .or_else(|| spec.pending.clone())
                 .or_else(|| said.skip.clone()),
-            repeat: spec.repeat.or(said.repeat),
+            repeat: spec.repeat.or(said.repeat).map(NonZeroU32::get),
             pass_rate: spec.pass_rate.as_ref().or(said.pass_rate.as_ref()).map(|rate| rate.value),
             cast: Arc::clone(&around.cast),
             simulator: Arc::clone(&around.simulator),

@@ -82,7 +82,7 @@ fn groups_hand_down_and_inner_ones_win() {
     assert_eq!(examples[1].simulator.role.as_deref(), Some("A guest"));
     let personality = examples[1].simulator.personality.as_ref().unwrap();
     assert_eq!(personality.lines(), ["calm", "in a hurry"]);
-    assert_eq!(examples[1].cast.judge.votes.as_ref().unwrap().value, 3);
+    assert_eq!(examples[1].cast.judge.votes.as_ref().unwrap().value.get(), 3);
     assert_eq!(examples[2].steps[0].user.as_deref(), Some("for 5"));
     assert_eq!(examples[0].location(), "./a.scenario.yaml:21");
     assert_eq!(examples[0].groups, [2]);
@@ -169,6 +169,53 @@ fn a_placeholder_without_value_is_a_mistake() {
         text.contains("row 1 has no `ctiy`") && text.contains("did you mean `city`?"),
         "{text}"
     );
+}
+
+/// The first example of a set with these rows (JSON) and this step.
+fn filled(rows: &str, step: &str) -> Example {
+    let set = format!("{{name: s, rows: {rows}, examples: [{{it: x, steps: [{step}]}}]}}");
+    read(&format!("describe: A\nsets: [{set}]\n")).remove(0)
+}
+
+#[test]
+fn d16_a_row_may_hold_braces() {
+    let example = filled(r#"[{"say": "use {{name}} here"}]"#, r#"{user: "{{say}}"}"#);
+    assert_eq!(example.steps[0].user.as_deref(), Some("use {{name}} here"));
+    let example = filled(r#"[{"say": "{{say}}"}]"#, r#"{user: "Say {{say}} again"}"#);
+    assert_eq!(example.steps[0].user.as_deref(), Some("Say {{say}} again"));
+}
+
+#[test]
+fn d16_a_number_of_a_row_is_a_text_where_a_text_is_wanted() {
+    for (value, text) in [
+        ("50", "50"),
+        ("2.5", "2.5"),
+        ("true", "true"),
+        ("123456789012345678901", "123456789012345678901"),
+    ] {
+        let step = r#"{user: "{{n}}", expect: [{match: "{{n}}"}, {call_tool: {name: b, with: {n: "{{n}}"}}}]}"#;
+        let example = filled(&format!(r#"[{{"n": {value}}}]"#), step);
+        assert_eq!(example.steps[0].user.as_deref(), Some(text));
+        let Assertion::CallTool(tool) = &example.steps[0].expect[1].value else { panic!() };
+        assert_eq!(tool.with["n"].to_string(), value, "an argument stays what it was");
+    }
+    let number = mistakes("describe: A\nexamples: [{it: x, steps: [{user: 50}]}]\n");
+    assert!(number.contains("expected a string"), "{number}");
+}
+
+#[test]
+fn d6_long_numbers_reach_the_matchers_of_files_and_sets() {
+    let (wanted, other) = ("123456789012345678901234567890", "123456789012345678901234567891");
+    let expect =
+        format!("{{user: x, expect: [{{call_tool: {{name: b, with: {{n: {wanted}}}}}}}]}}");
+    let plain = read(&format!("describe: A\nexamples: [{{it: x, steps: [{expect}]}}]\n")).remove(0);
+    for example in [plain, filled("[{name: r}]", &expect)] {
+        let Assertion::CallTool(tool) = &example.steps[0].expect[0].value else { panic!() };
+        let accepts =
+            |text: &str| tool.with["n"].accepts(Some(&serde_json::from_str(text).unwrap()));
+        assert!(accepts(wanted));
+        assert!(!accepts(other));
+    }
 }
 
 #[test]

@@ -7,6 +7,72 @@ fn in_example(body: &str) -> String {
     format!("describe: A\nexamples:\n  - it: x\n    {body}\n")
 }
 
+/// An assertion that looks at nothing holds whatever was said.
+#[test]
+fn d17_empty_lists_are_mistakes() {
+    for check in [
+        "satisfy: []",
+        "match: []",
+        "match_any: []",
+        "tool_order: []",
+        "forbidden_claims: []",
+        "topic_history: []",
+        "command: []",
+        "match: ''",
+        "match: [a, '']",
+        "forbidden_claims: ['']",
+        "satisfy: ''",
+        "call_tool: ''",
+        "command: ' '",
+        "call_tool: {name: a, with: {n: {any_of: []}}}",
+        "turn_count: {any_of: []}",
+        "turn_count: {}",
+    ] {
+        for body in [
+            format!("steps: [{{user: a, expect: [{{{check}}}]}}]"),
+            format!("steps: [{{user: a, evaluate: [{{not: {{{check}}}}}]}}]"),
+            format!("steps: [{{simulate: {{goal: g, every_turn: {{expect: [{{{check}}}]}}}}}}]"),
+            format!("steps: [{{user: a}}]\n    expect: [{{{check}}}]"),
+        ] {
+            let problems = parse(&in_example(&body), "a.yaml").expect_err(&body);
+            assert!(problems[0].line >= 4, "{body}: {problems:?}");
+        }
+        let topics = format!("topics: {{a: {{expect: [{{{check}}}]}}}}");
+        let topic = format!("describe: A\n{topics}\nexamples: [{{it: x, steps: [{{user: a}}]}}]\n");
+        assert!(parse(&topic, "a.yaml").is_err(), "{topic}");
+    }
+}
+
+#[test]
+fn d17_numbers_that_cannot_be_are_mistakes() {
+    for (text, line, message) in [
+        (in_example("repeat: 0"), 4, "a whole number from 1 on"),
+        ("describe: A\nrepeat: 0\n".to_owned(), 2, "a whole number from 1 on"),
+        ("describe: A\njudge: {votes: 0}\n".to_owned(), 2, "a whole number from 1 on"),
+        ("describe: A\nsimulator: {max_turns: 0}\n".to_owned(), 2, "a whole number from 1 on"),
+        (in_example("steps: [{simulate: {goal: g, max_turns: 0}}]"), 4, "a whole number from 1 on"),
+        (in_example("steps: [{simulate: {goal: g, min_turns: 99}}]"), 4, "`min_turns` is 99"),
+        (in_example("steps: [{user: a, expect: [{latency_ms: -5}]}]"), 4, "below 0"),
+        (in_example("steps: [{user: a, expect: [{cost_usd: {below: -0.5}}]}]"), 4, "below 0"),
+        (in_example("steps: [{user: a, expect: [{turn_count: {any_of: [1, -1]}}]}]"), 4, "below 0"),
+        (
+            in_example("steps: [{user: a, expect: [{call_tool: {name: b, times: -1}}]}]"),
+            4,
+            "below 0",
+        ),
+        (in_example("steps: [{user: a, expect: [{turn_count: {equals: x}}]}]"), 4, "a number"),
+        (
+            "describe: A\ntopics: {a: {triggers: [{turns_in: {topic: a, count: 0}}]}}\n".to_owned(),
+            2,
+            "a whole number from 1 on",
+        ),
+    ] {
+        let problems = parse(&text, "a.yaml").expect_err(&text);
+        let found = problems.iter().any(|p| p.line == line && p.message.contains(message));
+        assert!(found, "{text}: {problems:?}");
+    }
+}
+
 #[test]
 fn every_mistake_has_a_place_and_a_message() {
     for (text, line, message) in [
@@ -14,7 +80,7 @@ fn every_mistake_has_a_place_and_a_message() {
         ("describe: A\nexamples: {}\n".to_owned(), 2, "expected a list, found a mapping"),
         ("describe: A\nexamples:\n  - it works\n".to_owned(), 3, "expected a mapping"),
         ("describe: A\nagent: {http: \"http://x\"}\n".to_owned(), 2, "expected a mapping"),
-        ("describe: A\njudge: {votes: -1}\n".to_owned(), 2, "expected a whole number from 0 on"),
+        ("describe: A\njudge: {votes: -1}\n".to_owned(), 2, "expected a whole number from 1 on"),
         ("describe: A\ncriteria: {a: {good: [x]}}\n".to_owned(), 2, "`description` is missing"),
         (
             "describe: A\ncriteria: {a: {description: x, goood: []}}\n".to_owned(),

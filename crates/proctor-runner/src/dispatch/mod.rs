@@ -494,7 +494,7 @@ impl Dispatcher {
             None if !left.ending && left.did_something => {
                 format!("{} between two examples: a hook may have done it", exit.describe(number))
             }
-            None => return,
+            None | Some(Killed::AfterResult) => return,
         };
         let lost = Effect::Lost { slot: number, message, exit: Box::new(exit.clone()) };
         match left.units.front_mut().filter(|_| !left.expected) {

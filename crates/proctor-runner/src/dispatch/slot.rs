@@ -28,6 +28,8 @@ pub(super) enum Killed {
     TimedOut,
     /// The run was to end.
     Cancelled,
+    /// Whatever the reason was, the example's own result came in time.
+    AfterResult,
 }
 
 #[derive(Debug, Clone)]
@@ -130,6 +132,9 @@ impl Slot {
         self.running = None;
         self.quiet_since = now;
         self.count += 1;
+        if self.killed.is_some() {
+            self.killed = Some(Killed::AfterResult);
+        }
         Some(running.since)
     }
 
@@ -288,7 +293,9 @@ impl Exit {
     pub(super) fn outcome(&self, killed: Option<Killed>, slot: u32) -> ExampleFinished {
         let (status, message) = match killed {
             Some(Killed::TimedOut) => (Status::TimedOut, None),
-            Some(Killed::Cancelled) => (Status::Cancelled, Some("the run was stopped".to_owned())),
+            Some(Killed::Cancelled | Killed::AfterResult) => {
+                (Status::Cancelled, Some("the run was stopped".to_owned()))
+            }
             None => (Status::Crashed, Some(self.describe(slot))),
         };
         let died = killed.is_none();

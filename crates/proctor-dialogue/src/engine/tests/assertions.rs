@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::driver::{Driver, answer, done, example, judge, judge_says, steps, verdicts};
+use super::driver::{Driver, answer, call, done, example, judge, judge_says, steps, verdicts};
 use crate::engine::AgentAnswer;
 
 fn judged_kinds() -> Vec<(Value, &'static str)> {
@@ -235,4 +235,28 @@ examples:
     let ran = broken
         .run(example("examples: [{it: x, steps: [{user: Hi}], evaluate: [{turn_count: 1}]}]"));
     assert_eq!(recorded(&ran), [""; 0]);
+}
+
+/// The cost of a turn is the sum over its answers; one that does not say its part makes it unknown.
+#[test]
+fn d17_a_cost_that_is_partly_unknown_is_neither_low_nor_high() {
+    let run = |first: Option<f64>, second: Option<f64>, check: &str| {
+        let asking = AgentAnswer {
+            pending_tool_calls: vec![call("a", json!({}))],
+            cost_usd: first,
+            ..answer("")
+        };
+        let last = AgentAnswer { cost_usd: second, ..answer("Done") };
+        let expect: Value = serde_json::from_str(check).unwrap();
+        Driver::with_agent(vec![asking, last])
+            .run(steps(&json!([{"user": "Hi", "expect": [expect]}])))
+            .status()
+    };
+    let below = r#"{"cost_usd": {"below": 1}}"#;
+    assert_eq!(run(Some(0.25), Some(0.25), below), "passed");
+    assert_eq!(run(Some(0.75), Some(0.75), below), "failed (agent)");
+    for (first, second) in [(None, Some(0.25)), (Some(0.25), None), (None, None)] {
+        assert_eq!(run(first, second, below), "errored (harness)");
+        assert_eq!(run(first, second, &format!(r#"{{"not": {below}}}"#)), "errored (harness)");
+    }
 }

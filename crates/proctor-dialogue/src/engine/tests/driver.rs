@@ -30,6 +30,8 @@ pub(super) struct Ran {
     pub(super) judge_requests: Vec<JudgeRequest>,
     pub(super) simulator_prompts: Vec<String>,
     pub(super) agent_calls: Vec<Value>,
+    /// What commands were shown.
+    pub(super) checked: Vec<Value>,
 }
 
 impl Default for Driver {
@@ -132,6 +134,7 @@ impl Driver {
             judge_requests: Vec::new(),
             simulator_prompts: Vec::new(),
             agent_calls: Vec::new(),
+            checked: Vec::new(),
         };
         while let Some(input) = inputs.pop_front() {
             for effect in engine.step(input) {
@@ -153,7 +156,8 @@ impl Driver {
                 ran.events.push(serde_json::to_value(Event::new(body)).unwrap());
                 return None;
             }
-            Effect::AskSimulator { id, prompt } => {
+            Effect::AskSimulator { id, request } => {
+                let prompt = &request.prompt;
                 ran.simulator_prompts.push(format!("{}\n{}", prompt.system, prompt.user));
                 match self.simulator.pop_front().unwrap_or_else(|| Ok("And then?".into())) {
                     Ok(text) => Input::SimulatorSaid { id, text },
@@ -185,12 +189,19 @@ impl Driver {
                     Err(message) => Input::JudgeFailed { id, message },
                 }
             }
-            Effect::RunCheck { id, .. } => match self.check.clone() {
-                Ok(passed) => Input::CheckResult { id, passed, message: Some("looked".into()) },
-                Err(message) => Input::CheckFailed { id, message },
-            },
+            Effect::RunCheck { id, conversation, .. } => {
+                ran.checked.push(conversation);
+                match self.check.clone() {
+                    Ok(passed) => Input::CheckResult { id, passed, message: Some("looked".into()) },
+                    Err(message) => Input::CheckFailed { id, message },
+                }
+            }
             Effect::SetDeadline { id, .. } => {
                 *deadline = Some(id);
+                return None;
+            }
+            Effect::ClearDeadline { id } => {
+                assert_eq!(deadline.take(), Some(id));
                 return None;
             }
             Effect::Pause(verdict) | Effect::Finish(verdict) => {

@@ -70,6 +70,7 @@ impl Model {
                 Effect::AskJudge { id, request } => self.open.push((id, Open::Judge(request))),
                 Effect::RunCheck { id, .. } => self.open.push((id, Open::Check)),
                 Effect::SetDeadline { id, .. } => self.open.push((id, Open::Deadline)),
+                Effect::ClearDeadline { id } => self.open.retain(|(open, _)| *open != id),
                 Effect::Finish(verdict) => self.verdicts.push(verdict),
                 Effect::Pause(verdict) => panic!("a scripted conversation paused: {verdict:?}"),
             }

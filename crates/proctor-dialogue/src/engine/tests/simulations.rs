@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::driver::{Driver, Ran, answer, done, judge, judge_says, steps};
+use super::driver::{Driver, Ran, answer, done, example, judge, judge_says, steps};
 use crate::engine::AgentAnswer;
 
 #[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]
@@ -89,9 +89,6 @@ fn running_out_of_turns_can_be_what_was_wanted() {
         Driver::default().judged(judge(false)),
     );
     assert_eq!((ran.status().as_str(), ran.reason()), ("passed", "max_turns"));
-    let none =
-        simulate(json!({"goal": "g", "max_turns": 0, "on_max_turns": "fine"}), Driver::default());
-    assert!(none.of_type("UserMessage").is_empty());
 }
 
 #[test]
@@ -139,4 +136,21 @@ fn scripted_and_simulated_turns_mix() {
         ran.of_type("UserMessage").iter().map(|event| &event["source"]).collect();
     assert_eq!(sources, ["script", "simulator", "script"]);
     assert!(ran.simulator_prompts[0].contains("You: Hi\nAgent: one"));
+}
+
+#[test]
+fn d14_votes_hold_for_goals() {
+    let voted = |limit: u32, answers: &[bool]| {
+        let example = example(&format!(
+            "judge: {{votes: 3}}\nexamples: [{{it: x, steps: [{{simulate: {{goal: g, max_turns: {limit}}}}}]}}]\n"
+        ));
+        let ran = Driver::default().judged(judge_says(answers)).run(example);
+        let goal = ran.of_type("EvaluationRecorded").last().unwrap()["metadata"]["votes"].clone();
+        (ran.status(), ran.judge_requests.len(), goal)
+    };
+    let votes = |passed: u32, failed: u32| json!({"passed": passed, "failed": failed});
+    assert_eq!(voted(1, &[true]), ("passed".into(), 1, json!(null)));
+    assert_eq!(voted(1, &[false, true, true]), ("passed".into(), 3, votes(2, 1)));
+    assert_eq!(voted(1, &[false, false]), ("failed (agent)".into(), 2, votes(0, 2)));
+    assert_eq!(voted(2, &[false, true, false, true]), ("passed".into(), 4, json!(null)));
 }

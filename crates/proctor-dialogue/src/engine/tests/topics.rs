@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::driver::{Driver, example, judge_says};
+use super::driver::{Driver, answer, done, example, judge_says};
 
 const GRAPH: &str = r"
 topics:
@@ -134,4 +134,89 @@ examples: [{it: x, steps: [{user: '1'}, {user: '2'}, {user: '3'}, {user: '4'}]}]
         ["0: - → a (initial)", "3: a → b (trigger_match)"],
         "b's own trigger still holds in turn 4, so it stays"
     );
+}
+
+/// Two turns in `first`, then one that leaves it. What the checks of `first` see must not change with that turn.
+fn leaving(check: &str) -> super::driver::Ran {
+    let example = example(&format!(
+        r"
+topics:
+  first: {{next: second, expect: [{check}]}}
+  second: {{triggers: [{{response: moved}}]}}
+examples:
+  - it: x
+    steps: [{{user: a}}, {{user: b}}, {{user: c}}]
+"
+    ));
+    let mut last = answer("moved");
+    last.tool_calls = vec![done("late", json!({}), json!(1))];
+    Driver::with_agent(vec![answer("one"), answer("two"), last]).run(example)
+}
+
+#[test]
+fn d7_checks_of_a_topic_see_their_topic_only() {
+    for holds in [
+        "{turn_count: 2}",
+        "{expression: turn_count == 2}",
+        "{expression: turn.agent == 'two' && turn.number == 2}",
+        "{expression: 'turns.all(t, t.topic == ''first'')'}",
+        "{expression: tool_calls.size() == 0}",
+        "{expression: topic == 'first' && topics.size() == 1}",
+        "{topic: first}",
+        "{not: {called_tool: late}}",
+        "{not: {call_tool: late}}",
+        "{not: {reached_topic: second}}",
+        "{topic_history: [first]}",
+        "{not: {match: moved}}",
+    ] {
+        assert_eq!(leaving(holds).status(), "passed", "{holds}: {}", leaving(holds).message());
+        let turned = match holds.strip_prefix("{not: ").and_then(|rest| rest.strip_suffix('}')) {
+            Some(positive) => positive.to_owned(),
+            None => format!("{{not: {holds}}}"),
+        };
+        assert_eq!(leaving(&turned).status(), "failed (agent)", "{turned}");
+    }
+}
+
+#[test]
+fn d7_commands_and_judges_of_a_topic_see_their_topic_only() {
+    let ran = leaving("{satisfy: The agent is kind}");
+    let numbers = |turns: &[crate::transcript::Turn]| {
+        turns.iter().map(|turn| turn.number).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&ran.judge_requests[0].turns), [1, 2]);
+    let ran = leaving("{command: [look]}");
+    let seen = &ran.checked[0];
+    assert_eq!((&seen["turn_count"], &seen["turn"]["number"]), (&json!(2), &json!(2)));
+    assert_eq!(seen["topic"], "first");
+}
+
+#[test]
+fn d14_votes_hold_for_topics() {
+    let classified = |answers: &'static [&'static str]| {
+        let example = example(
+            r"
+judge: {votes: 3}
+topics:
+  first: {characteristic: begins, next: [second, third]}
+  second: {characteristic: goes on}
+  third: {characteristic: goes elsewhere}
+examples: [{it: x, steps: [{user: a}]}]
+",
+        );
+        let mut answers = answers.iter();
+        let ran = Driver::answering(&["Hello"])
+            .judged(Box::new(move |request| {
+                let topic = answers.next().ok_or("asked too often")?;
+                let id = &request.items[0].id;
+                Ok(json!({"answers": [{"id": id, "reasoning": "r", "topic": topic}]}).to_string())
+            }))
+            .run(example);
+        let moved = ran.of_type("TopicChanged").last().unwrap()["to_topic"].clone();
+        (ran.judge_requests.len(), moved)
+    };
+    assert_eq!(classified(&["second", "second"]), (2, json!("second")));
+    assert_eq!(classified(&["second", "first", "first"]), (3, json!("first")));
+    assert_eq!(classified(&["second", "third", "second"]), (3, json!("second")));
+    assert_eq!(classified(&["second", "third", "first"]), (3, json!("first")), "it stays");
 }

@@ -185,7 +185,15 @@ impl Slot {
         };
         match &left {
             Left::Ended(verdict) => sink.finished(verdict, Some(example), began),
-            Left::Killed { timed_out } => drop(conversation.cancel(&mut sink, *timed_out)),
+            Left::Killed { timed_out } => {
+                // The dispatcher knows only that it was ended. What the conversation has come to, and who kept it
+                // waiting, is known here; a mere cancellation is told by the dispatcher in its own words.
+                let verdict = conversation.cancel(&mut sink, *timed_out);
+                let told = verdict.filter(|verdict| verdict.status != Status::Cancelled);
+                if let Some(verdict) = told {
+                    sink.finished(&verdict, Some(example), began);
+                }
+            }
             Left::Deserted => return left,
         }
         sink.flush().await;
