@@ -19,8 +19,8 @@ pub use example::{Discovery, Example, OutsideError};
 pub use listing::{ListError, list};
 pub use plan::Selection;
 pub use run::{
-    AlreadyStarted, Controller, Problem, Progress, RunOptions, RunResult, RunSetup, RunStatus,
-    attend,
+    AlreadyStarted, AttendedRun, Controller, Problem, Progress, RunOptions, RunResult, RunSetup,
+    RunStatus, attend,
 };
 pub use suite::{
     CommandSuite, DialogueFilter, DialogueSuite, RspecSuite, ScenarioFile, Suite, SuiteError,

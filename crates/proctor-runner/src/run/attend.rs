@@ -1,9 +1,10 @@
 //! Attending a run that somebody else makes: plain `rspec` tells what it does, over a socket, as a worker would.
 //!
 //! The other side lists its examples, says when each begins and how it ends, and may have conversations conducted.
-//! Events are published exactly as for a run of our own. When the other side is gone, the run is over.
+//! Events are published exactly as for a run of our own. When the other side is gone, the run is over; if it is gone without having said so,
+//! the recording gets no `SuiteFinished`: it was cut off.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,10 +41,23 @@ struct Begun {
 #[serde(default)]
 struct Over {
     errors: u64,
+    interrupted: bool,
 }
 
-/// Attends the run at the other end of a socket until it is over; what a person should know is returned.
-pub async fn attend(socket: OwnedFd, host: Arc<Host>, bus: Bus) -> std::io::Result<Vec<String>> {
+/// The exit code of a run that SIGINT stopped.
+const INTERRUPTED: u8 = 130;
+
+/// What came of a run that was attended.
+#[derive(Debug, Default)]
+pub struct AttendedRun {
+    /// Whether somebody stopped it (Ctrl-C).
+    pub interrupted: bool,
+    /// What a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Attends the run at the other end of a socket until it is over.
+pub async fn attend(socket: OwnedFd, host: Arc<Host>, bus: Bus) -> std::io::Result<AttendedRun> {
     let mut asking = Asking::new(&host);
     let config = Asking::config(Some(&asking), ChannelConfig::default());
     let channel = Channel::over_socket(socket, SUITE, config)?;
@@ -76,8 +90,9 @@ pub async fn attend(socket: OwnedFd, host: Arc<Host>, bus: Bus) -> std::io::Resu
         run.hear(said);
     }
     run.end();
+    let interrupted = run.over.as_ref().is_some_and(|over| over.interrupted);
     drop(run);
-    Ok(host.end(false).await.notes)
+    Ok(AttendedRun { interrupted, notes: host.end(false).await.notes })
 }
 
 /// The run, as far as it has been told.
@@ -86,9 +101,12 @@ struct Attended {
     register: Register,
     places: HashMap<String, usize>,
     running: Option<usize>,
+    /// Keys of examples that ran and were never listed.
+    unlisted: HashSet<String>,
     began: Instant,
     begun: bool,
-    over: bool,
+    /// What the other side said at its end.
+    over: Option<Over>,
 }
 
 impl Attended {
@@ -98,9 +116,10 @@ impl Attended {
             register: Register::default(),
             places: HashMap::new(),
             running: None,
+            unlisted: HashSet::new(),
             began: Instant::now(),
             begun: false,
-            over: false,
+            over: None,
         }
     }
 
@@ -112,7 +131,7 @@ impl Attended {
             "suite_finished" => {
                 let over: Over = serde_json::from_str(body).unwrap_or_default();
                 self.publisher.errors = self.publisher.errors.max(over.errors);
-                self.over = true;
+                self.over = Some(over);
             }
             kind => self.hear(understand(kind, body)),
         }
@@ -151,8 +170,9 @@ impl Attended {
         match said {
             Said::Started { key, .. } => {
                 self.running = self.places.get(&key).copied();
-                if let Some(example) = self.running.map(|place| &self.register.examples[place]) {
-                    self.publisher.started(attempt(example, true));
+                match self.running.map(|place| &self.register.examples[place]) {
+                    Some(example) => self.publisher.started(attempt(example, true)),
+                    None => self.unlisted(&key),
                 }
             }
             Said::Finished { key, outcome, .. } => self.finished(&key, *outcome),
@@ -165,7 +185,7 @@ impl Attended {
     }
 
     fn finished(&mut self, key: &str, mut outcome: ExampleFinished) {
-        let Some(place) = self.places.get(key).copied() else { return };
+        let Some(place) = self.places.get(key).copied() else { return self.unlisted(key) };
         outcome.r#final = Some(true);
         let announced = self.running.take() == Some(place);
         self.publisher.finished(attempt(&self.register.examples[place], announced), outcome);
@@ -183,12 +203,28 @@ impl Attended {
         self.publisher.printed(None, None, true, &format!("proctor: {problem}"));
     }
 
+    /// An example that was defined while the suite ran has no id, so its results cannot be kept. That fails the run.
+    fn unlisted(&mut self, key: &str) {
+        if self.unlisted.insert(key.to_owned()) {
+            self.error(format!("{key} ran, but it was not listed: it was defined while the suite ran, and its result is not recorded"));
+        }
+    }
+
+    fn error(&mut self, message: String) {
+        self.publisher.error(OutsideError {
+            phase: "rspec".to_owned(),
+            message: Some(message),
+            ..OutsideError::default()
+        });
+    }
+
     /// The other side is gone: orderly, or with an example open.
     fn end(&mut self) {
         if !self.begun {
             return;
         }
-        if let Some(place) = self.running.take() {
+        let running = self.running.take();
+        if let Some(place) = running {
             let message = "rspec ended while this example ran".to_owned();
             let outcome = ExampleFinished {
                 status: Status::Crashed,
@@ -197,14 +233,21 @@ impl Attended {
                 ..ExampleFinished::default()
             };
             self.publisher.finished(attempt(&self.register.examples[place], true), outcome);
-        } else if !self.over {
-            self.publisher.error(OutsideError {
-                phase: "rspec".to_owned(),
-                message: Some("rspec ended before it was through".to_owned()),
-                ..OutsideError::default()
-            });
         }
-        self.finish();
+        let lost =
+            (self.register.examples.len() as u64).saturating_sub(self.publisher.final_count());
+        match (&self.over, running) {
+            (None, None) => self.error("rspec ended before it was through".to_owned()),
+            (Some(_), _) if lost > 0 => {
+                self.error(format!("{lost} of the listed examples have no result: they got lost"));
+            }
+            _ => {}
+        }
+        // Nobody has said how it ended, so the recording does not either.
+        if self.over.is_some() {
+            self.finish();
+        }
+        self.publisher.flush();
     }
 
     fn finish(&mut self) {
@@ -218,6 +261,8 @@ impl Attended {
             inconclusive_fails: true,
             ..Facts::default()
         };
+        let interrupted = self.over.as_ref().is_some_and(|over| over.interrupted);
+        let code = if interrupted { INTERRUPTED } else { exit_code(&facts) };
         self.publisher.publish(SuiteFinished {
             example_count: total,
             failure_count: self.publisher.failure_count(),
@@ -225,9 +270,8 @@ impl Attended {
             counts: Some(counts),
             error_count: Some(facts.errors),
             duration_ms: Some(self.began.elapsed().into()),
-            exit_code: Some(i32::from(exit_code(&facts))),
+            exit_code: Some(i32::from(code)),
         });
-        self.publisher.flush();
     }
 }
 

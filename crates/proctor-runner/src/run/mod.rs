@@ -18,7 +18,7 @@ use proctor_events::{
 };
 use tokio::sync::mpsc;
 
-pub use self::attend::attend;
+pub use self::attend::{AttendedRun, attend};
 
 use crate::dispatch::{Policy, Schedule};
 use crate::plan::Selection;

@@ -24,7 +24,8 @@ pub(crate) fn run(
     let surroundings = suites::surroundings(&root, 1)?;
     let settings = scenarios::settings(None, &config, &root, surroundings.guard)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
-    let recording = Recording::start_as(vec!["rspec".to_owned()], None, &root, events, terminal)?;
+    let mut recording =
+        Recording::start_as(vec!["rspec".to_owned()], None, &root, events, terminal)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -32,11 +33,14 @@ pub(crate) fn run(
     let bus = recording.bus.clone();
     let attended = runtime.block_on(proctor_runner::attend(socket, Host::new(settings), bus));
     runtime.shutdown_background();
+    if attended.as_ref().is_ok_and(|run| run.interrupted) {
+        recording.interrupted();
+    }
     let failures = recording.finish(terminal);
-    let notes = attended.map_err(|error| {
+    let attended = attended.map_err(|error| {
         CommandError::unusable(format_args!("the socket cannot be used: {error}"))
     })?;
-    for note in notes {
+    for note in attended.notes {
         terminal.warn(&note);
     }
     Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(2) })

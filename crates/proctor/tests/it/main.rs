@@ -19,6 +19,7 @@ mod mcp_wire;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod past;
+mod plain_recordings;
 mod recorded;
 mod recordings;
 mod rspec_talks;

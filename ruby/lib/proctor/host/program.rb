@@ -60,8 +60,9 @@ module Proctor
       def start(binary, socket, events)
         arguments = [binary, "host"]
         arguments.push("--events", events) if events
+        # In a process group of its own: Ctrl-C is for RSpec, and the host has to write down what comes of it.
         Process.spawn({ "RPC_SOCKET_FD" => socket.fileno.to_s }, *arguments,
-                      in: File::NULL, out: :err, socket.fileno => socket.fileno)
+                      in: File::NULL, out: :err, pgroup: true, socket.fileno => socket.fileno)
       rescue SystemCallError => error
         raise HostUnavailable, "#{binary} cannot be started: #{error.message} " \
                                "(it was found by PROCTOR_BIN or PATH; is it the right program?)"

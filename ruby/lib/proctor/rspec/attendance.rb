@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "interrupt_watch"
 require_relative "../runner/events" unless defined?(Proctor::Runner::Events)
 require_relative "../runner/manifest" unless defined?(Proctor::Runner::Manifest)
 require_relative "../runner/work_queue" unless defined?(Proctor::Runner::Item)
@@ -17,10 +18,13 @@ module Proctor
         @line = line
         @observers = observers
         @events = line && Runner::Events.new(line)
+        @ended = {}.compare_by_identity
       end
 
       def begin(configuration)
+        @error_at_begin = $! # under `rspec/autorun` this may be an exit that is no news
         introduce(configuration) if @line
+        InterruptWatch.begin if @line
         configuration.reporter.register_listener(self, *HEARD)
       end
 
@@ -34,6 +38,7 @@ module Proctor
 
       def example_started(notification)
         @began = Native.nanoseconds
+        @running = true
         @events&.example_started(item(notification.example))
         tell(notification.example, "ExampleStarted")
       end
@@ -47,7 +52,7 @@ module Proctor
       def dump_summary(summary)
         errors = summary.respond_to?(:errors_outside_of_examples_count) ? summary.errors_outside_of_examples_count : 0
         if @line
-          @line.notify({ type: "suite_finished", errors: errors })
+          report_end(errors) unless torn_down?
           Host.finish
         end
         @observers.finish
@@ -64,6 +69,35 @@ module Proctor
         @line.notify({ type: "suite_started", seed: seed, load_ms: load_time(configuration) }.compact)
       end
 
+      # RSpec sums up even while `exit` or a signal takes it down. The run did not come to its end then, and does not say so.
+      def torn_down?
+        @running || (!$!.nil? && !$!.equal?(@error_at_begin))
+      end
+
+      def report_end(errors)
+        report_left_out
+        @line.notify({ type: "suite_finished", errors: errors, interrupted: InterruptWatch.seen? })
+      end
+
+      # What was announced and did not run is said, so that nothing is missing from the recording.
+      def report_left_out
+        reason = nil
+        @entries.each_value do |entry|
+          next if @ended[entry.example]
+
+          reason ||= why_left_out
+          @events.example_not_run(Runner::Item.new(entry, 1, 1), reason)
+        end
+      end
+
+      def why_left_out
+        reporter = ::RSpec.configuration.reporter
+        if InterruptWatch.seen? then "the run was interrupted"
+        elsif reporter.respond_to?(:fail_fast_limit_met?) && reporter.fail_fast_limit_met? then "the run was stopped by --fail-fast"
+        else "RSpec ended the run before it"
+        end
+      end
+
       def load_time(configuration)
         taken = configuration.reporter.instance_variable_get(:@load_time)
         taken.is_a?(Numeric) ? (taken * 1000).round(3) : nil
@@ -76,7 +110,10 @@ module Proctor
 
       def finished(example)
         elapsed = Native.nanoseconds - @began
+        @ended[example] = true
+        @running = false
         @events&.example_finished(item(example), elapsed, nil, nil)
+        @events&.flush # what has ended is not lost with what comes after it
         tell(example, "ExampleFinished", "status" => example.execution_result.status.to_s,
                                          "duration_ms" => elapsed / 1_000_000.0)
       end

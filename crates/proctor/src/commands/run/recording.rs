@@ -117,7 +117,7 @@ impl Recording {
     }
 
     /// Somebody stopped the run before its end.
-    pub(super) fn interrupted(&mut self) {
+    pub(in crate::commands) fn interrupted(&mut self) {
         self.info.interrupted = true;
     }
 
