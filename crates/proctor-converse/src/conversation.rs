@@ -16,7 +16,7 @@ use proctor_dialogue::{
     AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, RequestId,
     SimulatorRequest, ToolCall, Transcript, Verdict,
 };
-use proctor_events::{Body, Event, Status};
+use proctor_events::{Body, Status};
 use proctor_llm::Redactor;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -27,8 +27,9 @@ use crate::check::Checks;
 use crate::failure::{Asked, Blame, Failure};
 use crate::judge::Judge;
 use crate::lane::Lane;
+use crate::marks::MarkSource;
 use crate::simulator::Simulator;
-use crate::tape::Tape;
+use crate::tape::{PartySettings, Tape};
 use crate::tools::Tools;
 
 /// Where the events of a conversation go.
@@ -55,8 +56,12 @@ pub struct Room {
     pub checks: Arc<dyn Checks>,
     /// The cassette that records or replays them all.
     pub tape: Tape,
+    /// What beside the questions decides the answers, for the cassette.
+    pub settings: Arc<PartySettings>,
     /// Knows what must not be written down, whoever says it.
     pub redactor: Redactor,
+    /// Marks the judge's questions.
+    pub marks: MarkSource,
 }
 
 /// One attempt at one example.
@@ -66,7 +71,6 @@ pub struct Conversation {
     engine: Engine,
     session: Option<Box<dyn Session>>,
     deadline: Option<(RequestId, Instant)>,
-    seed: u64,
 }
 
 /// A question of the engine to one party.
@@ -86,22 +90,23 @@ struct Wishes {
 }
 
 impl Conversation {
-    /// A conversation that has not begun. The seed should be hard to guess for the agent.
-    pub fn new(example: Arc<Example>, room: Arc<Room>, lane: Lane, seed: u64) -> Self {
+    /// A conversation that has not begun.
+    pub fn new(example: Arc<Example>, room: Arc<Room>, lane: Lane) -> Self {
         let engine = Engine::new(example);
-        Self { room, lane, engine, session: None, deadline: None, seed }
+        Self { room, lane, engine, session: None, deadline: None }
     }
 
     /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
     /// waits for [`proceed`](Self::proceed).
-    pub fn open_ended(example: Arc<Example>, room: Arc<Room>, lane: Lane, seed: u64) -> Self {
+    pub fn open_ended(example: Arc<Example>, room: Arc<Room>, lane: Lane) -> Self {
         let engine = Engine::open_ended(example);
-        Self { room, lane, engine, session: None, deadline: None, seed }
+        Self { room, lane, engine, session: None, deadline: None }
     }
 
     /// Conducts it to its verdict, or to its first pause.
     pub async fn run(&mut self, sink: &mut impl Sink) -> Verdict {
-        self.conduct(Input::Begin { seed: self.seed }, sink).await
+        let marks = self.room.marks.next_key();
+        self.conduct(Input::Begin { marks }, sink).await
     }
 
     /// Goes on after a pause, to the next one or to the end. What an earlier call left undone, because it was
@@ -138,7 +143,7 @@ impl Conversation {
                     let answer = answer(&room, &lane, &mut self.session, ask);
                     let (input, call) = until(deadline, answer, sink).await;
                     if let Some(call) = call {
-                        sink.emit(Body::ModelCall(*call));
+                        sink.emit(self.without_secrets(Body::ModelCall(*call)));
                     }
                     input
                 }
@@ -208,16 +213,11 @@ impl Conversation {
     }
 
     /// An agent may say a key aloud that the scenario took from the environment; it is not written down.
-    fn without_secrets(&self, body: Body) -> Body {
-        if !self.room.redactor.knows_any() {
-            return body;
+    fn without_secrets(&self, mut body: Body) -> Body {
+        if self.room.redactor.knows_any() {
+            body.change_texts(&mut |text| self.room.redactor.without_known(text));
         }
-        let event = Event::new(body);
-        let clean = self.room.redactor.without_known(&event.to_json());
-        match clean.and_then(|text| Event::from_json(&text).ok()) {
-            Some(clean) => clean.body,
-            None => event.body,
-        }
+        body
     }
 
     fn verdict_without_secrets(&self, mut verdict: Verdict) -> Verdict {
@@ -285,7 +285,7 @@ async fn answer(
             (input, asked.call)
         }
         Ask::Simulator(id, request) => {
-            let asked = room.tape.simulator(&*room.simulator, &request, lane).await;
+            let asked = room.tape.simulator(room, &request, lane).await;
             let input = match asked.outcome {
                 Ok(text) => Input::SimulatorSaid { id, text },
                 Err(failure) => blamed(failure, |failure| Input::SimulatorFailed {
@@ -296,7 +296,7 @@ async fn answer(
             (input, asked.call)
         }
         Ask::Judge(id, request) => {
-            let asked = room.tape.judge(&*room.judge, &request, lane).await;
+            let asked = room.tape.judge(room, &request, lane).await;
             let input = match asked.outcome {
                 Ok(text) => Input::JudgeAnswered { id, text },
                 Err(failure) => {
@@ -350,7 +350,7 @@ async fn chat(
         }
         asked
     };
-    room.tape.agent(asking, ask).await
+    room.tape.agent(&room.settings, asking, ask).await
 }
 
 async fn call_tool(room: &Room, lane: &Lane, id: RequestId, call: ToolCall) -> Input {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use proctor_dialogue::{
     JudgeItem, JudgeQuestion, JudgeRequest, QuestionKind, VerdictRule, judge_prompt,
+    parse_judge_answer,
 };
 use proctor_events::{Millis, ModelCall};
-use proctor_llm::{Model, Purpose, Request};
+use proctor_llm::{Acceptance, Model, Purpose, Redactor, Request};
 use serde_json::{Map, Value, json};
 
 use crate::BoxFuture;
@@ -23,17 +24,44 @@ pub trait Judge: Send + Sync {
     ) -> BoxFuture<'a, Asked<String>>;
 }
 
-/// A model that judges.
+/// A model that judges. It is not told secrets, whoever said them.
 pub struct ModelJudge {
     model: Arc<dyn Model>,
     max_tokens: Option<u32>,
     temperature: Option<f64>,
+    redactor: Redactor,
 }
 
 impl ModelJudge {
     /// Lets a model judge.
-    pub fn new(model: Arc<dyn Model>, max_tokens: Option<u32>, temperature: Option<f64>) -> Self {
-        Self { model, max_tokens, temperature }
+    pub fn new(
+        model: Arc<dyn Model>,
+        max_tokens: Option<u32>,
+        temperature: Option<f64>,
+        redactor: Redactor,
+    ) -> Self {
+        Self { model, max_tokens, temperature, redactor }
+    }
+
+    /// The question as the model is asked it. The whole question is kept with it, to tell usable answers by.
+    fn request(&self, asked: &JudgeRequest, lane: &Lane) -> Request {
+        let prompt = judge_prompt(asked);
+        let label = asked.items.first().map_or("", |item| kind(&item.question).as_str());
+        let question = Arc::new(JudgeRequest { turns: Vec::new(), ..asked.clone() });
+        Request {
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            label: label.into(),
+            repeat: lane.repeat,
+            vote: asked.vote,
+            mark: Some(asked.mark.clone()),
+            acceptance: Acceptance::new(move |_, answer| {
+                parse_judge_answer(&answer.text, &question).is_ok()
+            }),
+            ..Request::ask(Purpose::Judge, self.redactor.text(&prompt.user))
+                .with_system(prompt.system)
+                .in_lane(lane.name())
+        }
     }
 }
 
@@ -44,17 +72,7 @@ impl Judge for ModelJudge {
         lane: &'a Lane,
     ) -> BoxFuture<'a, Asked<String>> {
         Box::pin(async move {
-            let prompt = judge_prompt(request);
-            let label = request.items.first().map_or("", |item| kind_name(kind(&item.question)));
-            let request = Request {
-                max_tokens: self.max_tokens,
-                temperature: self.temperature,
-                label: label.into(),
-                repeat: lane.repeat,
-                ..Request::ask(Purpose::Judge, prompt.user)
-                    .with_system(prompt.system)
-                    .in_lane(lane.name())
-            };
+            let request = self.request(request, lane);
             ask_model(&*self.model, &request).await
         })
     }
@@ -122,7 +140,7 @@ impl ScriptedJudge {
         let seen = seen(request);
         let answers: Result<Vec<Value>, Failure> =
             request.items.iter().map(|item| self.item(item, &seen)).collect();
-        Ok(json!({"answers": answers?}).to_string())
+        Ok(json!({"mark": request.mark, "answers": answers?}).to_string())
     }
 
     fn item(&self, item: &JudgeItem, seen: &str) -> Result<Value, Failure> {
@@ -139,7 +157,7 @@ impl ScriptedJudge {
             let message = format!(
                 "the scripted judge `{}` has no verdict for the {} question {asked:?}; add one",
                 self.name,
-                kind_name(kind)
+                kind.as_str()
             );
             return Err(Failure::party("ScriptExhausted", message));
         };
@@ -206,17 +224,6 @@ fn kind(question: &JudgeQuestion) -> QuestionKind {
         JudgeQuestion::Intent(_) => QuestionKind::Intent,
         JudgeQuestion::Goal(_) => QuestionKind::Goal,
         JudgeQuestion::Topic(_) => QuestionKind::Topic,
-    }
-}
-
-fn kind_name(kind: QuestionKind) -> &'static str {
-    match kind {
-        QuestionKind::Criterion => "criterion",
-        QuestionKind::Grounded => "grounded",
-        QuestionKind::ForbiddenClaims => "forbidden_claims",
-        QuestionKind::Intent => "intent",
-        QuestionKind::Goal => "goal",
-        QuestionKind::Topic => "topic",
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_dialogue::{Say, ScriptRule, SimulatorRequest};
+use proctor_dialogue::{Say, ScriptRule, SimulatorRequest, clean_simulator_answer};
 use proctor_events::ModelCall;
-use proctor_llm::{Model, Purpose, Request};
+use proctor_llm::{Acceptance, Model, Purpose, Redactor, Request};
 
 use crate::BoxFuture;
 use crate::failure::{Asked, Failure};
@@ -25,17 +25,23 @@ pub trait Simulator: Send + Sync {
     fn forget(&self, _lane: &Lane) {}
 }
 
-/// A model that plays the user.
+/// A model that plays the user. It is not told secrets, whoever said them.
 pub struct ModelSimulator {
     model: Arc<dyn Model>,
     max_tokens: Option<u32>,
     temperature: Option<f64>,
+    redactor: Redactor,
 }
 
 impl ModelSimulator {
     /// Lets a model play the user.
-    pub fn new(model: Arc<dyn Model>, max_tokens: Option<u32>, temperature: Option<f64>) -> Self {
-        Self { model, max_tokens, temperature }
+    pub fn new(
+        model: Arc<dyn Model>,
+        max_tokens: Option<u32>,
+        temperature: Option<f64>,
+        redactor: Redactor,
+    ) -> Self {
+        Self { model, max_tokens, temperature, redactor }
     }
 }
 
@@ -52,8 +58,11 @@ impl Simulator for ModelSimulator {
                 temperature: self.temperature,
                 label: "user".into(),
                 repeat: lane.repeat,
-                ..Request::ask(Purpose::Simulator, prompt.user.clone())
-                    .with_system(prompt.system.clone())
+                acceptance: Acceptance::new(|_, answer| {
+                    clean_simulator_answer(&answer.text).is_some()
+                }),
+                ..Request::ask(Purpose::Simulator, self.redactor.text(&prompt.user))
+                    .with_system(self.redactor.text(&prompt.system))
                     .in_lane(lane.name())
             };
             ask_model(&*self.model, &request).await

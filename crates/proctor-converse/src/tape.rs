@@ -1,24 +1,27 @@
 //! The cassette around all parties: records what each answered, or answers in their place.
 //!
-//! One kind of entry per party, in lanes by conversation. What is compared is what the party was asked, without
-//! what changes by nature: the marks around evidence in a judge's prompt are written as `MARK`.
+//! One kind of entry per party, in lanes by conversation. What is compared is what the party was asked and what else
+//! decides its answer ([`PartySettings`]), without what changes by nature: the mark of a judge's question is written
+//! as `MARK`. A judge's answer is kept with the mark it carries; replayed, it carries the mark of the new question.
+//! Cassettes of version 1 know neither settings nor marks in answers.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use proctor_dialogue::{
-    AgentAnswer, JudgeRequest, SimulatorRequest, ToolCall, ToolOutcome, judge_prompt,
+    AgentAnswer, JudgeRequest, SimulatorRequest, ToolCall, ToolOutcome,
+    add_mark_to_recorded_answer, judge_prompt, judge_prompt_without_mark,
 };
 use proctor_events::ModelCall;
 use proctor_llm::cassette::Outcome;
-use proctor_llm::{ErrorKind, ModelError, Player, Purpose, Recorder};
+use proctor_llm::{ErrorKind, ModelError, Player, Purpose, Recorder, without_mark};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agent::AgentTurn;
+use crate::conversation::Room;
 use crate::failure::{Asked, Blame, Failure};
-use crate::judge::Judge;
 use crate::lane::Lane;
-use crate::simulator::Simulator;
 use crate::tools::Tools;
 use crate::wire::WireAnswer;
 
@@ -34,13 +37,50 @@ pub enum Tape {
     Replay(Arc<Player>),
 }
 
+/// What beside the questions decides what the parties answer: models, limits, instructions, tools. Holds no secrets;
+/// `null` where nothing is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PartySettings {
+    /// Of the agent.
+    pub agent: Value,
+    /// Of the simulated user.
+    pub simulator: Value,
+    /// Of the judge.
+    pub judge: Value,
+}
+
+/// A judge's answer, with the mark it was to carry.
+#[derive(Serialize, Deserialize)]
+struct RecordedVerdict {
+    mark: String,
+    text: String,
+}
+
 impl Tape {
+    /// Whether answers come from a cassette that knows nothing of settings and marks.
+    fn is_version_1(&self) -> bool {
+        matches!(self, Self::Replay(player) if player.version() < 2)
+    }
+
+    /// A request as this cassette has it.
+    fn request(&self, asked: Value, settings: &Value) -> Value {
+        let mut request = asked;
+        if !self.is_version_1() {
+            request["settings"] = settings.clone();
+        }
+        request
+    }
+
     pub(crate) async fn agent(
         &self,
+        settings: &PartySettings,
         asking: impl Future<Output = Asked<AgentAnswer>>,
         turn: AgentTurn<'_>,
     ) -> Asked<AgentAnswer> {
-        let request = || json!({"turn": turn.turn, "messages": turn.messages});
+        let request = || {
+            let asked = json!({"turn": turn.turn, "messages": turn.messages});
+            self.request(asked, &settings.agent)
+        };
         let keep = |answer: &AgentAnswer| json!(WireAnswer::from(answer));
         let read = |value: Value| serde_json::from_value::<WireAnswer>(value).map(Into::into);
         self.around(Purpose::Agent, turn.lane, request, asking, keep, read).await
@@ -48,29 +88,51 @@ impl Tape {
 
     pub(crate) async fn simulator(
         &self,
-        simulator: &dyn Simulator,
+        room: &Room,
         request: &SimulatorRequest,
         lane: &Lane,
     ) -> Asked<String> {
         let prompt = &request.prompt;
-        let asked = || json!({"system": prompt.system, "user": prompt.user});
-        let asking = simulator.say(request, lane);
+        let asked = || {
+            let asked = json!({"system": prompt.system, "user": prompt.user});
+            self.request(asked, &room.settings.simulator)
+        };
+        let asking = room.simulator.say(request, lane);
         self.around(Purpose::Simulator, lane, asked, asking, |text| json!(text), text).await
     }
 
     pub(crate) async fn judge(
         &self,
-        judge: &dyn Judge,
+        room: &Room,
         request: &JudgeRequest,
         lane: &Lane,
     ) -> Asked<String> {
+        let mark = &request.mark;
+        let asking = room.judge.judge(request, lane);
+        if self.is_version_1() {
+            let asked = || {
+                let prompt = judge_prompt_without_mark(request);
+                let plain = |text: &str| text.replace(mark, "MARK");
+                json!({"system": plain(&prompt.system), "user": plain(&prompt.user)})
+            };
+            let read =
+                |value| text(value).map(|recorded| add_mark_to_recorded_answer(&recorded, mark));
+            return self
+                .around(Purpose::Judge, lane, asked, asking, |text| json!(text), read)
+                .await;
+        }
         let asked = || {
             let prompt = judge_prompt(request);
-            let plain = |text: &str| text.replace(&request.nonce, "MARK");
-            json!({"system": plain(&prompt.system), "user": plain(&prompt.user)})
+            let asked = json!({"system": prompt.system, "user": prompt.user});
+            self.request(without_mark(asked, mark), &room.settings.judge)
         };
-        let asking = judge.judge(request, lane);
-        self.around(Purpose::Judge, lane, asked, asking, |text| json!(text), text).await
+        let keep =
+            |text: &String| json!(RecordedVerdict { mark: mark.clone(), text: text.clone() });
+        let read = |value| {
+            let recorded: RecordedVerdict = serde_json::from_value(value)?;
+            Ok(recorded.text.replace(&recorded.mark, mark))
+        };
+        self.around(Purpose::Judge, lane, asked, asking, keep, read).await
     }
 
     pub(crate) async fn tool(

@@ -56,7 +56,7 @@ use std::sync::Arc;
 use proctor_events::{Body, Fault, MessageSource, SimulationEnded, Status, TerminationReason};
 
 use self::batch::{Batch, Origin};
-use self::judging::Asking;
+use self::judging::{AnsweredQuestions, Asking};
 use self::open_ended::OpenEnd;
 use self::outside::Outside;
 pub use self::protocol::{
@@ -67,6 +67,7 @@ use self::simulate::Simulation;
 use crate::check::{Planned, plan};
 use crate::file::At;
 use crate::format::Assertion;
+use crate::judge::MarkKey;
 use crate::scenario::Example;
 use crate::transcript::{DoneCall, Scope, ToolCall, Transcript};
 
@@ -93,7 +94,9 @@ pub struct Engine {
     trouble: Option<Trouble>,
     effects: Vec<Effect>,
     last_id: u64,
-    seed: u64,
+    marks: MarkKey,
+    /// What the judge has answered about the turns so far.
+    answered: Vec<AnsweredQuestions>,
     /// Rounds of tools in the current turn.
     tool_rounds: u32,
     /// Answers of the agent in the current turn.
@@ -182,7 +185,8 @@ impl Engine {
             trouble: None,
             effects: Vec::new(),
             last_id: 0,
-            seed: 0,
+            marks: MarkKey::default(),
+            answered: Vec::new(),
             tool_rounds: 0,
             answers: 0,
             turn_ends: false,
@@ -213,7 +217,7 @@ impl Engine {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Begin { seed } => self.begin(seed),
+            Input::Begin { marks } => self.begin(marks),
             Input::SimulatorSaid { id, text } => self.simulator_said(id, &text),
             Input::SimulatorFailed { id, message } => self.simulator_failed(id, &message),
             Input::AgentAnswered { id, answer } => self.agent_answered(id, answer),
@@ -232,11 +236,11 @@ impl Engine {
         }
     }
 
-    fn begin(&mut self, seed: u64) {
+    fn begin(&mut self, marks: MarkKey) {
         if !matches!(self.waiting, Waiting::Begin) {
             return;
         }
-        self.seed = seed;
+        self.marks = marks;
         if let Some(reason) = self.example.pending.clone() {
             self.finish(Verdict::pending(reason));
             return;

@@ -29,8 +29,9 @@ pub use expression::evaluate;
 pub use file::{At, FileProblem, Key, Kind, Node, Place, read_value};
 pub use format::*;
 pub use judge::{
-    ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, Prompt, TopicChoice, Unusable,
-    judge_prompt, parse_judge_answer,
+    ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, MarkKey, Prompt, TopicChoice,
+    Unusable, add_mark_to_recorded_answer, judge_prompt, judge_prompt_without_mark,
+    parse_judge_answer,
 };
 pub use rows::{Row, RowFormat, parse_rows, row_name};
 pub use scenario::{Cast, Example, OpenEnded, ScenarioFile, Whereabouts, parse, scenario_schema};

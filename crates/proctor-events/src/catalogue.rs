@@ -14,6 +14,7 @@ use crate::field::{
     Field, FieldError, FieldSink, MapSink, RawFields, json_name, required_fields, write_extra,
 };
 use crate::json::{Json, Millis};
+use crate::texts::Texts;
 use crate::words::{
     EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,
     TopicTrigger,

@@ -42,6 +42,13 @@ macro_rules! objects {
         }
 
         required_fields!($Name);
+
+        impl $crate::texts::Texts for $Name {
+            fn change_texts(&mut self, change: &mut $crate::TextChange<'_>) {
+                $( self.$field.change_texts(change); )+
+                self.extra.change_texts(change);
+            }
+        }
     )+ };
 }
 
@@ -126,6 +133,19 @@ macro_rules! events {
                 match self {
                     $( Self::$Name(_) => Some(EventType::$Name), )+
                     Self::Unknown(_) => None,
+                }
+            }
+
+            /// Changes every free text: what people, agents and tools wrote. Names of fields, numbers and
+            /// the words of the format stay.
+            pub fn change_texts(&mut self, change: &mut $crate::TextChange<'_>) {
+                match self {
+                    $( Self::$Name(payload) => {
+                        let $Name { $($field),* } = payload;
+                        $( $field.change_texts(change); )*
+                        let _ = change;
+                    } )+
+                    Self::Unknown(_) => {}
                 }
             }
 

@@ -19,6 +19,7 @@ mod ids;
 mod json;
 mod naming;
 mod schema;
+mod texts;
 mod translate;
 mod words;
 
@@ -32,6 +33,7 @@ pub use field::{Extra, FieldError};
 pub use ids::{Collision, ExampleId, RunId, StableId, StableIds, stable_id_text};
 pub use json::{Json, Millis};
 pub use schema::json_schema;
+pub use texts::TextChange;
 pub use translate::Translator;
 pub use words::{
     EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,

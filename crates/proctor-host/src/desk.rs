@@ -183,8 +183,7 @@ impl Desk {
         let lane = self.lane(&start);
         let Start { conversation: name, key, repeat, attempt, file, line, path, row, .. } = start;
         let example = described.holds.example(Whereabouts { file, line, path, row });
-        let conversation =
-            Conversation::open_ended(Arc::new(example), Arc::new(room), lane, self.host.seed());
+        let conversation = Conversation::open_ended(Arc::new(example), Arc::new(room), lane);
         let telling = Telling {
             events: Arc::clone(&self.events),
             attempt: Attempt { key, repeat, attempt },

@@ -1,7 +1,6 @@
 //! What the conversations of a run share: descriptions that were read once, and the stages of their parties.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use proctor_converse::{Ended, Room, Settings, Stage};
@@ -15,7 +14,6 @@ const REMEMBERED: usize = 1024;
 pub struct Host {
     settings: Settings,
     known: Mutex<Known>,
-    conversations: AtomicU64,
 }
 
 #[derive(Default)]
@@ -35,7 +33,7 @@ pub(crate) struct Described {
 impl Host {
     /// The host of a run with these settings. Nothing is started before it is needed.
     pub fn new(settings: Settings) -> Arc<Self> {
-        Arc::new(Self { settings, known: Mutex::default(), conversations: AtomicU64::new(0) })
+        Arc::new(Self { settings, known: Mutex::default() })
     }
 
     /// Reads a description and makes its parties, unless that has been done before.
@@ -75,12 +73,6 @@ impl Host {
             let all: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
             ReplyError::failed(all.join("\n"))
         })
-    }
-
-    /// A number that agents cannot guess, for one conversation.
-    pub(crate) fn seed(&self) -> u64 {
-        let number = self.conversations.fetch_add(1, Ordering::Relaxed);
-        self.settings.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// Ends what the parties have started, and says what a person should know.

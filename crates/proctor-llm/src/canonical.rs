@@ -51,14 +51,49 @@ pub(crate) fn sorted(value: &Value) -> Value {
     }
 }
 
+/// The value with a word that stands for this mark in place of the mark, in every string. Two values that differ in more
+/// than their marks stay different: the word occurs in neither, and where it is not `MARK`, the value names it.
+pub fn without_mark(mut value: Value, mark: &str) -> Value {
+    if mark.is_empty() {
+        return value;
+    }
+    let text = value.to_string();
+    let words = (0_u64..).map(|number| match number {
+        0 => "MARK".to_owned(),
+        _ => format!("MARK{number}"),
+    });
+    let word = words.into_iter().find(|word| !text.contains(word.as_str())).unwrap_or_default();
+    replace(&mut value, mark, &word);
+    if word != "MARK"
+        && let Value::Object(members) = &mut value
+    {
+        members.insert("mark".into(), word.into());
+    }
+    value
+}
+
+fn replace(value: &mut Value, from: &str, to: &str) {
+    match value {
+        Value::String(text) if text.contains(from) => *text = text.replace(from, to),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, from, to)),
+        Value::Object(members) => members.values_mut().for_each(|item| replace(item, from, to)),
+        _ => {}
+    }
+}
+
 /// SHA-256 over the canonical form, in hex.
 pub fn request_hash(canonical: &Value) -> String {
-    let digest = Sha256::digest(canonical.to_string().as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    digest(canonical.to_string().as_bytes())
+}
+
+/// SHA-256, in hex.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -77,6 +112,23 @@ mod tests {
         assert_ne!(hash(&asked, "m"), hash(&Request { seed: Some(1), ..asked.clone() }, "m"));
         // Written down: a change of this value makes every stored cassette and cache miss.
         insta::assert_snapshot!(canonical_request(&asked, "m"), @r#"{"messages":[{"role":"user","text":"good?"}],"model":"m"}"#);
+    }
+
+    proptest! {
+        /// Equal but for the mark is equal; anything else stays different, whatever a text pretends.
+        #[test]
+        fn d8_keys_are_equal_exactly_when_the_questions_are(
+            left in proptest::collection::vec("(MARK|MARK1|<<|>>|\\n|a){0,6}", 1..3),
+            right in proptest::collection::vec("(MARK|MARK1|<<|>>|\\n|a){0,6}", 1..3),
+        ) {
+            let prompt = |texts: &[String], mark: &str| {
+                let shown: String =
+                    texts.iter().map(|text| format!("<<{mark}\n{text}\n{mark}>>\n")).collect();
+                without_mark(json!({"user": shown}), mark)
+            };
+            let same = prompt(&left, "0123456789abcdef") == prompt(&right, "fedcba9876543210");
+            prop_assert_eq!(same, left == right);
+        }
     }
 
     #[test]

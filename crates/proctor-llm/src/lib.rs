@@ -53,7 +53,7 @@ mod testing;
 pub mod wire;
 
 pub use answer::{Answer, StopReason, Timings, Usage};
-pub use canonical::{canonical_request, request_hash};
+pub use canonical::{canonical_request, request_hash, without_mark};
 pub use cassette::{Player, Recorded, Recorder, Replay, ReplayMode};
 pub use command::{
     CommandConfig, CommandInput, CommandModel, CommandOutput, Program, ProgramOutput,
@@ -68,7 +68,7 @@ pub use mapping::{MappedAgent, Mapping, ToolCallPaths};
 pub use model::{Asking, Billing, Identity, Model};
 pub use price::{Cost, Price, PriceTable};
 pub use request::{
-    Lane, Message, Purpose, Request, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,
+    Acceptance, Lane, Message, Purpose, Request, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,
 };
 pub use scripted::{Rule, ScriptedModel, ScriptedReply, WhenSpent};
-pub use secret::{Redactor, Secret};
+pub use secret::{Redactor, SHORTEST_SECRET, Secret, names_a_secret};

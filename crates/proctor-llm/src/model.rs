@@ -20,6 +20,9 @@ pub struct Identity {
     pub model: String,
     /// Who pays for answers.
     pub billing: Billing,
+    /// Digest of everything in the configuration that can change an answer: address, headers, further members of
+    /// the body, the words of a command. Part of the keys of a cache; empty where answers are not worth keeping.
+    pub fingerprint: String,
 }
 
 /// Who pays for answers.

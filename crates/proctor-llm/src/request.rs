@@ -3,8 +3,12 @@
 //! Owns the vocabulary (roles, tools, purposes). Does not know how a backend writes it down, and
 //! holds no key: nothing in here is secret by construction.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::answer::{Answer, StopReason};
 
 /// Who asks, which is also the kind of a cassette entry.
 #[derive(
@@ -190,6 +194,42 @@ pub struct Request {
     /// Which repeat of the example this is: repeats do not share cached answers.
     #[serde(default)]
     pub repeat: u32,
+    /// How often this question has been answered before in its conversation: votes do not share cached answers either.
+    #[serde(default)]
+    pub vote: u32,
+    /// A random word in the texts that is another one in each request. Not part of the question: a cache finds the
+    /// answer to the same question under another mark, and puts the present mark into it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
+    /// Which answers are worth keeping.
+    #[serde(skip)]
+    pub acceptance: Acceptance,
+}
+
+type Accepts = dyn Fn(&Request, &Answer) -> bool + Send + Sync;
+
+/// Which answers are worth keeping in a cache: those that whoever asks can use. All that are whole, when nothing is said.
+#[derive(Clone, Default)]
+pub struct Acceptance(Option<Arc<Accepts>>);
+
+impl Acceptance {
+    /// Keeps those answers for which the function says so.
+    pub fn new(accepts: impl Fn(&Request, &Answer) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(accepts)))
+    }
+}
+
+impl std::fmt::Debug for Acceptance {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(if self.0.is_some() { "Acceptance(own)" } else { "Acceptance(all)" })
+    }
+}
+
+/// Two requests ask the same whatever is kept of the answers.
+impl PartialEq for Acceptance {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Request {
@@ -210,6 +250,13 @@ impl Request {
     pub fn in_lane(mut self, lane: impl Into<Lane>) -> Self {
         self.lane = lane.into();
         self
+    }
+
+    /// Whether an answer can be used by whoever asks. One that was refused, cut off or is empty cannot.
+    pub fn accepts(&self, answer: &Answer) -> bool {
+        let whole = !matches!(answer.stop, StopReason::Refusal | StopReason::MaxTokens)
+            && (!answer.text.trim().is_empty() || !answer.tool_calls.is_empty());
+        whole && self.acceptance.0.as_ref().is_none_or(|accepts| accepts(self, answer))
     }
 
     /// The last words from the user's side.

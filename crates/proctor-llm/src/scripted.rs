@@ -136,7 +136,12 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// A model of these rules, under a name.
     pub fn new(name: impl Into<String>, rules: Vec<Rule>) -> Self {
-        let identity = Identity { backend: "scripted", model: name.into(), billing: Billing::Free };
+        let identity = Identity {
+            backend: "scripted",
+            model: name.into(),
+            billing: Billing::Free,
+            fingerprint: String::new(),
+        };
         Self { rules, identity, used: Mutex::default() }
     }
 

@@ -1,9 +1,14 @@
 //! Keys as values that cannot slip out, and the filter for everything that is written.
 //!
 //! [`Secret`] shows itself to nobody but the code that puts it into a header. [`Redactor`] cleans
-//! texts and JSON before they are stored or put into messages: known secrets wherever they stand,
-//! members whose name says they hold one, and the well-known shapes of keys.
+//! texts and JSON before they are stored or put into messages: known secrets wherever they stand
+//! and however often they were escaped on the way, members whose name says they hold one, and the
+//! well-known shapes of keys. In JSON only the contents of strings and whole numbers are looked at, and names of members
+//! that do not look like fields: a secret that is also the name of a field leaves the JSON what it is.
 
+mod spelling;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard};
 
@@ -13,8 +18,8 @@ use serde_json::Value;
 /// What stands in the place of a secret.
 const MASK: &str = "[redacted]";
 
-/// Shorter values are no secrets: to mask every `a` would destroy texts and protect nothing.
-const SHORTEST: usize = 6;
+/// How many characters a value has at least to be filtered. To mask every `on` would destroy texts and protect nothing.
+pub const SHORTEST_SECRET: usize = 6;
 
 /// A value that is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,12 +52,28 @@ impl From<&str> for Secret {
 /// Removes secrets from what is written. Clones are one filter: what one learns, all know.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Arc<RwLock<Vec<Secret>>>,
+    known: Arc<RwLock<Known>>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The longest first: a key that contains another must go as a whole.
+    secrets: Vec<Secret>,
+    /// Finds those in all their spellings that are not too large for it.
+    pattern: Option<Regex>,
+}
+
+impl Known {
+    /// Secrets that no pattern finds.
+    fn without_pattern(&self) -> impl Iterator<Item = &str> {
+        let all = self.secrets.iter().map(Secret::reveal);
+        all.filter(|text| self.pattern.is_none() || !spelling::fits_in_pattern(text))
+    }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Redactor({} known)", self.known().len())
+        write!(formatter, "Redactor({} known)", self.known().secrets.len())
     }
 }
 
@@ -60,27 +81,36 @@ impl Redactor {
     /// A filter that knows these values, beside the shapes every filter knows.
     pub fn new(known: impl IntoIterator<Item = Secret>) -> Self {
         let redactor = Self::default();
-        known.into_iter().for_each(|secret| redactor.learn(secret));
+        for secret in known {
+            redactor.learn(secret);
+        }
         redactor
     }
 
-    /// From now on this value is filtered too.
-    pub fn learn(&self, secret: Secret) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if secret.reveal().len() >= SHORTEST && !known.contains(&secret) {
-            // The longest first: a key that contains another must go as a whole.
-            let length = secret.reveal().len();
-            let place = known.partition_point(|other| other.reveal().len() >= length);
-            known.insert(place, secret);
+    /// From now on this value is filtered too. Says whether it is: values of less than [`SHORTEST_SECRET`] characters
+    /// are not.
+    pub fn learn(&self, secret: Secret) -> bool {
+        if secret.reveal().chars().count() < SHORTEST_SECRET {
+            return false;
         }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if !known.secrets.contains(&secret) {
+            let length = secret.reveal().len();
+            let place = known.secrets.partition_point(|other| other.reveal().len() >= length);
+            known.secrets.insert(place, secret);
+            let fitting = known.secrets.iter().map(Secret::reveal);
+            known.pattern =
+                spelling::pattern(fitting.filter(|text| spelling::fits_in_pattern(text)));
+        }
+        true
     }
 
     /// Whether it was told anything.
     pub fn knows_any(&self) -> bool {
-        !self.known().is_empty()
+        !self.known().secrets.is_empty()
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Vec<Secret>> {
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,36 +121,51 @@ impl Redactor {
         KEY_SHAPES.replace_all(clean, MASK).into_owned()
     }
 
-    /// The text, or JSON, without the values that this filter was told; nothing where none occurs.
+    /// The text without the values that this filter was told; nothing where none occurs.
     pub fn without_known(&self, text: &str) -> Option<String> {
-        let mut clean: Option<String> = None;
-        for secret in self.known().iter() {
-            let plain = secret.reveal();
-            let quoted = Value::from(plain).to_string();
-            let escaped = &quoted[1..quoted.len() - 1];
-            for form in [plain, escaped] {
-                let now = clean.as_deref().unwrap_or(text);
-                if now.contains(form) {
-                    clean = Some(now.replace(form, MASK));
-                }
+        let known = self.known();
+        let mut clean = Cow::Borrowed(text);
+        for form in known.without_pattern().flat_map(spelling::usual) {
+            if clean.contains(&form) {
+                clean = clean.replace(&form, MASK).into();
             }
         }
-        clean
+        if let Some(pattern) = &known.pattern
+            && let Cow::Owned(filtered) = pattern.replace_all(&clean, MASK)
+        {
+            clean = filtered.into();
+        }
+        match clean {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean),
+        }
     }
 
     /// The value without secrets.
     pub fn value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
+            Value::Number(number) if self.is_known(&number.to_string()) => MASK.into(),
             Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
             Value::Object(members) => Value::Object(
                 members
                     .iter()
-                    .map(|(name, inner)| (name.clone(), self.member(name, inner)))
+                    .map(|(name, inner)| (self.name(name), self.member(name, inner)))
                     .collect(),
             ),
             other => other.clone(),
         }
+    }
+
+    fn is_known(&self, text: &str) -> bool {
+        self.known().secrets.iter().any(|secret| secret.reveal() == text)
+    }
+
+    /// The name of a member. One that looks like a field's name is one, and not a secret.
+    fn name(&self, name: &str) -> String {
+        let is_field = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        let clean = if is_field { None } else { self.without_known(name) };
+        clean.unwrap_or_else(|| name.to_owned())
     }
 
     fn member(&self, name: &str, value: &Value) -> Value {
@@ -135,7 +180,8 @@ static KEY_SHAPES: LazyLock<Regex> = LazyLock::new(|| {
         .unwrap()
 });
 
-fn names_a_secret(name: &str) -> bool {
+/// Whether the name of a header or member says that its value is a secret.
+pub fn names_a_secret(name: &str) -> bool {
     let plain: String =
         name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     matches!(
@@ -156,6 +202,7 @@ fn names_a_secret(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -177,6 +224,94 @@ mod tests {
             redactor.text("abc stays: too short to be a secret"),
             "abc stays: too short to be a secret"
         );
+    }
+
+    /// Audit D11: values with quotes, backslashes, tabs and line feeds leaked once they were escaped twice.
+    #[test]
+    fn d11_escaping_does_not_hide_a_secret() {
+        let nasty = "pass\"word\\with\ttab\nand/slash é<&'🦀";
+        let redactor = Redactor::new([Secret::new(nasty)]);
+        let mut text = nasty.to_owned();
+        for depth in 0..5 {
+            assert_eq!(redactor.text(&format!("a {text} b")), "a [redacted] b", "{depth}: {text}");
+            let quoted = Value::from(text).to_string();
+            text = quoted[1..quoted.len() - 1].to_owned();
+        }
+        // As Python, Go, PHP and Ruby write JSON.
+        for spelled in [
+            r#"pass\"word\\with\ttab\nand/slash \u00e9<&'\ud83e\udd80"#,
+            r#"pass\"word\\with\ttab\nand/slash é\u003c\u0026\u0027🦀"#,
+            r"pass\u0022word\u005Cwith\u0009tab\u000Aand\/slash \u00E9<&'\uD83E\uDD80",
+            r"pass\\u0022word\\u005cwith\\u0009tab\\u000aand\\/slash \\u00e9<&'\\ud83e\\udd80",
+        ] {
+            assert_eq!(redactor.text(&format!("a {spelled} b")), "a [redacted] b", "{spelled}");
+        }
+    }
+
+    /// Audit D11: a value that is also the name of a field, or a word of JSON, changes nothing but texts.
+    #[test]
+    fn d11_names_of_fields_and_words_of_json_stay() {
+        let redactor =
+            Redactor::new(["arguments", "metadata", "12345678", "Hush-Hush"].map(Secret::new));
+        let value = json!({
+            "arguments": {"metadata": "metadata!", "n": 12_345_678, "m": 123_456_789},
+            "Hush-Hush": true, "say": ["arguments"],
+        });
+        assert_eq!(
+            redactor.value(&value),
+            json!({
+                "arguments": {"metadata": "[redacted]!", "n": "[redacted]", "m": 123_456_789},
+                "[redacted]": true, "say": ["[redacted]"],
+            })
+        );
+    }
+
+    #[test]
+    fn values_that_are_too_short_are_told_apart() {
+        let redactor = Redactor::default();
+        assert!(!redactor.learn(Secret::new("12345")));
+        assert!(!redactor.learn(Secret::new("ééééé")), "characters count, not bytes");
+        assert!(redactor.learn(Secret::new("123456")));
+        assert!(redactor.learn(Secret::new("123456")), "known already");
+        assert_eq!(redactor.text("12345 123456"), "12345 [redacted]");
+    }
+
+    #[test]
+    fn a_value_too_large_for_a_pattern_is_filtered_all_the_same() {
+        let large = "\"é".repeat(40_000);
+        let redactor = Redactor::new([Secret::new(&large)]);
+        let escaped = Value::from(large.as_str()).to_string();
+        for text in [large.clone(), escaped.clone(), Value::from(escaped).to_string()] {
+            assert!(!redactor.text(&format!("a {text}")).contains('é'));
+        }
+    }
+
+    proptest! {
+        /// However often it is quoted, in whatever it stands: the secret goes, and JSON stays JSON.
+        #[test]
+        fn d11_no_secret_survives_in_json(
+            secret in "[a-z\"\\\\\t\n\r/é ]{4}[a-z\"\\\\/é][a-z]{3}",
+            before in "[^\\\\]{0,4}",
+            depth in 0_usize..4,
+        ) {
+            let secret = Secret::new(secret);
+            prop_assume!(secret.reveal().chars().count() >= SHORTEST_SECRET);
+            let redactor = Redactor::new([secret.clone()]);
+            let mut said = format!("{before}{} and more", secret.reveal());
+            for _ in 0..depth {
+                said = json!({ "inner": said }).to_string();
+            }
+            let mut clean = redactor.value(&json!({ "text": said }))["text"].as_str().unwrap().to_owned();
+            for _ in 0..depth {
+                clean = match serde_json::from_str::<Value>(&clean) {
+                    Ok(value) => value["inner"].as_str().unwrap().to_owned(),
+                    // The text before the secret may take part in a match; then there is nothing left to unpack.
+                    Err(_) => clean,
+                };
+            }
+            prop_assert!(!clean.contains(secret.reveal()), "{clean}");
+            prop_assert!(clean.contains(MASK));
+        }
     }
 
     #[test]

@@ -34,7 +34,12 @@ impl Fake {
         outcomes: impl IntoIterator<Item = Result<Answer, ModelError>>,
     ) -> Self {
         Self {
-            identity: Identity { backend: "fake", model: model.into(), billing: Billing::ByTokens },
+            identity: Identity {
+                backend: "fake",
+                model: model.into(),
+                billing: Billing::ByTokens,
+                fingerprint: String::new(),
+            },
             outcomes: Mutex::new(outcomes.into_iter().collect()),
             asked: AtomicU32::new(0),
         }

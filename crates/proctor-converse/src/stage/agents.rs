@@ -121,7 +121,7 @@ fn chat_client(
     let model = chat.model.clone().unwrap_or_else(|| name.to_owned());
     let mut endpoint = Endpoint::new(places.text(&chat.url)?, model);
     if let Some(variable) = &chat.key_env {
-        endpoint.key = Some(places.keep(&places.variable(variable)?));
+        endpoint.key = Some(places.keep(variable, &places.variable(variable)?));
         endpoint.key_hint = format!("set {variable}");
     }
     for (header, value) in &chat.headers {

@@ -1,8 +1,8 @@
 //! Filling in `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`. Other names are left for those who know them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use proctor_dialogue::Words;
 use proctor_llm::{Redactor, Secret};
@@ -22,6 +22,8 @@ pub(crate) struct Places {
     pub(crate) environment: Environment,
     /// Is told every value that was taken from the environment: nobody may write it down.
     pub(crate) redactor: Redactor,
+    /// Variables whose values are too short for the redactor.
+    pub(crate) short_secrets: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Places {
@@ -67,13 +69,17 @@ impl Places {
                 "the environment variable {name} is not set, and the scenario needs it"
             ))
         })?;
-        self.keep(&value);
+        self.keep(name, &value);
         Ok(value)
     }
 
-    pub(crate) fn keep(&self, value: &str) -> Secret {
+    /// The value of a variable as a secret, which is filtered from now on if it is long enough.
+    pub(crate) fn keep(&self, name: &str, value: &str) -> Secret {
         let secret = Secret::new(value);
-        self.redactor.learn(secret.clone());
+        if !self.redactor.learn(secret.clone()) {
+            let mut short = self.short_secrets.lock().unwrap_or_else(PoisonError::into_inner);
+            short.insert(name.to_owned());
+        }
         secret
     }
 
@@ -101,6 +107,7 @@ mod tests {
             port: Some(8080),
             environment: Arc::new(|name| (name == "TOKEN").then(|| "hush-hush".to_owned())),
             redactor: Redactor::default(),
+            short_secrets: Arc::default(),
         }
     }
 

@@ -7,6 +7,8 @@
 mod agents;
 mod fill;
 mod models;
+mod parties;
+mod settings;
 mod shared;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,20 +21,23 @@ use proctor_dialogue::{
 };
 use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode, Secret};
 use proctor_process::Guard;
+use serde_json::Value;
 
 use self::agents::Workshop;
 pub use self::fill::Environment;
 use self::fill::Places;
 use self::models::{Common, Made};
+use self::parties::Parties;
 pub use self::shared::Shared;
 use crate::agent::{Agent, NoAgent, Printed};
 use crate::check::CommandChecks;
 use crate::conversation::Room;
 use crate::failure::Failure;
 use crate::judge::{Judge, NoJudge};
+use crate::marks::MarkSource;
 use crate::saved::Saved;
 use crate::simulator::{NoSimulator, Simulator};
-use crate::tape::Tape;
+use crate::tape::{PartySettings, Tape};
 use crate::tools::{Fill, McpServer, ScenarioTools, Way};
 
 /// How long a call to a tool server may take unless it says otherwise.
@@ -65,7 +70,7 @@ pub struct Settings {
     pub cache: Option<PathBuf>,
     /// What judge and simulator may cost, in US dollars.
     pub budget_usd: Option<f64>,
-    /// The seed of back-off and of the marks around evidence.
+    /// The seed of back-off.
     pub seed: u64,
     /// What the stages of a run have in common: their settings hold clones of one.
     pub shared: Shared,
@@ -143,8 +148,8 @@ impl Stage {
             .map(|(key, room)| (key, Arc::new(Room { tape: tape.clone(), ..room })));
         Ok(Self {
             rooms: rooms.collect(),
-            agents: maker.agents.into_values().filter_map(Result::ok).collect(),
-            servers: maker.servers.into_values().collect(),
+            agents: maker.agents.into_made().filter_map(Result::ok).collect(),
+            servers: maker.servers.into_made().filter_map(Result::ok).collect(),
             budget: maker.common.budget,
             printed: maker.printed,
             settings,
@@ -154,11 +159,6 @@ impl Stage {
     /// The parties of an example that was there when the stage was opened.
     pub fn room(&self, example: &Example) -> Option<&Arc<Room>> {
         self.rooms.get(&cast_key(example))
-    }
-
-    /// A number that is hard to guess for agents, for one conversation.
-    pub fn seed(&self, number: u64) -> u64 {
-        self.settings.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     /// What the programs of agents print.
@@ -189,10 +189,10 @@ fn cast_key(example: &Example) -> usize {
 struct Maker<'a> {
     settings: &'a Settings,
     seen: std::collections::HashSet<usize>,
-    agents: HashMap<String, Result<Arc<dyn Agent>, Failure>>,
-    models: HashMap<String, Result<Made, Failure>>,
-    servers: HashMap<String, Arc<McpServer>>,
+    agents: Parties<AgentFields, Result<Arc<dyn Agent>, Failure>>,
+    servers: Parties<ServerSpec, Result<Arc<McpServer>, Failure>>,
     common: Common,
+    marks: MarkSource,
     printed: Arc<Printed>,
     errors: Vec<StageError>,
 }
@@ -207,10 +207,10 @@ impl<'a> Maker<'a> {
         Ok(Self {
             settings,
             seen: std::collections::HashSet::new(),
-            agents: HashMap::new(),
-            models: HashMap::new(),
-            servers: HashMap::new(),
+            agents: Parties::default(),
+            servers: Parties::default(),
             common: Common { prices, budget, cache, jitter },
+            marks: settings.shared.marks()?,
             printed: Arc::new(Printed::new(settings.shared.redactor().clone())),
             errors: Vec::new(),
         })
@@ -220,7 +220,7 @@ impl<'a> Maker<'a> {
     fn cast(&mut self, example: &Example) -> Room {
         let cast = &example.cast;
         let places = self.places(&example.file);
-        let judge = self.judge(cast, example, &places);
+        let (judge, judge_settings) = self.judge(cast, example, &places);
         let filled = places.clone();
         let fill: Fill = Arc::new(move |words: &proctor_dialogue::Words| filled.words(words));
         if let Some(saved) = &self.settings.saved {
@@ -231,12 +231,14 @@ impl<'a> Maker<'a> {
                 tools: saved.clone(),
                 checks: Arc::new(CommandChecks::new(&self.settings.root).filling(fill)),
                 tape: Tape::Off,
+                settings: Arc::default(),
                 redactor: self.settings.shared.redactor().clone(),
+                marks: self.marks.clone(),
             };
         }
-        let simulator = self.simulator(cast, example, &places);
+        let (simulator, simulator_settings) = self.simulator(cast, example, &places);
         let servers = self.servers(cast, &places);
-        let agent = self.agent(cast, example, &places);
+        let (agent, agent_settings) = self.agent(cast, example, &places);
         let folder = self.settings.root.clone();
         let checks = CommandChecks::new(&folder).filling(Arc::clone(&fill));
         let tools = ScenarioTools::new(Arc::clone(cast), servers, folder, fill);
@@ -247,7 +249,13 @@ impl<'a> Maker<'a> {
             tools: Arc::new(tools),
             checks: Arc::new(checks),
             tape: Tape::Off,
+            settings: Arc::new(PartySettings {
+                agent: agent_settings,
+                simulator: simulator_settings,
+                judge: judge_settings,
+            }),
             redactor: self.settings.shared.redactor().clone(),
+            marks: self.marks.clone(),
         }
     }
 
@@ -262,24 +270,37 @@ impl<'a> Maker<'a> {
             port: None,
             environment,
             redactor: self.settings.shared.redactor().clone(),
+            short_secrets: self.settings.shared.short_secrets(),
         }
     }
 
-    fn agent(&mut self, cast: &Cast, example: &Example, places: &Places) -> Arc<dyn Agent> {
-        match self.find_agent(cast, example, places) {
-            Ok(agent) => agent,
-            Err(failure) => Arc::new(NoAgent(failure)),
-        }
-    }
-
-    fn find_agent(
+    /// The agent, and what beside the conversation decides what it answers.
+    fn agent(
         &mut self,
         cast: &Cast,
         example: &Example,
         places: &Places,
-    ) -> Result<Arc<dyn Agent>, Failure> {
+    ) -> (Arc<dyn Agent>, Value) {
+        let found = self.find_agent(cast, example);
+        let described =
+            found.as_ref().map(|(fields, name)| settings::of_agent(name, fields, cast, places));
+        let described = described.unwrap_or_default();
+        match found.and_then(|(fields, name)| self.make_agent(fields, &name, places)) {
+            Ok(agent) => (agent, described),
+            Err(failure) => (Arc::new(NoAgent(failure)), described),
+        }
+    }
+
+    fn find_agent<'x>(
+        &mut self,
+        cast: &'x Cast,
+        example: &Example,
+    ) -> Result<(&'x AgentFields, String), Failure>
+    where
+        'a: 'x,
+    {
         let settings = self.settings;
-        let (fields, name) = match (&settings.agent_for_all, &cast.agent) {
+        Ok(match (&settings.agent_for_all, &cast.agent) {
             (Some(name), _) => (self.named_agent(name, None)?, name.clone()),
             (None, Some(At { value: AgentSpec::Given(fields), .. })) => {
                 let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
@@ -297,21 +318,24 @@ impl<'a> Maker<'a> {
                     ));
                 }
             },
-        };
-        let key = format!("{name} {} {fields:?}", places.here.display());
-        if let Some(made) = self.agents.get(&key) {
-            return made.clone();
-        }
+        })
+    }
+
+    fn make_agent(
+        &mut self,
+        fields: &AgentFields,
+        name: &str,
+        places: &Places,
+    ) -> Result<Arc<dyn Agent>, Failure> {
         let layers = Layers { prices: Some(Arc::clone(&self.common.prices)), ..Layers::default() };
         let workshop = Workshop {
             places: places.clone(),
-            guard: settings.guard.clone(),
+            guard: self.settings.guard.clone(),
             layers,
             printed: Arc::clone(&self.printed),
         };
-        let made = agents::agent(fields, &name, &Arc::new(workshop));
-        self.agents.insert(key, made.clone());
-        made
+        let make = || agents::agent(fields, name, &Arc::new(workshop));
+        self.agents.get(name, fields, &places.here, make)
     }
 
     fn named_agent(
@@ -328,19 +352,31 @@ impl<'a> Maker<'a> {
         })
     }
 
-    fn judge(&mut self, cast: &Cast, example: &Example, places: &Places) -> Arc<dyn Judge> {
+    fn judge(
+        &mut self,
+        cast: &Cast,
+        example: &Example,
+        places: &Places,
+    ) -> (Arc<dyn Judge>, Value) {
         let spec = cast.judge.model.as_ref();
-        let made = self.model(spec, "judge", cast, example, places).and_then(Made::judge);
-        made.unwrap_or_else(|failure| Arc::new(NoJudge(failure)))
+        let (made, described) = self.model(spec, "judge", cast, example, places);
+        let made = made.and_then(|made| made.judge(&places.redactor));
+        (made.unwrap_or_else(|failure| Arc::new(NoJudge(failure))), described)
     }
 
-    fn simulator(&mut self, cast: &Cast, example: &Example, places: &Places) -> Arc<dyn Simulator> {
+    fn simulator(
+        &mut self,
+        cast: &Cast,
+        example: &Example,
+        places: &Places,
+    ) -> (Arc<dyn Simulator>, Value) {
         let spec = cast.simulator.as_ref();
-        let made = self.model(spec, "simulator", cast, example, places).and_then(Made::simulator);
-        made.unwrap_or_else(|failure| Arc::new(NoSimulator(failure)))
+        let (made, described) = self.model(spec, "simulator", cast, example, places);
+        let made = made.and_then(|made| made.simulator(&places.redactor));
+        (made.unwrap_or_else(|failure| Arc::new(NoSimulator(failure))), described)
     }
 
-    /// The model that is given, or that is named, or that has the name of its role.
+    /// A model, and what beside the question decides what it answers.
     fn model(
         &mut self,
         spec: Option<&At<ModelSpec>>,
@@ -348,7 +384,27 @@ impl<'a> Maker<'a> {
         cast: &Cast,
         example: &Example,
         places: &Places,
-    ) -> Result<Made, Failure> {
+    ) -> (Result<Made, Failure>, Value) {
+        match self.find_model(spec, role, cast, example) {
+            Ok((fields, name)) => {
+                let described = settings::of_model(fields, places);
+                (self.make_model(fields, &name, places), described)
+            }
+            Err(failure) => (Err(failure), Value::Null),
+        }
+    }
+
+    /// The model that is given, or that is named, or that has the name of its role.
+    fn find_model<'x>(
+        &mut self,
+        spec: Option<&'x At<ModelSpec>>,
+        role: &str,
+        cast: &'x Cast,
+        example: &Example,
+    ) -> Result<(&'x ModelFields, String), Failure>
+    where
+        'a: 'x,
+    {
         let settings = self.settings;
         let mut name = role.to_owned();
         let mut spec = spec;
@@ -356,14 +412,14 @@ impl<'a> Maker<'a> {
         for _ in 0..8 {
             match spec {
                 Some(At { value: ModelSpec::Given(fields), .. }) => {
-                    return self.make_model(fields, &name, places);
+                    return Ok((&**fields, name));
                 }
                 Some(At { value: ModelSpec::Named(wanted), place }) => {
                     name.clone_from(wanted);
                     if let Some(fields) = settings.models.get(wanted)
                         && !cast.models.contains_key(wanted)
                     {
-                        return self.make_model(fields, wanted, places);
+                        return Ok((fields, name));
                     }
                     spec = cast.models.get(wanted);
                     if spec.is_none() {
@@ -384,10 +440,7 @@ impl<'a> Maker<'a> {
                     spec = cast.models.get(&name);
                     if spec.is_none() {
                         let fields = settings.models.get(&name);
-                        return match fields {
-                            Some(fields) => self.make_model(fields, &name, places),
-                            None => Err(no_model(role)),
-                        };
+                        return fields.map(|fields| (fields, name)).ok_or_else(|| no_model(role));
                     }
                 }
             }
@@ -401,36 +454,25 @@ impl<'a> Maker<'a> {
         name: &str,
         places: &Places,
     ) -> Result<Made, Failure> {
-        let key = format!("{name} {} {fields:?}", places.here.display());
-        if let Some(made) = self.models.get(&key) {
-            return made.clone();
-        }
         let mut common = self.common.clone();
         if let Some((model, own)) = price(fields) {
             let all = self.settings.models.values().filter_map(price).chain([(model, own)]);
             common.prices = Arc::new(PriceTable::with_overrides(all.collect()));
         }
-        let made = models::model(fields, name, places, &common);
-        self.models.insert(key, made.clone());
-        made
+        let make = || models::model(fields, name, places, &common);
+        self.settings.shared.model(name, fields, &places.here, make)
     }
 
     fn servers(&mut self, cast: &Cast, places: &Places) -> Vec<Arc<McpServer>> {
         let mut servers = Vec::new();
         for (name, spec) in &cast.mcp {
-            let key = format!("{name} {} {spec:?}", places.here.display());
-            if let Some(server) = self.servers.get(&key) {
-                servers.push(Arc::clone(server));
-                continue;
-            }
-            match server_way(spec, places) {
-                Ok(way) => {
-                    let timeout = spec.timeout.map_or(TOOL_WITHIN, |span| span.0);
-                    let server = McpServer::new(name.clone(), way, timeout, spec.only.clone());
-                    let server = Arc::new(server);
-                    self.servers.insert(key, Arc::clone(&server));
-                    servers.push(server);
-                }
+            let make = || {
+                let timeout = spec.timeout.map_or(TOOL_WITHIN, |span| span.0);
+                let way = server_way(spec, places)?;
+                Ok(Arc::new(McpServer::new(name.clone(), way, timeout, spec.only.clone())))
+            };
+            match self.servers.get(name, &spec.value, &places.here, make) {
+                Ok(server) => servers.push(server),
                 Err(failure) => {
                     let message = format!("the tool server `{name}`: {}", failure.message);
                     self.errors.push(StageError { place: None, message });

@@ -7,7 +7,7 @@ use proctor_dialogue::{ModelFields, ScriptRule};
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
     Budget, Cache, CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, Gate,
-    HttpModel, Jitter, Layers, Limits, Model, PriceTable, RetryPolicy, Secret,
+    HttpModel, Jitter, Layers, Limits, Model, PriceTable, Redactor, RetryPolicy, Secret,
 };
 
 use super::fill::Places;
@@ -16,7 +16,8 @@ use crate::judge::{Judge, ModelJudge, ScriptedJudge};
 use crate::simulator::{ModelSimulator, ScriptedSimulator, Simulator};
 
 const ANSWER_WITHIN: Duration = Duration::from_mins(2);
-const MAX_TOKENS: u32 = 1024;
+/// The longest answer unless somebody says otherwise.
+pub(super) const MAX_TOKENS: u32 = 1024;
 
 /// What all models of a run share.
 #[derive(Clone)]
@@ -39,10 +40,10 @@ pub(super) enum Made {
 }
 
 impl Made {
-    pub(super) fn judge(self) -> Result<Arc<dyn Judge>, Failure> {
+    pub(super) fn judge(self, redactor: &Redactor) -> Result<Arc<dyn Judge>, Failure> {
         match self {
             Self::Model(model, max_tokens, temperature) => {
-                Ok(Arc::new(ModelJudge::new(model, max_tokens, temperature)))
+                Ok(Arc::new(ModelJudge::new(model, max_tokens, temperature, redactor.clone())))
             }
             Self::Verdicts(judge) => Ok(judge),
             Self::Script(_) => Err(Failure::harness(
@@ -51,10 +52,10 @@ impl Made {
         }
     }
 
-    pub(super) fn simulator(self) -> Result<Arc<dyn Simulator>, Failure> {
+    pub(super) fn simulator(self, redactor: &Redactor) -> Result<Arc<dyn Simulator>, Failure> {
         match self {
             Self::Model(model, max_tokens, temperature) => {
-                Ok(Arc::new(ModelSimulator::new(model, max_tokens, temperature)))
+                Ok(Arc::new(ModelSimulator::new(model, max_tokens, temperature, redactor.clone())))
             }
             Self::Script(rules) => Ok(Arc::new(ScriptedSimulator::new(rules))),
             Self::Verdicts(_) => Err(Failure::harness(
@@ -118,7 +119,7 @@ fn http(fields: &ModelFields, places: &Places) -> Result<HttpModel, Failure> {
     // The provider's usual variable is none of the business of other endpoints.
     let wanted = fields.key_env.is_some() || fields.url.is_none();
     let key = wanted.then(|| (places.environment)(variable)).flatten();
-    let key = key.map(|value| places.keep(&value));
+    let key = key.map(|value| places.keep(variable, &value));
     let mut endpoint = match dialect {
         Dialect::Anthropic => Endpoint::anthropic(model, key),
         Dialect::OpenAi => Endpoint::openai(model, key),

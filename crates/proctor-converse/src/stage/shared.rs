@@ -1,15 +1,22 @@
-//! What all stages of a run have in common: what they may spend, what they remember, the cassette, and the secrets that
-//! nobody may write down.
+//! What all stages of a run have in common: their models, what they may spend, what they remember, the cassette, the marks
+//! of questions, and the secrets that nobody may write down.
 //!
 //! Made when the first stage needs it, from that stage's settings; so nothing is begun for scenarios that cannot be run.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use proctor_llm::{Budget, Cache, Cost, Player, Recorder, Redactor, UnknownPrice};
+use proctor_dialogue::ModelFields;
+use proctor_llm::{Budget, Cache, Cost, Player, Recorder, Redactor, SHORTEST_SECRET, UnknownPrice};
 use serde_json::Map;
 
+use super::models::Made;
+use super::parties::Parties;
 use super::{Cassette, Settings, StageError};
+use crate::failure::Failure;
+use crate::marks::MarkSource;
 use crate::tape::Tape;
 
 /// How many drifted requests are told in full.
@@ -22,6 +29,10 @@ pub struct Shared(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     redactor: Redactor,
+    marks: OnceLock<MarkSource>,
+    models: Mutex<Parties<ModelFields, Result<Made, Failure>>>,
+    /// Variables whose values are too short to be filtered.
+    short_secrets: Arc<Mutex<BTreeSet<String>>>,
     budget: OnceLock<Option<Arc<Budget>>>,
     cache: Mutex<Option<Arc<Cache>>>,
     tape: Mutex<Option<Tape>>,
@@ -41,6 +52,33 @@ fn cannot(error: proctor_llm::ModelError) -> StageError {
 impl Shared {
     pub(super) fn redactor(&self) -> &Redactor {
         &self.0.redactor
+    }
+
+    pub(super) fn short_secrets(&self) -> Arc<Mutex<BTreeSet<String>>> {
+        Arc::clone(&self.0.short_secrets)
+    }
+
+    pub(super) fn marks(&self) -> Result<MarkSource, StageError> {
+        if let Some(marks) = self.0.marks.get() {
+            return Ok(marks.clone());
+        }
+        let marks = MarkSource::random().map_err(|error| StageError {
+            place: None,
+            message: format!("the system gives no random numbers, which judges need: {error}"),
+        })?;
+        Ok(self.0.marks.get_or_init(|| marks).clone())
+    }
+
+    /// The model of this name and description; made now if no stage has made it.
+    pub(super) fn model(
+        &self,
+        name: &str,
+        fields: &ModelFields,
+        here: &Path,
+        make: impl FnOnce() -> Result<Made, Failure>,
+    ) -> Result<Made, Failure> {
+        let mut models = self.0.models.lock().unwrap_or_else(PoisonError::into_inner);
+        models.get(name, fields, here, make)
     }
 
     pub(super) fn budget(&self, settings: &Settings) -> Option<Arc<Budget>> {
@@ -83,6 +121,11 @@ impl Shared {
             return Vec::new();
         }
         let mut notes = Vec::new();
+        for variable in &*self.0.short_secrets.lock().unwrap_or_else(PoisonError::into_inner) {
+            notes.push(format!(
+                "the value of {variable} has less than {SHORTEST_SECRET} characters: it is not filtered from what is written"
+            ));
+        }
         if let Some(Some(budget)) = self.0.budget.get()
             && budget.is_exhausted()
         {
@@ -104,6 +147,11 @@ fn replayed(player: &Player) -> Vec<String> {
     let drift = player.drift();
     let mut notes: Vec<String> =
         drift.iter().take(TOLD).map(|one| format!("drift: {one}")).collect();
+    if player.version() < 2 {
+        notes.push(
+            "the cassette is of version 1: other models, limits or tools are not noticed; record it again".into(),
+        );
+    }
     if drift.len() > TOLD {
         let more = drift.len() - TOLD;
         notes.push(format!("drift: {more} more requests differ from the recorded ones"));

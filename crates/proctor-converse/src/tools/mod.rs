@@ -59,7 +59,7 @@ impl ScenarioTools {
 
     async fn gather(&self) -> Result<Arc<[ToolSpec]>, Failure> {
         let mut specs: Vec<ToolSpec> =
-            self.cast.tools.iter().map(|(name, stubs)| spec(name, &stubs.0)).collect();
+            self.cast.tools.iter().map(|(name, stubs)| stub_spec(name, &stubs.0)).collect();
         for server in &self.servers {
             for tool in server.tools().await?.iter() {
                 if !specs.iter().any(|known| known.name == tool.name) {
@@ -137,7 +137,8 @@ impl ScenarioTools {
     }
 }
 
-fn spec(name: &str, stubs: &[ToolStub]) -> ToolSpec {
+/// What agents are told about a tool of the scenario.
+pub(crate) fn stub_spec(name: &str, stubs: &[ToolStub]) -> ToolSpec {
     let described = stubs.iter().find_map(|stub| stub.description.clone());
     let parameters = stubs.iter().find_map(|stub| stub.parameters.clone());
     ToolSpec {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::server::{Server, says, status, verdict};
+use crate::server::{Server, mark, says, status, verdict};
 use crate::world::World;
 
 /// An agent that looks a price up and says it, and what is asserted about it.
@@ -174,8 +174,11 @@ async fn anthropics_format_and_commands_judge_too() {
     let server = Server::start(|seen, _| {
         assert_eq!(seen.path, "/v1/messages");
         assert_eq!(seen.header("x-api-key"), Some("a-secret-key"));
-        let answer =
-            "{\"answers\": [{\"id\": \"q1\", \"satisfied\": true, \"reasoning\": \"fine\"}]}";
+        let answer = serde_json::json!({
+            "mark": mark(&seen.prompt()),
+            "answers": [{"id": "q1", "satisfied": true, "reasoning": "fine"}],
+        })
+        .to_string();
         crate::server::ok(&serde_json::json!({
             "model": "m", "stop_reason": "end_turn",
             "content": [{"type": "text", "text": answer}],
@@ -194,7 +197,7 @@ async fn anthropics_format_and_commands_judge_too() {
     let model = format!("{{anthropic: m, url: \"http://{}\", key_env: KEY}}", server.address);
     let talk = world.conduct(&judged(&model)).await;
     assert_eq!(talk.status(), "passed", "{}", talk.message());
-    world.write("judge.py", "import sys, json\nprompt = sys.stdin.read()\nassert 'Is kind' in prompt\nprint(json.dumps({'result': json.dumps({'answers': [{'id': 'q1', 'satisfied': False, 'reasoning': 'rude'}]})}))\n");
+    world.write("judge.py", "import sys, json\nprompt = sys.stdin.read()\nassert 'Is kind' in prompt\nmark = prompt.split('{\"mark\": \"')[1].split('\"')[0]\nprint(json.dumps({'result': json.dumps({'mark': mark, 'answers': [{'id': 'q1', 'satisfied': False, 'reasoning': 'rude'}]})}))\n");
     let model = format!("{{command: [{:?}, judge.py], answer: /result}}", crate::world::python());
     let talk = world.conduct(&judged(&model)).await;
     assert_eq!(talk.status(), "failed", "{}", talk.message());
@@ -217,9 +220,9 @@ async fn the_judge_classifies_topics() {
                 assert!(prompt.contains(shown), "{shown} is not in\n{prompt}");
             }
             assert!(!prompt.contains("unnoticed"), "it has no characteristic:\n{prompt}");
-            says(&format!(
-                "{{\"answers\": [{{\"id\": \"q1\", \"topic\": \"{chosen}\", \"reasoning\": \"so it is\"}}]}}"
-            ))
+            let answers =
+                serde_json::json!([{"id": "q1", "topic": chosen, "reasoning": "so it is"}]);
+            says(&serde_json::json!({"mark": mark(&prompt), "answers": answers}).to_string())
         })
         .await;
         let text = format!(

@@ -123,7 +123,12 @@ pub(crate) fn verdict(prompt: &str, satisfied: bool, why: &str) -> Response {
     let ids = prompt.lines().filter_map(|line| line.strip_prefix("## ")?.split(':').next());
     let answers: Vec<Value> =
         ids.map(|id| json!({"id": id, "satisfied": satisfied, "reasoning": why})).collect();
-    says(&json!({"answers": answers}).to_string())
+    says(&json!({"mark": mark(prompt), "answers": answers}).to_string())
+}
+
+/// The mark that a judge's prompt asks for in the answer.
+pub(crate) fn mark(prompt: &str) -> &str {
+    prompt.split("{\"mark\": \"").nth(1).unwrap_or_default().split('"').next().unwrap_or_default()
 }
 
 /// A streamed chat completion.

@@ -123,8 +123,7 @@ impl World {
 pub(crate) async fn talk(stage: &Stage, example: &Arc<Example>, repeat: u32) -> Talk {
     let room = Arc::clone(stage.room(example).unwrap());
     let lane = Lane { example: example.id.id.clone(), repeat, attempt: 1 };
-    let mut conversation =
-        Conversation::new(Arc::clone(example), room, lane, stage.seed(repeat.into()));
+    let mut conversation = Conversation::new(Arc::clone(example), room, lane);
     let mut sink = Collect::default();
     let verdict = conversation.run(&mut sink).await;
     conversation.close().await;

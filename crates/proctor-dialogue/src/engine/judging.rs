@@ -4,7 +4,7 @@ use proctor_events::{Fault, JudgeError, Status, TerminationReason};
 
 use super::{DEFAULT_JUDGE_RETRIES, Effect, Engine, RequestId, Waiting, Work};
 use crate::judge::{
-    ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, nonce, parse_judge_answer,
+    ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, parse_judge_answer,
 };
 
 /// A question to the judge that is open.
@@ -14,6 +14,22 @@ pub(super) struct Asking {
     request: JudgeRequest,
     purpose: Purpose,
     tries: u32,
+}
+
+/// Questions that have been answered; asked again, they get a further vote.
+#[derive(Debug, PartialEq)]
+pub(super) struct AnsweredQuestions {
+    /// How many turns there were.
+    turns: usize,
+    items: Vec<JudgeItem>,
+    focus: Vec<u32>,
+}
+
+impl AnsweredQuestions {
+    fn of(request: &JudgeRequest) -> Self {
+        let JudgeRequest { items, turns, focus, .. } = request;
+        Self { turns: turns.len(), items: items.clone(), focus: focus.clone() }
+    }
 }
 
 /// What the answer is for.
@@ -79,12 +95,22 @@ impl Engine {
         let last = focus.iter().max().copied().filter(|_| self.is_about_a_topic());
         let mut turns = self.transcript.turns.clone();
         turns.retain(|turn| last.is_none_or(|last| turn.number <= last));
-        let nonce = nonce(self.seed, self.last_id + 1, &turns);
-        self.send(JudgeRequest { nonce, items, turns, focus }, purpose, 0);
+        let mut request = JudgeRequest { mark: String::new(), items, turns, focus, vote: 0 };
+        request.vote = self.earlier_votes(&request);
+        self.send(request, purpose, 0);
     }
 
-    fn send(&mut self, request: JudgeRequest, purpose: Purpose, tries: u32) {
+    /// How often the same has been answered before.
+    fn earlier_votes(&self, request: &JudgeRequest) -> u32 {
+        let asked = AnsweredQuestions::of(request);
+        let votes = self.answered.iter().filter(|earlier| **earlier == asked).count();
+        u32::try_from(votes).unwrap_or(u32::MAX)
+    }
+
+    /// Each try has a mark of its own: an answer to an earlier one is no answer to this one.
+    fn send(&mut self, mut request: JudgeRequest, purpose: Purpose, tries: u32) {
         let id = self.next_id();
+        request.mark = self.marks.mark(id.0, &request.turns);
         self.effects.push(Effect::AskJudge { id, request: Box::new(request.clone()) });
         self.waiting = Waiting::Judge(Box::new(Asking { id, request, purpose, tries }));
     }
@@ -103,6 +129,7 @@ impl Engine {
         let Some(asking) = self.take_asking(id) else { return };
         match parse_judge_answer(text, &asking.request) {
             Ok(answer) => {
+                self.answered.push(AnsweredQuestions::of(&asking.request));
                 self.use_answer(&asking, answer);
                 // Breaking down on the way has already given the verdict.
                 if !self.is_finished() && matches!(self.waiting, Waiting::Begin) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::format::{Assertion, Simulate};
-use crate::judge::JudgeRequest;
+use crate::judge::{JudgeRequest, MarkKey};
 use crate::simulated_user::SimulatorRequest;
 use crate::transcript::{DoneCall, Scope, ToolCall};
 
@@ -18,10 +18,10 @@ pub struct RequestId(pub u64);
 /// What the driver tells the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// The attempt begins. The seed makes the marks around evidence; the agent must not know it.
+    /// The attempt begins.
     Begin {
-        /// Any number.
-        seed: u64,
+        /// What the marks of the judge's questions are made of; no other conversation has the same.
+        marks: MarkKey,
     },
     /// The simulator gave a message.
     SimulatorSaid {

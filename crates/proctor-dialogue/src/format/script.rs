@@ -185,6 +185,20 @@ pub enum QuestionKind {
     Topic,
 }
 
+impl QuestionKind {
+    /// The word in scenario files and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Criterion => "criterion",
+            Self::Grounded => "grounded",
+            Self::ForbiddenClaims => "forbidden_claims",
+            Self::Intent => "intent",
+            Self::Goal => "goal",
+            Self::Topic => "topic",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

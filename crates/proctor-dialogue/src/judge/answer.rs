@@ -42,7 +42,7 @@ pub fn parse_judge_answer(text: &str, request: &JudgeRequest) -> Result<JudgeAns
 }
 
 fn read(text: &str, request: &JudgeRequest) -> Result<JudgeAnswer, String> {
-    let object = the_object(text)?;
+    let object = marked_object(text, &request.mark)?;
     let Some(Value::Array(entries)) = object.get("answers") else {
         return Err("`answers` is not a list".into());
     };
@@ -86,13 +86,32 @@ fn item_answer(entry: &Value, question: &JudgeQuestion) -> Result<ItemAnswer, St
         }
         _ => (entry["satisfied"].as_bool().ok_or("`satisfied` is not true or false")?, None),
     };
+    // The ends of the scale say the same as `satisfied`, or nobody knows what the judge means.
+    let contradicts = |score: f64| if satisfied { score <= 0.0 } else { score >= 1.0 };
+    if topic.is_none() && score.is_some_and(contradicts) {
+        return Err("`satisfied` and `score` contradict each other".into());
+    }
     Ok(ItemAnswer { satisfied, reasoning: reasoning.to_owned(), score, topic })
 }
 
-/// The one JSON object with `answers`, alone, in a fence or in prose. Two of them are one too many: the
-/// judge may be quoting the agent.
-fn the_object(text: &str) -> Result<Map<String, Value>, String> {
-    let mut found: Option<Map<String, Value>> = None;
+/// The one JSON object with `answers` and the mark, alone, in a fence or in prose. Objects without the mark are what the
+/// judge quotes of others; two with it are one too many.
+fn marked_object(text: &str, mark: &str) -> Result<Map<String, Value>, String> {
+    let (marked, other): (Vec<_>, Vec<_>) = objects_with_answers(text)
+        .into_iter()
+        .partition(|object| object.get("mark").and_then(Value::as_str) == Some(mark));
+    match (<[_; 1]>::try_from(marked), other.is_empty()) {
+        (Ok([object]), _) => Ok(object),
+        (Err(marked), _) if !marked.is_empty() => {
+            Err("more than one JSON object with `answers` and the mark".into())
+        }
+        (Err(_), false) => Err("its `answers` do not carry the mark of the question".into()),
+        (Err(_), true) => Err("no JSON object with `answers`".into()),
+    }
+}
+
+fn objects_with_answers(text: &str) -> Vec<Map<String, Value>> {
+    let mut found = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find('{') {
         rest = &rest[start..];
@@ -100,14 +119,27 @@ fn the_object(text: &str) -> Result<Map<String, Value>, String> {
         match stream.next() {
             Some(Ok(Value::Object(object))) => {
                 rest = &rest[stream.byte_offset()..];
-                if object.contains_key("answers") && found.replace(object).is_some() {
-                    return Err("more than one JSON object with `answers`".into());
+                if object.contains_key("answers") {
+                    found.push(object);
                 }
             }
             _ => rest = &rest[1..],
         }
     }
-    found.ok_or_else(|| "no JSON object with `answers`".into())
+    found
+}
+
+/// The answer of a recording that was made before answers carried marks, with the mark of this request added to its one
+/// JSON object with `answers`. Any other text is left as it is. Never to be used on what a judge says now: then an answer
+/// without the mark may be a quotation.
+pub fn add_mark_to_recorded_answer(text: &str, mark: &str) -> String {
+    match <[_; 1]>::try_from(objects_with_answers(text)) {
+        Ok([mut object]) => {
+            object.insert("mark".into(), mark.into());
+            Value::Object(object).to_string()
+        }
+        Err(_) => text.to_owned(),
+    }
 }
 
 fn excerpt(text: &str) -> String {

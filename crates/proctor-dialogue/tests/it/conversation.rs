@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proctor_dialogue::{AgentAnswer, Effect, Engine, Input, Verdict, parse};
+use proctor_dialogue::{AgentAnswer, Effect, Engine, Input, MarkKey, Verdict, parse};
 use proctor_events::{Event, StableIds};
 
 const SCENARIO: &str = "
@@ -22,7 +22,7 @@ fn an_echo_passes() {
     let mut ids = StableIds::default();
     let examples = file.examples(&mut ids, &mut |name| Err(format!("{name} not found"))).unwrap();
     let mut engine = Engine::new(Arc::new(examples[0].clone()));
-    let mut input = Some(Input::Begin { seed: 42 });
+    let mut input = Some(Input::Begin { marks: MarkKey::new([42; 32]) });
     let mut verdict: Option<Verdict> = None;
     let mut lines = Vec::new();
     while let Some(next) = input.take() {

@@ -1,9 +1,12 @@
 //! The lines of a cassette.
 //!
-//! The first line is `{"cassette":1, …}` with whatever the run wants to say about itself; every
+//! The first line is `{"cassette":2, …}` with whatever the run wants to say about itself; every
 //! other line is an [`Entry`]. A newer version is refused; members that are not known are ignored
 //! by the player and never written over, since a cassette is only ever written anew. A last line
 //! that was torn by a crash is dropped.
+//!
+//! Version 1 had the same lines; its requests of conversations held only what was asked (no models, limits or
+//! tools), and its judges' answers no marks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,7 +15,7 @@ use crate::error::{ErrorKind, ModelError};
 use crate::request::{Lane, Purpose};
 
 /// The version this crate writes, and the newest it reads.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,23 +52,23 @@ pub(crate) fn header(about: &Map<String, Value>) -> String {
     format!("{{\"cassette\":{VERSION},\"about\":{}}}", Value::Object(about.clone()))
 }
 
-/// The entries of a cassette.
-pub(crate) fn parse(text: &str, name: &str) -> Result<Vec<Entry>, ModelError> {
+/// The version and the entries of a cassette.
+pub(crate) fn parse(text: &str, name: &str) -> Result<(u64, Vec<Entry>), ModelError> {
     let wrong = |message: String| ModelError::new(ErrorKind::Storage, message);
     let mut lines = text.lines().enumerate();
     let first: Value = lines
         .next()
         .and_then(|(_, line)| serde_json::from_str(line).ok())
         .ok_or_else(|| wrong(format!("{name} is no cassette: its first line is no JSON")))?;
-    match first.get("cassette").and_then(Value::as_u64) {
-        Some(version) if version <= VERSION => {}
+    let version = match first.get("cassette").and_then(Value::as_u64) {
+        Some(version) if version <= VERSION => version,
         Some(version) => {
             return Err(wrong(format!(
                 "{name} is a cassette of version {version}, this program reads up to {VERSION}; use a newer proctor, or record it again"
             )));
         }
         None => return Err(wrong(format!("{name} is no cassette: its first line has no version"))),
-    }
+    };
     let torn = !text.ends_with('\n');
     let count = text.lines().count();
     let mut entries = Vec::new();
@@ -78,5 +81,5 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Vec<Entry>, ModelError> {
             }
         }
     }
-    Ok(entries)
+    Ok((version, entries))
 }

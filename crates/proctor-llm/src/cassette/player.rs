@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::drift::{Drift, differences, distance};
-use super::format::{Entry, Outcome, parse};
+use super::format::{Entry, Outcome, VERSION, parse};
 use crate::answer::Answer;
 use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
@@ -44,6 +44,7 @@ pub struct Player {
     name: String,
     mode: ReplayMode,
     redactor: Redactor,
+    version: u64,
     entries: Vec<Entry>,
     sequences: HashMap<(Purpose, Lane), BTreeMap<u64, usize>>,
     keys: HashMap<(Purpose, String), Vec<usize>>,
@@ -58,8 +59,8 @@ impl Player {
             let message = format!("cannot read the cassette {name}: {problem}; record it first");
             ModelError::new(ErrorKind::Storage, message)
         })?;
-        let entries = parse(&text, &name)?;
-        Ok(Self::new(name, mode, redactor, entries))
+        let (version, entries) = parse(&text, &name)?;
+        Ok(Self { version, ..Self::new(name, mode, redactor, entries) })
     }
 
     fn new(name: String, mode: ReplayMode, redactor: Redactor, entries: Vec<Entry>) -> Self {
@@ -73,7 +74,13 @@ impl Player {
             keys.entry((entry.kind, entry.hash.clone())).or_default().push(index);
         }
         let state = State { played: vec![false; entries.len()], ..State::default() };
-        Self { name, mode, redactor, entries, sequences, keys, state: Mutex::new(state) }
+        let version = VERSION;
+        Self { name, mode, redactor, version, entries, sequences, keys, state: Mutex::new(state) }
+    }
+
+    /// The version of the cassette's format: which form its requests and answers have.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// The recorded outcome of a call.
@@ -199,7 +206,12 @@ pub struct Replay {
 impl Replay {
     /// Plays the calls of the model of this name.
     pub fn new(player: Arc<Player>, model: impl Into<String>) -> Self {
-        let identity = Identity { backend: "replay", model: model.into(), billing: Billing::Free };
+        let identity = Identity {
+            backend: "replay",
+            model: model.into(),
+            billing: Billing::Free,
+            fingerprint: String::new(),
+        };
         Self { player, identity }
     }
 

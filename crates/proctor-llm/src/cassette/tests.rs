@@ -67,7 +67,7 @@ fn recorded() -> Tape {
 fn a_cassette_is_readable_and_for_its_owner_only() {
     let tape = recorded();
     insta::assert_snapshot!(tape.text(), @r#"
-    {"cassette":1,"about":{"run":"r1"}}
+    {"cassette":2,"about":{"run":"r1"}}
     {"seq":0,"kind":"judge","lane":"ex1","n":0,"hash":"2a2d089d4582f38d99579f5911ebcf1d6b7cca277b863b5c4ef554d34ec9a403","request":{"messages":[{"role":"user","text":"Is the reply polite?"}],"model":"gpt-4o"},"outcome":{"answer":{"cached":false,"model":"","stop":"end","text":"one","timings":{"first_token_ms":null,"total_ms":0},"tries":1,"usage":null}}}
     {"seq":1,"kind":"judge","lane":"ex1","n":1,"hash":"00d2c062b46487e0f7858bd1de2cdc66ab849fd6c2341caa1f6b5b86d8202f6b","request":{"messages":[{"role":"user","text":"Was the venue booked?"}],"model":"gpt-4o"},"outcome":{"answer":{"cached":false,"model":"","stop":"end","text":"two","timings":{"first_token_ms":null,"total_ms":0},"tries":1,"usage":null}}}
     {"seq":2,"kind":"judge","lane":"ex2","n":0,"hash":"2a2d089d4582f38d99579f5911ebcf1d6b7cca277b863b5c4ef554d34ec9a403","request":{"messages":[{"role":"user","text":"Is the reply polite?"}],"model":"gpt-4o"},"outcome":{"answer":{"cached":false,"model":"","stop":"end","text":"other","timings":{"first_token_ms":null,"total_ms":0},"tries":1,"usage":null}}}
@@ -226,7 +226,7 @@ fn files_that_are_no_cassettes_are_refused_and_torn_ends_forgiven() {
     for (text, expected) in [
         ("", "is no cassette: its first line is no JSON"),
         ("{}\n", "is no cassette: its first line has no version"),
-        ("{\"cassette\":2}\n", "is a cassette of version 2"),
+        ("{\"cassette\":3}\n", "is a cassette of version 3"),
         ("{\"cassette\":1}\nx\n{}\n", "line 2: no entry"),
         ("{\"cassette\":1}\nx\n", "line 2: no entry"),
     ] {

@@ -5,14 +5,14 @@
 mod program;
 mod prompt;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::answer::{Answer, Timings, Usage};
-use crate::canonical::canonical_request;
+use crate::canonical::{canonical_request, digest, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError, excerpt};
 use crate::model::{Asking, Billing, Identity, Model};
 use crate::price::Cost;
@@ -21,13 +21,16 @@ use crate::secret::{Redactor, Secret};
 
 pub use self::program::{Program, ProgramOutput};
 
+/// Files up to this many bytes are looked into for the fingerprint of a command.
+const SMALL_FILE: u64 = 1 << 20;
+
 /// What the command reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommandInput {
     /// The conversation as text.
     #[default]
     Prompt,
-    /// The request as one JSON object: the canonical form with `purpose`, `label` and `lane`.
+    /// The request as one JSON object: the canonical form with `purpose`, `label`, `lane` and, for a judge, `mark`.
     Json,
 }
 
@@ -98,6 +101,7 @@ impl CommandModel {
             backend: "command",
             model: config.model.clone(),
             billing: Billing::ByTokens,
+            fingerprint: fingerprint(&config),
         };
         let redactor = Redactor::new(config.env.iter().map(|(_, value)| value.clone()));
         Ok(Self { config, identity, redactor })
@@ -116,6 +120,9 @@ impl CommandModel {
                 value["purpose"] = request.purpose.as_str().into();
                 value["label"] = request.label.clone().into();
                 value["lane"] = request.lane.clone().into();
+                if let Some(mark) = &request.mark {
+                    value["mark"] = mark.clone().into();
+                }
                 format!("{value}\n")
             }
         }
@@ -177,6 +184,31 @@ impl CommandModel {
         let cost = value.get("total_cost_usd").and_then(Value::as_f64).map(Cost::from_dollars);
         Ok(Answer { usage, cost, ..Answer::text(text) })
     }
+}
+
+/// The command as it will be run. Words that name small files count with what is in them: a judge that is a script is
+/// another judge when the script has changed.
+fn fingerprint(config: &CommandConfig) -> String {
+    let env: Vec<_> = config.env.iter().map(|(name, value)| (name, value.reveal())).collect();
+    let folder = config.folder.as_deref();
+    let files: Vec<Option<String>> =
+        config.argv.iter().map(|word| file_digest(word, folder)).collect();
+    let output = match &config.output {
+        CommandOutput::Text => None,
+        CommandOutput::Json(pointer) => Some(pointer),
+    };
+    let json_input = config.input == CommandInput::Json;
+    let all = json!({
+        "argv": config.argv, "files": files, "folder": folder, "env": env,
+        "json_input": json_input, "output": output,
+    });
+    request_hash(&sorted(&all))
+}
+
+fn file_digest(word: &str, folder: Option<&Path>) -> Option<String> {
+    let path = folder.map_or_else(|| PathBuf::from(word), |folder| folder.join(word));
+    let is_small = path.metadata().is_ok_and(|file| file.is_file() && file.len() <= SMALL_FILE);
+    is_small.then(|| std::fs::read(&path).ok()).flatten().map(|bytes| digest(&bytes))
 }
 
 impl Model for CommandModel {

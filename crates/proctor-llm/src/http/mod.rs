@@ -11,6 +11,7 @@ mod transport;
 use std::fmt;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::Instant;
 
 pub use endpoint::{Endpoint, WallClock};
@@ -20,6 +21,7 @@ pub use post::{JsonEndpoint, JsonReplies};
 pub(crate) use transport::{Body, Call, Transport};
 
 use crate::answer::{Answer, Timings};
+use crate::canonical::{request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::Request;
@@ -58,9 +60,13 @@ impl HttpModel {
             clock: endpoint.clock.clone(),
         };
         let backend = if dialect == Dialect::Anthropic { "anthropic" } else { "openai" };
-        let identity =
-            Identity { backend, model: endpoint.model.clone(), billing: Billing::ByTokens };
         let headers = headers(dialect, &endpoint);
+        let identity = Identity {
+            backend,
+            model: endpoint.model.clone(),
+            billing: Billing::ByTokens,
+            fingerprint: fingerprint(&address, &headers, &endpoint),
+        };
         Ok(Self { dialect, endpoint, identity, transport, peer, headers, address })
     }
 
@@ -162,6 +168,14 @@ fn headers(dialect: Dialect, endpoint: &Endpoint) -> Vec<(String, Secret)> {
     // Those of the configuration come last, and win.
     headers.extend(endpoint.headers.iter().cloned());
     headers
+}
+
+/// Headers and key may decide who answers, as behind a gateway; a digest of them shows nothing.
+fn fingerprint(address: &str, headers: &[(String, Secret)], endpoint: &Endpoint) -> String {
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (name, value.reveal())).collect();
+    let proxy = endpoint.proxy.as_ref().map(Secret::reveal);
+    let all = json!({"url": address, "headers": headers, "extra": endpoint.extra, "proxy": proxy});
+    request_hash(&sorted(&all))
 }
 
 /// An answer that is being streamed.

@@ -1,9 +1,13 @@
 //! What answers cost, and the end of the run's money.
 //!
-//! Before a call its worst case is reserved; if that does not fit, the call is not made. Calls
-//! under way are counted at their worst case, so that many at once cannot overshoot together.
+//! Before a call its worst case is reserved, so that many at once cannot overshoot together. A call whose
+//! worst case does not fit beside those under way waits until they have cost what they cost, in the order of
+//! asking; it is refused only if it does not fit with what is really spent. So the same calls are made
+//! whether they are made one by one or all at once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
 
 use super::gate::USUAL_OUTPUT;
 use crate::answer::{Answer, Usage};
@@ -35,12 +39,21 @@ pub struct Budget {
     limit: Cost,
     unknown: UnknownPrice,
     spending: Mutex<Spending>,
+    /// Whoever waits for others to settle holds it, so that no later call overtakes.
+    queue: tokio::sync::Mutex<()>,
+    settled: Notify,
 }
 
 impl Budget {
     /// A budget.
     pub fn new(limit: Cost, unknown: UnknownPrice) -> Self {
-        Self { limit, unknown, spending: Mutex::default() }
+        Self {
+            limit,
+            unknown,
+            spending: Mutex::default(),
+            queue: tokio::sync::Mutex::default(),
+            settled: Notify::new(),
+        }
     }
 
     /// What has been spent.
@@ -57,21 +70,38 @@ impl Budget {
         self.spending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reserve(&self, worst: Cost) -> Result<Reserved<'_>, ModelError> {
+    /// Sets the worst case of a call aside, as soon as that fits beside the calls under way.
+    async fn reserve(&self, worst: Cost) -> Result<Reserved<'_>, ModelError> {
+        let _head = self.queue.lock().await;
+        loop {
+            // Waiting begins before looking: what settles in between is not missed.
+            let settled = self.settled.notified();
+            if let Some(reserved) = self.try_reserve(worst)? {
+                return Ok(reserved);
+            }
+            settled.await;
+        }
+    }
+
+    /// Nothing while calls under way hold what is missing.
+    fn try_reserve(&self, worst: Cost) -> Result<Option<Reserved<'_>>, ModelError> {
         let mut spending = self.spending();
-        let committed = spending.spent + spending.reserved;
-        if committed + worst > self.limit {
+        // What is spent never becomes less: no waiting helps.
+        if spending.spent + worst > self.limit {
             spending.refused += 1;
-            let (limit, spent, under_way) = (self.limit, spending.spent, spending.reserved);
+            let (limit, spent) = (self.limit, spending.spent);
             return Err(ModelError::new(
                 ErrorKind::BudgetExhausted,
                 format!(
-                    "the budget of {limit} does not cover the next call (up to {worst}): {spent} is spent, {under_way} is reserved by calls under way; raise the budget or lower max_tokens"
+                    "the budget of {limit} does not cover the next call (up to {worst}): {spent} is spent; raise the budget or lower max_tokens"
                 ),
             ));
         }
+        if spending.spent + spending.reserved + worst > self.limit {
+            return Ok(None);
+        }
         spending.reserved = spending.reserved + worst;
-        Ok(Reserved { budget: self, worst })
+        Ok(Some(Reserved { budget: self, worst }))
     }
 }
 
@@ -92,6 +122,8 @@ impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         let mut spending = self.budget.spending();
         spending.reserved = spending.reserved.saturating_sub(self.worst);
+        drop(spending);
+        self.budget.settled.notify_one();
     }
 }
 
@@ -131,7 +163,7 @@ impl<M: Model> Metered<M> {
         Some(price?.cost(&answer.usage?))
     }
 
-    fn reserve(&self, request: &Request) -> Result<Option<(Reserved<'_>, Cost)>, ModelError> {
+    async fn reserve(&self, request: &Request) -> Result<Option<(Reserved<'_>, Cost)>, ModelError> {
         let Some(budget) = &self.budget else { return Ok(None) };
         let worst = match (self.worst(request), budget.unknown) {
             (Some(worst), _) => worst,
@@ -146,14 +178,14 @@ impl<M: Model> Metered<M> {
                 ));
             }
         };
-        Ok(Some((budget.reserve(worst)?, worst)))
+        Ok(Some((budget.reserve(worst).await?, worst)))
     }
 }
 
 impl<M: Model> Model for Metered<M> {
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
         Box::pin(async move {
-            let reserved = self.reserve(request)?;
+            let reserved = self.reserve(request).await?;
             let mut answer = self.inner.ask(request).await?;
             // A backend that knows its own price (a command may) is believed.
             answer.cost = answer.cost.or_else(|| self.cost(&answer));

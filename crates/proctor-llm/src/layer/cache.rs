@@ -1,9 +1,13 @@
 //! Answers kept on disk, by what was asked.
 //!
-//! One file per request, named by the hash of its canonical form, the model, the backend and the
-//! repeat. Files are written beside and moved into place, so that any number of processes may use
-//! a folder at once and none ever reads half a file. What cannot be read is a miss; what cannot be
-//! written is counted, and the answer is given all the same.
+//! One file per question, named by the hash of everything that can change an answer: the request in its
+//! canonical form, who is asked and how ([`Identity`]), the repeat and the vote. The mark of a request
+//! changes each time and is left out; a kept answer that carries one gets the mark of the new request.
+//! Answers that whoever asks cannot use are not kept: asked again, the model is asked.
+//!
+//! Files are written beside and moved into place, so that any number of processes may use a folder at
+//! once and none ever reads half a file. What cannot be read is a miss; what cannot be written is
+//! counted, and the answer is given all the same.
 
 use std::fs::{DirBuilder, File};
 use std::io::{Read, Write};
@@ -16,14 +20,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::canonical::{canonical_request, request_hash};
+use crate::canonical::{canonical_request, request_hash, without_mark};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Identity, Model};
 use crate::request::Request;
 use crate::secret::Redactor;
 
 /// Of the files; others are misses.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How a cache did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +44,9 @@ pub struct CacheStats {
 struct Entry {
     v: u32,
     key: Value,
+    /// The mark that the answer carries.
+    #[serde(default)]
+    mark: Option<String>,
     answer: Answer,
 }
 
@@ -74,9 +81,18 @@ impl Cache {
         }
     }
 
-    fn key(&self, request: &Request, identity: &Identity) -> Value {
-        let asked = self.redactor.value(&canonical_request(request, &identity.model));
-        json!({"backend": identity.backend, "repeat": request.repeat, "request": asked})
+    pub(super) fn key(&self, request: &Request, identity: &Identity) -> Value {
+        let asked = canonical_request(request, &identity.model);
+        let asked = without_mark(asked, request.mark.as_deref().unwrap_or_default());
+        json!({
+            "backend": identity.backend,
+            "fingerprint": identity.fingerprint,
+            "purpose": request.purpose,
+            "label": request.label,
+            "repeat": request.repeat,
+            "vote": request.vote,
+            "request": self.redactor.value(&asked),
+        })
     }
 
     fn path(&self, key: &Value) -> PathBuf {
@@ -84,20 +100,32 @@ impl Cache {
         self.folder.join(&hash[..2]).join(format!("{}.json", &hash[2..]))
     }
 
-    fn read(&self, key: &Value) -> Option<Answer> {
+    /// The answer under a key, with this mark in place of the one that it was kept with.
+    fn read(&self, key: &Value, mark: Option<&str>) -> Option<Answer> {
         let mut text = String::new();
         File::open(self.path(key)).ok()?.read_to_string(&mut text).ok()?;
         let entry: Entry = serde_json::from_str(&text).ok()?;
-        (entry.v == VERSION && entry.key == *key).then_some(entry.answer)
+        if entry.v != VERSION || entry.key != *key {
+            return None;
+        }
+        let mut answer = entry.answer;
+        match (entry.mark.as_deref(), mark) {
+            (None, None) => {}
+            (Some(kept), Some(mark)) if !kept.is_empty() => {
+                answer.text = answer.text.replace(kept, mark);
+            }
+            _ => return None,
+        }
+        Some(answer)
     }
 
-    fn write(&self, key: &Value, answer: &Answer) -> std::io::Result<()> {
+    fn write(&self, key: &Value, mark: Option<&str>, answer: &Answer) -> std::io::Result<()> {
         let path = self.path(key);
         let folder = path.parent().unwrap_or(&self.folder);
         make_folder(folder)?;
         let kept = Answer { raw: String::new(), ..answer.clone() };
         let answer = self.redactor.value(&serde_json::to_value(kept)?);
-        let entry = json!({"v": VERSION, "key": key, "answer": answer});
+        let entry = json!({"v": VERSION, "key": key, "mark": mark, "answer": answer});
         // Temporary files are made for their owner alone, and keep that when they are moved.
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
         file.write_all(entry.to_string().as_bytes())?;
@@ -129,15 +157,22 @@ impl<M: Model> Model for Cached<M> {
         Box::pin(async move {
             let key = Arc::new(self.cache.key(request, self.inner.identity()));
             let (cache, sought) = (Arc::clone(&self.cache), Arc::clone(&key));
-            let found = tokio::task::spawn_blocking(move || cache.read(&sought)).await;
-            if let Ok(Some(answer)) = found {
+            let mark = request.mark.clone();
+            let read = move || cache.read(&sought, mark.as_deref());
+            let found = tokio::task::spawn_blocking(read).await.ok().flatten();
+            if let Some(answer) = found.filter(|answer| request.accepts(answer)) {
                 self.cache.hits.fetch_add(1, Ordering::Relaxed);
                 return Ok(Answer { cached: true, ..answer });
             }
             self.cache.misses.fetch_add(1, Ordering::Relaxed);
             let answer = self.inner.ask(request).await?;
+            if !request.accepts(&answer) {
+                return Ok(answer);
+            }
             let (cache, kept) = (Arc::clone(&self.cache), answer.clone());
-            let written = tokio::task::spawn_blocking(move || cache.write(&key, &kept)).await;
+            let mark = request.mark.clone();
+            let write = move || cache.write(&key, mark.as_deref(), &kept);
+            let written = tokio::task::spawn_blocking(write).await;
             if !matches!(written, Ok(Ok(()))) {
                 self.cache.failures.fetch_add(1, Ordering::Relaxed);
             }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::answer::{Answer, Usage};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Identity, Model};
-use crate::rate::Accounts;
+use crate::rate::{Accounts, Ticket};
 use crate::request::Request;
 
 /// The pause after a 429 that does not say how long.
@@ -69,22 +69,25 @@ impl Gate {
 
     /// Waits for the turn of a request of about this many tokens. First come, first served: only
     /// the head of the queue looks at the accounts, and whoever gives up just leaves it.
-    async fn pass(&self, tokens: u64) {
+    async fn pass(&self, tokens: u64) -> Ticket {
         let _head = self.queue.lock().await;
         loop {
             let taken = self.accounts().take(self.now(), tokens);
-            let Err(wait) = taken else { return };
+            let wait = match taken {
+                Ok(ticket) => return ticket,
+                Err(wait) => wait,
+            };
             // A call that ends may give tokens back, or bring a pause.
             let _ = tokio::time::timeout(wait, self.changed.notified()).await;
         }
     }
 
-    fn settle(&self, reserved: u64, outcome: &Result<Answer, ModelError>) {
+    fn settle(&self, ticket: Ticket, reserved: u64, outcome: &Result<Answer, ModelError>) {
         let now = self.now();
         match outcome {
             Ok(answer) => {
                 let used = answer.usage.as_ref().map_or(reserved, Usage::total);
-                self.accounts().settle(now, reserved, used);
+                self.accounts().settle(now, ticket, reserved, used);
             }
             Err(error) if error.kind == ErrorKind::RateLimited => {
                 self.accounts().slow_down(now, error.retry_after.unwrap_or(UNASKED_PAUSE));
@@ -120,9 +123,9 @@ impl<M: Model> Model for Limited<M> {
                 Some(places) => places.acquire().await.ok(),
                 None => None,
             };
-            self.gate.pass(tokens).await;
+            let ticket = self.gate.pass(tokens).await;
             let outcome = self.inner.ask(request).await;
-            self.gate.settle(tokens, &outcome);
+            self.gate.settle(ticket, tokens, &outcome);
             outcome
         })
     }

@@ -144,6 +144,7 @@ impl Model for Slow {
             backend: "slow",
             model: String::new(),
             billing: crate::Billing::Free,
+            fingerprint: String::new(),
         };
         &WHO
     }
@@ -237,7 +238,7 @@ async fn the_budget_refuses_the_call_that_would_exceed_it() {
     }
     let error = model.ask(&question()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::BudgetExhausted);
-    insta::assert_snapshot!(error, @"the budget of $0.002000 does not cover the next call (up to $0.001000): $0.001500 is spent, $0.00 is reserved by calls under way; raise the budget or lower max_tokens");
+    insta::assert_snapshot!(error, @"the budget of $0.002000 does not cover the next call (up to $0.001000): $0.001500 is spent; raise the budget or lower max_tokens");
     assert_eq!((fake.count(), budget.spent()), (3, Cost::from_dollars(0.0015)));
     assert!(budget.is_exhausted());
 }
@@ -255,10 +256,79 @@ async fn calls_under_way_are_part_of_the_budget() {
         async move { model.ask(&question()).await }
     });
     tokio::task::yield_now().await;
-    assert_eq!(model.ask(&question()).await.unwrap_err().kind, ErrorKind::BudgetExhausted);
+    let soon = Duration::from_secs(1);
+    assert!(tokio::time::timeout(soon, model.ask(&question())).await.is_err(), "it waits");
     first.abort();
     assert!(first.await.is_err());
     model.ask(&question()).await.unwrap();
+    assert!(!budget.is_exhausted());
+}
+
+/// A model whose calls take as long and cost as much as they say: `max_tokens` is the worst case in cents, `seed` the
+/// cost in cents, `vote` the seconds.
+struct Priced;
+
+impl Model for Priced {
+    fn ask<'a>(&'a self, request: &'a Request) -> crate::Asking<'a> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(request.vote.into())).await;
+            let cents = request.seed.unwrap_or_default();
+            let usage = Usage { output_tokens: cents, ..Usage::default() };
+            Ok(Answer { usage: Some(usage), model: "priced".into(), ..Answer::text("yes") })
+        })
+    }
+
+    fn identity(&self) -> &crate::Identity {
+        static WHO: std::sync::LazyLock<crate::Identity> =
+            std::sync::LazyLock::new(|| crate::Identity {
+                backend: "priced",
+                model: "priced".into(),
+                billing: crate::Billing::ByTokens,
+                fingerprint: String::new(),
+            });
+        &WHO
+    }
+}
+
+/// Which of these calls a budget of this many cents lets through, with so many under way at once.
+async fn let_through(limit: u32, calls: &[Request], at_once: usize) -> Vec<bool> {
+    let own = [("priced".to_owned(), Price::new(0.0, 10_000.0))];
+    let prices = Arc::new(PriceTable::with_overrides(own.into()));
+    let budget = Budget::new(Cost::from_dollars(f64::from(limit) / 100.0), UnknownPrice::Refuse);
+    let model = Metered::new(Priced, prices, Some(Arc::new(budget)));
+    let asks = calls.iter().map(|call| async { model.ask(call).await.is_ok() });
+    futures_util::StreamExt::collect(futures_util::StreamExt::buffered(
+        futures_util::stream::iter(asks),
+        at_once,
+    ))
+    .await
+}
+
+proptest! {
+    /// Audit D13: what a budget allows does not depend on how many ask at once.
+    #[test]
+    fn d13_the_same_calls_are_made_one_by_one_and_all_at_once(
+        limit in 0_u32..60,
+        calls in proptest::collection::vec((1_u32..20, 0_u32..=100, 0_u32..9), 1..12),
+    ) {
+        let calls: Vec<Request> = calls
+            .into_iter()
+            .map(|(worst, share, seconds)| Request {
+                max_tokens: Some(worst),
+                seed: Some(u64::from(worst * share / 100)),
+                vote: seconds,
+                ..Request::ask(Purpose::Judge, "?")
+            })
+            .collect();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let one_by_one = let_through(limit, &calls, 1).await;
+            for at_once in [2, 5, 20] {
+                assert_eq!(let_through(limit, &calls, at_once).await, one_by_one, "{at_once}");
+            }
+        });
+    }
 }
 
 #[tokio::test]
@@ -318,6 +388,141 @@ async fn a_damaged_or_foreign_file_is_a_miss_and_failures_are_not_kept() {
     assert_eq!(model.ask(&question()).await.unwrap().text, "yes");
     assert_eq!(cache.stats().failures, 1);
     std::fs::remove_file(folder.path()).unwrap();
+}
+
+/// A judge's question under a mark.
+fn marked(mark: &str) -> Request {
+    let text = format!("good? <<{mark} turn 1 {mark}>>");
+    Request { mark: Some(mark.into()), ..Request::ask(Purpose::Judge, text) }
+}
+
+/// Audit D8: the random mark was part of the key, so that no answer of a judge was ever found again.
+#[tokio::test]
+async fn d8_a_kept_answer_carries_the_mark_of_the_new_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
+    let fake = Arc::new(Fake::new([Ok(Answer::text("{\"mark\": \"aaaa\"} MARK"))]));
+    let model = Cached::new(Arc::clone(&fake), cache);
+    model.ask(&marked("aaaa")).await.unwrap();
+    let again = model.ask(&marked("bbbb")).await.unwrap();
+    assert_eq!((again.text.as_str(), again.cached), ("{\"mark\": \"bbbb\"} MARK", true));
+    assert_eq!(fake.count(), 1);
+    let vote = Request { vote: 1, ..marked("cccc") };
+    assert!(!model.ask(&vote).await.unwrap().cached, "a further vote is another question");
+    let forged = Request::ask(Purpose::Judge, "good? <<MARK turn 1 MARK>>");
+    assert!(!model.ask(&forged).await.unwrap().cached, "no text stands for the mark");
+}
+
+/// Audit D8: unusable answers were kept, and retries read them back.
+#[tokio::test]
+async fn d8_answers_that_cannot_be_used_are_not_kept() {
+    let unusable = [
+        Answer { stop: crate::StopReason::Refusal, ..Answer::text("I will not") },
+        Answer { stop: crate::StopReason::MaxTokens, ..Answer::text("{\"answers\": [") },
+        Answer::text(" "),
+        Answer::text("no idea"),
+    ];
+    let count = u32::try_from(unusable.len()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
+    let fake = Arc::new(Fake::new(unusable.into_iter().chain([Answer::text("yes")]).map(Ok)));
+    let model = Cached::new(Arc::clone(&fake), cache);
+    let acceptance = crate::Acceptance::new(|_, answer| answer.text.contains("yes"));
+    let asked = Request { acceptance, ..Request::ask(Purpose::Judge, "good?") };
+    for _ in 0..=count {
+        assert!(!model.ask(&asked).await.unwrap().cached);
+    }
+    assert_eq!(fake.count(), count + 1);
+    assert!(model.ask(&asked).await.unwrap().cached);
+    // Kept for one who could use it, read by one who cannot.
+    let acceptance = crate::Acceptance::new(|_, answer| answer.text.contains("no"));
+    assert!(!model.ask(&Request { acceptance, ..asked }).await.unwrap().cached);
+}
+
+/// Audit D8: every part of a request that a model is sent, and of its configuration, is part of the key.
+#[tokio::test]
+async fn d8_the_key_holds_everything_that_can_change_an_answer() {
+    use crate::wire::Dialect;
+    use crate::{CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, HttpModel};
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), Redactor::default()).unwrap();
+    let http = |dialect, change: &dyn Fn(&mut Endpoint)| {
+        let mut endpoint = Endpoint::new("http://127.0.0.1:1/v1", "m");
+        change(&mut endpoint);
+        cache.key(&question(), HttpModel::new(dialect, endpoint).unwrap().identity())
+    };
+    let extra = |name: &str, value: u64| {
+        let extra =
+            [(name.to_owned(), value.into())].into_iter().collect::<serde_json::Map<_, _>>();
+        move |endpoint: &mut Endpoint| endpoint.extra.clone_from(&extra)
+    };
+    let header = |name: &'static str, value: &'static str| {
+        move |endpoint: &mut Endpoint| endpoint.headers = vec![(name.into(), value.into())]
+    };
+    let mut keys = vec![
+        http(Dialect::OpenAi, &|_| {}),
+        http(Dialect::Anthropic, &|_| {}),
+        http(Dialect::OpenAi, &|endpoint| endpoint.model = "n".into()),
+        http(Dialect::OpenAi, &|endpoint| endpoint.url = "http://127.0.0.1:2/v1".into()),
+        http(Dialect::OpenAi, &|endpoint| endpoint.url = "http://127.0.0.1:1/v1?v=2".into()),
+        http(Dialect::OpenAi, &extra("seed", 1)),
+        http(Dialect::OpenAi, &extra("seed", 2)),
+        http(Dialect::OpenAi, &extra("top_p", 1)),
+        http(Dialect::OpenAi, &header("x-tenant", "a-tenant")),
+        http(Dialect::OpenAi, &header("x-tenant", "b-tenant")),
+        http(Dialect::OpenAi, &header("authorization", "a-tenant")),
+    ];
+    let script = folder.path().join("judge.sh");
+    let command = |change: &dyn Fn(&mut CommandConfig)| {
+        let mut config = CommandConfig::new(["sh", "judge.sh"]);
+        config.folder = Some(folder.path().to_owned());
+        change(&mut config);
+        cache.key(&question(), CommandModel::new(config).unwrap().identity())
+    };
+    std::fs::write(&script, "echo yes").unwrap();
+    keys.extend([
+        command(&|_| {}),
+        command(&|config| config.argv.push("--strict".into())),
+        command(&|config| config.argv = vec!["sh judge.sh".into()]),
+        command(&|config| config.env = vec![("A".into(), "1".into())]),
+        command(&|config| config.input = CommandInput::Json),
+        command(&|config| config.output = CommandOutput::Json("/result".into())),
+    ]);
+    std::fs::write(&script, "echo no").unwrap();
+    keys.push(command(&|_| {}));
+    let fake = Fake::new([]);
+    let asked = |change: &dyn Fn(&mut Request)| {
+        let mut request = question();
+        change(&mut request);
+        cache.key(&request, fake.identity())
+    };
+    let tool = crate::ToolSpec {
+        name: "t".into(),
+        description: String::new(),
+        input_schema: serde_json::json!({}),
+    };
+    keys.extend([
+        asked(&|_| {}),
+        asked(&|request| request.system = Some("s".into())),
+        asked(&|request| request.messages.push(crate::Message::user("more"))),
+        asked(&|request| request.tools.push(tool.clone())),
+        asked(&|request| request.tool_choice = crate::ToolChoice::Any),
+        asked(&|request| request.max_tokens = None),
+        asked(&|request| request.temperature = Some(0.0)),
+        asked(&|request| request.seed = Some(1)),
+        asked(&|request| request.stop = vec!["x".into()]),
+        asked(&|request| request.repeat = 1),
+        asked(&|request| request.vote = 1),
+    ]);
+    let hashes: std::collections::BTreeSet<String> = keys.iter().map(crate::request_hash).collect();
+    assert_eq!(hashes.len(), keys.len(), "two of them share a key");
+    assert!(!format!("{keys:?}").contains("tenant\""), "values of headers are not shown");
+    // And nothing that cannot change it.
+    let same = |change: &dyn Fn(&mut Endpoint)| http(Dialect::OpenAi, change) == keys[0];
+    assert!(same(&|endpoint| endpoint.timeout = Duration::from_secs(1)));
+    assert!(same(&|endpoint| endpoint.stream = true));
+    assert!(same(&|endpoint| endpoint.key_hint = "set KEY".into()));
+    assert_eq!(asked(&|request| request.lane = "l".into()), asked(&|_| {}));
 }
 
 #[tokio::test]

@@ -59,8 +59,12 @@ impl MappedAgent {
             key_hint: String::new(),
             clock: mapping.clock.clone(),
         };
-        let identity =
-            Identity { backend: "agent", model: mapping.name.clone(), billing: Billing::Elsewhere };
+        let identity = Identity {
+            backend: "agent",
+            model: mapping.name.clone(),
+            billing: Billing::Elsewhere,
+            fingerprint: String::new(),
+        };
         Ok(Self { mapping, identity, transport, peer, remembered: Mutex::default() })
     }
 

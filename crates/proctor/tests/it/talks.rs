@@ -557,8 +557,12 @@ fn costly_judge() -> std::net::SocketAddr {
                     if reader.read_exact(&mut body).is_err() {
                         return;
                     }
-                    let said =
-                        r#"{"answers": [{"id": "q1", "satisfied": true, "reasoning": "fine"}]}"#;
+                    let body = String::from_utf8_lossy(&body);
+                    let mark = body.split(r#"{\"mark\": \""#).nth(1).unwrap_or_default();
+                    let mark = mark.split('\\').next().unwrap_or_default();
+                    let said = format!(
+                        r#"{{"mark": "{mark}", "answers": [{{"id": "q1", "satisfied": true, "reasoning": "fine"}}]}}"#
+                    );
                     let answer = serde_json::json!({
                         "model": "m", "usage": {"prompt_tokens": 1000, "completion_tokens": 1000},
                         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}],

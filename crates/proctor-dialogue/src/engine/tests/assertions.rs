@@ -103,6 +103,11 @@ fn votes_are_spent_on_failures() {
         );
         let ran = Driver::answering(&["Hello"]).judged(judge_says(answers)).run(example);
         let metadata = ran.of_type("EvaluationRecorded")[0]["metadata"].clone();
+        let votes: Vec<u32> = ran.judge_requests.iter().map(|request| request.vote).collect();
+        assert!(
+            votes.iter().copied().zip(0..).all(|(vote, number)| vote == number),
+            "each vote is known as another one: {votes:?}"
+        );
         (ran.status(), ran.judge_requests.len(), metadata["votes"].clone())
     };
     assert_eq!(voted(&[true]), ("passed".into(), 1, Value::Null));

@@ -86,7 +86,7 @@ pub(super) fn verdicts(request: &JudgeRequest, says: impl Fn(&JudgeQuestion) -> 
             }
         })
         .collect();
-    json!({"answers": answers}).to_string()
+    json!({"mark": request.mark, "answers": answers}).to_string()
 }
 
 pub(super) fn example(yaml: &str) -> Arc<Example> {
@@ -125,7 +125,7 @@ impl Driver {
 
     pub(super) fn run(mut self, example: Arc<Example>) -> Ran {
         let mut engine = Engine::new(example);
-        let mut inputs = VecDeque::from([Input::Begin { seed: 1 }]);
+        let mut inputs = VecDeque::from([Input::Begin { marks: crate::MarkKey::new([1; 32]) }]);
         let mut deadline = None;
         let mut ran = Ran {
             verdict: Verdict::pending("never finished".into()),

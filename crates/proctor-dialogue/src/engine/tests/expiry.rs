@@ -20,7 +20,7 @@ impl Talk {
     fn begin(example: std::sync::Arc<crate::scenario::Example>) -> Self {
         let engine = Engine::new(example);
         let mut talk = Self { engine, open: Vec::new(), events: Vec::new(), verdict: None };
-        talk.put(Input::Begin { seed: 1 });
+        talk.put(Input::Begin { marks: crate::MarkKey::new([1; 32]) });
         talk
     }
 

@@ -104,14 +104,14 @@ fn a_pending_example_is_finished_at_once() {
 #[test]
 fn cancelling_ends_it_and_late_answers_do_nothing() {
     let mut engine = Engine::new(steps(&json!([{"user": "Hi"}])));
-    let effects = engine.step(Input::Begin { seed: 1 });
+    let effects = engine.step(Input::Begin { marks: crate::MarkKey::new([1; 32]) });
     let Some(Effect::CallAgent { id, .. }) = effects.last() else { panic!("{effects:?}") };
     assert!(
         engine
             .step(Input::AgentFailed { id: RequestId(99), class: None, message: "x".into() })
             .is_empty()
     );
-    assert!(engine.step(Input::Begin { seed: 2 }).is_empty());
+    assert!(engine.step(Input::Begin { marks: crate::MarkKey::new([2; 32]) }).is_empty());
     let effects = engine.step(Input::Cancel);
     let [Effect::Finish(verdict)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(verdict.status.as_str(), "cancelled");

@@ -36,7 +36,7 @@ impl Told {
             block: |_, _| Ok(true),
             calls: 0,
         };
-        let verdict = told.drive(Input::Begin { seed: 1 });
+        let verdict = told.drive(Input::Begin { marks: crate::MarkKey::new([1; 32]) });
         assert_eq!(verdict.status, Status::Passed);
         told
     }

@@ -136,7 +136,7 @@ fn about_rudeness(question: &JudgeQuestion) -> bool {
 fn it_passes_when_everybody_does_well() {
     let mut engine = Engine::new(sample());
     let mut model = Model::default();
-    model.take(engine.step(Input::Begin { seed: 3 }));
+    model.take(engine.step(Input::Begin { marks: crate::MarkKey::new([3; 32]) }));
     while !engine.is_finished() {
         let input = model.answer(9 * 8);
         model.take(engine.step(input));
@@ -224,7 +224,7 @@ proptest! {
     fn it_always_ends_with_one_verdict(choices in proptest::collection::vec(any::<u8>(), 0..400)) {
         let mut engine = Engine::new(sample());
         let mut model = Model::default();
-        model.take(engine.step(Input::Begin { seed: 3 }));
+        model.take(engine.step(Input::Begin { marks: crate::MarkKey::new([3; 32]) }));
         let mut steps = 0;
         let mut choices = choices.into_iter();
         while !engine.is_finished() {

@@ -77,7 +77,7 @@ fn all_visits_of_a_topic_count() {
     let mut topics = ["search", "greeting", "booking"].iter();
     let judge = move |request: &crate::JudgeRequest| {
         let topic = topics.next().unwrap();
-        Ok(json!({"answers": [{"id": request.items[0].id, "reasoning": "r", "topic": topic}]})
+        Ok(json!({"mark": request.mark, "answers": [{"id": request.items[0].id, "reasoning": "r", "topic": topic}]})
             .to_string())
     };
     let ran = run(
@@ -100,7 +100,7 @@ fn topics_can_be_asserted_now_reached_and_in_order() {
 fn an_answer_that_names_no_topic_is_unusable() {
     let ran = run("[{user: Hm}]", &["Hello"], |driver| {
         driver.judged(Box::new(|request| {
-            Ok(json!({"answers": [{"id": request.items[0].id, "reasoning": "r", "topic": "x"}]}).to_string())
+            Ok(json!({"mark": request.mark, "answers": [{"id": request.items[0].id, "reasoning": "r", "topic": "x"}]}).to_string())
         }))
     });
     assert_eq!(ran.status(), "inconclusive (judge)");
@@ -209,7 +209,7 @@ examples: [{it: x, steps: [{user: a}]}]
             .judged(Box::new(move |request| {
                 let topic = answers.next().ok_or("asked too often")?;
                 let id = &request.items[0].id;
-                Ok(json!({"answers": [{"id": id, "reasoning": "r", "topic": topic}]}).to_string())
+                Ok(json!({"mark": request.mark, "answers": [{"id": id, "reasoning": "r", "topic": topic}]}).to_string())
             }))
             .run(example);
         let moved = ran.of_type("TopicChanged").last().unwrap()["to_topic"].clone();

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use proctor_converse::{Conversation, Lane, Printed, PrintedLine, Sink, Stage};
@@ -24,7 +24,6 @@ use crate::worker::{BoxFuture, Inbox, Item, Launched, Launcher, Order, Place, Re
 pub(super) struct Pool {
     stage: Stage,
     examples: HashMap<String, Arc<Example>>,
-    conversations: AtomicU64,
     told_spent: AtomicBool,
     /// Whether somebody passes on what agents print.
     listening: AtomicBool,
@@ -36,7 +35,6 @@ impl Pool {
         Self {
             stage,
             examples: named.collect(),
-            conversations: AtomicU64::new(0),
             told_spent: AtomicBool::new(false),
             listening: AtomicBool::new(false),
         }
@@ -57,9 +55,7 @@ impl Pool {
         let room = Arc::clone(self.stage.room(example)?);
         let lane =
             Lane { example: example.id.id.clone(), repeat: item.repeat, attempt: item.attempt };
-        let number = self.conversations.fetch_add(1, Ordering::Relaxed);
-        let seed = self.stage.seed(number);
-        Some((Conversation::new(Arc::clone(example), room, lane, seed), example))
+        Some((Conversation::new(Arc::clone(example), room, lane), example))
     }
 }
 
