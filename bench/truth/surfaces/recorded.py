@@ -1,0 +1,132 @@
+"""Commands over recordings: runs, history, flaky, validate, compare, baseline, and the list of what failed."""
+
+import re
+
+from claim import Claim, word
+from surfaces.common import COUNT, counts_of, parse, rows, state_in, state_of, unreadable, verdict_of
+
+
+def runs_json(text):
+    data = parse(text)
+    if isinstance(data, dict):
+        data = data.get("runs")
+    if not isinstance(data, list) or not data:
+        return unreadable(text)
+    row = data[0]
+    counts = row.get("counts") or {}
+    claim = Claim(exit=row.get("exit_code"), counts=counts_of(counts), total=counts.get("examples"), state=state_of(row))
+    if isinstance(row.get("verdict"), str):
+        claim.passed = word(row["verdict"]) == "passed"
+    return claim
+
+
+def runs_text(text):
+    lines = [line for line in text.splitlines() if re.match(r"^\W*[0-9a-f]{8}", line)]
+    if not lines:
+        return Claim(unreadable="no row: " + text.strip()[:120])
+    parts = re.split(r"  +", lines[0])
+    status = parts[2] if len(parts) > 2 else ""
+    numbers = parts[3] if len(parts) > 3 else ""
+    claim = Claim()
+    said = word(re.split(r"[ (:,]", status)[0]) if status else None
+    if said in ("passed", "failed"):
+        claim.passed, claim.state = said == "passed", "finished"
+    else:
+        claim.state = state_in(status) or word(status)
+    for number, name in COUNT.findall(numbers):
+        claim.counts[word(name)] = int(number)
+    # `4 not` sums up what did not pass: no count of one word, so none is held to be absent.
+    rest = re.search(r"(\d+) not\b(?! run)", numbers)
+    if rest:
+        claim.counts["not_passed"] = int(rest.group(1))
+    return claim
+
+
+def history_json(text):
+    data = parse(text)
+    if not isinstance(data, dict):
+        return unreadable(text)
+    runs = data.get("runs") or []
+    if not runs:
+        return None
+    row = runs[0]
+    claim = Claim(state=state_of(row), total=row.get("examples"))
+    if isinstance(row.get("verdict"), str):
+        claim.passed = word(row["verdict"]) == "passed"
+    return claim
+
+
+def history_example(text):
+    """The history of one example: its newest row."""
+    data = parse(text)
+    if not isinstance(data, dict):
+        return unreadable(text)
+    example, runs = data.get("example") or {}, data.get("runs") or []
+    if not runs or not example.get("id"):
+        return None
+    claim = Claim()
+    verdict = verdict_of(runs[0])
+    if verdict:
+        claim.examples[example["id"]] = verdict
+    return claim
+
+
+def flaky_json(text):
+    data = parse(text)
+    if isinstance(data, dict):
+        data = data.get("examples") or data.get("flaky")
+    if not isinstance(data, list):
+        return unreadable(text)
+    return Claim(both={row.get("id") for row in data})
+
+
+def validate(text):
+    """`text` begins with the exit code."""
+    code, _, rest = text.partition("\n")
+    data = parse(rest)
+    claim = Claim(incomplete=code != "0")
+    if isinstance(data, dict):
+        claim.state = state_of(data)
+        if data.get("findings") and code == "0":
+            claim.unreadable = "findings, but exit code 0"
+    return claim
+
+
+def compare_self(text):
+    """A run beside itself: whatever it is, nothing changed, and both sides are told alike."""
+    code, _, rest = text.partition("\n")
+    data = parse(rest)
+    if not isinstance(data, dict):
+        # A side that did not finish, or that holds no result, may be refused: that is no verdict.
+        return Claim(unreadable="exit code 0 without a comparison") if code == "0" else None
+    claim = Claim()
+    before, after = data.get("before") or {}, data.get("after") or {}
+    if {k: v for k, v in before.items() if k != "label"} != {k: v for k, v in after.items() if k != "label"}:
+        claim.unreadable = "two sides of one run differ"
+    counts = data.get("counts") or {}
+    if counts.get("regressions") or counts.get("improvements"):
+        claim.unreadable = f"a run beside itself: {counts.get('regressions')} regressions, {counts.get('improvements')} improvements"
+    # Rates of one are passes, rates of none are failures; what lies between says nothing about a verdict.
+    for row in data.get("examples") or []:
+        side = row.get("after") or {}
+        if side.get("attempts") == 1 and row.get("id"):
+            claim.examples[row["id"]] = "passed" if side.get("passed") == 1 else "not_passed"
+    claim.lists = "loose"
+    claim.state = state_of(after)
+    return claim
+
+
+def only_failures(text):
+    """`list --only-failures`: everything that did not pass in the last run."""
+    data = parse(text)
+    if isinstance(data, dict):
+        data = data.get("examples")
+    if not isinstance(data, list):
+        return unreadable(text)
+    claim = Claim(lists="bad")
+    for row in data:
+        claim.examples[row.get("id") or row.get("stable_id")] = "not_passed"
+    return claim
+
+
+__all__ = ["compare_self", "flaky_json", "history_example", "history_json", "only_failures", "rows", "runs_json", "runs_text", "validate"]

@@ -1,0 +1,128 @@
+"""The HTTP interface and the tools of agents."""
+
+from claim import Claim, word
+from surfaces.common import counts_of, parse, rows, state_of, unreadable, verdict_of
+
+
+def run_row(row):
+    counts = row.get("counts") or {}
+    claim = Claim(exit=row.get("exit_code"), counts=counts_of(counts), state=state_of(row))
+    if isinstance(row.get("verdict"), str):
+        claim.passed = word(row["verdict"]) == "passed"
+    return claim
+
+
+def api_runs(text):
+    data = parse(text)
+    if not isinstance(data, dict) or not data.get("runs"):
+        return unreadable(text)
+    return run_row(data["runs"][0])
+
+
+def api_run(text):
+    data = parse(text)
+    if not isinstance(data, dict) or "error" in data:
+        return unreadable(text)
+    claim = run_row(data)
+    if isinstance(data.get("examples"), int):
+        claim.total = data["examples"]
+    return claim
+
+
+def api_examples(text):
+    data = parse(text)
+    if not isinstance(data, dict) or "rows" not in data:
+        return unreadable(text)
+    claim = Claim(state=state_of(data), total=data.get("total"), lists="all")
+    rows(claim, data["rows"])
+    return claim
+
+
+def api_example(text):
+    data = parse(text)
+    if not isinstance(data, dict):
+        return unreadable(text)
+    row = data.get("example") if isinstance(data.get("example"), dict) else data
+    if "attempts" not in row:
+        return None
+    claim = Claim()
+    rows(claim, [row])
+    return claim
+
+
+def progress(text):
+    """`/specs/progress`: idle, or how far the run that this server started is."""
+    data = parse(text)
+    if not isinstance(data, dict):
+        return unreadable(text)
+    if data.get("status") == "idle":
+        return None
+    claim = Claim(state=word(data["status"]) if isinstance(data.get("status"), str) else None, total=data.get("total"))
+    if claim.state not in ("finished", "passed", "failed"):
+        return claim
+    claim.passed = None if claim.state == "finished" else claim.state == "passed"
+    claim.state = "finished"
+    return claim
+
+
+def tool_run(text):
+    """`run_status`, `run_wait`, `run_results`: the run, and results."""
+    data = parse(text)
+    if not isinstance(data, dict) or "error" in data:
+        return unreadable(text)
+    run = data.get("run") if isinstance(data.get("run"), dict) else data
+    claim = run_row(run)
+    claim.state = claim.state or state_of(data)
+    if isinstance(run.get("total"), int):
+        claim.total = run["total"]
+    elif isinstance(run.get("examples"), int):
+        claim.total = run["examples"]
+    by_example = {}
+    for row in data.get("results") or []:
+        by_example.setdefault(row.get("id"), []).append(row)
+    for key, listed in by_example.items():
+        row = listed[-1]
+        if len(listed) > 1 and not row.get("verdict"):
+            continue
+        verdict = verdict_of(row)
+        if verdict:
+            claim.examples[key] = "flaky" if verdict == "passed" and row.get("flaky") else verdict
+        if row.get("fault"):
+            claim.faults[key] = row["fault"]
+    return claim
+
+
+def tool_results(text):
+    claim = tool_run(text)
+    if claim.unreadable is None:
+        claim.lists = "bad"
+    return claim
+
+
+def tool_results_all(text):
+    claim = tool_run(text)
+    if claim.unreadable is None:
+        claim.lists = "all"
+    # A pass after a failure is told by the number of the attempt, where no word says it.
+    data = parse(text) or {}
+    for row in data.get("results") or []:
+        if not row.get("verdict") and row.get("status") == "passed" and (row.get("attempt") or 1) > 1:
+            claim.examples[row["id"]] = "flaky"
+    return claim
+
+
+def tool_example(text):
+    data = parse(text)
+    if not isinstance(data, dict) or "error" in data:
+        return unreadable(text)
+    attempts = data.get("attempts") or []
+    if not attempts:
+        return None
+    key = data.get("id") or (attempts[-1].get("result") or attempts[-1]).get("id")
+    claim = Claim()
+    verdict = verdict_of(data)
+    if verdict and data.get("verdict") is None and verdict == "passed" and len(attempts) > 1:
+        verdict = None
+    if verdict:
+        claim.examples[key] = verdict
+    return claim
