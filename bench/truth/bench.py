@@ -83,7 +83,7 @@ def try_situation(situation, binary, base):
         for what, said in disagreements(claims, collected.names):
             if situation.truth.count_only and what.startswith("example"):
                 continue
-            if what not in told and f"{what} code" not in told:
+            if not told & {what, f"{what} code", "number of examples" if what == "total" else what}:
                 few = min(said.items(), key=lambda item: len(item[1]))
                 many = max(said.items(), key=lambda item: len(item[1]))
                 for surface in few[1]:

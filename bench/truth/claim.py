@@ -146,6 +146,8 @@ def check_examples(claim, truth, names, wrong):
             if truth.exact:
                 wrong(f"example: {title[:80]}", "no such example", verdict)
         elif verdict == "not_passed":
+            if claim.lists == "loose" and outcome.verdicts & {"flaky", "within_rate"}:
+                continue  # a comparison counts first attempts
             if not outcome.verdicts & (BAD | UNDECIDED):
                 wrong(f"example: {title[:80]}", outcome, "not passed")
         elif verdict not in outcome.verdicts and not (verdict == "passed" and claim.lists == "loose" and outcome.verdicts & GOOD):

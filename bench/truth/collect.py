@@ -177,8 +177,9 @@ def recorded_surfaces(situation, project, out):
     events = project.runs_folder() / run / "events.jsonl"
     out.add("stream", events.read_text(encoding="utf-8", errors="replace"))
     files = {name: project.folder / f"show.{name}" for name in ("junit", "markdown")}
-    shown = ask("show", run, *[part for name, path in files.items() for part in (f"--{name}", path)])
+    shown = ask("show", run)
     out.add("show", shown.stdout + shown.stderr)
+    ask("show", run, *[part for name, path in files.items() for part in (f"--{name}", path)])
     for name, path in files.items():
         if path.exists():
             out.add(f"show {name}", path.read_text(encoding="utf-8", errors="replace"))

@@ -46,12 +46,14 @@ def verdict_of(row):
         return word(row["status"]) if isinstance(row.get("status"), str) else None
     if row.get("pass_rate") is not None:
         return None
-    last = {}
+    last, again = {}, False
     for attempt in attempts:
         attempt = attempt.get("result", attempt)
+        earlier = last.get(attempt.get("repeat") or 1)
+        again = again or (earlier is not None and earlier.get("status") not in ("passed", None) and attempt.get("status") == "passed")
         last[attempt.get("repeat") or 1] = attempt
     statuses = {word(attempt.get("status") or "running") for attempt in last.values()}
-    if statuses == {"passed"} and any((a.get("result", a)).get("flaky") for a in attempts):
+    if statuses == {"passed"} and (again or any((a.get("result", a)).get("flaky") for a in attempts)):
         return "flaky"
     if len(statuses) == 1:
         return statuses.pop()

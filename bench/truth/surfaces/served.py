@@ -121,8 +121,6 @@ def tool_example(text):
     key = data.get("id") or (attempts[-1].get("result") or attempts[-1]).get("id")
     claim = Claim()
     verdict = verdict_of(data)
-    if verdict and data.get("verdict") is None and verdict == "passed" and len(attempts) > 1:
-        verdict = None
     if verdict:
         claim.examples[key] = verdict
     return claim

@@ -152,6 +152,11 @@ def show(text):
         if match:
             rest = re.sub(r"(?:^|· )attempt \d+(?: ·|$)", "", match.group(3) or "").strip()
             attempts(live, match.group(2), *mark_verdict(match.group(1), rest), match.group(3) or "")
+    for title, told in live.items():
+        # Attempts one after the other: the last decides, and a pass after a failure is flaky.
+        if len(told) > 1 and not any(repeat for *_, repeat in told):
+            last = told[-1]
+            live[title] = [("flaky" if last[0] == "passed" and any(v != "passed" for v, *_ in told) else last[0], last[1], False)]
     join(claim, live)
     return claim
 
