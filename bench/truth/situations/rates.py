@@ -34,7 +34,7 @@ rate("29-of-50-at-0.58", "f" * 21 + "p" * 29, 0.58, "within_rate", timeout=60)
 rate("28-of-50-at-0.58", "f" * 22 + "p" * 28, 0.58, "failed", 1, timeout=60)
 rate("rate-one-missed", "ppf", 1.0, "failed", 1)
 rate("rate-one-reached", "ppp", 1.0, "passed")
-rate("rate-zero", "fff", 0, "within_rate|passed")
+rate("rate-nearly-zero", "fff", 0.01, "failed", 1)
 rate("single-at-half", "f", 0.5, "failed", 1)
 rate("early-settled-pass", "fpfpppppff", 0.3, "within_rate")
 rate("early-settled-fail", "ffffffpppp", 0.9, "failed", 1)
@@ -44,7 +44,8 @@ rate("agent-always-dies", "eee", 0.5, "failed|errored", 1)
 rate("with-flaky-fail", "ppfpp", 0.8, "within_rate", 0, args=("--flaky", "fail"))
 rate("with-fail-fast", "fpppp", 0.8, "within_rate", 0, args=("--fail-fast",))
 rate("missed-with-fail-fast", "ffppp", 0.8, "failed", 1, args=("--fail-fast",))
-rate("retries-make-it", "fpppp", 1.0, "flaky|within_rate|passed", 0, args=("--retries", "1"))
+# Whether a repetition under a rate is tried again is nowhere said: the surfaces must agree with each other.
+rate("retries-beside-a-rate", "fpppp", 1.0, "flaky|within_rate|passed|failed", (0, 1), args=("--retries", "1"))
 
 JUDGED = ("describe: T\nagent: { %s }\nmodels: { judge: { command: ['@PYTHON@', '${root}/judge.py'] } }\njudge: { retries: 0 }\n"
           "examples:\n  - it: odd\n    repeat: %d\n    pass_rate: %s\n    steps: [{user: hi, expect: [{satisfy: polite enough}]}]\n")
