@@ -44,12 +44,12 @@ judge("hangs-run-limit", "time.sleep(60)", "inconclusive|timed_out|errored", 1, 
 judge("answer-17-mb", "print(honest(True) + ' ' * 17_000_000)", "inconclusive|passed", (0, 1))
 judge("refuses-ok", "print('no')", NOBODY, 0, args=("--inconclusive", "ok"))
 judge("not-satisfied-ok-is-no-excuse", "print(honest(False))", "failed:agent", args=("--inconclusive", "ok"))
-judge("negated-satisfied", "print(honest(True))", "failed:agent", steps=HI % "{not: {satisfy: rude}}")
-judge("negated-refuses", "print('no')", NOBODY, steps=HI % "{not: {satisfy: rude}}", short=True)
-judge("soft-refuses", "print('no')", "passed", 0, steps="- user: hi\n  evaluate: [{satisfy: polite}]\n  expect: [{match: Hello}]", short=True)
-judge("soft-hangs", "time.sleep(60)", "passed", 0, steps="- user: hi\n  evaluate: [{satisfy: polite}]\n  expect: [{match: Hello}]", model=", timeout: 1s")
-judge("failed-then-judge-refuses", "print('no')", "failed:agent", steps=HI % "{match: Nope}, {satisfy: polite}", short=True)
-judge("failed-then-judge-hangs", "time.sleep(60)", "failed:agent", steps=HI % "{match: Nope}, {satisfy: polite}", model=", timeout: 1s")
+judge("negated-satisfied", "print(honest(True))", "failed:agent", steps=HI % "{not: {satisfy: is rude}}")
+judge("negated-refuses", "print('no')", NOBODY, steps=HI % "{not: {satisfy: is rude}}", short=True)
+judge("soft-refuses", "print('no')", "passed", 0, steps="- user: hi\n  evaluate: [{satisfy: is polite}]\n  expect: [{match: Hello}]", short=True)
+judge("soft-hangs", "time.sleep(60)", "passed", 0, steps="- user: hi\n  evaluate: [{satisfy: is polite}]\n  expect: [{match: Hello}]", model=", timeout: 1s")
+judge("failed-then-judge-refuses", "print('no')", "failed:agent", steps=HI % "{match: Nope}, {satisfy: is polite}", short=True)
+judge("failed-then-judge-hangs", "time.sleep(60)", "failed:agent", steps=HI % "{match: Nope}, {satisfy: is polite}", model=", timeout: 1s")
 judge("second-answer-counts", "n = os.path.exists('@ROOT@/j'); open('@ROOT@/j', 'w'); print(honest(True) if n else 'no')", "passed", 0, settings="retries: 1")
 judge("votes-for", "n = len(os.listdir('@ROOT@/v')) if os.path.isdir('@ROOT@/v') else 0; os.makedirs('@ROOT@/v', exist_ok=True); open('@ROOT@/v/%d' % n, 'w'); print(honest(n > 0))", "passed", 0,
       settings="retries: 0, votes: 3")
@@ -58,11 +58,11 @@ judge("grounded-refuses", "print('no')", NOBODY, steps=HI % "{grounded: {claims:
 judge("intent-not", "print(honest(False))", "failed:agent", steps=HI % "{intent: refund}")
 judge("forbidden-claims-refuses", "print('no')", NOBODY, steps=HI % "{forbidden_claims: [x]}")
 situation("judge/program-missing", truth((1, 2), {"T > odd": "inconclusive:judge"}, (None,), exact=False), {"t.scenario.yaml":
-          "describe: T\nagent: {script: [Hello]}\nmodels: {judge: {command: [no-such-program], tries: 1}}\nexamples: [{it: odd, steps: [{user: hi, expect: [{satisfy: x}]}]}]\n"})
+          "describe: T\nagent: {script: [Hello]}\nmodels: {judge: {command: [no-such-program], tries: 1}}\nexamples: [{it: odd, steps: [{user: hi, expect: [{satisfy: is fine}]}]}]\n"})
 situation("judge/endpoint-refused", truth(1, {"T > odd": "inconclusive:judge"}), {"t.scenario.yaml":
-          "describe: T\nagent: {script: [Hello]}\nmodels: {judge: {openai: m, url: 'http://127.0.0.1:9/v1', tries: 1}}\nexamples: [{it: odd, steps: [{user: hi, expect: [{satisfy: x}]}]}]\n"}, timeout=30)
+          "describe: T\nagent: {script: [Hello]}\nmodels: {judge: {openai: m, url: 'http://127.0.0.1:9/v1', tries: 1}}\nexamples: [{it: odd, steps: [{user: hi, expect: [{satisfy: is fine}]}]}]\n"}, timeout=30)
 situation("judge/no-rule", truth(1, {"T > odd": "inconclusive:judge"}), {"t.scenario.yaml":
-          "describe: T\nagent: {script: [Hello]}\njudge: {model: {verdicts: [{about: goal, satisfied: true, because: x}]}}\nexamples: [{it: odd, steps: [{user: hi, expect: [{satisfy: x}]}]}]\n"})
+          "describe: T\nagent: {script: [Hello]}\njudge: {model: {verdicts: [{about: goal, satisfied: true, because: x}]}}\nexamples: [{it: odd, steps: [{user: hi, expect: [{satisfy: is fine}]}]}]\n"})
 
 
 def simulated(name, outcome, exit=1, user='script: [one, two, three, four, five]', verdicts="{about: goal, seen: Done, because: x}, {about: goal, satisfied: false, because: not yet}",
