@@ -184,7 +184,10 @@ def recorded_surfaces(situation, project, out):
         if path.exists():
             out.add(f"show {name}", path.read_text(encoding="utf-8", errors="replace"))
     out.add("show json", ask("show", run, "--format", "json").stdout)
-    out.add("watch", ask("watch", run, "--lines").stdout)
+    # `watch` follows what has no end; it is not asked for ever.
+    watched = project.run("watch", run, "--lines", timeout=30 if ended(events) else 2)
+    if not watched.late:
+        out.add("watch", watched.stdout)
     out.add("runs", ask("runs").stdout)
     out.add("runs json", ask("runs", "--format", "json").stdout)
     if "history" not in skip:
@@ -211,6 +214,10 @@ def recorded_surfaces(situation, project, out):
         out.add("list only-failures", ask("list", "--only-failures", "--format", "json").stdout)
     if "mcp" in situation.extra:
         over_mcp(project, out)
+
+
+def ended(events):
+    return reports.stream_ended(events.read_text(encoding="utf-8", errors="replace")[-20000:])
 
 
 def some_ids(situation, out):

@@ -44,7 +44,7 @@ def silently(project, out):
 
 # Exit codes a died run may be shown with: none. `1000` stands for a code that no surface may name.
 DIED = dict(state="died", validate=(1, 2))
-for kind in ("SuiteStarted", "WorkerStarted", "ExampleStarted", "UserMessage", "AgentResponse", "ToolCallStarted", "ToolCallCompleted", "EvaluationRecorded", "InvariantEvaluated", "TopicChanged",
+for kind in ("SuiteStarted", "WorkerStarted", "ExampleStarted", "UserMessage", "AgentResponse", "ToolCallStarted", "ToolCallCompleted", "EvaluationRecorded", "TopicChanged",
              "SimulationStarted", "SimulationEnded", "ExampleFinished", "Progress"):
     files = SPEC_FILES if kind in ("WorkerStarted",) else TALK_FILES
     damaged(f"cut-after-{kind}", cut_at(kind), truth(1000, {"T > one": OPEN, "T > two": OPEN}, **DIED), files, short=kind in ("ExampleStarted", "ExampleFinished"))

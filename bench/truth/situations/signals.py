@@ -1,5 +1,6 @@
 """Runs that are stopped: by each signal, while loading, running and finishing, in every kind of suite; and by other means."""
 
+import json
 import os
 import signal
 import time
@@ -66,7 +67,7 @@ situation("signal/rspec-runs-stop", truth((130, 143), RUNNING, "stopped"), {"spe
 
 def stop_by_tool(project, process):
     project.wait_for(lambda: (project.root / "now").exists(), 20)
-    project.run("tool", "run_cancel", "{}")
+    project.run("tool", "run_cancel", json.dumps({"run_id": project.newest_run().name}))
 
 
 situation("signal/rspec-run-cancel", truth((130, 143), RUNNING, "stopped"), {"spec/a_spec.rb": RSPEC["running"]}, ["-w", "1", "--grace", "300ms"], during=stop_by_tool, timeout=30)
