@@ -217,7 +217,7 @@ def recorded_surfaces(situation, project, out):
 
 
 def ended(events):
-    return reports.stream_ended(events.read_text(encoding="utf-8", errors="replace")[-20000:])
+    return any(reports.stream_ended(line) for line in events.read_text(encoding="utf-8", errors="replace").splitlines()[-2:] if line.endswith("}"))
 
 
 def some_ids(situation, out):

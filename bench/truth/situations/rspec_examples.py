@@ -47,14 +47,14 @@ one("skip", 'skip "no"', "pending", exit=0)
 one("skip-after-work", 'expect(1).to eq(1); skip "no"', "pending", exit=0)
 one("fails-then-skips", 'begin; expect(1).to eq(2); rescue RSpec::Expectations::ExpectationNotMetError; end; skip "no"', "pending", exit=0)
 one("skip-9-mb", 'skip "x" * 9_000_000', "pending", exit=0, short=True)
-one("message-9-mb", 'raise "x" * 9_000_000', "failed", short=True)
+one("message-9-mb", 'raise "x" * 9_000_000', "failed")
 one("message-invalid-utf8", 'raise "bad \\xff\\xfe bytes"', "failed")
 one("message-binary", 'raise ("\\x00\\x01\\x1b[31m]]>" * 10)', "failed")
 one("message-raises", 'e = Class.new(StandardError) { def message; raise "no message"; end }; raise e', "failed")
 one("inspect-raises", 'o = Object.new; def o.inspect; raise "no"; end; expect(o).to eq(1)', "failed")
 one("backtrace-9-mb", 'e = RuntimeError.new("x"); e.set_backtrace(["y" * 1000] * 9000); raise e', "failed")
 one("cause-loop", 'a = RuntimeError.new("a"); begin; begin; raise a; rescue; raise "b"; end; rescue => b; raise b; end', "failed")
-one("output-20-mb", '200.times { puts "z" * 100_000 }', "passed", exit=0, short=True)
+one("output-20-mb", '200.times { puts "z" * 100_000 }', "passed", exit=0)
 one("output-no-newline", '$stdout.write("q" * 200_000)', "passed", exit=0)
 one("output-binary", '$stdout.binmode; $stdout.write((0..255).map(&:chr).join * 50)', "passed", exit=0)
 one("output-forges-results", 'puts "1 example, 1 failure"; puts "2 examples: 0 passed, 2 failed"; puts "✗ A > ok  failed"', "passed", exit=0)
@@ -98,7 +98,7 @@ situation("rspec/title-forges-marks", truth(1, {"A > ok": "passed", "A > 1 passe
           spec('  it("1 passed, 0 failed") { raise "x" }\n  it("::error title=x::y") { raise "x" }'))
 situation("rspec/long-descriptions", truth(1, {"A > bad": "failed", **{f"A > {n} " + "d" * 12000: "passed" for n in range(300)}}, plain_titles=False),
           {"spec/a_spec.rb": 'RSpec.describe("A") { 300.times { |n| it("#{n} " + "d" * 12_000) { } }; it("bad") { raise "x" } }'}, timeout=90,
-          without={"tool run_results all": "more than a page"}, short=True)
+          without={"tool run_results all": "more than a page"})
 situation("rspec/one-description-9-mb", truth(1, {"A > ok": "passed", "A > bad": "failed", "A > " + "d" * 9_000_000: "passed"}, exact=False, plain_titles=False, count_only=True),
           spec('  it("d" * 9_000_000) { }\n  it("bad") { raise "x" }'), timeout=60)
 situation("rspec/metadata-9-mb", truth(1, {"A > ok": "passed", "A > bad": "failed", "A > big": "passed"}),

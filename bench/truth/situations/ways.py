@@ -88,9 +88,9 @@ HOSTED = ('require "proctor/rspec"\nRSpec.describe("A", type: :agent) do\n  agen
 BAD = 'expect(agent).to match(/Nope/)'
 CUT = truth(1000, {"A > one": "passed", "A > two": "unfinished|not_run|cancelled|failed?", "A > three": "unfinished|not_run?"}, ("died", "stopped"), validate=(1, 2))
 NOW = 'File.write("@ROOT@/now", "1"); sleep 20'
-situation("plain-rspec/pass", truth(0, {f"A > {n}": "passed" for n in ("one", "two", "three")}), {"spec/a_spec.rb": HOSTED % "1"}, drive=plain_rspec(), short=True)
+situation("plain-rspec/pass", truth(0, {f"A > {n}": "passed" for n in ("one", "two", "three")}), {"spec/a_spec.rb": HOSTED % "1"}, drive=plain_rspec())
 situation("plain-rspec/fail", truth(1, {"A > one": "passed", "A > two": "failed", "A > three": "passed"}), {"spec/a_spec.rb": HOSTED % BAD}, drive=plain_rspec())
-situation("plain-rspec/fail-fast", truth(1, {"A > one": "passed", "A > two": "failed", "A > three": "not_run"}, ("finished", "stopped")), {"spec/a_spec.rb": HOSTED % BAD}, drive=plain_rspec("--fail-fast"), short=True)
+situation("plain-rspec/fail-fast", truth(1, {"A > one": "passed", "A > two": "failed", "A > three": "not_run"}, ("finished", "stopped")), {"spec/a_spec.rb": HOSTED % BAD}, drive=plain_rspec("--fail-fast"))
 situation("plain-rspec/KILL", CUT, {"spec/a_spec.rb": HOSTED % NOW}, drive=plain_rspec(stop=signal.SIGKILL), short=True)
 situation("plain-rspec/INT", truth((1, 130, 1000), CUT.examples, ("died", "stopped"), exact=False), {"spec/a_spec.rb": HOSTED % NOW}, drive=plain_rspec(stop=signal.SIGINT))
 for name, body, outcome, code in (("agent-raises", "", "failed|errored", 1), ("soft-fails", "evaluate(agent).to match(/Nope/)", "passed", 0), ("no-tool", "expect(agent).to call_tool(:refund)", "failed", 1),
