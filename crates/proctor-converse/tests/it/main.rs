@@ -5,6 +5,7 @@ mod agents;
 mod endings;
 mod judged;
 mod many;
+mod models;
 mod server;
 mod table;
 mod tapes;

@@ -36,7 +36,8 @@ impl Seen {
     }
 }
 
-type Answer = dyn Fn(&Seen, usize) -> Response + Send + Sync;
+type Answer = dyn Fn(Seen, usize) -> Answering + Send + Sync;
+type Answering = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
 
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -48,8 +49,22 @@ impl Server {
     pub(crate) async fn start(
         answer: impl Fn(&Seen, usize) -> Response + Send + Sync + 'static,
     ) -> Self {
+        Self::serve(Arc::new(move |seen, before| {
+            Box::pin(std::future::ready(answer(&seen, before)))
+        }))
+        .await
+    }
+
+    /// Answers every request by this function, which may take its time.
+    pub(crate) async fn start_slow<F: Future<Output = Response> + Send + 'static>(
+        answer: impl Fn(Seen) -> F + Send + Sync + 'static,
+    ) -> Self {
+        Self::serve(Arc::new(move |seen, _| Box::pin(answer(seen)))).await
+    }
+
+    async fn serve(answer: Arc<Answer>) -> Self {
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let (kept, answer): (_, Arc<Answer>) = (Arc::clone(&seen), Arc::new(answer));
+        let kept = Arc::clone(&seen);
         let app = Router::new().fallback(move |request: Request| {
             let (kept, answer) = (Arc::clone(&kept), Arc::clone(&answer));
             async move {
@@ -70,7 +85,7 @@ impl Server {
                     all.push(one.clone());
                     all.len() - 1
                 };
-                answer(&one, before)
+                answer(one, before).await
             }
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -98,3 +98,71 @@ async fn failures_are_replayed_too_and_tapes_are_not_overwritten() {
     let errors = refused.err().unwrap();
     assert!(errors[0].message.contains("exists"), "{errors:?}");
 }
+
+/// Audit D15: by request, another judge, simulator or agent is another question, and so are other limits and tools.
+#[tokio::test]
+async fn d15_by_request_another_model_limit_or_tool_is_noticed() {
+    let server = server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let tape = folder.path().join("tape.jsonl");
+    let text = scenario(&server.url(), "Hello")
+        .replace("judge: {openai: m,", "judge: {openai: m, temperature: 0.5,");
+    let first = world(Cassette::Record(tape.clone())).conduct(&text).await;
+    assert_eq!(first.status(), "passed", "{}", first.message());
+    for (from, to) in [
+        ("judge: {openai: m,", "judge: {openai: n,"),
+        ("judge: {openai: m,", "judge: {anthropic: m,"),
+        ("temperature: 0.5", "temperature: 0.6"),
+        ("temperature: 0.5", "temperature: 0.5, max_tokens: 99"),
+        ("temperature: 0.5", "temperature: 0.5, extra: {top_p: 0.5}"),
+        ("temperature: 0.5", "temperature: 0.5, headers: {x-tenant: b}"),
+        ("/judge\"", "/other-judge\""),
+        ("simulator: {openai: m,", "simulator: {openai: n,"),
+        ("chat: {", "chat: {instructions: Be brief, "),
+        ("chat: {", "chat: {temperature: 1, "),
+        ("look: {result", "look: {description: Looks, result"),
+        ("tools: {", "tools: {other: {result: 1}, "),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text, "{from}");
+        let missed =
+            world(Cassette::Replay(tape.clone(), ReplayMode::Keyed)).conduct(&changed).await;
+        assert_eq!(
+            (missed.status(), missed.fault()),
+            ("errored", "harness"),
+            "{to}: {}",
+            missed.message()
+        );
+        let (talks, notes) =
+            world(Cassette::Replay(tape.clone(), ReplayMode::Sequence)).conduct_all(&changed).await;
+        assert_eq!(talks[0].status(), "passed", "{to}: {}", talks[0].message());
+        assert!(notes.iter().any(|note| note.contains("/settings")), "{to}: {notes:?}");
+    }
+    // What cannot change an answer is no other question.
+    for (from, to) in [
+        ("temperature: 0.5", "temperature: 0.5, timeout: 9s, tries: 2, concurrency: 3"),
+        ("temperature: 0.5", "temperature: 0.5, headers: {authorization: someone else}"),
+    ] {
+        let same = world(Cassette::Replay(tape.clone(), ReplayMode::Keyed))
+            .conduct(&text.replace(from, to))
+            .await;
+        assert_eq!(same.status(), "passed", "{to}: {}", same.message());
+    }
+}
+
+/// A cassette that version 8d3abcc recorded, whose judge knew nothing of marks in answers.
+#[tokio::test]
+async fn a_cassette_of_version_1_still_replays() {
+    let tape = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/it/recorded/8d3abcc.tape.jsonl");
+    for mode in [ReplayMode::Sequence, ReplayMode::Keyed] {
+        let (talks, notes) = world(Cassette::Replay(tape.clone(), mode))
+            .conduct_all(include_str!("recorded/8d3abcc.scenario.yaml"))
+            .await;
+        let statuses: Vec<_> = talks.iter().map(|talk| (talk.status(), talk.message())).collect();
+        assert_eq!((statuses[0].0, statuses[1].0), ("passed", "failed"), "{mode:?}: {statuses:?}");
+        assert!(statuses[1].1.contains("as said"), "{statuses:?}");
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].contains("version 1"), "{notes:?}");
+    }
+}

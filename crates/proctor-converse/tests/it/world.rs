@@ -91,7 +91,12 @@ impl World {
     }
 
     pub(crate) fn examples(text: &str) -> Vec<Arc<Example>> {
-        let file = parse(text, "./a.scenario.yaml").unwrap_or_else(|problems| {
+        Self::examples_of("./a.scenario.yaml", text)
+    }
+
+    /// The examples of a scenario that stands in this file.
+    pub(crate) fn examples_of(file: &str, text: &str) -> Vec<Arc<Example>> {
+        let file = parse(text, file).unwrap_or_else(|problems| {
             let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
             panic!("{}\n{text}", all.join("\n"))
         });
