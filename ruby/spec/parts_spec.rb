@@ -64,10 +64,21 @@ RSpec.describe Proctor::Wire do
     end
   end
 
-  it "says so when a message is too large" do
+  it "refuses a reply or a request that does not fit, for somebody judges what is in it" do
     pipe do |reader, io|
-      described_class::Writer.new(io).send_now({ reply_to: "r1", text: "x" * (described_class::MAX_LINE + 1) })
+      writer = described_class::Writer.new(io)
+      large = "x" * (described_class::MAX_LINE + 1)
+      writer.send_now({ reply_to: "r1", text: large })
       expect(JSON.parse(reader.gets)).to include("reply_to" => "r1", "error" => include("code" => "too_large"))
+      expect { writer.send_now({ id: "c1", action: "conversation.say", text: large }) }.to raise_error(described_class::TooLarge)
+    end
+  end
+
+  it "cuts a notification that does not fit" do
+    pipe do |reader, io|
+      sender = Thread.new { described_class::Writer.new(io).send_now({ type: "log", message: "x" * (described_class::MAX_LINE + 1) }) }
+      expect(JSON.parse(reader.gets)["message"]).to end_with("… (#{described_class::MAX_LINE + 1} bytes in all)")
+      sender.join
     end
   end
 

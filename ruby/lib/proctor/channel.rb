@@ -59,6 +59,11 @@ module Proctor
       @writer.send_now({ reply_to: id }.merge(fields)) if id
     end
 
+    # For a reply that informs: long texts in it may be cut.
+    def reply_shortened(id, fields)
+      @writer.send_line(Fit.json({ reply_to: id }.merge(fields), Wire::MAX_LINE)) if id
+    end
+
     def refuse(id, code, text)
       reply(id, { error: { code: code, message: Plain.text(text) } })
     end
@@ -86,12 +91,11 @@ module Proctor
       @on_end.call
     end
 
-    # Notifications of the host mean nothing to us.
     def dispatch(message)
       return @line&.take(message) if message["reply_to"]
 
       id = message["id"]
-      return if id.nil?
+      return notified(message) if id.nil?
       return if @line && FOR_THE_LINE.include?(message["action"]) && @line.take(message)
       return no_action(message, id) unless message["action"]
 
@@ -101,6 +105,11 @@ module Proctor
       refuse(id, "bad_request", error.message)
     rescue StandardError => error
       refuse(id, "failed", "#{error.class}: #{error.message}")
+    end
+
+    # Most notifications of the host mean nothing to most owners.
+    def notified(message)
+      @owner.notified(message) if @owner.respond_to?(:notified)
     end
 
     def no_action(message, id)

@@ -34,11 +34,12 @@ module Proctor
       string.dup.force_encoding(Encoding::UTF_8).scrub
     end
 
+    # A text of about `limit` bytes at most; one that was cut says how long it was.
     def limited(string, limit)
       string = text(string)
       return string if string.bytesize <= limit
 
-      "#{string.byteslice(0, limit).scrub("")}\n… (#{string.bytesize - limit} bytes left out)"
+      "#{string.byteslice(0, limit).scrub("")}… (#{string.bytesize} bytes in all)"
     end
 
     def hash(object, depth)

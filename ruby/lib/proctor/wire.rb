@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "fit"
 require_relative "native"
 require_relative "plain"
 
@@ -7,6 +8,9 @@ module Proctor
   # Framing: one JSON object per line.
   module Wire
     MAX_LINE = 8 * 1024 * 1024
+
+    # A request that does not fit one line.
+    TooLarge = Class.new(StandardError)
 
     # The only writer of a channel. Lines gather in a buffer until somebody asks for a flush, so that
     # the end of one example and the start of the next leave in a single system call.
@@ -26,7 +30,11 @@ module Proctor
       end
 
       def send_now(message)
-        line = encode(message)
+        send_line(encode(message))
+      end
+
+      # `line` is finished JSON without the line feed.
+      def send_line(line)
         @lock.synchronize do
           @buffer << line << "\n"
           flush_locked
@@ -68,22 +76,18 @@ module Proctor
         @lines = 0
       end
 
-      # A message that cannot be sent as it is must still tell the host something.
+      # Notifications are cut to fit, never dropped: a result that is lost is a wrong verdict. A request or a reply carries
+      # what somebody judges, so one that does not fit is refused rather than cut.
       def encode(message)
-        line = Native.json(message)
+        line = Fit.encode(message)
         return line if line.bytesize <= MAX_LINE
 
-        Native.json(too_large(message, line.bytesize))
-      rescue StandardError
-        Native.json(Plain.value(message))
-      end
+        text = "a message of #{line.bytesize} bytes does not fit: the limit is #{MAX_LINE}"
+        reply_to = message[:reply_to] || message["reply_to"]
+        return Native.json({ reply_to: reply_to, error: { code: "too_large", message: text } }) if reply_to
+        raise TooLarge, text if message[:action] || message["action"]
 
-      def too_large(message, size)
-        text = "a message of #{size} bytes was left out: the limit is #{MAX_LINE}"
-        reply_to = message["reply_to"] || message[:reply_to]
-        return { type: "log", level: "error", message: text } unless reply_to
-
-        { reply_to: reply_to, error: { code: "too_large", message: text } }
+        Fit.json(message, MAX_LINE)
       end
     end
 

@@ -30,6 +30,11 @@ class Peer
     raise Closed, "the peer closed the channel before #{action}"
   end
 
+  # Sends a notification.
+  def tell(type, **fields)
+    @io.write("#{JSON.generate({ type: type }.merge(fields))}\n")
+  end
+
   def request(action, timeout: 20, **fields)
     reply_to(post(action, **fields), timeout: timeout)
   end

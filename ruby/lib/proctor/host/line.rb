@@ -48,6 +48,10 @@ module Proctor
         @channel.notify(message)
       end
 
+      def send_line(line)
+        @channel.writer.send_line(line)
+      end
+
       def queue(message)
         @channel.writer.queue(message)
       end

@@ -64,9 +64,9 @@ module Proctor
         manifest = Runner::Manifest.new(::RSpec.world)
         manifest.select
         @entries = manifest.entries.to_h { |entry| [entry.example, entry] }.compare_by_identity
-        manifest.each_batch { |batch| @line.notify({ type: "examples", examples: batch }) }
+        manifest.each_batch { |line| @line.send_line(line) }
         seed = configuration.seed if configuration.seed_used?
-        @line.notify({ type: "suite_started", seed: seed, load_ms: load_time(configuration) }.compact)
+        @line.notify({ type: "suite_started", seed: seed, load_ms: load_time(configuration), count: manifest.entries.size }.compact)
       end
 
       # RSpec sums up even while `exit` or a signal takes it down. The run did not come to its end then, and does not say so.

@@ -8,12 +8,17 @@ module Proctor
     # What a worker tells about examples and groups. The lines of a passing example are put together
     # by hand: they are most of the traffic.
     class Events
+      # How many starts and results of examples were sent; the host compares them with what it has received.
+      attr_reader :started, :finished
+
       def initialize(writer)
         @writer = writer
+        @started = @finished = 0
       end
 
       # Leaves the process together with everything queued before it.
       def example_started(item)
+        @started += 1
         @writer.queue_line(
           %({"type":"event","event_type":"ExampleStarted","payload":{"key":#{item.entry.key_json},) +
           %("repeat":#{item.repeat},"attempt":#{item.attempt}}})
@@ -22,6 +27,7 @@ module Proctor
       end
 
       def example_finished(item, nanoseconds, leaked, description)
+        @finished += 1
         result = item.entry.example.execution_result
         return dry(item) if result.status == :passed && RSpec.configuration.dry_run?
 
@@ -33,6 +39,7 @@ module Proctor
       end
 
       def example_not_run(item, reason)
+        @finished += 1
         event("ExampleFinished", { key: item.entry.key, repeat: item.repeat, attempt: item.attempt,
                                    status: "not_run", reason: reason })
       end
@@ -88,7 +95,7 @@ module Proctor
         add_pending(payload, result) if result.status == :pending
         if result.pending_fixed?
           payload[:fixed] = true
-          payload[:pending_message] = Plain.text(result.pending_message.to_s)
+          payload[:pending_message] = limited(result.pending_message.to_s)
         end
         payload.merge!(description) if description
         payload[:leaked] = leaked if leaked
@@ -108,7 +115,7 @@ module Proctor
       end
 
       def add_pending(payload, result)
-        payload[:pending_message] = Plain.text(result.pending_message.to_s)
+        payload[:pending_message] = limited(result.pending_message.to_s)
         error = result.pending_exception
         if error
           payload[:pending_exception] = Serializer.exception(error)
@@ -120,8 +127,12 @@ module Proctor
       def group_payload(group)
         metadata = group.metadata
         path = group.parent_groups.reverse.map { |each| each.metadata[:description].to_s }
-        { path: path.reject(&:empty?).map { |each| Plain.text(each) },
+        { path: path.reject(&:empty?).map { |each| limited(each) },
           file: Plain.text(metadata[:file_path].to_s), line: metadata[:line_number] }
+      end
+
+      def limited(text)
+        Plain.limited(text, Serializer::TEXT_LIMIT)
       end
 
       def milliseconds(nanoseconds)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "group_stack"
+require_relative "late_examples"
 require_relative "leak_check"
 require_relative "output_marks"
 require_relative "suite_hooks"
@@ -28,16 +29,25 @@ module Proctor
         @suite = SuiteHooks.new(configuration, @leaks, &hooks)
         @groups = GroupStack.new(events, reporter, @leaks, &hooks)
         @phase = "outside"
+        @late = LateExamples.watch(world)
       end
 
+      # Returns the status that RSpec gives the example, nil if it was not run.
       def run(item)
         @suite.before
-        return @events.example_not_run(item, QUIT) if @world.wants_to_quit
+        if @world.wants_to_quit
+          @events.example_not_run(item, QUIT)
+          return
+        end
 
         failure = @groups.enter(item.entry)
-        forget_last_run(item.entry.example)
+        report_late(nil)
+        example = item.entry.example
+        forget_last_run(example)
         announce(item)
         execute(item, failure)
+        report_late(example)
+        example.execution_result.status
       end
 
       # Closes the groups of a unit whose context hooks must not wait for the next example.
@@ -55,6 +65,7 @@ module Proctor
       def finish
         @groups.leave_all
         @suite.after
+        report_late(nil)
         idle
         @leaks.end_all
       end
@@ -85,6 +96,14 @@ module Proctor
       end
 
       private
+
+      def report_late(running)
+        late = @late.take(running)
+        return unless late
+
+        @world.non_example_failure = true
+        @events.outside_error(late)
+      end
 
       # The marks go first: when the host reads the event, the boundary is already in the stream.
       def announce(item)
@@ -122,7 +141,8 @@ module Proctor
         @nameless = nil
         return if example.metadata[:description].empty?
 
-        { description: Plain.text(example.description), full_description: Plain.text(example.full_description) }
+        limit = ExampleDescription::TEXT_BYTES
+        { description: Plain.limited(example.description, limit), full_description: Plain.limited(example.full_description, limit) }
       end
 
       # `pending` and `skip` inside an example change its metadata. To run it again as if for the

@@ -41,7 +41,7 @@ module Proctor
         load(message.fetch("args", []).map(&:to_s))
         extra = (yield if loaded?) || {}
         send_examples unless message["examples"] == false
-        @channel.reply(id, @loader.reply.merge(extra))
+        @channel.reply_shortened(id, @loader.reply.merge(extra))
       rescue Loader::Refused => error
         @channel.refuse(id, "bad_request", error.message)
       end
@@ -64,7 +64,7 @@ module Proctor
       end
 
       def send_examples
-        @loader.manifest.each_batch { |batch| @channel.notify({ type: "examples", examples: batch }) }
+        @loader.manifest.each_batch { |line| @channel.writer.send_line(line) }
       end
     end
   end

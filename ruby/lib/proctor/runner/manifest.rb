@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require_relative "../fit"
+require_relative "example_description"
+
 module Proctor
   module Runner
     # Every example of the loaded world, and the selected ones in the order plain `rspec` would run
@@ -10,7 +13,9 @@ module Proctor
       Entry = Struct.new(:example, :key, :key_json, :groups, :hooks_from, :unit)
 
       BATCH = 250
-      INTERNAL_KEYS = (RSpec::Core::Metadata::RESERVED_KEYS + %i[extra_failure_lines]).to_h { |key| [key, true] }.freeze
+      BATCH_BYTES = 1 << 20
+      # Of one example alone; below the limit of a line, so that a path that is long but distinct stays whole.
+      EXAMPLE_BYTES = 6 << 20
 
       attr_reader :entries, :total, :units
 
@@ -18,7 +23,6 @@ module Proctor
       def initialize(world)
         @world = world
         @chains = {}.compare_by_identity
-        @paths = {}.compare_by_identity
         @entries = []
         @units = []
         @by_key = {}
@@ -40,14 +44,47 @@ module Proctor
         @by_key[key]
       end
 
-      # Yields arrays of plain hashes.
+      # Yields finished lines of the protocol, each with some of the examples: no more than a line can hold,
+      # however long their descriptions are.
       def each_batch
-        @entries.each_slice(BATCH) { |slice| yield(slice.map { |entry| describe(entry) }) }
+        batch = []
+        bytes = 0
+        @entries.each do |entry|
+          text = Fit.json(ExampleDescription.new(self, entry).to_h, EXAMPLE_BYTES)
+          if batch.size == BATCH || (bytes + text.bytesize > BATCH_BYTES && !batch.empty?)
+            yield(examples_line(batch))
+            batch = []
+            bytes = 0
+          end
+          batch << text
+          bytes += text.bytesize
+        end
+        yield(examples_line(batch)) unless batch.empty?
+      end
+
+      def ordinal(example)
+        @ordinals[example] || 1
+      end
+
+      # The file of an example and the descriptions of its groups and its own, outermost first; empty ones do not count.
+      def file_of(example)
+        Plain.text(example.metadata[:rerun_file_path] || example.metadata[:file_path])
+      end
+
+      def path_of(example)
+        own = example.metadata[:description].to_s
+        chain = chain_of(example.example_group)
+        own.empty? ? chain : chain + [Plain.text(own)]
       end
 
       # Changes when any key or their order does: workers that load on their own must agree.
       def digest
-        packed = @entries.map(&:key).join("\n")
+        Manifest.digest_of(@entries.map(&:key).join("\n"))
+      end
+
+      # FNV-1a over eight bytes at a time.
+      def self.digest_of(text)
+        packed = text.b
         packed << "\0" * (-packed.bytesize % 8)
         format("%016x", packed.unpack("Q<*").inject(0xcbf29ce484222325) do |hash, word|
           ((hash ^ word) * 0x100000001b3) & 0xffffffffffffffff
@@ -133,54 +170,8 @@ module Proctor
         end
       end
 
-      def describe(entry)
-        example = entry.example
-        metadata = example.metadata
-        result = { key: entry.key, file: file_of(example), path: path_of(example),
-                   location: Plain.text(metadata[:location]), line: metadata[:line_number],
-                   description: Plain.text(example.description),
-                   full_description: Plain.text(example.full_description),
-                   tags: tags(metadata), unit: entry.unit, ordinal: @ordinals[example] || 1 }
-        result[:skip] = flag(metadata[:skip]) if metadata[:skip]
-        result[:pending] = flag(metadata[:pending]) if metadata[:pending]
-        result[:scenario] = metadata[:proctor_scenario].to_wire if metadata[:proctor_scenario]
-        shared = metadata[:shared_group_inclusion_backtrace].last
-        result[:shared] = shared_group(shared) if shared
-        result
-      end
-
-      def flag(value)
-        value.is_a?(String) ? Plain.text(value) : true
-      end
-
-      def shared_group(frame)
-        { name: Plain.text(frame.shared_group_name.to_s),
-          location: Plain.text(frame.inclusion_location.to_s[/\A.+?:\d+/].to_s) }
-      end
-
-      def tags(metadata)
-        found = {}
-        metadata.each do |key, value| # nothing is made for the many keys that are RSpec's own
-          next if INTERNAL_KEYS[key]
-
-          case value
-          when true, false, nil, Integer, Float, String, Symbol
-            found[Plain.text(key.to_s)] = Plain.value(value)
-          end
-        end
-        found
-      end
-
-      def file_of(example)
-        Plain.text(example.metadata[:rerun_file_path] || example.metadata[:file_path])
-      end
-
-      def path_of(example)
-        @paths[example] ||= begin
-          own = example.metadata[:description].to_s
-          chain = chain_of(example.example_group)
-          own.empty? ? chain : chain + [Plain.text(own)]
-        end
+      def examples_line(batch)
+        %({"type":"examples","examples":[#{batch.join(",")}]})
       end
 
       # Descriptions of a group and those around it, outermost first; empty ones do not count.

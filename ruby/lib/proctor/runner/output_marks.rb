@@ -26,7 +26,7 @@ module Proctor
         return unless @nonce
 
         flush_streams unless @owed
-        write("#{@owed}#{@nonce} #{item.key}\t#{item.repeat}\t#{item.attempt}\n")
+        write("#{@owed}#{@nonce} #{name(item.entry)}\t#{item.repeat}\t#{item.attempt}\n")
         @owed = nil
         @open = true
       end
@@ -49,6 +49,14 @@ module Proctor
       end
 
       private
+
+      CONTROL = /[\x00-\x1f]/
+      private_constant :CONTROL
+
+      # A file may have a tab or a line feed in its name: such a key is written as JSON.
+      def name(entry)
+        CONTROL.match?(entry.key) ? entry.key_json : entry.key
+      end
 
       def flush_streams
         flush(STDOUT)

@@ -6,6 +6,7 @@ require_relative "fork_safety"
 require_relative "forked_worker"
 require_relative "loading"
 require_relative "project_coverage"
+require_relative "time_limit"
 
 module Proctor
   module Runner
@@ -50,6 +51,10 @@ module Proctor
         when "fork" then fork_worker(message)
         when "__shutdown__" then shutdown(message["id"])
         end
+      rescue TimeLimit::Exceeded => error
+        # The next fork would hang the same way.
+        @hanging_hook = error.message
+        @channel.refuse(message["id"], "failed", error.message)
       rescue StandardError, ScriptError => error
         @channel.refuse(message["id"], "failed", "#{error.class}: #{error.message}")
       end
@@ -92,7 +97,9 @@ module Proctor
           return @channel.refuse(message["id"], "not_needed", "there is no work for worker #{slot + 1}")
         end
 
-        prepare_fork
+        return @channel.refuse(message["id"], "failed", @hanging_hook) if @hanging_hook
+
+        prepare_fork(message["hooks_within_ms"])
         generation = message.fetch("generation", 0)
         pid = Process.fork { ForkedWorker.new(@channel, @settings, @loading, message).main }
         own_group(pid)
@@ -100,9 +107,12 @@ module Proctor
         @channel.reply(message["id"], { pid: pid })
       end
 
-      def prepare_fork
-        ActiveRecord.before_fork
-        Proctor.run_before_fork
+      # The host waits for the fork, so hooks may not take for ever.
+      def prepare_fork(milliseconds)
+        TimeLimit.within(milliseconds && milliseconds / 1000.0, "a `before_fork` hook") do
+          ActiveRecord.before_fork
+          Proctor.run_before_fork
+        end
         [STDOUT, STDERR].each(&:flush)
       end
 

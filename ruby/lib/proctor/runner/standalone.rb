@@ -30,6 +30,10 @@ module Proctor
         @worker.main
       end
 
+      def notified(message)
+        @worker&.notified(message)
+      end
+
       def handle(action, message)
         worker = @worker
         case action

@@ -25,6 +25,27 @@ module Proctor
         @current = nil
         @jobs = []
         @stopped = false
+        @failures_allowed = nil
+        @failures_change = 0
+      end
+
+      # After so many failures nothing more is started until the host says how to go on: it may have been the last
+      # that the run allows. Only the first number counts; later ones come as changes, for failures happen meanwhile.
+      def allow_failures(number)
+        @lock.synchronize { @failures_allowed ||= number }
+      end
+
+      # The host did not count a failure (it is tried again, say), or counted one elsewhere.
+      def change_allowed_failures(number)
+        @lock.synchronize do
+          @failures_change += number
+          @changed.signal
+        end
+      end
+
+      # An example has failed here.
+      def count_failure
+        @lock.synchronize { @failures_change -= 1 }
       end
 
       def add(units)
@@ -93,7 +114,13 @@ module Proctor
 
       private
 
+      def held?
+        !@stopped && !@failures_allowed.nil? && @failures_allowed + @failures_change <= 0
+      end
+
       def next_step
+        return :nothing if held?
+
         if @current
           return @current.shift unless @current.empty?
 

@@ -63,6 +63,11 @@ module Proctor
         end
       end
 
+      # A notification of the host, on the channel's thread.
+      def notified(message)
+        @queue.change_allowed_failures(message["by"].to_i) if message["type"] == "failures_left"
+      end
+
       def handle(action, message)
         case action
         when "run" then run(message)
@@ -106,7 +111,7 @@ module Proctor
       def run_item(item)
         @agents&.example_started(item)
         @channel.item = item
-        @runner.run(item)
+        @queue.count_failure if @runner.run(item) == :failed
       end
 
       def idle
@@ -123,6 +128,7 @@ module Proctor
         return refusal("bad_request", "unknown examples: #{unknown.map(&:repeat).join(", ")}") if unknown.any?
 
         @runner.marks.nonce = message["marks"] if message.key?("marks")
+        @queue.allow_failures(message["failures_left"]) if message["failures_left"]
         @queue.add(units.reject(&:empty?))
         { accepted: units.sum(&:size) }
       end
@@ -169,7 +175,7 @@ module Proctor
       def leave
         leaked = @runner&.finish
         ProjectCoverage.hand_in(report: @alone)
-        reply = { status: "shutting_down" }
+        reply = { status: "shutting_down", started: @events&.started || 0, finished: @events&.finished || 0 }
         reply[:leaked] = leaked if leaked
         @channel.reply(@shutdown_id, reply)
         end_process(0) unless ENV["PROCTOR_AT_EXIT"] == "all"
