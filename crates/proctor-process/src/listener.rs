@@ -135,9 +135,10 @@ impl Connection {
     }
 
     /// Uses it as the source of an output stream.
-    pub fn feed(self, output: &OutputStream) {
-        let (source, _) = self.stream.into_split();
-        output.attach(source, self.rest);
+    pub fn feed(self, output: &OutputStream) -> io::Result<()> {
+        let source = crate::rpc::io::Source::new(self.stream.into_std()?.into())?;
+        output.read_from(source, self.rest);
+        Ok(())
     }
 }
 

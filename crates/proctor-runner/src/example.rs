@@ -113,10 +113,13 @@ pub(crate) struct Register {
     ids: StableIds,
     pub(crate) examples: Vec<Example>,
     pub(crate) errors: Vec<OutsideError>,
+    /// How many were added, those that could not be taken included.
+    pub(crate) listed: u64,
 }
 
 impl Register {
     pub(crate) fn add(&mut self, suite: &str, listed: Listed) {
+        self.listed += 1;
         let claimed = match listed.ordinal {
             Some(ordinal) => self.ids.claim(StableId::new(&listed.file, &listed.path, ordinal)),
             None => self.ids.next(&listed.file, &listed.path),

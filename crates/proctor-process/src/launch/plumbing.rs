@@ -9,7 +9,6 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
 use std::os::fd::OwnedFd;
-use tokio::net::unix::pipe;
 
 /// What the child gets.
 #[derive(Debug)]
@@ -40,8 +39,8 @@ enum RawRpc {
 pub(crate) struct HostEnds {
     pub(crate) rpc: Option<(Source, Sink)>,
     /// Absent when standard output carries the protocol.
-    pub(crate) stdout: Option<pipe::Receiver>,
-    pub(crate) stderr: pipe::Receiver,
+    pub(crate) stdout: Option<Source>,
+    pub(crate) stderr: Source,
 }
 
 pub(super) fn make(mode: RpcMode) -> io::Result<(RawHostEnds, ChildEnds)> {
@@ -88,8 +87,8 @@ impl RawHostEnds {
         };
         Ok(HostEnds {
             rpc,
-            stdout: self.stdout.map(pipe::Receiver::from_owned_fd).transpose()?,
-            stderr: pipe::Receiver::from_owned_fd(self.stderr)?,
+            stdout: self.stdout.map(Source::new).transpose()?,
+            stderr: Source::new(self.stderr)?,
         })
     }
 }

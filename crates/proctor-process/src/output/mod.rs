@@ -12,19 +12,28 @@
 //!   read on or is dropped. A subscriber that is kept but not read stops the child: that is the
 //!   back-pressure; use [`OutputStream::tail`] for a look without obligation.
 //!
+//! The end of a stream is the end of its file, unless somebody else holds the other end. When the child has ended,
+//! [`OutputStream::writer_ended`] says so: what the pipe holds at that moment is the rest, and is read without waiting.
+//!
 //! The stream does not interpret its lines and does not end the child.
 
 mod splitter;
 
 use crate::diagnostics::{Diagnostic, DiagnosticSink};
+use crate::rpc::io::Source;
 use splitter::Splitter;
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// No pipe holds more than this. What comes beyond it after the child's end comes from processes it left behind.
+const MOST_REST: usize = 4 * 1024 * 1024;
 
 /// One line of output, or a piece of one that was too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +93,7 @@ struct Shared {
     ring: Mutex<Ring>,
     arrived: Notify,
     space: Notify,
-    hurry: Notify,
-    hurried: AtomicBool,
+    writer_ended: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -163,14 +171,23 @@ impl OutputStream {
             ring: Mutex::new(ring),
             arrived: Notify::new(),
             space: Notify::new(),
-            hurry: Notify::new(),
-            hurried: AtomicBool::new(false),
+            writer_ended: CancellationToken::new(),
         };
         Self { shared: Arc::new(shared) }
     }
 
     /// Starts a task that reads `source` to its end; `first` are bytes already read from it.
-    pub fn attach(&self, source: impl AsyncRead + Send + Unpin + 'static, first: Vec<u8>) {
+    pub fn attach(&self, source: impl AsyncRead + Send + Sync + Unpin + 'static, first: Vec<u8>) {
+        self.read_from(Whole(source), first);
+    }
+
+    /// Starts a task that reads a pipe or socket, to its end or until [`writer_ended`](Self::writer_ended) is said.
+    pub fn attach_descriptor(&self, descriptor: OwnedFd) -> io::Result<()> {
+        self.read_from(Source::new(descriptor)?, Vec::new());
+        Ok(())
+    }
+
+    pub(crate) fn read_from(&self, source: impl Input, first: Vec<u8>) {
         let stream = self.clone();
         tokio::spawn(async move { stream.read_all(source, &first).await });
     }
@@ -243,13 +260,19 @@ impl OutputStream {
         self.shared.lock().bytes
     }
 
-    async fn read_all(&self, mut source: impl AsyncRead + Unpin, first: &[u8]) {
+    async fn read_all(&self, mut source: impl Input, first: &[u8]) {
         let mut splitter = Splitter::new(self.shared.config.max_line);
         splitter.feed(first);
         self.push_finished(&mut splitter).await;
         let mut chunk = vec![0; 64 * 1024];
-        // A read error ends the stream like its end does: there is nothing more to get.
-        while let Ok(count @ 1..) = source.read(&mut chunk).await {
+        loop {
+            let read = tokio::select! {
+                biased;
+                read = source.read(&mut chunk) => read,
+                () = self.shared.writer_ended.cancelled() => break,
+            };
+            // A read error ends the stream like its end does: there is nothing more to get.
+            let Ok(count @ 1..) = read else { break };
             splitter.feed(&chunk[..count]);
             self.push_finished(&mut splitter).await;
             // More than that: the writer is in a hurry, and would soon have to wait for us.
@@ -257,28 +280,37 @@ impl OutputStream {
                 self.rest().await;
             }
         }
+        self.read_rest(&source, &mut splitter, &mut chunk).await;
         if let Some(line) = splitter.finish() {
             self.push(line).await;
         }
         self.close();
     }
 
-    /// Rests after a read, if configured so and nobody is in a hurry.
-    async fn rest(&self) {
-        let settle = self.shared.config.settle;
-        if settle.is_zero() || self.shared.hurried.load(Ordering::Relaxed) {
-            return;
-        }
-        tokio::select! {
-            () = tokio::time::sleep(settle) => {}
-            () = self.shared.hurry.notified() => {}
+    /// Reads what the pipe holds and no more: the writer has ended, but others may hold its end.
+    async fn read_rest(&self, source: &impl Input, splitter: &mut Splitter, chunk: &mut [u8]) {
+        let mut read = 0;
+        while read < MOST_REST
+            && let Ok(Some(count @ 1..)) = source.read_now(chunk)
+        {
+            read += count;
+            splitter.feed(&chunk[..count]);
+            self.push_finished(splitter).await;
         }
     }
 
-    /// Rests no more between reads: what is left is wanted now.
-    pub fn hurry(&self) {
-        self.shared.hurried.store(true, Ordering::Relaxed);
-        self.shared.hurry.notify_waiters();
+    /// Rests after a read, if configured so and the writer has not ended.
+    async fn rest(&self) {
+        let settle = self.shared.config.settle;
+        if !settle.is_zero() {
+            let ended = self.shared.writer_ended.cancelled();
+            let _ = tokio::time::timeout(settle, ended).await;
+        }
+    }
+
+    /// The process that writes has ended: what it has written is read, then the stream ends, whoever else holds the pipe.
+    pub fn writer_ended(&self) {
+        self.shared.writer_ended.cancel();
     }
 
     async fn push_finished(&self, splitter: &mut Splitter) {
@@ -298,6 +330,37 @@ impl OutputStream {
             space.await;
         }
         self.shared.arrived.notify_waiters();
+    }
+}
+
+/// What a stream reads.
+pub(crate) trait Input: AsyncRead + Send + Sync + Unpin + 'static {
+    /// Reads what is there right now; `None` if there is nothing.
+    fn read_now(&self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
+}
+
+impl Input for Source {
+    fn read_now(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        Source::read_now(self, buffer)
+    }
+}
+
+/// A source without a descriptor: there is only its end.
+struct Whole<T>(T);
+
+impl<T: AsyncRead + Send + Unpin + 'static> AsyncRead for Whole<T> {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        std::pin::Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl<T: AsyncRead + Send + Sync + Unpin + 'static> Input for Whole<T> {
+    fn read_now(&self, _: &mut [u8]) -> io::Result<Option<usize>> {
+        Ok(None)
     }
 }
 

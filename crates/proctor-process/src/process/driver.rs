@@ -83,9 +83,9 @@ impl Driver {
         let shared = &self.shared;
         let _ = shared.pid.set(launched.pid);
         self.backend = Some(launched.backend);
-        shared.stderr.attach(launched.ends.stderr, Vec::new());
+        shared.stderr.read_from(launched.ends.stderr, Vec::new());
         match launched.ends.stdout {
-            Some(stdout) => shared.stdout.attach(stdout, Vec::new()),
+            Some(stdout) => shared.stdout.read_from(stdout, Vec::new()),
             None => shared.stdout.close(),
         }
         let Some((source, sink)) = launched.ends.rpc else { return false };

@@ -18,6 +18,8 @@ pub mod kind {
     pub const EVENT: &str = "event";
     /// A diagnostic about the worker itself.
     pub const LOG: &str = "log";
+    /// Made by the channel itself, in place of a line that could not be read; see `ChannelConfig::report_unreadable`.
+    pub const UNREADABLE: &str = "unreadable_line";
 }
 
 /// Codes of failed replies.

@@ -60,6 +60,9 @@ pub struct ChannelConfig {
     pub notifications: NotificationMode,
     /// Answers requests of the child; without it every action is unknown.
     pub handler: Option<Arc<dyn RequestHandler>>,
+    /// Whether a line that cannot be read becomes a notification `unreadable_line` with a `message`, among the others and in
+    /// their order, so that whoever follows the conversation knows where something is missing.
+    pub report_unreadable: bool,
     /// Where skipped lines and the like are reported.
     pub diagnostics: DiagnosticSink,
 }
@@ -73,6 +76,7 @@ impl Default for ChannelConfig {
             max_handlers: 256,
             notifications: NotificationMode::default(),
             handler: None,
+            report_unreadable: false,
             diagnostics: DiagnosticSink::default(),
         }
     }
@@ -113,6 +117,7 @@ impl fmt::Debug for ChannelConfig {
             .field("max_handlers", &self.max_handlers)
             .field("notifications", &self.notifications)
             .field("handler", &self.handler.is_some())
+            .field("report_unreadable", &self.report_unreadable)
             .field("diagnostics", &self.diagnostics)
             .finish()
     }

@@ -26,17 +26,35 @@ pub(crate) struct Sink {
 
 /// Both directions of one connected socket.
 pub(crate) fn socket(socket: OwnedFd) -> io::Result<(Source, Sink)> {
-    rustix::io::ioctl_fionbio(&socket, true)?;
     let sink = Sink { fd: socket.try_clone()?, is_socket: true };
-    Ok((Source(sys::watch(socket, Interest::READABLE)?), sink))
+    Ok((Source::new(socket)?, sink))
+}
+
+impl Source {
+    /// The reading end of a pipe or socket.
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Self(sys::watch(fd, Interest::READABLE)?))
+    }
+
+    /// Reads what is there right now; `None` if there is nothing. It asks the kernel, not tokio, which may not have heard yet.
+    pub(crate) fn read_now(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        loop {
+            match rustix::io::read(self.0.get_ref(), &mut *buffer) {
+                Ok(count) => return Ok(Some(count)),
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
 
 /// One pipe for each direction.
 pub(crate) fn pipes(read: OwnedFd, write: OwnedFd) -> io::Result<(Source, Sink)> {
-    rustix::io::ioctl_fionbio(&read, true)?;
     rustix::io::ioctl_fionbio(&write, true)?;
     let sink = Sink { fd: write, is_socket: false };
-    Ok((Source(sys::watch(read, Interest::READABLE)?), sink))
+    Ok((Source::new(read)?, sink))
 }
 
 impl AsyncRead for Source {

@@ -181,7 +181,7 @@ impl Channel {
     }
 
     /// The process at the other end has exited: read what is left and close.
-    pub(crate) fn peer_is_gone(&self) {
+    pub fn peer_is_gone(&self) {
         self.inner.peer_gone.cancel();
     }
 

@@ -17,12 +17,12 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
-/// How long a channel may stay open after its process has exited.
-const DRAIN: Duration = Duration::from_secs(1);
+/// No socket holds more than this. What comes beyond it after the process's end comes from what it left behind.
+const MOST_REST: usize = 64 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// The reading task.
@@ -50,11 +50,8 @@ async fn read_all(
 ) -> CloseReason {
     let mut chunk = vec![0; CHUNK];
     let stopped = inner.stop.cancelled();
-    let drained = async {
-        inner.peer_gone.cancelled().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    tokio::pin!(stopped, drained);
+    let peer_gone = inner.peer_gone.cancelled();
+    tokio::pin!(stopped, peer_gone);
     let settle = inner.config.settle;
     let mut last = Instant::now();
     loop {
@@ -70,7 +67,7 @@ async fn read_all(
                 }
                 Err(error) => return CloseReason::ReadFailed(error.to_string()),
             },
-            () = &mut drained => return CloseReason::ProcessGone,
+            () = &mut peer_gone => return read_rest(inner, source, framer, intake, &mut chunk).await,
         };
         framer.feed(&chunk[..count]);
         let talked = handle_frames(inner, framer, intake).await;
@@ -85,24 +82,69 @@ async fn read_all(
     }
 }
 
+/// The process has exited: what it has written is in the kernel, and is read without waiting for an end that somebody else
+/// may hold up.
+async fn read_rest(
+    inner: &Arc<Inner>,
+    source: &Source,
+    framer: &mut Framer,
+    intake: &mut Intake,
+    chunk: &mut [u8],
+) -> CloseReason {
+    let mut read = 0;
+    while read < MOST_REST {
+        match source.read_now(chunk) {
+            Ok(Some(0)) => return CloseReason::EndOfFile,
+            Ok(Some(count)) => {
+                read += count;
+                framer.feed(&chunk[..count]);
+                handle_frames(inner, framer, intake).await;
+            }
+            Ok(None) => break,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                return CloseReason::EndOfFile;
+            }
+            Err(error) => return CloseReason::ReadFailed(error.to_string()),
+        }
+    }
+    CloseReason::ProcessGone
+}
+
 /// Says whether there was anything but notifications.
 async fn handle_frames(inner: &Arc<Inner>, framer: &mut Framer, intake: &mut Intake) -> bool {
     let mut talked = false;
     while let Some(frame) = framer.next_frame() {
         match frame {
             Frame::Line(line) => talked |= handle_line(inner, line, intake).await,
-            Frame::NotUtf8(bytes) => inner.report(Diagnostic::NotUtf8 {
-                channel: Arc::clone(&inner.label),
-                excerpt: excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(500)])),
-            }),
-            Frame::TooLong { len } => inner.report(Diagnostic::LineTooLong {
-                channel: Arc::clone(&inner.label),
-                len,
-                limit: inner.config.max_line,
-            }),
+            Frame::NotUtf8(bytes) => {
+                let diagnostic = Diagnostic::NotUtf8 {
+                    channel: Arc::clone(&inner.label),
+                    excerpt: excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(500)])),
+                };
+                report_unreadable(inner, diagnostic, intake).await;
+            }
+            Frame::TooLong { len } => {
+                let diagnostic = Diagnostic::LineTooLong {
+                    channel: Arc::clone(&inner.label),
+                    len,
+                    limit: inner.config.max_line,
+                };
+                report_unreadable(inner, diagnostic, intake).await;
+            }
         }
     }
     talked
+}
+
+/// A line is lost: where the receiver wants to know, it stands among the notifications.
+async fn report_unreadable(inner: &Arc<Inner>, diagnostic: Diagnostic, intake: &mut Intake) {
+    if !inner.config.report_unreadable {
+        return inner.report(diagnostic);
+    }
+    let message = diagnostic.to_string();
+    let line = serde_json::json!({"type": kind::UNREADABLE, "message": message}).to_string();
+    let notification = Notification { kind: kind::UNREADABLE.into(), body: Body::new(&line) };
+    intake.take(inner, notification).await;
 }
 
 /// Routes one line by its kind; says whether it was a request or a reply. Blank lines are nothing.
@@ -127,18 +169,22 @@ async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) -> boo
             handle_request(inner, request).await;
         }
         Ok(Message::Unclear { id }) => {
-            inner.report(Diagnostic::UnclearLine {
+            let diagnostic = Diagnostic::UnclearLine {
                 channel: Arc::clone(&inner.label),
                 excerpt: excerpt(line),
-            });
+            };
+            report_unreadable(inner, diagnostic, intake).await;
             let error = ReplyError::new(code::BAD_REQUEST, "a request needs an \"action\"");
             send_reply(inner, &id, Err(error)).await;
         }
-        Err(error) => inner.report(Diagnostic::MalformedLine {
-            channel: Arc::clone(&inner.label),
-            reason: error.to_string(),
-            excerpt: excerpt(line),
-        }),
+        Err(error) => {
+            let diagnostic = Diagnostic::MalformedLine {
+                channel: Arc::clone(&inner.label),
+                reason: error.to_string(),
+                excerpt: excerpt(line),
+            };
+            report_unreadable(inner, diagnostic, intake).await;
+        }
     }
     true
 }

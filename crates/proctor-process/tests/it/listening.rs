@@ -53,7 +53,7 @@ async fn output_connections_carry_raw_bytes_right_after_the_connect_line() {
     assert_eq!((connection.stream(), connection.line.generation), (StreamName::Stderr, 2));
     let output = OutputStream::new(OutputConfig::default(), DiagnosticSink::default());
     let mut lines = output.lines();
-    connection.feed(&output);
+    connection.feed(&output).unwrap();
     assert_eq!(&*soon(lines.next()).await.unwrap().text, "at once");
     stream.write_all(b" later").unwrap();
     drop(stream);

@@ -10,6 +10,7 @@
 //! | starting | `StartFailed`, `Exited` | empty, or gone when that happens too often |
 //! | ready | `Started`, `Finished`, `Returned` | ready, topped up |
 //! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
+//! | ready, with an example open | `Unreadable` | ending; its end settles the example, if nothing did before |
 //! | ready, ending | time is up: of an example, of a hook, to end | killed, with [`Effect::Kill`] |
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
 //!
@@ -22,10 +23,10 @@ mod stop;
 
 use std::collections::{HashSet, VecDeque};
 
-use proctor_events::{ExampleFinished, Millis, Status};
+use proctor_events::{ExampleFinished, Fault, Millis, Status};
 
 pub(crate) use self::slot::Exit;
-use self::slot::{Killed, Left, Phase, Slot};
+use self::slot::{AskedBack, Killed, Left, Phase, Slot};
 use self::stop::Stop;
 pub(crate) use self::stop::StopReason;
 
@@ -128,8 +129,12 @@ pub(crate) enum Input {
     Started { slot: u32, generation: u32, job: JobId },
     /// A worker has run an example.
     Finished { slot: u32, generation: u32, job: JobId, outcome: Box<ExampleFinished> },
-    /// A worker has given back what it had not started.
+    /// A worker has given back what it had not started; nothing when it could not.
     Returned { slot: u32, generation: u32, jobs: Vec<JobId> },
+    /// A worker will not run what it was given.
+    Refused { slot: u32, generation: u32, jobs: Vec<JobId>, why: String },
+    /// A line of a worker could not be read: it may have been a result.
+    Unreadable { slot: u32, generation: u32, what: String },
     /// A worker has ended; its output has been read.
     Exited { slot: u32, generation: u32, exit: Exit },
     /// These need not be run any more, for this reason. What a worker already has, it runs all the same.
@@ -152,6 +157,8 @@ impl Input {
             | Self::Started { slot, .. }
             | Self::Finished { slot, .. }
             | Self::Returned { slot, .. }
+            | Self::Refused { slot, .. }
+            | Self::Unreadable { slot, .. }
             | Self::Exited { slot, .. } => Some(*slot),
             Self::Begin
             | Self::Skip { .. }
@@ -177,8 +184,11 @@ pub(crate) struct Assigned {
 pub(crate) enum Effect {
     /// Start a worker.
     Start { slot: u32, generation: u32 },
-    /// Give units to a worker.
-    Assign { slot: u32, units: Vec<Vec<Assigned>> },
+    /// Give units to a worker. After `failures_left` failures it has to wait until it is told how to go on; only the first number
+    /// that a worker gets counts, what follows comes as [`Effect::ChangeFailuresLeft`].
+    Assign { slot: u32, units: Vec<Vec<Assigned>>, failures_left: Option<u32> },
+    /// A failure of this worker does not count after all (+1), or one of another worker does (-1).
+    ChangeFailuresLeft { slot: u32, by: i32 },
     /// Ask a worker to give back jobs that it has not started.
     TakeBack { slot: u32, jobs: Vec<JobId> },
     /// Ask a worker to start nothing more, and to end when it is through.
@@ -193,7 +203,7 @@ pub(crate) enum Effect {
     Slow { slot: u32, assigned: Assigned, running: u64 },
     /// Tell the world that a worker was lost between examples: its hooks have not run to their end.
     Lost { slot: u32, message: String, exit: Box<Exit> },
-    /// A worker did something it may not; it was ignored.
+    /// A worker did something it may not; it was ignored, and the run cannot be trusted.
     Odd { slot: u32, what: String },
     /// The run is over.
     Done,
@@ -303,9 +313,13 @@ impl Dispatcher {
                 self.finished(slot, generation, job, outcome);
             }
             Input::Returned { slot, generation, jobs } => self.returned(slot, generation, &jobs),
+            Input::Refused { slot, generation, jobs, why } => {
+                self.refused(slot, generation, &jobs, &why);
+            }
+            Input::Unreadable { slot, generation, what } => self.unreadable(slot, generation, what),
             Input::Exited { slot, generation, exit } => self.exited(slot, generation, &exit),
             Input::Skip { jobs, why } => self.skip(&jobs, &why),
-            Input::RateMissed => self.count_failure(),
+            Input::RateMissed => self.count_failure(None),
             Input::Tick => {}
             Input::Stop(reason) => self.begin_stop(reason),
             Input::KillNow => self.kill_now(),
@@ -321,6 +335,12 @@ impl Dispatcher {
         let slots = self.slots.iter().filter_map(|slot| slot.next_deadline(&self.policy));
         let stop = self.stop.as_ref().filter(|stop| !stop.killed).map(|stop| stop.kill_at);
         slots.chain(stop).chain(self.next_balance()).min()
+    }
+
+    /// What a worker runs at the moment.
+    pub(crate) fn running(&self, slot: u32, generation: u32) -> Option<Assigned> {
+        let found = self.slots.get(slot as usize).filter(|found| found.generation == generation)?;
+        found.running.map(|running| self.assigned(running.job))
     }
 
     fn slot(&mut self, slot: u32, generation: u32) -> Option<&mut Slot> {
@@ -351,11 +371,14 @@ impl Dispatcher {
     fn started(&mut self, number: u32, generation: u32, job: JobId) {
         let now = self.now;
         let Some(slot) = self.slot(number, generation) else { return };
-        let suspect = slot.acquit(job);
-        if !slot.begin(job, now) {
+        if !slot.has_waiting(job) {
             self.odd(number, format!("started job {} which it was not given", job.0));
             return;
         }
+        self.settle_unreported(number);
+        let slot = &mut self.slots[number as usize];
+        let suspect = slot.acquit(job);
+        slot.begin(job, now);
         let pool = slot.pool;
         self.pools[pool].idle_deaths = 0;
         self.effects.extend(suspect);
@@ -376,20 +399,69 @@ impl Dispatcher {
     ) {
         let now = self.now;
         let Some(slot) = self.slot(number, generation) else { return };
+        // A worker may say of a job that it will not run it at all.
+        if outcome.status == Status::NotRun && !slot.remove_unstarted(&[job]).is_empty() {
+            self.settle(job, Some(number), outcome);
+            return;
+        }
+        if slot.has_waiting(job) {
+            // The start could not be read; the result is one all the same.
+            self.started(number, generation, job);
+        }
+        let slot = &mut self.slots[number as usize];
         let Some(running_since) = slot.end(job, now) else {
-            // A worker may say of a job that it will not run it at all.
-            if outcome.status == Status::NotRun && !slot.remove_unstarted(&[job]).is_empty() {
-                self.settle(job, Some(number), outcome);
-            } else {
-                self.odd(number, format!("finished job {} which it did not run", job.0));
-            }
+            self.odd(number, format!("finished job {} which it did not run", job.0));
             return;
         };
         let pool = slot.pool;
         let measured = *outcome.duration_ms.get_or_insert(millis_between(running_since, now));
         let (sum, count) = &mut self.pools[pool].seen;
         (*sum, *count) = (*sum + measured.get(), *count + 1);
+        let failures = self.failures;
+        let failed = !matches!(outcome.status, Status::Passed | Status::Pending | Status::NotRun);
         self.settle(job, Some(number), outcome);
+        if failed && self.failures == failures {
+            self.change_failures_left(number, 1);
+        }
+    }
+
+    /// What a worker ran when it went on to something else, or ended: its result was lost on the way.
+    fn settle_unreported(&mut self, number: u32) {
+        let now = self.now;
+        let slot = &mut self.slots[number as usize];
+        let Some(job) = slot.running.map(|running| running.job) else { return };
+        let outcome = slot.unreported("its worker went on without reporting a result");
+        slot.end(job, now);
+        self.settle(job, Some(number), Box::new(outcome));
+    }
+
+    /// A worker will never run these: nobody knows how they would have ended.
+    fn refused(&mut self, number: u32, generation: u32, jobs: &[JobId], why: &str) {
+        let Some(slot) = self.slot(number, generation) else { return };
+        let units = slot.remove_unstarted(jobs);
+        for job in units.into_iter().flat_map(|unit| unit.jobs) {
+            let outcome = ExampleFinished {
+                status: Status::Errored,
+                fault: Some(Fault::Harness),
+                message: Some(format!("worker {} did not run it: {why}", number + 1)),
+                ..ExampleFinished::default()
+            };
+            self.settle(job, Some(number), Box::new(outcome));
+        }
+    }
+
+    /// If an example is open, the line may have been its result: the worker finishes what it runs, if it still does, and is
+    /// replaced. Its end then settles the example.
+    fn unreadable(&mut self, number: u32, generation: u32, what: String) {
+        let Some(slot) = self.slot(number, generation) else { return };
+        if slot.running.is_none() {
+            return;
+        }
+        slot.unreadable = Some(what);
+        if slot.phase == Phase::Ready {
+            let end_by = self.end_by();
+            self.shut_down(number as usize, end_by);
+        }
     }
 
     /// An attempt is over: is it the last one?
@@ -413,22 +485,39 @@ impl Dispatcher {
         state.done = true;
         self.open -= 1;
         if failed && !self.policy.gated.contains(&job) {
-            self.count_failure();
+            self.count_failure(slot);
         }
     }
 
-    fn count_failure(&mut self) {
+    /// Counts a failure of the run; a worker that reported it has counted it too.
+    fn count_failure(&mut self, reporter: Option<u32>) {
         self.failures += 1;
-        if self.policy.fail_fast.is_some_and(|limit| self.failures >= limit) {
+        let Some(limit) = self.policy.fail_fast else { return };
+        if self.failures >= limit {
             self.begin_stop(StopReason::FailFast);
+            return;
+        }
+        for number in (0..self.slots.len()).map(index) {
+            if Some(number) != reporter {
+                self.change_failures_left(number, -1);
+            }
+        }
+    }
+
+    fn change_failures_left(&mut self, number: u32, by: i32) {
+        let slot = &self.slots[number as usize];
+        let counts = slot.counts_failures && slot.phase == Phase::Ready;
+        if self.policy.fail_fast.is_some() && self.stop.is_none() && counts {
+            self.effects.push(Effect::ChangeFailuresLeft { slot: number, by });
         }
     }
 
     fn returned(&mut self, number: u32, generation: u32, jobs: &[JobId]) {
         let Some(slot) = self.slot(number, generation) else { return };
-        slot.asked_back = false;
         let pool = slot.pool;
         let units = slot.remove_unstarted(jobs);
+        // One that gives nothing back is not asked again until something has changed.
+        slot.asked_back = if units.is_empty() { AskedBack::Refused } else { AskedBack::No };
         for unit in units.into_iter().rev() {
             self.requeue(pool, Some(number), unit);
         }
@@ -440,7 +529,12 @@ impl Dispatcher {
         let mut left = slot.leave();
         let pool = slot.pool;
         if let Some(job) = left.running {
-            let mut outcome = exit.outcome(left.killed, number);
+            let mut outcome = match &left.unreported {
+                Some(unreported) if left.killed.is_none() && exit.status == Some(0) => {
+                    unreported.clone()
+                }
+                _ => exit.outcome(left.killed, number),
+            };
             if outcome.status == Status::TimedOut {
                 let limit = self.policy.timeout.unwrap_or_default();
                 outcome.message = Some(format!("it took longer than {limit} ms and was ended"));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::slot::Phase;
+use super::slot::{AskedBack, Phase};
 use super::{Dispatcher, Effect, JobId, Moment, Schedule, Slot, Unit, index};
 
 /// A worker has at most so many examples waiting, however short they are.
@@ -162,12 +162,16 @@ impl Dispatcher {
             .iter()
             .map(|unit| unit.jobs.iter().map(|job| self.assigned(*job)).collect())
             .collect();
+        let limit = self.policy.fail_fast;
+        let failures_left = limit.map(|limit| limit.saturating_sub(self.failures));
         let slot = &mut self.slots[number];
         if slot.is_idle() {
             slot.quiet_since = self.now;
         }
+        slot.counts_failures = true;
         slot.units.extend(units);
-        self.effects.push(Effect::Assign { slot: index(number), units: assigned });
+        let slot = index(number);
+        self.effects.push(Effect::Assign { slot, units: assigned, failures_left });
     }
 
     /// How many more jobs a slot may have so that it cannot run past the failure that stops the run.
@@ -237,8 +241,9 @@ impl Dispatcher {
                 continue;
             }
             let idle = self.slots.iter().any(|slot| slot.pool == pool && slot.is_idle());
-            let asked = || self.slots.iter().any(|slot| slot.pool == pool && slot.asked_back);
-            if !idle || asked() {
+            let waiting = |slot: &Slot| slot.asked_back == AskedBack::Waiting;
+            let asked = self.slots.iter().any(|slot| slot.pool == pool && waiting(slot));
+            if !idle || asked {
                 continue;
             }
             let victim = (0..self.slots.len())
@@ -246,7 +251,7 @@ impl Dispatcher {
                 .max_by_key(|number| self.slots[*number].untouched().len());
             if let Some(number) = victim {
                 let jobs = self.slots[number].untouched();
-                self.slots[number].asked_back = true;
+                self.slots[number].asked_back = AskedBack::Waiting;
                 self.effects.push(Effect::TakeBack { slot: index(number), jobs });
             }
         }
@@ -255,7 +260,8 @@ impl Dispatcher {
     fn is_stuck(&self, number: usize) -> bool {
         let slot = &self.slots[number];
         let long = self.now >= slot.busy_since() + STUCK_BEHIND;
-        slot.phase == Phase::Ready && long && slot.has_untouched()
+        let may_ask = slot.asked_back == AskedBack::No;
+        slot.phase == Phase::Ready && may_ask && long && slot.has_untouched()
     }
 
     /// When work may have to be taken back.
@@ -272,7 +278,9 @@ impl Dispatcher {
         self.slots
             .iter()
             .filter(|slot| {
-                slot.phase == Phase::Ready && !slot.asked_back && pool_with_idle(slot.pool)
+                slot.phase == Phase::Ready
+                    && slot.asked_back == AskedBack::No
+                    && pool_with_idle(slot.pool)
             })
             .filter(|slot| slot.has_untouched())
             .map(|slot| slot.busy_since() + STUCK_BEHIND)

@@ -21,6 +21,17 @@ pub(super) enum Phase {
     Killed,
 }
 
+/// Whether a worker has been asked to give back what it has not started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AskedBack {
+    /// Not since it last did something.
+    No,
+    /// Its answer is still to come.
+    Waiting,
+    /// It gave nothing back, and has done nothing since.
+    Refused,
+}
+
 /// Why a worker was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Killed {
@@ -42,8 +53,12 @@ pub(super) struct Slot {
     pub(super) running: Option<Running>,
     /// How many examples its worker has run.
     pub(super) count: u32,
-    /// Whether it has been asked to give jobs back and has not answered.
-    pub(super) asked_back: bool,
+    /// Whether it has been asked to give jobs back.
+    pub(super) asked_back: AskedBack,
+    /// Whether its worker has been told how many failures the run allows, and counts its own.
+    pub(super) counts_failures: bool,
+    /// A line of its worker that could not be read while it ran what it runs.
+    pub(super) unreadable: Option<String>,
     /// Since when it could have started something.
     pub(super) quiet_since: Moment,
     killed: Option<Killed>,
@@ -61,6 +76,8 @@ pub(super) struct Left {
     pub(super) running: Option<JobId>,
     pub(super) units: VecDeque<Unit>,
     pub(super) killed: Option<Killed>,
+    /// The outcome of what it ran, if its result may have been lost on the way.
+    pub(super) unreported: Option<ExampleFinished>,
     pub(super) expected: bool,
     pub(super) did_something: bool,
     /// Whether it had been told to end.
@@ -84,7 +101,9 @@ impl Slot {
             units: VecDeque::new(),
             running: None,
             count: 0,
-            asked_back: false,
+            asked_back: AskedBack::No,
+            counts_failures: false,
+            unreadable: None,
             quiet_since: 0,
             killed: None,
         }
@@ -94,7 +113,8 @@ impl Slot {
     pub(super) fn start(&mut self) -> u32 {
         self.phase = Phase::Starting;
         self.generation += 1;
-        (self.count, self.killed, self.asked_back) = (0, None, false);
+        (self.count, self.killed, self.asked_back) = (0, None, AskedBack::No);
+        (self.counts_failures, self.unreadable) = (false, None);
         self.generation
     }
 
@@ -108,14 +128,17 @@ impl Slot {
         unit.suspect.take().map(|suspect| *suspect)
     }
 
-    /// Moves a job from given to running; false if it was not given.
-    pub(super) fn begin(&mut self, job: JobId, now: Moment) -> bool {
-        if self.running.is_some() {
-            return false;
-        }
+    /// Whether a job was given and has not been started.
+    pub(super) fn has_waiting(&self, job: JobId) -> bool {
+        self.units.iter().any(|unit| unit.jobs.contains(&job))
+    }
+
+    /// Moves a job from given to running.
+    pub(super) fn begin(&mut self, job: JobId, now: Moment) {
         let Some(place) = self.units.iter().position(|unit| unit.jobs.contains(&job)) else {
-            return false;
+            return;
         };
+        self.changed();
         let unit = &mut self.units[place];
         unit.jobs.retain(|waiting| *waiting != job);
         (unit.begun, unit.deaths) = (true, 0);
@@ -123,13 +146,33 @@ impl Slot {
             self.units.remove(place);
         }
         self.running = Some(Running { job, since: now, said_slow: false });
-        true
+    }
+
+    /// It has done something: it may be asked to give jobs back again.
+    fn changed(&mut self) {
+        if self.asked_back == AskedBack::Refused {
+            self.asked_back = AskedBack::No;
+        }
+    }
+
+    /// The outcome of an example whose result did not arrive.
+    pub(super) fn unreported(&self, how: &str) -> ExampleFinished {
+        let what = self.unreadable.as_deref();
+        let why = what.map(|what| format!(": {what}")).unwrap_or_default();
+        ExampleFinished {
+            status: Status::Errored,
+            fault: Some(Fault::Harness),
+            message: Some(format!("{how}{why}")),
+            ..ExampleFinished::default()
+        }
     }
 
     /// Ends the running job; returns since when it ran.
     pub(super) fn end(&mut self, job: JobId, now: Moment) -> Option<Moment> {
         let running = self.running.filter(|running| running.job == job)?;
         self.running = None;
+        self.unreadable = None;
+        self.changed();
         self.quiet_since = now;
         self.count += 1;
         if self.killed.is_some() {
@@ -190,6 +233,10 @@ impl Slot {
         let ending = matches!(self.phase, Phase::Ending { .. });
         let expected = ending || self.killed.is_some();
         self.phase = Phase::Empty;
+        let unreported = self.unreadable.is_some().then(|| {
+            let how = "its result could not be read, and its worker has ended";
+            self.unreported(how)
+        });
         let mut units = std::mem::take(&mut self.units);
         for unit in &mut units {
             unit.begun = false;
@@ -198,6 +245,7 @@ impl Slot {
             running: self.running.take().map(|running| running.job),
             units,
             killed: self.killed.take(),
+            unreported,
             expected,
             did_something: self.count > 0,
             ending,

@@ -29,6 +29,8 @@ struct WorkerModel {
     queue: VecDeque<Vec<Assigned>>,
     running: Option<Assigned>,
     ending: bool,
+    /// After how many failures it waits, if it was told; negative when others have failed meanwhile.
+    failures_left: Option<i32>,
 }
 
 /// Something that will happen; ordered by time, then by when it was planned.
@@ -115,8 +117,13 @@ impl World {
     /// What an input means for the workers themselves, and what it leads to.
     fn apply_world(&mut self, input: &Input) {
         match input {
-            Input::Finished { slot, generation, .. } if self.is_current(*slot, *generation) => {
-                self.workers.get_mut(slot).unwrap().running = None;
+            Input::Finished { slot, generation, outcome, .. }
+                if self.is_current(*slot, *generation) =>
+            {
+                let worker = self.workers.get_mut(slot).unwrap();
+                worker.running = None;
+                let failed = i32::from(outcome.status != Status::Passed);
+                worker.failures_left = worker.failures_left.map(|left| left - failed);
                 self.go_on(*slot);
             }
             Input::Exited { slot, generation, .. } => {
@@ -135,11 +142,20 @@ impl World {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Start { slot, generation } => self.start(slot, generation),
-            Effect::Assign { slot, units } => {
+            Effect::Assign { slot, units, failures_left } => {
                 self.assigned_messages += 1;
                 let worker = self.workers.get_mut(&slot).unwrap();
                 assert!(!worker.ending, "work for a worker that was told to end");
                 worker.queue.extend(units);
+                let left = failures_left.map(|left| i32::try_from(left).unwrap());
+                worker.failures_left = worker.failures_left.or(left);
+                if worker.running.is_none() {
+                    self.go_on(slot);
+                }
+            }
+            Effect::ChangeFailuresLeft { slot, by } => {
+                let worker = self.workers.get_mut(&slot).unwrap();
+                worker.failures_left = worker.failures_left.map(|left| left + by);
                 if worker.running.is_none() {
                     self.go_on(slot);
                 }
@@ -188,6 +204,7 @@ impl World {
             queue: VecDeque::new(),
             running: None,
             ending: false,
+            failures_left: None,
         };
         self.workers.insert(slot, worker);
         if self.bad_starts.contains(&self.started) {
@@ -206,6 +223,9 @@ impl World {
         }
         if worker.ending {
             self.exit(slot, Exit { status: Some(0), ..Exit::default() });
+            return;
+        }
+        if worker.failures_left.is_some_and(|left| left <= 0) {
             return;
         }
         let Some(unit) = worker.queue.front_mut() else { return };
@@ -460,6 +480,132 @@ fn fail_fast_gives_a_worker_nothing_past_the_last_failure() {
     assert_eq!(world.order[&0].len(), 2);
 }
 
+/// Audit B6: a group is given to a worker whole, and ran past the last failure.
+#[test]
+fn b6_fail_fast_is_exact_at_one_worker_even_in_a_group() {
+    for (limit, retries) in [(1, 0), (3, 0), (2, 1)] {
+        let policy = Policy { fail_fast: Some(limit), retries, ..slots(1) };
+        let specs = vec![job(Some(1), None); 12];
+        let mut world = World::new(policy, specs, vec![Fate::Fail; 12]);
+        world.run();
+        let failed = world.finals.values().filter(|status| **status == Status::Failed).count();
+        assert_eq!(failed, limit as usize, "{limit} {retries}");
+        assert_eq!(world.finals.len(), 12);
+    }
+}
+
+#[test]
+fn b4_no_limit_of_failures_stops_nothing() {
+    let mut world = world(Policy { fail_fast: None, ..slots(1) }, &[Fate::Fail; 5]);
+    world.run();
+    assert!(world.finals.values().all(|status| *status == Status::Failed));
+}
+
+/// A dispatcher with one worker that is ready and has been given everything.
+fn ready(jobs: usize) -> Dispatcher {
+    let mut dispatcher = Dispatcher::new(slots(1), vec![job(Some(1), None); jobs]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    dispatcher
+}
+
+fn passed() -> Box<ExampleFinished> {
+    Box::new(ExampleFinished { status: Status::Passed, ..Default::default() })
+}
+
+fn reported(effects: &[Effect]) -> Vec<(u32, Status, String)> {
+    let report = |effect: &Effect| match effect {
+        Effect::Report { assigned, outcome, .. } => Some((
+            assigned.job.0,
+            outcome.status.clone(),
+            outcome.message.clone().unwrap_or_default(),
+        )),
+        _ => None,
+    };
+    effects.iter().filter_map(report).collect()
+}
+
+/// Audit V19: the result of an example was unreadable, and the run waited for it for ever.
+#[test]
+fn v19_an_example_whose_result_was_unreadable_ends_with_the_reason() {
+    let mut dispatcher = ready(3);
+    let (slot, generation) = (0, 1);
+    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+    let what = "a malformed line".to_owned();
+    let effects = dispatcher.step(3, Input::Unreadable { slot, generation, what });
+    assert_eq!(effects, [Effect::Shutdown { slot: 0 }], "it may finish what it runs");
+    let exit = Exit { status: Some(0), ..Exit::default() };
+    let effects = dispatcher.step(4, Input::Exited { slot, generation, exit });
+    let [(0, Status::Errored, message)] = &reported(&effects)[..] else { panic!("{effects:?}") };
+    assert!(message.contains("could not be read") && message.contains("a malformed line"));
+    assert!(effects.contains(&Effect::Start { slot: 0, generation: 2 }), "{effects:?}");
+}
+
+#[test]
+fn v19_a_result_that_comes_after_an_unreadable_line_stands() {
+    let mut dispatcher = ready(2);
+    let (slot, generation) = (0, 1);
+    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+    let _ = dispatcher.step(3, Input::Unreadable { slot, generation, what: "x".into() });
+    let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
+    let effects = dispatcher.step(4, finished);
+    assert_eq!(reported(&effects), [(0, Status::Passed, String::new())]);
+}
+
+#[test]
+fn v19_a_worker_that_goes_on_has_lost_the_result_before() {
+    let mut dispatcher = ready(2);
+    let (slot, generation) = (0, 1);
+    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+    let effects = dispatcher.step(3, Input::Started { slot, generation, job: JobId(1) });
+    let [(0, Status::Errored, message)] = &reported(&effects)[..] else { panic!("{effects:?}") };
+    assert!(message.contains("went on without reporting"), "{message}");
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Announce { .. })));
+}
+
+#[test]
+fn v19_a_result_without_a_start_is_one_and_a_second_result_is_odd() {
+    let mut dispatcher = ready(2);
+    let (slot, generation) = (0, 1);
+    let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
+    let effects = dispatcher.step(3, finished.clone());
+    assert_eq!(reported(&effects), [(0, Status::Passed, String::new())]);
+    let effects = dispatcher.step(4, finished);
+    assert!(matches!(effects[..], [Effect::Odd { .. }]), "{effects:?}");
+}
+
+#[test]
+fn v19_what_a_worker_refuses_is_errored_with_its_reason() {
+    let mut dispatcher = ready(2);
+    let jobs = vec![JobId(0), JobId(1)];
+    let why = "unknown examples".to_owned();
+    let effects = dispatcher.step(3, Input::Refused { slot: 0, generation: 1, jobs, why });
+    let message = "worker 1 did not run it: unknown examples".to_owned();
+    let each = |job| (job, Status::Errored, message.clone());
+    assert_eq!(reported(&effects), [each(0), each(1)]);
+}
+
+/// Audit B8: an empty answer was followed by the same question at once, again and again.
+#[test]
+fn b8_a_worker_that_gives_nothing_back_is_asked_again_only_when_something_has_changed() {
+    let mut dispatcher = Dispatcher::new(slots(2), vec![job(None, Some(0.1)); 20]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let (slot, generation) = (0, 1);
+    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+    let _ = dispatcher.step(3, Input::Ready { slot: 1, generation: 1 });
+    let asks =
+        |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::TakeBack { .. }));
+    assert!(asks(&dispatcher.step(10_000, Input::Tick)), "work waits behind a running example");
+    let nothing = || Input::Returned { slot: 0, generation: 1, jobs: Vec::new() };
+    assert!(!asks(&dispatcher.step(900_000, nothing())), "not again at once");
+    assert!(!asks(&dispatcher.step(950_000, Input::Tick)));
+    let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
+    let _ = dispatcher.step(960_000, finished);
+    let _ = dispatcher.step(960_001, Input::Started { slot, generation, job: JobId(1) });
+    assert!(asks(&dispatcher.step(990_000, Input::Tick)), "something has changed");
+}
+
 #[test]
 fn workers_that_never_start_end_the_run_with_everything_accounted_for() {
     let mut world = world(slots(2), &[Fate::Pass; 5]);
@@ -488,7 +634,7 @@ fn nothing_waits_behind_a_long_example() {
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Assign { .. })), "{effects:?}");
     let effects = dispatcher.step(3, Input::Ready { slot: 1, generation: 1 });
     let given = effects.iter().find_map(|effect| match effect {
-        Effect::Assign { slot: 1, units } => Some(units[0][0].job),
+        Effect::Assign { slot: 1, units, .. } => Some(units[0][0].job),
         _ => None,
     });
     assert_eq!(given, Some(JobId(1)));

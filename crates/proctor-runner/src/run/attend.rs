@@ -35,6 +35,8 @@ struct Part {
 struct Begun {
     seed: Option<u64>,
     load_ms: Option<f64>,
+    /// How many examples were listed, by the other side's count.
+    count: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -164,6 +166,21 @@ impl Attended {
         for error in std::mem::take(&mut self.register.errors) {
             self.publisher.error(error);
         }
+        let listed = self.register.listed;
+        if let Some(announced) = begun.count.filter(|announced| *announced != listed) {
+            self.mistrust(format!(
+                "rspec announced {announced} examples, but {listed} were listed"
+            ));
+        }
+    }
+
+    /// Something is missing from what was told: the run is no success.
+    fn mistrust(&mut self, message: String) {
+        self.publisher.error(OutsideError {
+            phase: "rspec".to_owned(),
+            message: Some(message),
+            ..OutsideError::default()
+        });
     }
 
     fn hear(&mut self, said: Said) {
@@ -180,7 +197,7 @@ impl Attended {
             Said::Log { level, message } => {
                 self.publisher.printed(None, None, true, &format!("{level}: {message}"));
             }
-            Said::Nonsense(problem) => self.complain(&problem),
+            Said::Unreadable(problem) => self.complain(&problem),
         }
     }
 

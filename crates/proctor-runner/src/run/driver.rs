@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proctor_events::{Event, ExampleId, Exception, Progress, Status};
+use proctor_events::{Body, Event, ExampleId, Exception, Progress, Status};
 use tokio::sync::mpsc;
 
 use super::execute::{Gathered, finish, nothing_found};
@@ -17,7 +17,9 @@ use crate::example::{Example, OutsideError};
 use crate::plan::{PlanOptions, PlannedJob, plan};
 use crate::suite::Finished;
 use crate::worker::said::{Said, understand};
-use crate::worker::{self, FromWorker, Inbox, Item, Launcher, Order, Owner, Report};
+use crate::worker::{
+    self, Farewell, FromWorker, Inbox, Item, Launcher, Order, Owner, Report, Tails,
+};
 
 /// How many reports may wait for us; workers are held up beyond that.
 const INBOX: usize = 1024;
@@ -30,6 +32,18 @@ struct Handle {
     orders: mpsc::UnboundedSender<Order>,
     pid: Option<u32>,
     killed: bool,
+    /// What it has sent, as far as it arrived.
+    received: Received,
+    /// What it says it has sent.
+    farewell: Option<Farewell>,
+}
+
+/// How much of a worker has arrived.
+#[derive(Debug, Clone, Copy, Default)]
+struct Received {
+    started: u64,
+    finished: u64,
+    errors: u64,
 }
 
 pub(super) struct Run<'a> {
@@ -204,12 +218,15 @@ impl<'a> Run<'a> {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Start { slot, generation } => self.start(slot, generation),
-            Effect::Assign { slot, units } => {
-                let items = units
+            Effect::Assign { slot, units, failures_left } => {
+                let units = units
                     .iter()
                     .map(|unit| unit.iter().map(|assigned| self.item(*assigned)).collect())
                     .collect();
-                self.order(slot, Order::Run(items));
+                self.order(slot, Order::Run { units, failures_left });
+            }
+            Effect::ChangeFailuresLeft { slot, by } => {
+                self.order(slot, Order::ChangeFailuresLeft(by));
             }
             Effect::TakeBack { slot, jobs } => {
                 let keys = jobs.iter().map(|job| self.example(*job).key.clone()).collect();
@@ -234,7 +251,9 @@ impl<'a> Run<'a> {
                 self.publisher.printed(Some(attempt), None, true, &line);
             }
             Effect::Lost { slot, message, exit } => self.lost(slot, message, *exit),
-            Effect::Odd { slot, what } => self.complain(slot, &format!("the worker {what}")),
+            Effect::Odd { slot, what } => {
+                self.mistrust(slot, format!("worker {} {what}", slot + 1))
+            }
             Effect::Done => self.ended = true,
         }
     }
@@ -285,7 +304,15 @@ impl<'a> Run<'a> {
         let inbox = Inbox::new(slot, generation, self.inbox.clone());
         let place = worker::Place { inbox, marks: Arc::clone(&self.marks) };
         tokio::spawn(Arc::clone(self.launcher(slot)).serve(place, received));
-        self.workers.insert(slot, Handle { generation, orders, pid: None, killed: false });
+        let handle = Handle {
+            generation,
+            orders,
+            pid: None,
+            killed: false,
+            received: Received::default(),
+            farewell: None,
+        };
+        self.workers.insert(slot, handle);
     }
 
     fn launcher(&self, slot: u32) -> &Arc<dyn Launcher> {
@@ -337,9 +364,8 @@ impl<'a> Run<'a> {
         let FromWorker { slot, generation, report } = message;
         match report {
             Report::Ready { pid } => {
-                if let Some(worker) = self.workers.get_mut(&slot) {
-                    worker.pid = pid;
-                }
+                let Some(worker) = self.worker(slot, generation) else { return };
+                worker.pid = pid;
                 if self.launcher(slot).has_processes() {
                     self.publisher.worker_started(slot, generation, pid);
                 }
@@ -363,15 +389,35 @@ impl<'a> Run<'a> {
                     items.iter().filter_map(|(key, repeat)| self.job(slot, key, *repeat)).collect();
                 self.step(Input::Returned { slot, generation, jobs });
             }
+            Report::Refused(items, why) => {
+                let jobs =
+                    items.iter().filter_map(|(key, repeat)| self.job(slot, key, *repeat)).collect();
+                self.step(Input::Refused { slot, generation, jobs, why });
+            }
+            Report::Farewell(farewell) => {
+                if let Some(worker) = self.worker(slot, generation) {
+                    worker.farewell = Some(farewell);
+                }
+            }
             Report::Printed { stderr, owner, line } => {
                 self.print(slot, owner.as_deref(), stderr, &line);
             }
             Report::Problem(problem) => self.complain(slot, &problem),
-            Report::Exited(exit) => self.exited(slot, generation, exit),
+            Report::Exited { exit, tails } => self.exited(slot, generation, exit, &tails),
         }
     }
 
-    fn exited(&mut self, slot: u32, generation: u32, exit: Exit) {
+    fn worker(&mut self, slot: u32, generation: u32) -> Option<&mut Handle> {
+        self.workers.get_mut(&slot).filter(|worker| worker.generation == generation)
+    }
+
+    fn exited(&mut self, slot: u32, generation: u32, mut exit: Exit, tails: &Tails) {
+        let running = self.dispatcher.running(slot, generation).map(|assigned| {
+            let Item { key, repeat, attempt } = self.item(assigned);
+            Owner { key, turn: Some((repeat, attempt)) }
+        });
+        exit.output_tail = tails.lines(running.as_ref());
+        self.compare_counts(slot, generation);
         let worker = self.workers.get(&slot).filter(|worker| worker.generation == generation);
         let pid = worker.and_then(|worker| worker.pid);
         let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
@@ -396,7 +442,47 @@ impl<'a> Run<'a> {
         });
     }
 
+    /// A worker that ends properly says how much it has sent: a difference is an error, for a result may be missing.
+    fn compare_counts(&mut self, slot: u32, generation: u32) {
+        let Some(worker) = self.worker(slot, generation) else { return };
+        let (received, said) = (worker.received, worker.farewell.take().unwrap_or_default());
+        let pairs = [
+            ("starts", said.started, received.started),
+            ("results", said.finished, received.finished),
+            ("errors outside examples", said.errors, received.errors),
+        ];
+        for (what, said, arrived) in pairs {
+            if let Some(sent) = said.filter(|sent| *sent != arrived) {
+                let who = slot + 1;
+                self.mistrust(
+                    slot,
+                    format!("worker {who} says that it sent {sent} {what}, but {arrived} arrived"),
+                );
+            }
+        }
+    }
+
+    /// What a worker did makes its results doubtful: the run is no success.
+    fn mistrust(&mut self, slot: u32, message: String) {
+        self.publisher.error(OutsideError {
+            phase: "worker".to_owned(),
+            place: Some(format!("worker {}", slot + 1)),
+            message: Some(message),
+            ..OutsideError::default()
+        });
+    }
+
     fn hear(&mut self, slot: u32, generation: u32, said: Said) {
+        if let Some(worker) = self.worker(slot, generation) {
+            match &said {
+                Said::Started { .. } => worker.received.started += 1,
+                Said::Finished { .. } => worker.received.finished += 1,
+                Said::Event { event, .. } if matches!(event.body, Body::ErrorOutsideExample(_)) => {
+                    worker.received.errors += 1;
+                }
+                _ => {}
+            }
+        }
         match said {
             Said::Started { key, repeat } => match self.job(slot, &key, repeat) {
                 Some(job) => self.step(Input::Started { slot, generation, job }),
@@ -407,14 +493,22 @@ impl<'a> Run<'a> {
             Said::Finished { key, repeat, outcome } => match self.job(slot, &key, repeat) {
                 Some(job) => self.step(Input::Finished { slot, generation, job, outcome }),
                 None => {
-                    self.complain(slot, &format!("the worker finished an unknown example {key}"));
+                    let who = slot + 1;
+                    let status = outcome.status.as_str();
+                    self.mistrust(
+                        slot,
+                        format!("worker {who} reports an example that was never listed: {key} ({status})"),
+                    );
                 }
             },
             Said::Event { key, event } => self.pass_on(slot, key.as_deref(), *event),
             Said::Log { level, message } => {
                 self.publisher.printed(None, Some(slot), true, &format!("{level}: {message}"));
             }
-            Said::Nonsense(problem) => self.complain(slot, &problem),
+            Said::Unreadable(what) => {
+                self.complain(slot, &what);
+                self.step(Input::Unreadable { slot, generation, what });
+            }
         }
     }
 

@@ -32,6 +32,7 @@ pub(super) async fn execute(
         Err(error) => return ended_early(&setup, publisher, started, Some(error), false),
     };
     let mut gathered = Gathered::new(&mut suites);
+    gathered.errors.extend(too_many(&gathered.examples, setup.options.repeats));
     let loaded = gathered.errors.is_empty();
     let examples = if loaded {
         setup.options.selection.apply(std::mem::take(&mut gathered.examples))
@@ -84,6 +85,23 @@ async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
         opened.push(suite.open(&setup.surroundings).await?);
     }
     Ok(opened)
+}
+
+/// So many attempts fit one run: each is a job in memory and a result in the recording.
+const MOST_PLANNED: u64 = 1_000_000;
+
+/// Refuses a plan that would fill the memory.
+fn too_many(examples: &[Example], asked: u32) -> Option<OutsideError> {
+    let count = planned(examples, asked);
+    (count > MOST_PLANNED).then(|| OutsideError {
+        phase: "plan".to_owned(),
+        message: Some(format!(
+            "{} examples with their repetitions are {count} attempts; one run may have {MOST_PLANNED}: lower --repeat, \
+             or select fewer examples",
+            examples.len()
+        )),
+        ..OutsideError::default()
+    })
 }
 
 /// How many results there will be.

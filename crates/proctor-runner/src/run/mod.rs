@@ -90,7 +90,8 @@ impl RunOptions {
         Policy {
             slots,
             schedule: self.schedule,
-            fail_fast: self.fail_fast.or(fail_fast),
+            // 0 is off, whoever says it.
+            fail_fast: self.fail_fast.or(fail_fast).filter(|limit| *limit > 0),
             timeout: self.timeout,
             slow_after: self.slow_after,
             retries: self.retries,

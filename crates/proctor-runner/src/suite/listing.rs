@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proctor_events::Exception;
-use proctor_process::protocol::{HostInfo, Notification};
+use proctor_process::protocol::{HostInfo, Notification, kind};
 use proctor_process::{Channel, ManagedProcess, Notifications, RequestError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ struct Part {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Answer {
+    /// How many examples were listed, by the worker's own count.
+    count: Option<u64>,
     errors: Vec<ListedError>,
     messages: Vec<Value>,
     load_ms: f64,
@@ -84,29 +86,52 @@ pub(crate) async fn list(
             other(&notification);
         }
     }
-    let answer: Answer = answer.body.parse().unwrap_or_default();
+    let answer: Answer = answer.body.parse().unwrap_or_else(|error| {
+        register.errors.push(mistake(format!(
+            "the answer of suite {suite} to `list` cannot be read: {error}"
+        )));
+        Answer::default()
+    });
+    register.errors.extend(miscounted(suite, &register, &answer));
     Ok(discovery(register, notes, answer))
+}
+
+/// An example that was announced and did not arrive would never run, and nobody would miss it.
+fn miscounted(suite: &str, register: &Register, answer: &Answer) -> Option<OutsideError> {
+    let (listed, announced) = (register.listed, answer.count?);
+    (listed != announced).then(|| {
+        mistake(format!("suite {suite} announced {announced} examples, but {listed} were listed: nothing was run"))
+    })
+}
+
+fn mistake(message: String) -> OutsideError {
+    OutsideError {
+        phase: "discovery".to_owned(),
+        message: Some(message),
+        ..OutsideError::default()
+    }
 }
 
 /// Says whether it was about the list.
 fn take(
     suite: &str,
-    kind: &str,
+    what: &str,
     body: &str,
     register: &mut Register,
     notes: &mut Vec<String>,
 ) -> bool {
-    match kind {
+    match what {
         "examples" => match serde_json::from_str::<Part>(body) {
             Ok(part) => part.examples.into_iter().for_each(|listed| register.add(suite, listed)),
-            Err(error) => register.errors.push(OutsideError {
-                phase: "discovery".to_owned(),
-                message: Some(format!(
-                    "suite {suite} listed something that is no example: {error}"
-                )),
-                ..OutsideError::default()
-            }),
+            Err(error) => register.errors.push(mistake(format!(
+                "suite {suite} listed something that is no example: {error}"
+            ))),
         },
+        kind::UNREADABLE => {
+            let value: Value = serde_json::from_str(body).unwrap_or_default();
+            let line = value["message"].as_str().unwrap_or("a line could not be read");
+            register.errors.push(mistake(format!("while suite {suite} was listed: {line}")));
+        }
         "log" => {
             let value: Value = serde_json::from_str(body).unwrap_or_default();
             notes.extend(value["message"].as_str().and_then(note));
@@ -154,7 +179,9 @@ fn discovery(mut register: Register, mut notes: Vec<String>, answer: Answer) -> 
         versions,
         fail_fast: match answer.fail_fast {
             Value::Bool(true) => Some(1),
-            Value::Number(limit) => limit.as_u64().and_then(|limit| u32::try_from(limit).ok()),
+            Value::Number(limit) => {
+                limit.as_u64().map(|limit| u32::try_from(limit).unwrap_or(u32::MAX))
+            }
             _ => None,
         },
     }

@@ -22,7 +22,6 @@ use tokio::sync::mpsc;
 
 use super::dialogue::{DialogueFilter, name_in_root};
 use super::{Finished, Opened, Surroundings};
-use crate::dispatch::Exit;
 use crate::example::{Discovery, Example, OutsideError};
 use crate::worker::said::Said;
 use crate::worker::{BoxFuture, Inbox, Item, Launched, Launcher, Order, Place, Report};
@@ -156,7 +155,7 @@ impl Slot {
                 break;
             }
         }
-        self.inbox.send(Report::Exited(Exit { status: Some(0), ..Exit::default() })).await;
+        self.inbox.send(Report::ended()).await;
     }
 
     /// The next item; nothing when the slot is to end.
@@ -175,7 +174,7 @@ impl Slot {
 
     async fn follow(&mut self, order: Order) {
         match order {
-            Order::Run(units) => self.queue.extend(units.into_iter().flatten()),
+            Order::Run { units, .. } => self.queue.extend(units.into_iter().flatten()),
             Order::GiveBack(keys) => {
                 let (back, kept): (VecDeque<Item>, _) = std::mem::take(&mut self.queue)
                     .into_iter()
@@ -184,6 +183,8 @@ impl Slot {
                 let back = back.into_iter().map(|item| (item.key, item.repeat)).collect();
                 self.inbox.send(Report::Returned(back)).await;
             }
+            // It runs one thing at a time and is given no more than may fail.
+            Order::ChangeFailuresLeft(_) => {}
             Order::Shutdown | Order::Kill { .. } => self.ending = true,
         }
     }

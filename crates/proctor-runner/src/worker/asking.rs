@@ -37,8 +37,10 @@ impl Asking {
         Self { desk: Desk::new(Arc::clone(host), Arc::new(Passing(sender))), heard }
     }
 
-    /// The configuration of a channel whose requests are answered, if there is anybody to answer them.
+    /// The configuration of a channel whose requests are answered, if there is anybody to answer them. Lines that cannot be read
+    /// are reported among the notifications: one of them may have been a result.
     pub(crate) fn config(asking: Option<&Self>, config: ChannelConfig) -> ChannelConfig {
+        let config = ChannelConfig { report_unreadable: true, ..config };
         match asking {
             Some(asking) => {
                 let answer = asking.desk.handler();

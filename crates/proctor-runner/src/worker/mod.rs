@@ -2,7 +2,8 @@
 //!
 //! Three tasks per worker: one takes orders and waits for the exit, one forwards notifications, and one per
 //! output stream attributes lines to examples. They meet in the inbox of the run. The exit is reported
-//! last, when everything the worker said and printed has been read.
+//! last, when everything the worker said and printed has been read: when the process has ended, its bytes are in the kernel, so
+//! that takes no guess about time, and whoever else holds the pipes cannot hold it up.
 
 mod asking;
 mod output;
@@ -10,17 +11,17 @@ pub(crate) mod said;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_process::{Channel, Notifications, OutputStream};
+use proctor_process::protocol::Reply;
+use proctor_process::{Channel, Notifications, OutputStream, RequestError};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 pub(crate) use self::asking::Asking;
-pub(crate) use self::output::{Owner, Tail};
+pub(crate) use self::output::{Owner, Tails};
 use crate::dispatch::Exit;
 
 /// A boxed future.
@@ -71,8 +72,10 @@ pub(crate) struct Place {
 /// An order of the dispatcher, with jobs already named as the worker knows them.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Run these units.
-    Run(Vec<Vec<Item>>),
+    /// Run these units; after so many failures, wait.
+    Run { units: Vec<Vec<Item>>, failures_left: Option<u32> },
+    /// So many more failures are allowed, or fewer.
+    ChangeFailuresLeft(i32),
     /// Give these back.
     GiveBack(Vec<String>),
     /// End when through.
@@ -102,13 +105,40 @@ pub(crate) enum Report {
     /// The run has spent what it may: nothing more shall be started.
     StopRun,
     Returned(Vec<(String, u32)>),
+    /// It will not run these, for this reason.
+    Refused(Vec<(String, u32)>, String),
+    /// What it says it has sent, when it ends properly.
+    Farewell(Farewell),
     Printed {
         stderr: bool,
         owner: Option<Arc<Owner>>,
         line: Arc<str>,
     },
     Problem(String),
-    Exited(Exit),
+    Exited {
+        exit: Exit,
+        tails: Tails,
+    },
+}
+
+impl Report {
+    /// A slot without a process has come to its end.
+    pub(crate) fn ended() -> Self {
+        let exit = Exit { status: Some(0), ..Exit::default() };
+        Self::Exited { exit, tails: Tails::default() }
+    }
+}
+
+/// How much a worker says it has sent. Numbers that it does not give are absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct Farewell {
+    /// `ExampleStarted`.
+    pub(crate) started: Option<u64>,
+    /// `ExampleFinished`.
+    pub(crate) finished: Option<u64>,
+    /// `ErrorOutsideExample`.
+    pub(crate) errors: Option<u64>,
 }
 
 /// A report with its sender.
@@ -141,8 +171,8 @@ impl Inbox {
 
 /// How long a dump of a hanging worker may take.
 const DUMP_WITHIN: Duration = Duration::from_millis(80);
-/// How long to wait for the rest of what an ended worker said and printed; its children may hold the pipes.
-const REST_WITHIN: Duration = Duration::from_millis(200);
+/// How long a process may live on after it has closed its channel, or has agreed to end: it cannot report anything more.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs a worker to its end.
 pub(crate) async fn serve(
@@ -155,7 +185,7 @@ pub(crate) async fn serve(
         Ok(launched) => launched,
         Err(message) => return inbox.send(Report::StartFailed(message)).await,
     };
-    let tail = Arc::new(Mutex::new(Tail::default()));
+    let tails = Tails::default();
     let Launched { channel, notifications, asking, stdout, stderr, pid, mut ended, mut kill } =
         launched;
     let streams = [stdout.clone(), stderr.clone()];
@@ -166,19 +196,23 @@ pub(crate) async fn serve(
             stdout,
             false,
             Arc::clone(&marks),
-            Arc::clone(&tail),
+            tails.clone(),
             inbox.clone(),
         ))),
         Some(tokio::spawn(output::attribute(
             stderr,
             true,
             Arc::clone(&marks),
-            Arc::clone(&tail),
+            tails.clone(),
             inbox.clone(),
         ))),
     ];
     inbox.send(Report::Ready { pid }).await;
     let mut hung_at = Vec::new();
+    let mut ending = None;
+    let silent = Box::pin(silence(channel.clone()));
+    tokio::pin!(silent);
+    let mut is_silent = false;
     let mut exit = loop {
         tokio::select! {
             exit = &mut ended => break exit,
@@ -189,15 +223,59 @@ pub(crate) async fn serve(
                     }
                     kill();
                 }
+                Order::Shutdown => {
+                    ending = Some(tokio::spawn(shut_down(channel.clone(), inbox.clone())));
+                }
                 order => follow(order, &channel, &inbox, &marks),
             },
+            () = &mut silent, if !is_silent => {
+                is_silent = true;
+                kill();
+            }
         }
     };
-    streams.iter().for_each(OutputStream::hurry);
-    drain(readers).await;
-    exit.output_tail = tail.lock().unwrap_or_else(PoisonError::into_inner).lines();
+    channel.peer_is_gone();
+    streams.iter().for_each(OutputStream::writer_ended);
+    for reader in readers.into_iter().flatten().chain(ending) {
+        // A task that panicked has nothing more to tell.
+        let _ = reader.await;
+    }
+    if is_silent {
+        let why = "it had closed its channel and did not end by itself";
+        exit.message.get_or_insert_with(|| why.to_owned());
+    }
     exit.backtrace = hung_at;
-    inbox.send(Report::Exited(exit)).await;
+    inbox.send(Report::Exited { exit, tails }).await;
+}
+
+/// Returns when the process should long have ended: it has closed its channel, so it can report nothing more.
+async fn silence(channel: Channel) {
+    channel.closed().await;
+    tokio::time::sleep(ENDS_WITHIN).await;
+}
+
+/// Asks a worker to end: what it has not started is not to be started; then it may go. Its last answer says how much it has sent.
+async fn shut_down(channel: Channel, inbox: Inbox) {
+    let _ = channel.request("cancel", &json!({}), None).await;
+    match channel.request("__shutdown__", &(), None).await {
+        Ok(reply) => {
+            let farewell = reply.body.parse().unwrap_or_default();
+            inbox.send(Report::Farewell(farewell)).await;
+            // It agreed to end. If it does not, the closed channel is what ends it.
+            tokio::select! {
+                () = tokio::time::sleep(ENDS_WITHIN) => channel.close(),
+                _ = channel.closed() => {}
+            }
+        }
+        Err(error) => complain(&error, &inbox).await,
+    }
+}
+
+/// Tells of an order that failed, unless the worker is gone: then its exit tells.
+async fn complain(error: &RequestError, inbox: &Inbox) {
+    if !matches!(error, RequestError::Closed { .. }) {
+        inbox.send(Report::Problem(error.to_string())).await;
+    }
 }
 
 /// Waits for the launch; an order to kill ends it. Other orders come only after the worker is ready.
@@ -236,46 +314,55 @@ async fn forward(mut notifications: Notifications, asking: Option<Asking>, inbox
     inbox.send(Report::Heard(asking.rest())).await;
 }
 
-async fn drain(readers: [Option<JoinHandle<()>>; 3]) {
-    let deadline = tokio::time::Instant::now() + REST_WITHIN;
-    for mut reader in readers.into_iter().flatten() {
-        if tokio::time::timeout_at(deadline, &mut reader).await.is_err() {
-            reader.abort();
-        }
-    }
-}
-
 /// Sends an order on its way; its answer is awaited elsewhere, because orders must not wait for each other.
 fn follow(order: Order, channel: &Channel, inbox: &Inbox, marks: &Arc<str>) {
     let (channel, inbox, marks) = (channel.clone(), inbox.clone(), Arc::clone(marks));
     tokio::spawn(async move {
-        let outcome = match order {
-            Order::Run(units) => {
-                let request = json!({"units": units, "marks": &*marks});
-                channel.request("run", &request, None).await.map(drop)
-            }
-            Order::GiveBack(keys) => {
-                match channel.request("unrun", &json!({"keys": keys}), None).await {
-                    Ok(reply) => {
-                        inbox.send(Report::Returned(returned(&reply.body.value()))).await;
-                        Ok(())
-                    }
-                    Err(error) => Err(error),
+        match order {
+            Order::Run { units, failures_left } => {
+                let mut request = json!({"units": units, "marks": &*marks});
+                if let Some(left) = failures_left {
+                    request["failures_left"] = left.into();
+                }
+                let answer = channel.request("run", &request, None).await;
+                if let Some(why) = refusal(answer, units.iter().map(Vec::len).sum()) {
+                    let items = units.into_iter().flatten().map(|item| (item.key, item.repeat));
+                    inbox.send(Report::Refused(items.collect(), why)).await;
                 }
             }
-            Order::Shutdown => {
-                // What it has not started is not to be started; then it may go.
-                let _ = channel.request("cancel", &json!({}), None).await;
-                channel.request("__shutdown__", &(), None).await.map(drop)
+            Order::GiveBack(keys) => {
+                // A worker that fails at it keeps what it has; that is an answer too.
+                let returned = match channel.request("unrun", &json!({"keys": keys}), None).await {
+                    Ok(reply) => returned(&reply.body.value()),
+                    Err(error) => {
+                        complain(&error, &inbox).await;
+                        Vec::new()
+                    }
+                };
+                inbox.send(Report::Returned(returned)).await;
             }
-            Order::Kill { .. } => Ok(()),
-        };
-        if let Err(error) = outcome
-            && !matches!(error, proctor_process::RequestError::Closed { .. })
-        {
-            inbox.send(Report::Problem(error.to_string())).await;
+            Order::ChangeFailuresLeft(by) => {
+                // A worker that is gone needs to know nothing.
+                let _ = channel.notify("failures_left", &json!({"by": by})).await;
+            }
+            // These are not sent from here.
+            Order::Shutdown | Order::Kill { .. } => {}
         }
     });
+}
+
+/// Why a worker will not run all it was given. One that is gone says so by its exit.
+fn refusal(answer: Result<Reply, RequestError>, given: usize) -> Option<String> {
+    match answer {
+        Ok(reply) => {
+            let accepted = reply.body.value()["accepted"].as_u64();
+            let short = accepted.filter(|accepted| *accepted != given as u64)?;
+            Some(format!("of {given} examples it accepted {short}"))
+        }
+        Err(RequestError::Closed { .. }) => None,
+        Err(RequestError::Failed { error, .. }) => Some(error.message),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// The examples that a worker gives back: with their repetition where it says so.

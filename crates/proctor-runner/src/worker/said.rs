@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use proctor_events::{Body, Event, ExampleFinished, Extra, Json};
+use proctor_process::protocol::kind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,8 +18,8 @@ pub(crate) enum Said {
     Event { key: Option<String>, event: Box<Event> },
     /// A remark about the worker itself.
     Log { level: String, message: String },
-    /// Not understood.
-    Nonsense(String),
+    /// Not understood: it may have been anything, a result too.
+    Unreadable(String),
 }
 
 #[derive(Deserialize)]
@@ -56,9 +57,16 @@ pub(crate) fn understand(kind: &str, body: &str) -> Said {
         "log" => serde_json::from_str(body)
             .map(|LogLine { level, message }| Said::Log { level, message })
             .map_err(|error| error.to_string()),
+        kind::UNREADABLE => Err(unreadable(body)),
         other => Err(format!("a notification of type `{other}`")),
     };
-    understood.unwrap_or_else(Said::Nonsense)
+    understood.unwrap_or_else(Said::Unreadable)
+}
+
+/// What the channel says about a line that is no message.
+fn unreadable(body: &str) -> String {
+    let log: Result<LogLine, _> = serde_json::from_str(body);
+    log.map_or_else(|_| "a line could not be read".to_owned(), |log| log.message)
 }
 
 fn event(body: &str) -> Result<Said, String> {
@@ -137,10 +145,10 @@ mod tests {
     #[test]
     fn nonsense_is_named() {
         assert!(
-            matches!(understand("event", "{}"), Said::Nonsense(text) if text.contains("event_type"))
+            matches!(understand("event", "{}"), Said::Unreadable(text) if text.contains("event_type"))
         );
         assert!(
-            matches!(understand("gossip", "{}"), Said::Nonsense(text) if text.contains("gossip"))
+            matches!(understand("gossip", "{}"), Said::Unreadable(text) if text.contains("gossip"))
         );
     }
 }

@@ -8,12 +8,12 @@ module Proctor
     # What a worker tells about examples and groups. The lines of a passing example are put together
     # by hand: they are most of the traffic.
     class Events
-      # How many starts and results of examples were sent; the host compares them with what it has received.
-      attr_reader :started, :finished
+      # How many starts and results of examples and errors outside were sent; the host compares them with what it has received.
+      attr_reader :started, :finished, :errors
 
       def initialize(writer)
         @writer = writer
-        @started = @finished = 0
+        @started = @finished = @errors = 0
       end
 
       # Leaves the process together with everything queued before it.
@@ -55,6 +55,7 @@ module Proctor
       end
 
       def outside_error(fields)
+        @errors += 1
         event("ErrorOutsideExample", fields)
       end
 

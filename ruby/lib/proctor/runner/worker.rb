@@ -175,13 +175,20 @@ module Proctor
       def leave
         leaked = @runner&.finish
         ProjectCoverage.hand_in(report: @alone)
-        reply = { status: "shutting_down", started: @events&.started || 0, finished: @events&.finished || 0 }
+        reply = { status: "shutting_down" }.merge(sent)
         reply[:leaked] = leaked if leaked
         @channel.reply(@shutdown_id, reply)
         end_process(0) unless ENV["PROCTOR_AT_EXIT"] == "all"
 
         Boot.disarm_other_frameworks
         @ends_normally = true
+      end
+
+      # How much was sent; the host compares it with what has arrived.
+      def sent
+        return {} unless @events
+
+        { started: @events.started, finished: @events.finished, errors: @events.errors }
       end
 
       def die_of(signal)

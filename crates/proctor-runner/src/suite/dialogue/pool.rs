@@ -16,7 +16,6 @@ use proctor_events::{
 };
 use tokio::sync::mpsc;
 
-use crate::dispatch::Exit;
 use crate::worker::said::Said;
 use crate::worker::{BoxFuture, Inbox, Item, Launched, Launcher, Order, Place, Report};
 
@@ -130,7 +129,7 @@ impl Slot {
                 Left::Deserted => return,
             }
         }
-        self.inbox.send(Report::Exited(Exit { status: Some(0), ..Exit::default() })).await;
+        self.inbox.send(Report::ended()).await;
     }
 
     /// The next item; nothing when the slot is to end.
@@ -204,7 +203,7 @@ impl Slot {
 /// Everything but killing.
 async fn follow(order: Order, queue: &mut VecDeque<Item>, ending: &mut bool, inbox: &Inbox) {
     match order {
-        Order::Run(units) => queue.extend(units.into_iter().flatten()),
+        Order::Run { units, .. } => queue.extend(units.into_iter().flatten()),
         Order::GiveBack(keys) => {
             let (back, kept): (VecDeque<Item>, _) =
                 std::mem::take(queue).into_iter().partition(|item| keys.contains(&item.key));
@@ -212,6 +211,8 @@ async fn follow(order: Order, queue: &mut VecDeque<Item>, ending: &mut bool, inb
             let back = back.into_iter().map(|item| (item.key, item.repeat)).collect();
             inbox.send(Report::Returned(back)).await;
         }
+        // It is given no more than may fail.
+        Order::ChangeFailuresLeft(_) => {}
         Order::Shutdown | Order::Kill { .. } => *ending = true,
     }
 }

@@ -30,6 +30,8 @@ use crate::worker::{Asking, BoxFuture, Launched, Launcher};
 
 /// How long a fork and its connection may take, on a busy machine with a large parent.
 const FORK_WITHIN: Duration = Duration::from_secs(30);
+/// How long the project's `before_fork` hooks may take.
+const HOOKS_WITHIN: Duration = Duration::from_secs(20);
 /// How long the parent may take to run the project's own endings.
 const END_WITHIN: Duration = Duration::from_secs(10);
 
@@ -145,6 +147,7 @@ impl Forks {
         let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
             .cwd(&self.surroundings.root)
             .rpc(RpcMode::Socket)
+            .channel(Asking::config(None, ChannelConfig::default()))
             .envs(self.socket.iter().map(|(name, value)| (*name, value.as_str())));
         let process = ManagedProcess::spawn(spec)
             .await
@@ -253,6 +256,7 @@ impl Forks {
             "env": env,
             "streams": pipes.paths(),
             "ahead": within.is_none(),
+            "hooks_within_ms": u64::try_from(HOOKS_WITHIN.as_millis()).unwrap_or(u64::MAX),
         });
         let reply = parent.channel.request("fork", &request, within).await;
         let reply = reply.map_err(|error| {
@@ -270,7 +274,7 @@ impl Forks {
             return Err("the forked worker did not connect".to_owned());
         };
         let (stdout, stderr) = (output(), output());
-        pipes.feed(&stdout, &stderr);
+        pipes.feed(&stdout, &stderr).map_err(|error| error.to_string())?;
         let notifications = channel.notifications();
         let ended = Box::pin(async move {
             ended.await.unwrap_or_else(|_| Exit {

@@ -39,9 +39,9 @@ impl Pipes {
     }
 
     /// Reads them from now on. The worker must have opened them: with no writer a pipe is at its end.
-    pub(super) fn feed(self, stdout: &OutputStream, stderr: &OutputStream) {
-        stdout.attach(self.stdout.1, Vec::new());
-        stderr.attach(self.stderr.1, Vec::new());
+    pub(super) fn feed(self, stdout: &OutputStream, stderr: &OutputStream) -> std::io::Result<()> {
+        stdout.attach_descriptor(self.stdout.1.into_nonblocking_fd()?)?;
+        stderr.attach_descriptor(self.stderr.1.into_nonblocking_fd()?)
     }
 }
 

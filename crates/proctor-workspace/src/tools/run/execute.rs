@@ -70,8 +70,8 @@ pub(crate) async fn execute(
             .map_err(|error| ToolError::new(ErrorKind::Io, error.to_string()))?,
     };
     let elapsed = clock.elapsed();
-    process.stdout().hurry();
-    process.stderr().hurry();
+    process.stdout().writer_ended();
+    process.stderr().writer_ended();
     let both = async { (stdout.await.unwrap_or(true), stderr.await.unwrap_or(true)) };
     let (out_cut, err_cut) = tokio::time::timeout(LAST_WORDS, both).await.unwrap_or((true, true));
     launch_error(&begun.folder)?;
