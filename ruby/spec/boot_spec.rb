@@ -44,7 +44,7 @@ RSpec.describe "starting" do
         replies = Array.new(3) { JSON.parse(output.gets) }
         expect(replies.map { |reply| reply["reply_to"] || reply["type"] }).to eq(%w[1 examples 2])
         input.puts(JSON.generate(lines.last))
-        expect(JSON.parse(output.gets)).to eq("reply_to" => "3", "status" => "shutting_down")
+        expect(JSON.parse(output.gets)).to include("reply_to" => "3", "status" => "shutting_down", "finished" => 0)
         expect(thread.value.exitstatus).to eq(0)
         expect(errors.read).to include("noise")
       end

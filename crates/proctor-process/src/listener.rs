@@ -12,7 +12,7 @@ use crate::protocol::{ConnectLine, StreamName, kind, var};
 use crate::rpc::{Channel, ChannelConfig};
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,9 @@ use tokio::io::AsyncReadExt;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How the names of the folders begin.
+const PREFIX: &str = "proctor-";
 
 /// Longest connect line.
 const MAX_CONNECT_LINE: usize = 4096;
@@ -72,8 +75,9 @@ impl Listener {
     /// short: a socket path has at most 107 bytes.
     pub fn bind(parent: &Path, config: ListenerConfig) -> Result<Self, ListenerError> {
         let failed = |error| ListenerError { path: parent.to_owned(), error };
+        remove_abandoned(parent);
         let folder = tempfile::Builder::new()
-            .prefix("proctor-")
+            .prefix(PREFIX)
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)
             .map_err(failed)?;
@@ -140,6 +144,31 @@ impl Connection {
         output.read_from(source, self.rest);
         Ok(())
     }
+}
+
+/// Removes the folders of listeners that were killed: their socket is there, and nobody listens at it.
+fn remove_abandoned(parent: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let mine = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own);
+        if named && mine && is_abandoned(&entry.path().join("rpc")) {
+            // Another process may remove it at the same time.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// A socket that refuses connections: its listener is gone. One that is not there yet may still come.
+fn is_abandoned(socket: &Path) -> bool {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+    let connected = SocketAddrUnix::new(socket).and_then(|address| {
+        // A listener with many waiting must not make us wait too.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let ours = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        rustix::net::connect(&ours, &address)
+    });
+    connected == Err(rustix::io::Errno::CONNREFUSED)
 }
 
 /// What every connection has to pass.

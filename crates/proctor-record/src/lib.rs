@@ -10,6 +10,7 @@
 
 mod aggregate;
 pub mod destinations;
+mod detached;
 mod follow;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -26,6 +27,7 @@ mod workspaces;
 mod ws;
 
 pub use aggregate::{Aggregator, MAX_LOG_LINES};
+pub use detached::{DetachedLimits, DetachedRecorder};
 pub use follow::{Follower, Grown};
 pub use line_digest::without_digest;
 pub use model::{

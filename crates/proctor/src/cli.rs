@@ -183,7 +183,7 @@ pub(crate) struct RunArguments {
     #[arg(short, long, value_name = "N", value_parser = values::workers)]
     pub(crate) workers: Option<u32>,
 
-    /// Stop after the first failure, or after N
+    /// Stop after the first failure, or after N; 0 turns it off
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub(crate) fail_fast: Option<u32>,
 

@@ -27,6 +27,13 @@ fn main() -> ExitCode {
     };
     let mut terminal = Terminal::new(cli.color);
     match run(&cli, &mut terminal) {
+        Ok(code) if code == ExitCode::SUCCESS && terminal.failure().is_some() => {
+            let why = terminal.failure().unwrap_or_default();
+            let error =
+                CommandError::unusable(format_args!("cannot write to standard output: {why}"));
+            terminal.report(&error);
+            error.exit_code()
+        }
         Ok(code) => code,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {

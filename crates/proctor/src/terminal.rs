@@ -30,11 +30,19 @@ pub(crate) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
 /// Where commands print.
 pub(crate) struct Terminal {
     color: ColorChoice,
+    /// Why standard output could not be written, though somebody reads it.
+    failure: Option<String>,
 }
 
 impl Terminal {
     pub(crate) fn new(flag: Option<ColorChoice>) -> Self {
-        Self { color: flag.unwrap_or(ColorChoice::Auto) }
+        Self { color: flag.unwrap_or(ColorChoice::Auto), failure: None }
+    }
+
+    /// Why something that was printed is missing (a full disk), whoever ignored it: then no command is a success. A reader that
+    /// went away is no such reason.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
     /// When to use colours.
@@ -58,11 +66,23 @@ impl Terminal {
     }
 
     /// Writes text as it is.
-    #[expect(clippy::unused_self, reason = "printing goes through the terminal, whatever it needs")]
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        Ok(out.flush()?)
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if let Err(error) = &written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.failure.get_or_insert_with(|| error.to_string());
+        }
+        Ok(written?)
+    }
+
+    /// The same where a result is at stake: that nobody reads any more must not hide it.
+    pub(crate) fn print_if_read(&mut self, text: &str) -> Result<(), CommandError> {
+        match self.print(text) {
+            Err(error) if error.is_broken_pipe() => Ok(()),
+            outcome => outcome,
+        }
     }
 
     pub(crate) fn line(&mut self, text: &str) -> Result<(), CommandError> {

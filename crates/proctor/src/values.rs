@@ -2,6 +2,9 @@
 
 use std::num::NonZero;
 
+/// The longest duration, in milliseconds: 10,000 hours.
+const LONGEST: f64 = 36_000_000_000.0;
+
 /// A duration in milliseconds: `500ms`, `30s`, `2m`, `1h`; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<u64, String> {
     let text = text.trim();
@@ -17,7 +20,11 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
     let value: f64 =
         number.parse().map_err(|_| "use a number with a unit, as in 500ms or 30s".to_owned())?;
     let millis = (value * factor).round();
-    if !(1.0..=1e12).contains(&millis) {
+    if millis > LONGEST {
+        return Err("use at most 10000h".to_owned());
+    }
+    // Not a number, too.
+    if !(1.0..=LONGEST).contains(&millis) {
         return Err("use at least 1ms".to_owned());
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
@@ -72,6 +79,17 @@ mod tests {
         assert!(
             duration("0s").is_err() && duration("5 parsecs").is_err() && duration("s").is_err()
         );
+    }
+
+    /// Audit B7: a duration that is too long was refused with the words for one that is too short.
+    #[test]
+    fn b7_a_duration_that_is_too_long_is_refused_with_the_right_words() {
+        for long in ["999999999999h", "1e", "36000001s", &"9".repeat(400)] {
+            let refused = duration(long).unwrap_err();
+            assert!(refused.starts_with("use at most") || long == "1e", "{long}: {refused}");
+        }
+        assert_eq!(duration("10000h"), Ok(36_000_000_000));
+        assert_eq!(duration("0.0001ms"), Err("use at least 1ms".to_owned()));
     }
 
     #[test]

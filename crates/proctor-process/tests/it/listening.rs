@@ -122,3 +122,24 @@ async fn a_path_that_cannot_be_used_is_named() {
     let error = Listener::bind("/no/such/folder".as_ref(), ListenerConfig::default()).unwrap_err();
     assert!(error.to_string().contains("/no/such/folder"), "{error}");
 }
+
+/// Audit B7: the folders of killed runs stayed for ever.
+#[tokio::test]
+async fn b7_folders_of_killed_listeners_are_removed_and_no_others() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = |name: &str| {
+        let folder = parent.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        folder
+    };
+    // A socket stays behind when its listener is dropped, as when its process is killed.
+    let dead = folder("proctor-dead");
+    drop(std::os::unix::net::UnixListener::bind(dead.join("rpc")).unwrap());
+    let starting = folder("proctor-starting");
+    let foreign = folder("other");
+    drop(std::os::unix::net::UnixListener::bind(foreign.join("rpc")).unwrap());
+    let alive = Listener::bind(parent.path(), ListenerConfig::default()).unwrap();
+    assert!(!dead.exists(), "nobody listens there");
+    let _second = Listener::bind(parent.path(), ListenerConfig::default()).unwrap();
+    assert!(alive.path().exists() && starting.exists() && foreign.exists());
+}

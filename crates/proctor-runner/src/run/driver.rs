@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
             }
             Effect::Lost { slot, message, exit } => self.lost(slot, message, *exit),
             Effect::Odd { slot, what } => {
-                self.mistrust(slot, format!("worker {} {what}", slot + 1))
+                self.mistrust(slot, format!("worker {} {what}", slot + 1));
             }
             Effect::Done => self.ended = true,
         }
@@ -490,17 +490,17 @@ impl<'a> Run<'a> {
                     self.complain(slot, &format!("the worker started an unknown example {key}"));
                 }
             },
-            Said::Finished { key, repeat, outcome } => match self.job(slot, &key, repeat) {
-                Some(job) => self.step(Input::Finished { slot, generation, job, outcome }),
-                None => {
+            Said::Finished { key, repeat, outcome } => {
+                if let Some(job) = self.job(slot, &key, repeat) {
+                    self.step(Input::Finished { slot, generation, job, outcome });
+                } else {
                     let who = slot + 1;
-                    let status = outcome.status.as_str();
-                    self.mistrust(
-                        slot,
-                        format!("worker {who} reports an example that was never listed: {key} ({status})"),
-                    );
+                    let what = format!("{key} ({})", outcome.status.as_str());
+                    let message =
+                        format!("worker {who} reports an example that was never listed: {what}");
+                    self.mistrust(slot, message);
                 }
-            },
+            }
             Said::Event { key, event } => self.pass_on(slot, key.as_deref(), *event),
             Said::Log { level, message } => {
                 self.publisher.printed(None, Some(slot), true, &format!("{level}: {message}"));

@@ -131,7 +131,7 @@ impl Attribution {
         };
         let Some(place) = whole.find(nonce) else {
             let kept = if line.ended { whole.len() } else { before_partial(&whole, nonce) };
-            self.held = whole[kept..].to_owned();
+            whole[kept..].clone_into(&mut self.held);
             return self.text(&whole[..kept], line.ended).into_iter().collect();
         };
         // What stands before a mark was printed without a line feed.

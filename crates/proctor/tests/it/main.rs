@@ -27,6 +27,7 @@ mod run_attempts;
 mod run_coverage;
 mod run_equality;
 mod run_faults;
+mod run_lost;
 mod run_names;
 mod run_outputs;
 mod run_selection;

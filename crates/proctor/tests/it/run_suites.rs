@@ -54,8 +54,9 @@ for line in incoming:
     if action == "hello":
         reply.update(protocol=1, name="mine", version="1", pid=os.getpid(), capabilities=["list", "run"])
     elif action == "list":
-        send({"type": "examples", "examples": [{"key": t, "file": "./suite.py", "path": ["mine", t], "tags": ["own"]} for t in TESTS if not message["args"] or t in message["args"]]})
-        reply.update(count=len(TESTS), errors=[])
+        listed = [{"key": t, "file": "./suite.py", "path": ["mine", t], "tags": ["own"]} for t in TESTS if not message["args"] or t in message["args"]]
+        send({"type": "examples", "examples": listed})
+        reply.update(count=len(listed), errors=[])
     elif action == "run":
         marks = message.get("marks")
         queue = [item for unit in message["units"] for item in unit]

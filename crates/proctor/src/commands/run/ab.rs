@@ -11,7 +11,7 @@ use proctor_compare::{Rules, Side, compare};
 use proctor_report::comparison_text;
 use proctor_stats::{clustered, clustered_difference};
 
-use super::{Part, Prepared, view};
+use super::{Part, Prepared, fingerprint, view};
 use crate::cli::RunArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
@@ -32,6 +32,13 @@ pub(super) fn run(
         return Err(CommandError::unusable(
             "--ab has no use for a cassette: it holds the answers of one side only",
         ));
+    }
+    if fingerprint::of(arguments, config) == fingerprint::of(arguments, &other_config) {
+        let name = other.display();
+        return Err(CommandError::unusable(format_args!(
+            "--ab: {name} says the same as the project's own configuration, so there is nothing to compare"
+        ))
+        .hint("to see how much results vary by themselves, use --repeat"));
     }
     let (first, first_events) =
         Prepared::new(arguments, root, config, None, Part::First, terminal)?;
@@ -56,7 +63,8 @@ pub(super) fn run(
     let difference = difference(&a, &b);
     let comparison = compare(&a, &b, &BTreeMap::new(), &Rules::default());
     let style = terminal.style();
-    terminal.print(&format!("\n{}{difference}\n", comparison_text(&comparison, false, style)))?;
+    let text = format!("\n{}{difference}\n", comparison_text(&comparison, false, style));
+    terminal.print_if_read(&text)?;
     Ok(if comparison.regressed() { ExitCode::from(1) } else { second.code })
 }
 

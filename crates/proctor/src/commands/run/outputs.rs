@@ -25,7 +25,7 @@ pub(super) fn write(
 ) -> Result<(), CommandError> {
     reports::write(&arguments.reports, run, (recording, &RunChoice::Last), terminal)?;
     if env_vars::GITHUB_ACTIONS.get().is_some() {
-        terminal.print(&github_annotations(run, ANNOTATION_LIMIT))?;
+        terminal.print_if_read(&github_annotations(run, ANNOTATION_LIMIT))?;
     }
     if let Some(path) = env_vars::GITHUB_STEP_SUMMARY.get_os() {
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);

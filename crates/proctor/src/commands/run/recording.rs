@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use proctor_events::{BoxedError, Bus, BusConfig, Published, Recorder, RunId, Timestamp};
+use proctor_events::{
+    BoxedError, Bus, BusConfig, OutputStream, Published, Recorder, RunId, Timestamp, WorkerLog,
+};
 use proctor_record::destinations::{self, Destination};
 use proctor_record::{
-    Aggregator, Feed, GitState, JsonlRecorder, RunData, RunFolder, RunInfo, RunStore,
-    WebSocketObserver,
+    Aggregator, DetachedLimits, DetachedRecorder, Feed, GitState, JsonlRecorder, RunData,
+    RunFolder, RunInfo, RunStore, WebSocketObserver,
 };
 
 use crate::error::CommandError;
@@ -82,7 +84,7 @@ impl Recording {
         bus.add_recorder(Fold(Arc::clone(&folded)));
         let mut observers = Vec::new();
         for destination in destinations {
-            attach(&destination, &bus, &folder, &mut observers, terminal)?;
+            attach(&destination, &bus, &folder, &mut observers, &warnings, terminal)?;
         }
         let root = root.to_owned();
         // Asking git takes longer than starting a run, so it happens meanwhile.
@@ -159,11 +161,17 @@ fn attach(
     bus: &Bus,
     folder: &RunFolder,
     observers: &mut Vec<WebSocketObserver>,
+    warnings: &Arc<Mutex<Vec<String>>>,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     match destination {
         Destination::File(path) => {
-            bus.add_recorder(JsonlRecorder::append(path).map_err(CommandError::unusable)?);
+            let recorder = JsonlRecorder::append(path).map_err(CommandError::unusable)?;
+            let (name, bus_of_run) = (path.display().to_string(), bus.clone());
+            let warnings = Arc::clone(warnings);
+            let given_up = move |why: String| report_given_up(&name, &why, bus_of_run, &warnings);
+            let limits = DetachedLimits::default();
+            bus.add_recorder(DetachedRecorder::start(recorder, limits, given_up)?);
         }
         Destination::WebSocket(address) => {
             let feed = Feed::new(&folder.events_path());
@@ -175,6 +183,19 @@ fn attach(
         }
     }
     Ok(())
+}
+
+/// Says in the recording and at the end of the run that a destination was given up.
+fn report_given_up(name: &str, why: &str, bus: Bus, warnings: &Mutex<Vec<String>>) {
+    let line = format!("events no longer go to {name}: {why}");
+    warnings.lock().unwrap_or_else(PoisonError::into_inner).push(line.clone());
+    // The caller holds the bus's recorders, so the event is published from elsewhere. Without a thread there is the warning.
+    let publish = move || {
+        let log =
+            WorkerLog { line: format!("proctor: {line}"), stream: Some(OutputStream::Stderr) };
+        bus.publish(log.into());
+    };
+    let _ = std::thread::Builder::new().name("warning".to_owned()).spawn(publish);
 }
 
 /// Folds events as they are recorded, so that the summary misses none of them.
