@@ -3,10 +3,13 @@
 
 use crate::destinations::{Destination, parse};
 use crate::reader::{Entry, Reader};
+use crate::validate::validate;
 use proctor_events::Event;
 
-/// Reading never panics, numbers lines upwards, and what was read is written and read again as the same.
+/// Reading and checking never panic; reading numbers lines upwards, and what was read is written and read again as the same.
 pub fn event_reader(data: &[u8]) {
+    let validation = validate(Reader::new(data));
+    assert_eq!(validation.events == 0, validation.runs.is_empty());
     let mut last = 0;
     for entry in Reader::new(data) {
         let line = match &entry {

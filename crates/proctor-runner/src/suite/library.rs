@@ -47,13 +47,17 @@ fn write_all(cache: &Path, folder: &Path) -> io::Result<()> {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         }
     }
+    if is_complete(folder) {
+        // Somebody else was faster, and may be running it by now.
+        return Ok(());
+    }
     if folder.exists() {
         // An incomplete one: out of the way, then gone.
         let old = tempfile::Builder::new().prefix("old-").tempdir_in(cache)?;
         fs::rename(folder, old.path().join("ruby"))?;
     }
     match fs::rename(fresh.path(), folder) {
-        // Somebody else was faster: the same contents, by its name.
+        // The same, in the moment before.
         Err(_) if is_complete(folder) => Ok(()),
         outcome => outcome,
     }

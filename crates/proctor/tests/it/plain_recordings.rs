@@ -164,6 +164,49 @@ fn a_suite_hook_that_fails_leaves_every_example_out() {
     assert_eq!((&end["error_count"], &end["exit_code"]), (&json!(1), &json!(1)));
 }
 
+/// A host that dies takes nothing along but the recording, which says so.
+#[test]
+fn a_host_that_dies_leaves_the_results_of_rspec_alone() {
+    // It is killed when it has written that this example runs.
+    let env = suite(
+        r#"sleep 0.01 until Dir[".proctor/runs/*/events.jsonl"].any? { |path| File.read(path).scan("ExampleStarted").size == 2 }
+           Process.kill(:KILL, Proctor::Host.program.pid)"#,
+    );
+    let ran = rspec(&env, &[]);
+    assert!(
+        ran.code == Some(0) && ran.stdout.contains("4 examples, 0 failures"),
+        "{}",
+        ran.terminal()
+    );
+    let (code, found) = validated(&env, "last");
+    assert_eq!((code, &found["state"]), (Some(1), &json!("cut_off")), "{found}");
+}
+
+/// B7: two runs at once into one file were "8 runs: not complete".
+#[test]
+fn b7_two_runs_into_one_file_are_two_complete_runs() {
+    let env =
+        TestEnv::with_spec("RSpec.describe('A') { 40.times { |n| it(n.to_s) { sleep 0.005 } } }");
+    let run = ["run", "-w", "1", "--ui", "terse", "--events", "both.jsonl"];
+    let both = [env.spawn(&run), env.spawn(&run)];
+    for child in both {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", env.ran(&output).terminal());
+    }
+    let (code, found) = validated(&env, "both.jsonl");
+    assert_eq!(
+        (code, &found["state"], &found["findings"]),
+        (Some(0), &json!("complete"), &json!([]))
+    );
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    assert!(runs.iter().all(|run| run["finished"] == 40 && run["digest"] == "matches"), "{found}");
+    // Of both, the one that began last is shown, and whole.
+    let shown = env.run(&["show", "both.jsonl", "--format", "json"]).stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["run"]["examples"].as_array().unwrap().len(), 40);
+}
+
 /// R10: what `proctor run` leaves out is recorded with its place, and shown with its whole title.
 #[test]
 fn r10_what_was_not_run_has_its_path() {
