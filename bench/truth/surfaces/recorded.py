@@ -86,9 +86,12 @@ def validate(text):
     data = parse(rest)
     claim = Claim(incomplete=code != "0")
     if isinstance(data, dict):
-        claim.state = state_of(data)
+        # Its own words are about the recording, not about the run: they must fit the exit code.
         if data.get("findings") and code == "0":
             claim.unreadable = "findings, but exit code 0"
+        said = data.get("state")
+        if isinstance(said, str) and (said == "complete") != (code == "0") and not (code == "0" and said in ("stopped", "whole")):
+            claim.unreadable = f"exit code {code}, but {said}"
     return claim
 
 
