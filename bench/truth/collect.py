@@ -191,7 +191,9 @@ def recorded_surfaces(situation, project, out):
     out.add("runs", ask("runs").stdout)
     out.add("runs json", ask("runs", "--format", "json").stdout)
     if "history" not in skip:
-        out.add("history", ask("history", "--format", "json").stdout)
+        history = ask("history", "--format", "json").stdout
+        if run in history or not history.startswith("{"):
+            out.add("history", history)
         out.add("flaky", ask("flaky", "--format", "json").stdout)
     valid = ask("validate", run, "--format", "json")
     out.add("validate", f"{valid.code}\n{valid.stdout}")
@@ -208,7 +210,9 @@ def recorded_surfaces(situation, project, out):
         answer = tool("show_example", example=key)
         out.add("tool show_example", answer.stdout or answer.stderr)
         if "history" not in skip:
-            out.add("history example", ask("history", key, "--format", "json").stdout)
+            history = ask("history", key, "--format", "json").stdout
+            if run in history:
+                out.add("history example", history)
     over_http(situation, project, out)
     if "list only-failures" in situation.extra:
         out.add("list only-failures", ask("list", "--only-failures", "--format", "json").stdout)

@@ -86,13 +86,14 @@ def plain_rspec(*options, stop=None):
 HOSTED = ('require "proctor/rspec"\nRSpec.describe("A", type: :agent) do\n  agent { ->(messages) { { text: "Hello" } } }\n'
           '  it("one") { user.says "hi"; expect(agent).to match(/Hello/) }\n  it("two") { user.says "hi"; %s }\n  it("three") { user.says "hi"; expect(agent).to match(/Hello/) }\nend\n')
 BAD = 'expect(agent).to match(/Nope/)'
-CUT = truth(1000, {"A > one": "passed", "A > two": "unfinished|not_run|cancelled|failed?", "A > three": "unfinished|not_run?"}, ("died", "stopped"), validate=(1, 2))
+CUT = truth(1000, {"A > one": "passed", "A > two": "unfinished|not_run|cancelled|failed|crashed?", "A > three": "unfinished|not_run?"}, ("died", "stopped"), validate=(1, 2))
 NOW = 'File.write("@ROOT@/now", "1"); sleep 20'
 situation("plain-rspec/pass", truth(0, {f"A > {n}": "passed" for n in ("one", "two", "three")}), {"spec/a_spec.rb": HOSTED % "1"}, drive=plain_rspec())
 situation("plain-rspec/fail", truth(1, {"A > one": "passed", "A > two": "failed", "A > three": "passed"}), {"spec/a_spec.rb": HOSTED % BAD}, drive=plain_rspec())
 situation("plain-rspec/fail-fast", truth(1, {"A > one": "passed", "A > two": "failed", "A > three": "not_run"}, ("finished", "stopped")), {"spec/a_spec.rb": HOSTED % BAD}, drive=plain_rspec("--fail-fast"))
 situation("plain-rspec/KILL", CUT, {"spec/a_spec.rb": HOSTED % NOW}, drive=plain_rspec(stop=signal.SIGKILL), short=True)
-situation("plain-rspec/INT", truth((1, 130, 1000), CUT.examples, ("died", "stopped"), exact=False), {"spec/a_spec.rb": HOSTED % NOW}, drive=plain_rspec(stop=signal.SIGINT))
+# RSpec lets the example that runs finish, and runs no more.
+situation("plain-rspec/INT", truth((1, 2, 130), {"A > one": "passed", "A > two": "passed|failed|cancelled", "A > three": "not_run"}, "stopped"), {"spec/a_spec.rb": HOSTED % NOW.replace("20", "1")}, drive=plain_rspec(stop=signal.SIGINT))
 for name, body, outcome, code in (("agent-raises", "", "failed|errored", 1), ("soft-fails", "evaluate(agent).to match(/Nope/)", "passed", 0), ("no-tool", "expect(agent).to call_tool(:refund)", "failed", 1),
                                   ("forbidden-tool-not-called", "expect(agent).not_to call_tool(:refund)", "passed", 0), ("criterion-without-judge", 'expect(agent).to satisfy("is polite")', "inconclusive|errored|failed", 1)):
     text = HOSTED % body if name != "agent-raises" else (HOSTED % "1").replace('{ text: "Hello" }', 'messages.to_s.include?("boom") ? raise("no") : { text: "Hello" }').replace('it("two") { user.says "hi"', 'it("two") { user.says "boom"')
@@ -120,9 +121,9 @@ def fifo_held(project):
 
 situation("destination/fifo-nobody-reads", FAIL[1], {"spec/a_spec.rb": FAIL[0]}, ["--events", "pipe"], before=fifo, timeout=25, short=True)
 situation("destination/fifo-is-full", FAIL[1], {"spec/a_spec.rb": FAIL[0]}, ["--events", "pipe"], before=fifo_held, timeout=25)
-situation("destination/folder-missing", truth((1, 2), FAIL[1].examples, (None,), exact=False), {"spec/a_spec.rb": FAIL[0]}, ["--events", "nowhere/at/all.jsonl"])
-situation("destination/dev-full", truth((1, 2), FAIL[1].examples, (None,), exact=False), {"spec/a_spec.rb": FAIL[0]}, ["--events", "/dev/full"])
-situation("destination/port-taken", truth((1, 2), FAIL[1].examples, (None,), exact=False), {"spec/a_spec.rb": FAIL[0]}, ["--events", "ws://localhost:1"])
+situation("destination/folder-missing", truth((1, 2), {"A > one": "passed?", "A > two": "failed?"}, (None,), exact=False, validate=(0, 1, 2)), {"spec/a_spec.rb": FAIL[0]}, ["--events", "nowhere/at/all.jsonl"])
+situation("destination/dev-full", truth((1, 2), {"A > one": "passed?", "A > two": "failed?"}, (None,), exact=False, validate=(0, 1, 2)), {"spec/a_spec.rb": FAIL[0]}, ["--events", "/dev/full"])
+situation("destination/port-taken", truth((1, 2), {"A > one": "passed?", "A > two": "failed?"}, (None,), exact=False, validate=(0, 1, 2)), {"spec/a_spec.rb": FAIL[0]}, ["--events", "ws://localhost:1"])
 
 
 def to(target, files, args=()):

@@ -52,7 +52,8 @@ def verdict_of(row):
         earlier = last.get(attempt.get("repeat") or 1)
         again = again or (earlier is not None and earlier.get("status") not in ("passed", None) and attempt.get("status") == "passed")
         last[attempt.get("repeat") or 1] = attempt
-    statuses = {word(attempt.get("status") or "running") for attempt in last.values()}
+    # A status in another spelling is another status.
+    statuses = {attempt["status"] if attempt.get("status") else "running" for attempt in last.values()}
     if statuses == {"passed"} and (again or any((a.get("result", a)).get("flaky") for a in attempts)):
         return "flaky"
     if len(statuses) == 1:

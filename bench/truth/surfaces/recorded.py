@@ -6,6 +6,9 @@ from claim import Claim, word
 from surfaces.common import COUNT, counts_of, parse, rows, state_in, state_of, unreadable, verdict_of
 
 
+RECORDING_WORDS = {"complete", "incomplete", "cut_off", "damaged", "torn", "changed", "empty"}
+
+
 def runs_json(text):
     data = parse(text)
     if isinstance(data, dict):
@@ -90,8 +93,11 @@ def validate(text):
         if data.get("findings") and code == "0":
             claim.unreadable = "findings, but exit code 0"
         said = data.get("state")
-        if isinstance(said, str) and (said == "complete") != (code == "0") and not (code == "0" and said in ("stopped", "whole")):
-            claim.unreadable = f"exit code {code}, but {said}"
+        if isinstance(said, str):
+            if (word(said) in RECORDING_WORDS) and (said == "complete") != (code == "0"):
+                claim.unreadable = f"exit code {code}, but {said}"
+            if word(said) not in RECORDING_WORDS:
+                claim.state = word(said)
     return claim
 
 
