@@ -16,7 +16,7 @@ use proctor_dialogue::{
     AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, RequestId,
     SimulatorRequest, ToolCall, Transcript, Verdict,
 };
-use proctor_events::{Body, Status};
+use proctor_events::{Body, Fault, Status};
 use proctor_llm::Redactor;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -149,6 +149,7 @@ impl Conversation {
                 }
                 None if tools.is_empty() => Input::Break {
                     status: Status::Errored,
+                    fault: Some(Fault::Harness),
                     message: "the conversation waits for nobody; this is a bug in proctor".into(),
                 },
                 None => {
@@ -317,12 +318,15 @@ async fn answer(
 
 /// What goes on the party's account, or on ours.
 fn blamed(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
-    match failure.blame {
-        Blame::Party => party(failure),
-        Blame::Harness => Input::Break { status: Status::Errored, message: failure.message },
+    let harness = |status| (status, Some(Fault::Harness));
+    let (status, fault) = match (&failure.verdict, failure.blame) {
+        (Some(verdict), _) => verdict.clone(),
+        (None, Blame::Party) => return party(failure),
+        (None, Blame::Harness) => harness(Status::Errored),
         // Nobody knows how it would have gone on.
-        Blame::Budget => Input::Break { status: Status::Inconclusive, message: failure.message },
-    }
+        (None, Blame::Budget) => harness(Status::Inconclusive),
+    };
+    Input::Break { status, fault, message: failure.message }
 }
 
 async fn chat(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use proctor_events::ModelCall;
+use proctor_events::{Fault, ModelCall, Status};
 use proctor_llm::{ErrorKind, ModelError};
 
 /// On whose account a failure goes.
@@ -25,17 +25,27 @@ pub struct Failure {
     pub class: Cow<'static, str>,
     /// What happened, for people.
     pub message: String,
+    /// What becomes of the attempt, where that is known already: how a saved conversation ended.
+    pub verdict: Option<(Status, Option<Fault>)>,
 }
 
 impl Failure {
+    /// The conversation ends here, with this status and fault.
+    pub(crate) fn ending(status: Status, fault: Option<Fault>, message: String) -> Self {
+        let verdict = Some((status, fault));
+        Self { blame: Blame::Harness, class: "SavedTalkIsOver".into(), message, verdict }
+    }
+
     /// A failure of the party that was asked.
     pub fn party(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { blame: Blame::Party, class: class.into(), message: message.into() }
+        let (class, message) = (class.into(), message.into());
+        Self { blame: Blame::Party, class, message, verdict: None }
     }
 
     /// A failure of the configuration or of Proctor itself.
     pub fn harness(message: impl Into<String>) -> Self {
-        Self { blame: Blame::Harness, class: "Harness".into(), message: message.into() }
+        let (class, message) = ("Harness".into(), message.into());
+        Self { blame: Blame::Harness, class, message, verdict: None }
     }
 }
 
@@ -65,7 +75,7 @@ impl From<ModelError> for Failure {
             ErrorKind::Storage => "Storage",
             ErrorKind::Config => "Config",
         };
-        Self { blame, class: class.into(), message: error.message }
+        Self { blame, class: class.into(), message: error.message, verdict: None }
     }
 }
 

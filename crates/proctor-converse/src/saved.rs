@@ -1,10 +1,10 @@
 //! Conversations that were held before, to be judged again: agent, user and tools say what they said then.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_dialogue::{AgentAnswer, Role, SimulatorRequest, ToolCall, ToolOutcome};
-use proctor_events::ExampleId;
+use proctor_events::{ExampleId, Fault, Status};
 use proctor_llm::ToolSpec;
 
 use crate::BoxFuture;
@@ -15,7 +15,7 @@ use crate::simulator::Simulator;
 use crate::tools::Tools;
 
 /// What was said and done in one conversation.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SavedTalk {
     /// What the user said, turn by turn.
     pub users: Vec<String>,
@@ -23,38 +23,103 @@ pub struct SavedTalk {
     pub simulated: Vec<String>,
     /// What the agent answered, one after the other.
     pub answers: Vec<AgentAnswer>,
-    /// What tools answered that the host called, by the id of the call.
-    pub tools: HashMap<String, ToolOutcome>,
+    /// What tools answered that the host called: by the id of the call, in the order of the calls with that id.
+    pub tools: HashMap<String, Vec<ToolOutcome>>,
+    /// The error with which the agent ended it: class and message.
+    pub agent_error: Option<(String, String)>,
+    /// How it ended, where no check ended it.
+    pub ending: Option<SavedEnding>,
 }
 
-/// The conversations of a run, by example and repetition.
+/// How a conversation ended that no check ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedEnding {
+    /// The status of the attempt.
+    pub status: Status,
+    /// Whose fault it was.
+    pub fault: Option<Fault>,
+    /// Why, for people.
+    pub message: String,
+}
+
+impl SavedTalk {
+    /// What follows where the saved conversation stops: how it ended then. If a check ended it that now holds, nobody
+    /// knows how it would have gone on.
+    fn over(&self, who: &str) -> Failure {
+        if who == "the agent"
+            && let Some((class, message)) = &self.agent_error
+        {
+            return Failure::party(class.clone(), message.clone());
+        }
+        match &self.ending {
+            Some(SavedEnding { status, fault, message }) => {
+                Failure::ending(status.clone(), fault.clone(), message.clone())
+            }
+            None => not_saved(&format!(
+                "the saved conversation ends here; what {who} would say next is not known"
+            )),
+        }
+    }
+}
+
+fn not_saved(message: &str) -> Failure {
+    Failure::ending(Status::Inconclusive, Some(Fault::Harness), message.to_owned())
+}
+
+/// The conversations of a run, by example, repetition and attempt.
 #[derive(Debug, Default)]
 pub struct Saved {
-    talks: HashMap<(ExampleId, u32), Arc<SavedTalk>>,
-    /// How many messages of the simulated user have been said again.
-    said: Mutex<HashMap<Lane, usize>>,
+    talks: HashMap<(ExampleId, u32), BTreeMap<u32, Arc<SavedTalk>>>,
+    progress: Mutex<HashMap<Lane, Progress>>,
+}
+
+/// How much of a conversation has been said again.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Messages of the simulated user.
+    said: usize,
+    /// Calls of tools, by id.
+    called: HashMap<String, usize>,
 }
 
 impl Saved {
     /// These conversations.
-    pub fn new(talks: impl IntoIterator<Item = ((ExampleId, u32), SavedTalk)>) -> Self {
-        let talks = talks.into_iter().map(|(key, talk)| (key, Arc::new(talk))).collect();
-        Self { talks, said: Mutex::default() }
+    pub fn new(talks: impl IntoIterator<Item = (Lane, SavedTalk)>) -> Self {
+        let mut saved = Self::default();
+        for (lane, talk) in talks {
+            let attempts = saved.talks.entry((lane.example, lane.repeat)).or_default();
+            attempts.insert(lane.attempt, Arc::new(talk));
+        }
+        saved
     }
 
+    /// How often an example was run.
+    pub fn repeats(&self, example: &ExampleId) -> Option<u32> {
+        let of_example = self.talks.keys().filter(|(id, _)| id == example);
+        of_example.map(|(_, repeat)| *repeat).max()
+    }
+
+    /// How many attempts any repetition took.
+    pub fn most_attempts(&self) -> u32 {
+        let last = |attempts: &BTreeMap<u32, _>| attempts.keys().next_back().copied();
+        self.talks.values().filter_map(last).max().unwrap_or(1)
+    }
+
+    /// The conversation of an attempt. An attempt more than there was judges the last one again.
     fn talk(&self, lane: &Lane) -> Result<&Arc<SavedTalk>, Failure> {
-        self.talks.get(&(lane.example.clone(), lane.repeat)).ok_or_else(|| {
-            Failure::harness(format!("no conversation of repetition {} was saved", lane.repeat))
+        let attempts = self.talks.get(&(lane.example.clone(), lane.repeat));
+        let found = attempts.and_then(|attempts| {
+            let before = attempts.range(..=lane.attempt).next_back();
+            before.or_else(|| attempts.first_key_value()).map(|(_, talk)| talk)
+        });
+        found.ok_or_else(|| {
+            not_saved(&format!("no conversation of repetition {} was saved", lane.repeat))
         })
     }
-}
 
-/// Where the saved conversation stops, nobody knows how it would have gone on.
-fn over(who: &str) -> Failure {
-    Failure::party(
-        "SavedTalkIsOver",
-        format!("the saved conversation ends here; what {who} would say next is not known"),
-    )
+    fn progress(&self) -> MutexGuard<'_, HashMap<Lane, Progress>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Agent for Saved {
@@ -84,7 +149,8 @@ impl Again {
                 said.content, turn.turn
             )));
         }
-        let answer = self.talk.answers.get(self.next).cloned().ok_or_else(|| over("the agent"))?;
+        let answer = self.talk.answers.get(self.next).cloned();
+        let answer = answer.ok_or_else(|| self.talk.over("the agent"))?;
         self.next += 1;
         Ok(answer)
     }
@@ -100,17 +166,17 @@ impl Session for Again {
 impl Simulator for Saved {
     fn say<'a>(&'a self, _: &'a SimulatorRequest, lane: &'a Lane) -> BoxFuture<'a, Asked<String>> {
         let outcome = self.talk(lane).and_then(|talk| {
-            let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = said.entry(lane.clone()).or_default();
-            let text = talk.simulated.get(*count).cloned().ok_or_else(|| over("the user"))?;
-            *count += 1;
+            let mut progress = self.progress();
+            let said = &mut progress.entry(lane.clone()).or_default().said;
+            let text = talk.simulated.get(*said).cloned().ok_or_else(|| talk.over("the user"))?;
+            *said += 1;
             Ok(text)
         });
         Box::pin(std::future::ready(Asked::plain(outcome)))
     }
 
     fn forget(&self, lane: &Lane) {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).remove(lane);
+        self.progress().remove(lane);
     }
 }
 
@@ -124,9 +190,14 @@ impl Tools for Saved {
         call: &'a ToolCall,
         lane: &'a Lane,
     ) -> BoxFuture<'a, Result<ToolOutcome, Failure>> {
-        let outcome = self
-            .talk(lane)
-            .and_then(|talk| talk.tools.get(&call.id).cloned().ok_or_else(|| over("the tool")));
+        let outcome = self.talk(lane).and_then(|talk| {
+            let mut progress = self.progress();
+            let called = &mut progress.entry(lane.clone()).or_default().called;
+            let count = called.entry(call.id.clone()).or_default();
+            let outcome = talk.tools.get(&call.id).and_then(|outcomes| outcomes.get(*count));
+            *count += 1;
+            outcome.cloned().ok_or_else(|| talk.over("the tool"))
+        });
         Box::pin(std::future::ready(outcome))
     }
 }

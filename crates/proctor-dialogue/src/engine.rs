@@ -18,7 +18,7 @@
 //! | check | `CheckResult` | the next check |
 //! | check | `CheckFailed` | no answer to it; errored, fault harness, if it decides |
 //! | any | `DeadlineReached` | the simulation is out of time; the fault is that of the party that was waited for |
-//! | any | `Break` | the status that is given, fault harness |
+//! | any | `Break` | the status and the fault that are given |
 //! | any | `TimedOut` | out of time; the fault is that of the party that was waited for |
 //! | any | `Cancel` | cancelled |
 //! | next | `Next` | a message, a simulation, checks or the end of an open-ended conversation |
@@ -229,7 +229,7 @@ impl Engine {
             Input::CheckResult { id, passed, message } => self.check_result(id, passed, message),
             Input::CheckFailed { id, message } => self.check_failed(id, &message),
             Input::DeadlineReached { id } => self.deadline_reached(id),
-            Input::Break { status, message } => self.broken(status, message),
+            Input::Break { status, fault, message } => self.broken(status, fault, message),
             Input::TimedOut => self.timed_out(),
             Input::Next(next) => self.next(next),
             Input::Cancel => self.cancelled(),

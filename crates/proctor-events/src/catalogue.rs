@@ -221,6 +221,10 @@ events! {
         duration_ms: Option<Millis>,
         /// How long until its first token, for agents that stream.
         first_token_ms: Option<Millis>,
+        /// What the answer cost in US dollars, where the agent says it.
+        cost_usd: Option<f64>,
+        /// Whether the turn ends without an answer to the tools that it asks for.
+        ends_turn: Option<bool>,
     }
 
     /// The conversation moves to another topic.

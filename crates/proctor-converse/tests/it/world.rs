@@ -43,7 +43,7 @@ impl Talk {
 }
 
 #[derive(Default)]
-struct Collect(Vec<Body>);
+pub(crate) struct Collect(pub(crate) Vec<Body>);
 
 impl Sink for Collect {
     fn emit(&mut self, body: Body) {

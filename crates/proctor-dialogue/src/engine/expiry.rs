@@ -65,8 +65,7 @@ impl Engine {
     }
 
     /// The driver cannot ask a party. Checks that only record do without; everything else ends here.
-    pub(super) fn broken(&mut self, status: Status, message: String) {
-        let fault = Some(Fault::Harness);
+    pub(super) fn broken(&mut self, status: Status, fault: Option<Fault>, message: String) {
         if self.is_waiting_for_checks() {
             let trouble = Trouble { status, fault, message };
             self.leave_waited_for_checks(&trouble);

@@ -102,11 +102,13 @@ pub enum Input {
         /// The deadline.
         id: RequestId,
     },
-    /// The driver cannot go on: a cassette without an answer, a budget that is spent. Nobody in the
-    /// conversation is to blame.
+    /// The driver cannot go on: a cassette without an answer, a budget that is spent, a saved conversation that ends
+    /// here.
     Break {
         /// What becomes of the attempt.
         status: Status,
+        /// Whose fault it is; the harness's, unless a saved conversation says otherwise.
+        fault: Option<Fault>,
         /// Why.
         message: String,
     },

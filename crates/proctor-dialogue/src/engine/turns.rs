@@ -68,6 +68,8 @@ impl Engine {
             metadata: answer.metadata.map(Json::from),
             duration_ms: answer.duration_ms.map(Millis::new),
             first_token_ms: answer.first_token_ms.map(Millis::new),
+            cost_usd: answer.cost_usd,
+            ends_turn: answer.ends_turn.then_some(true),
         });
         self.messages.push(Message {
             tool_calls: pending.clone(),
@@ -76,7 +78,9 @@ impl Engine {
         if let Some(turn) = self.transcript.turns.last_mut() {
             add_text(&mut turn.agent, &answer.text);
             turn.tool_calls.extend(done);
-            turn.latency_ms = sum(self.answers, turn.latency_ms, answer.duration_ms);
+            // As it is recorded: whoever judges the recording again compares the same number.
+            let taken = answer.duration_ms.map(|taken| Millis::new(taken).get());
+            turn.latency_ms = sum(self.answers, turn.latency_ms, taken);
             turn.cost_usd = sum(self.answers, turn.cost_usd, answer.cost_usd);
             self.answers += 1;
         }

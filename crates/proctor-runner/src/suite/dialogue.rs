@@ -79,6 +79,12 @@ pub(crate) fn open(
         reading.file(file, &suite.filter);
     }
     let Reading { mut listed, scripts, mut errors, .. } = reading;
+    if let Some(saved) = &suite.settings.saved {
+        // Each conversation is judged again as often as it was held.
+        for example in &mut listed {
+            example.repeats = saved.repeats(&example.id);
+        }
+    }
     let stage = match Stage::open(suite.settings.clone(), &scripts) {
         Ok(stage) => stage,
         Err(problems) => {

@@ -1,15 +1,14 @@
 //! `proctor rejudge`: saved conversations are judged again, without their agents.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser as _;
-use proctor_converse::{Saved, SavedTalk};
-use proctor_dialogue::{AgentAnswer, DoneCall, ToolCall, ToolOutcome};
-use proctor_events::{ExampleId, Json, MessageSource};
-use proctor_record::{Attempt, Conversation, Example, RunChoice, RunData, Turn};
+use proctor_converse::{Lane, Saved, SavedTalk, SavedTalkBuilder};
+use proctor_events::{Body, Event, ExampleFinished, ExampleId};
+use proctor_record::{Entry, Reader, RunChoice, RunData, RunSplitter};
 
 use super::{recording_path, run};
 use crate::cli::talk::RejudgeArguments;
@@ -26,114 +25,88 @@ pub(crate) fn run(
     let path = recording_path(&arguments.recording, cli)?;
     let loaded = proctor_record::load(&path, &RunChoice::Last).map_err(CommandError::unusable)?;
     let (root, config) = project::open(cli, terminal)?;
-    let talks = talks(&loaded.run, &arguments.only);
+    let talks = talks(&path, &loaded.run, &arguments.only)?;
     if talks.is_empty() {
         return Err(CommandError::unusable(format_args!(
             "{} holds no conversation of a scenario file to judge again",
             path.display()
         )));
     }
-    let run_arguments = run_arguments(arguments, &talks, &root)?;
-    let saved = talks.into_iter().map(|talk| ((talk.id, talk.repeat), talk.said));
-    let saved = Arc::new(Saved::new(saved));
+    let mut run_arguments = run_arguments(arguments, &talks, &root)?;
+    let saved = Arc::new(Saved::new(talks.into_iter().map(|talk| (talk.lane, talk.said))));
+    run_arguments.retries = Some(saved.most_attempts() - 1);
     Ok(run::once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
 }
 
 /// A conversation of the recording.
 struct Talk {
-    id: ExampleId,
+    lane: Lane,
     file: String,
-    repeat: u32,
     said: SavedTalk,
 }
 
-fn talks(run: &RunData, only: &[String]) -> Vec<Talk> {
-    let mut talks = Vec::new();
-    for example in run.examples.iter().filter(|e| e.suite.as_deref() == Some("scenario")) {
-        let (Some(id), Some(file)) = (&example.id, &example.file) else { continue };
-        let wanted = only.is_empty() || only.iter().any(|start| id.as_str().starts_with(start));
-        if wanted {
-            talks.extend(talks_of(example, id, file));
-        }
-    }
-    talks
-}
-
-fn talks_of<'a>(
-    example: &'a Example,
-    id: &'a ExampleId,
-    file: &'a str,
-) -> impl Iterator<Item = Talk> + 'a {
-    example.deciding_attempts().filter_map(move |attempt: &Attempt| {
-        let said = said(attempt.conversation.as_ref()?);
-        Some(Talk { id: id.clone(), file: file.to_owned(), repeat: attempt.repeat, said })
-    })
-}
-
-fn said(conversation: &Conversation) -> SavedTalk {
-    let mut talk = SavedTalk::default();
-    for turn in &conversation.turns {
-        let user = turn.user.as_ref();
-        let text = user.map(|user| user.text.clone()).unwrap_or_default();
-        if user.is_some_and(|user| user.source == Some(MessageSource::Simulator)) {
-            talk.simulated.push(text.clone());
-        }
-        talk.users.push(text);
-        answers(turn, &mut talk);
-    }
-    talk
-}
-
-/// Tools that the host called are those that the agent asked it to; the others it called itself.
-fn answers(turn: &Turn, talk: &mut SavedTalk) {
-    let mut own: Vec<DoneCall> = Vec::new();
-    let asked: Vec<ToolCall> = turn
-        .responses
+/// The conversations of the examples that are chosen, in the order of the recording.
+fn talks(path: &Path, run: &RunData, only: &[String]) -> Result<Vec<Talk>, CommandError> {
+    let files: HashMap<&ExampleId, &str> = run
+        .examples
         .iter()
-        .flat_map(|response| response.pending_tool_calls.iter().filter_map(pending))
+        .filter(|example| example.suite.as_deref() == Some("scenario"))
+        .filter_map(|example| Some((example.id.as_ref()?, example.file.as_deref()?)))
+        .filter(|(id, _)| {
+            only.is_empty() || only.iter().any(|start| id.as_str().starts_with(start))
+        })
         .collect();
-    for call in &turn.tool_calls {
-        let id = call.id.clone().unwrap_or_default();
-        let result = call.result.as_ref().map(Json::to_value);
-        let duration_ms = call.duration_ms.map(proctor_events::Millis::get);
-        if asked.iter().any(|asked| asked.id == id) {
-            let result = match &call.error {
-                Some(error) => Err(error.clone()),
-                None => Ok(result.unwrap_or_default()),
-            };
-            talk.tools.insert(id, ToolOutcome { result, duration_ms });
-        } else {
-            let arguments = call.arguments.as_ref().map(Json::to_value).unwrap_or_default();
-            let (name, error) = (call.name.clone(), call.error.clone());
-            own.push(DoneCall {
-                call: ToolCall { id, name, arguments },
-                result,
-                error,
-                duration_ms,
-            });
+    let mut open: HashMap<Lane, SavedTalkBuilder> = HashMap::new();
+    let mut order: Vec<Lane> = Vec::new();
+    let mut ended: HashMap<Lane, ExampleFinished> = HashMap::new();
+    for event in last_run(path)? {
+        let Some(lane) = lane(&event).filter(|lane| files.contains_key(&lane.example)) else {
+            continue;
+        };
+        match event.body {
+            Body::ExampleFinished(finished) => drop(ended.insert(lane, finished)),
+            Body::UserMessage(_) if !open.contains_key(&lane) => {
+                order.push(lane.clone());
+                open.entry(lane).or_default().add(&event.body);
+            }
+            body => {
+                if let Some(talk) = open.get_mut(&lane) {
+                    talk.add(&body);
+                }
+            }
         }
     }
-    for response in &turn.responses {
-        talk.answers.push(AgentAnswer {
-            text: response.text.clone(),
-            // The recording keeps them by turn; the first answer takes them all.
-            tool_calls: std::mem::take(&mut own),
-            pending_tool_calls: response.pending_tool_calls.iter().filter_map(pending).collect(),
-            metadata: response.metadata.as_ref().map(Json::to_value),
-            duration_ms: response.duration_ms.map(proctor_events::Millis::get),
-            first_token_ms: response.first_token_ms.map(proctor_events::Millis::get),
-            ..AgentAnswer::default()
-        });
-    }
+    let talks = order.into_iter().filter_map(|lane| {
+        let said = open.remove(&lane)?.finish(ended.get(&lane));
+        let file = (*files.get(&lane.example)?).to_owned();
+        Some(Talk { lane, file, said })
+    });
+    Ok(talks.collect())
 }
 
-fn pending(json: &Json) -> Option<ToolCall> {
-    let call = json.to_value();
-    Some(ToolCall {
-        id: call["id"].as_str().unwrap_or_default().to_owned(),
-        name: call["name"].as_str()?.to_owned(),
-        arguments: call["arguments"].clone(),
-    })
+/// Which attempt an event belongs to.
+fn lane(event: &Event) -> Option<Lane> {
+    let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
+    Some(Lane { example: event.example_id.clone()?, repeat, attempt })
+}
+
+/// The events of the last run in a file.
+fn last_run(path: &Path) -> Result<Vec<Event>, CommandError> {
+    let mut splitter = RunSplitter::default();
+    let mut events = Vec::new();
+    let mut newest = 0;
+    for entry in Reader::open(path).map_err(CommandError::unusable)? {
+        let Entry::Event { event, .. } = entry else { continue };
+        let (begins, place) = splitter.place(&event);
+        if begins.is_some() {
+            events.clear();
+            newest = place;
+        }
+        if place == newest {
+            events.push(*event);
+        }
+    }
+    Ok(events)
 }
 
 /// The arguments of `proctor run` that conduct just these conversations.
@@ -149,9 +122,8 @@ fn run_arguments(
     let Command::Run(mut run) = parsed.command else {
         return Err(CommandError::unusable("cannot put a run together; this is a bug in proctor"));
     };
-    let ids: BTreeSet<&str> = talks.iter().map(|talk| talk.id.as_str()).collect();
+    let ids: BTreeSet<&str> = talks.iter().map(|talk| talk.lane.example.as_str()).collect();
     run.selection.stable_id = ids.into_iter().map(str::to_owned).collect();
-    run.repeat = talks.iter().map(|talk| talk.repeat).max();
     run.ui = arguments.ui;
     run.talk = arguments.talk.clone();
     Ok(*run)

@@ -102,12 +102,16 @@ impl Talk {
     }
 }
 
+fn broken(status: Status, message: &str) -> Input {
+    Input::Break { status, fault: Some(proctor_events::Fault::Harness), message: message.into() }
+}
+
 fn every_end() -> [(&'static str, Input); 4] {
     [
         ("time-out", Input::TimedOut),
         ("cancel", Input::Cancel),
-        ("budget", Input::Break { status: Status::Inconclusive, message: "spent".into() }),
-        ("cassette", Input::Break { status: Status::Errored, message: "no entry".into() }),
+        ("budget", broken(Status::Inconclusive, "spent")),
+        ("cassette", broken(Status::Errored, "no entry")),
     ]
 }
 
@@ -216,7 +220,7 @@ fn d4_a_spent_budget_of_a_soft_check_lets_the_conversation_go_on() {
         {"user": "Hi", "evaluate": [{"satisfy": "It is polite"}]},
         {"user": "And?", "expect": [{"match": "more"}]},
     ]);
-    let spent = Input::Break { status: Status::Inconclusive, message: "spent".into() };
+    let spent = broken(Status::Inconclusive, "spent");
     let talk = Talk::steps(&written).answers("Hello").with(spent).answers("no more");
     assert_eq!(talk.status(), "passed");
 }
