@@ -126,9 +126,7 @@ fn lane(example: &Example) -> Lane {
 
 /// Conducts a conversation; what it emits goes through JSON, as in a recording.
 fn conduct(example: &Arc<Example>, room: Room) -> (Verdict, Vec<Body>) {
-    let stage = World::new().stage(std::slice::from_ref(example));
-    let mut conversation =
-        Conversation::new(Arc::clone(example), Arc::new(room), lane(example), stage.seed(1));
+    let mut conversation = Conversation::new(Arc::clone(example), Arc::new(room), lane(example));
     let mut sink = Collect::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let verdict = runtime.block_on(conversation.run(&mut sink));
