@@ -77,7 +77,7 @@ fn chosen_answer(choice: u8) -> AgentAnswer {
     let texts = ["Hello", "rude", "moved", "bye", "Well", "forbidden", "So", ""];
     let base = AgentAnswer {
         text: texts[usize::from(choice / 8 % 8)].into(),
-        cost_usd: (choice % 5 != 0).then_some(f64::from(choice % 5) / 4.0),
+        cost_usd: (!choice.is_multiple_of(5)).then_some(f64::from(choice % 5) / 4.0),
         duration_ms: Some(f64::from(choice) + 0.123_456_7),
         ..AgentAnswer::default()
     };
@@ -152,7 +152,9 @@ fn finished(verdict: &Verdict) -> ExampleFinished {
 
 fn saved(verdict: &Verdict, events: &[Body]) -> SavedTalk {
     let mut builder = SavedTalkBuilder::default();
-    events.iter().for_each(|body| builder.add(body));
+    for body in events {
+        builder.add(body);
+    }
     builder.finish(Some(&finished(verdict)))
 }
 
