@@ -10,6 +10,7 @@ import pathlib
 import pkgutil
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -166,6 +167,8 @@ def main():
     base = tempfile.mkdtemp(prefix="tr-", dir="/tmp")
     atexit.register(lambda: os.environ.get("TRUTH_KEEP") or shutil.rmtree(base, ignore_errors=True))
     atexit.register(kill_all_started)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda received, frame: leave(base, received))
     program = binary()
     print(f"binary: {program}")
     planted_wrong = 0
@@ -175,6 +178,13 @@ def main():
         if options.planted:
             return 1 if planted_wrong else 0
     return report(run_all(chosen, program, base, options), chosen, planted_wrong, options)
+
+
+def leave(base, received):
+    """Ends on a signal with nothing left behind; threads are not waited for."""
+    kill_all_started()
+    shutil.rmtree(base, ignore_errors=True)
+    os._exit(128 + received)
 
 
 def run_all(chosen, program, base, options):
