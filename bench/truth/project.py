@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPO = HERE.parent.parent
 PROGRAMS = HERE / "programs"
 LIVE = set()  # process groups that were started and not yet waited for
+LEAVING = threading.Event()  # set when nothing more may be started
 
 
 class Ran:
@@ -61,6 +63,8 @@ class Project:
         return env
 
     def start(self, args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=None, program=None, stdin=subprocess.DEVNULL):
+        if LEAVING.is_set():
+            raise RuntimeError("the bench is ending")
         argv = [program or self.binary, *[str(arg) for arg in args]]
         process = subprocess.Popen(argv, cwd=self.root, env=self.env(**(env or {})), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
         LIVE.add(process.pid)
@@ -133,7 +137,9 @@ def kill_group(process):
 
 
 def kill_all_started():
-    """Ends what is still there of what we started."""
+    """Ends what is still there of what we started, and starts nothing more."""
+    LEAVING.set()
+    time.sleep(0.05)
     for pid in list(LIVE):
         try:
             os.killpg(pid, signal.SIGKILL)
