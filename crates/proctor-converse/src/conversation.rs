@@ -13,7 +13,7 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use proctor_dialogue::{
-    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, RequestId,
+    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, Reports, RequestId,
     SimulatorRequest, ToolCall, Transcript, Verdict,
 };
 use proctor_events::{Body, Fault, Status};
@@ -62,6 +62,8 @@ pub struct Room {
     pub redactor: Redactor,
     /// Marks the judge's questions.
     pub marks: MarkSource,
+    /// What the agent can report.
+    pub reports: Arc<Reports>,
 }
 
 /// One attempt at one example.
@@ -92,14 +94,14 @@ struct Wishes {
 impl Conversation {
     /// A conversation that has not begun.
     pub fn new(example: Arc<Example>, room: Arc<Room>, lane: Lane) -> Self {
-        let engine = Engine::new(example);
+        let engine = Engine::new(example).with_reports(Arc::clone(&room.reports));
         Self { room, lane, engine, session: None, deadline: None }
     }
 
     /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
     /// waits for [`proceed`](Self::proceed).
     pub fn open_ended(example: Arc<Example>, room: Arc<Room>, lane: Lane) -> Self {
-        let engine = Engine::open_ended(example);
+        let engine = Engine::open_ended(example).with_reports(Arc::clone(&room.reports));
         Self { room, lane, engine, session: None, deadline: None }
     }
 

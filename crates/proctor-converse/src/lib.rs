@@ -47,7 +47,7 @@ pub use simulator::{ModelSimulator, ScriptedSimulator, Simulator};
 pub use stage::{Cassette, Ended, Environment, Settings, Shared, Stage, StageError};
 pub use tape::{PartySettings, Tape};
 pub use tools::{McpServer, ScenarioTools, Tools};
-pub use wire::read_answer;
+pub use wire::{AnswerError, read_answer};
 
 /// How the answers of a cassette are found.
 pub use proctor_llm::ReplayMode;

@@ -113,6 +113,7 @@ impl SavedTalkBuilder {
             first_token_ms: response.first_token_ms.map(Millis::get),
             cost_usd: response.cost_usd,
             ends_turn: response.ends_turn == Some(true),
+            calls_listed: response.calls_listed != Some(false),
         });
     }
 

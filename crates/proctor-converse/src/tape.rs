@@ -23,7 +23,7 @@ use crate::conversation::Room;
 use crate::failure::{Asked, Blame, Failure};
 use crate::lane::Lane;
 use crate::tools::Tools;
-use crate::wire::WireAnswer;
+use crate::wire::{WireAnswer, read_kept_answer};
 
 /// Whether a run is recorded, replayed, or neither.
 #[derive(Debug, Clone, Default)]
@@ -82,7 +82,7 @@ impl Tape {
             self.request(asked, &settings.agent)
         };
         let keep = |answer: &AgentAnswer| json!(WireAnswer::from(answer));
-        let read = |value: Value| serde_json::from_value::<WireAnswer>(value).map(Into::into);
+        let read = |value: Value| read_kept_answer(value).map_err(serde::de::Error::custom);
         self.around(Purpose::Agent, turn.lane, request, asking, keep, read).await
     }
 

@@ -1,110 +1,180 @@
 //! Answers of agents as JSON: what a command sends, and what a cassette keeps.
 
-use proctor_dialogue::{AgentAnswer, DoneCall, ToolCall};
+use proctor_dialogue::{
+    AgentAnswer, DoneCall, MalformedCall, ToolCall, read_made_calls, read_requested_calls,
+};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// Reads an agent's answer as workers send it.
-pub fn read_answer(text: &str) -> Result<AgentAnswer, serde_json::Error> {
-    serde_json::from_str::<WireAnswer>(text).map(Into::into)
+/// Why an answer cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// It is not JSON of the right shape.
+    #[error(transparent)]
+    Shape(#[from] serde_json::Error),
+    /// A list of tool calls cannot be read.
+    #[error("`{list}`: {problem}")]
+    Calls {
+        /// The key of the list.
+        list: &'static str,
+        /// What is wrong with it.
+        problem: MalformedCall,
+    },
+    /// It has neither words nor calls.
+    #[error(
+        "it has no `text`; only an answer with `tool_calls` or `pending_tool_calls` may leave it out"
+    )]
+    Empty,
+}
+
+/// Reads an agent's answer as workers send it. An answer without `tool_calls` does not say which tools the agent called.
+pub fn read_answer(text: &str) -> Result<AgentAnswer, AnswerError> {
+    let wire: WireAnswer = serde_json::from_str(text)?;
+    let listed = wire.tool_calls.is_some();
+    let has_text = wire.text.is_some();
+    let answer = AgentAnswer { calls_listed: listed, ..wire.answer()? };
+    if !has_text && answer.tool_calls.is_empty() && answer.pending_tool_calls.is_empty() {
+        return Err(AnswerError::Empty);
+    }
+    Ok(answer)
+}
+
+/// Reads an agent's answer from a cassette; older ones do not say whether calls were listed.
+pub(crate) fn read_kept_answer(value: Value) -> Result<AgentAnswer, AnswerError> {
+    let wire: WireAnswer = serde_json::from_value(value)?;
+    let calls_listed = wire.calls_listed.unwrap_or(true);
+    Ok(AgentAnswer { calls_listed, ..wire.answer()? })
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireAnswer {
-    pub(crate) text: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) tool_calls: Vec<WireCall>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) pending_tool_calls: Vec<WireCall>,
+    text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) metadata: Option<Value>,
+    tool_calls: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) duration_ms: Option<f64>,
+    pending_tool_calls: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) first_token_ms: Option<f64>,
+    metadata: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cost_usd: Option<f64>,
+    duration_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_token_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) ends_turn: bool,
+    ends_turn: bool,
+    /// Only in cassettes, and only where it is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls_listed: Option<bool>,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct WireCall {
-    pub(crate) id: String,
-    #[serde(alias = "tool", alias = "tool_name")]
-    pub(crate) name: String,
-    pub(crate) arguments: Value,
+#[derive(Serialize)]
+struct KeptCall<'a> {
+    #[serde(flatten)]
+    call: &'a ToolCall,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<Value>,
+    result: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
+    error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) duration_ms: Option<f64>,
+    duration_ms: Option<f64>,
 }
 
 impl WireAnswer {
-    /// Whether there are neither words nor calls in it.
-    pub(crate) fn says_nothing(&self) -> bool {
-        self.text.is_empty() && self.tool_calls.is_empty() && self.pending_tool_calls.is_empty()
+    fn answer(self) -> Result<AgentAnswer, AnswerError> {
+        let list = |list: &'static str| move |problem| AnswerError::Calls { list, problem };
+        let made = self.tool_calls.unwrap_or_default();
+        let asked = self.pending_tool_calls.unwrap_or_default();
+        Ok(AgentAnswer {
+            text: self.text.unwrap_or_default(),
+            tool_calls: read_made_calls(&made).map_err(list("tool_calls"))?,
+            pending_tool_calls: read_requested_calls(&asked).map_err(list("pending_tool_calls"))?,
+            metadata: self.metadata,
+            duration_ms: self.duration_ms,
+            first_token_ms: self.first_token_ms,
+            cost_usd: self.cost_usd,
+            ends_turn: self.ends_turn,
+            calls_listed: false,
+        })
     }
 }
 
-impl From<WireCall> for ToolCall {
-    fn from(call: WireCall) -> Self {
-        let arguments = if call.arguments.is_null() { json!({}) } else { call.arguments };
-        Self { id: call.id, name: call.name, arguments }
-    }
-}
-
-impl From<WireCall> for DoneCall {
-    fn from(mut call: WireCall) -> Self {
-        let (result, error, duration_ms) =
-            (call.result.take(), call.error.take(), call.duration_ms);
-        Self { call: call.into(), result, error, duration_ms }
-    }
-}
-
-impl From<WireAnswer> for AgentAnswer {
-    fn from(wire: WireAnswer) -> Self {
-        Self {
-            text: wire.text,
-            tool_calls: wire.tool_calls.into_iter().map(Into::into).collect(),
-            pending_tool_calls: wire.pending_tool_calls.into_iter().map(Into::into).collect(),
-            metadata: wire.metadata,
-            duration_ms: wire.duration_ms,
-            first_token_ms: wire.first_token_ms,
-            cost_usd: wire.cost_usd,
-            ends_turn: wire.ends_turn,
-        }
-    }
-}
-
-impl From<&ToolCall> for WireCall {
-    fn from(call: &ToolCall) -> Self {
-        let ToolCall { id, name, arguments } = call.clone();
-        Self { id, name, arguments, ..Self::default() }
-    }
+fn kept_calls(calls: &[DoneCall]) -> Option<Value> {
+    let kept = |done: &DoneCall| {
+        let (result, error) = (done.result.as_ref(), done.error.as_deref());
+        serde_json::to_value(KeptCall {
+            call: &done.call,
+            result,
+            error,
+            duration_ms: done.duration_ms,
+        })
+        .unwrap_or_default()
+    };
+    (!calls.is_empty()).then(|| calls.iter().map(kept).collect())
 }
 
 impl From<&AgentAnswer> for WireAnswer {
     fn from(answer: &AgentAnswer) -> Self {
-        let done = |call: &DoneCall| WireCall {
-            result: call.result.clone(),
-            error: call.error.clone(),
-            duration_ms: call.duration_ms,
-            ..WireCall::from(&call.call)
-        };
+        let pending = &answer.pending_tool_calls;
         Self {
-            text: answer.text.clone(),
-            tool_calls: answer.tool_calls.iter().map(done).collect(),
-            pending_tool_calls: answer.pending_tool_calls.iter().map(WireCall::from).collect(),
+            text: Some(answer.text.clone()),
+            tool_calls: kept_calls(&answer.tool_calls),
+            pending_tool_calls: (!pending.is_empty())
+                .then(|| pending.iter().map(|call| serde_json::json!(call)).collect()),
             metadata: answer.metadata.clone(),
             duration_ms: answer.duration_ms,
             first_token_ms: answer.first_token_ms,
             cost_usd: answer.cost_usd,
             ends_turn: answer.ends_turn,
+            calls_listed: (!answer.calls_listed).then_some(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_says_whether_it_lists_calls() {
+        let listed = |text: &str| read_answer(text).unwrap().calls_listed;
+        assert!(!listed(r#"{"text": "Hi"}"#));
+        assert!(!listed(r#"{"text": "Hi", "tool_calls": null}"#));
+        assert!(listed(r#"{"text": "Hi", "tool_calls": []}"#));
+        assert!(listed(r#"{"tool_calls": [{"name": "look"}]}"#));
+    }
+
+    #[test]
+    fn d12_calls_that_cannot_be_read_name_the_list() {
+        for list in ["tool_calls", "pending_tool_calls"] {
+            let text = format!(r#"{{"text": "Hi", "{list}": [{{"arguments": {{}}}}]}}"#);
+            let problem = read_answer(&text).unwrap_err().to_string();
+            assert!(
+                problem.starts_with(&format!("`{list}`: tool call 1 has no name")),
+                "{problem}"
+            );
+        }
+        assert!(matches!(read_answer("{}"), Err(AnswerError::Empty)));
+        assert!(matches!(read_answer(r#"{"text": 7}"#), Err(AnswerError::Shape(_))));
+    }
+
+    #[test]
+    fn a_cassette_keeps_what_was_said_and_older_ones_are_read() {
+        let answers = [
+            r#"{"text": "Hi"}"#,
+            r#"{"text": "Hi", "tool_calls": []}"#,
+            r#"{"tool_calls": [{"id": "1", "name": "look", "result": 2}], "cost_usd": 0.5}"#,
+            r#"{"pending_tool_calls": [{"name": "look", "arguments": "{\"a\": 1}"}], "ends_turn": true}"#,
+        ];
+        for text in answers {
+            let answer = read_answer(text).unwrap();
+            let kept = json!(WireAnswer::from(&answer));
+            assert_eq!(read_kept_answer(kept.clone()).unwrap(), answer, "{kept}");
+        }
+        let older = json!({"text": "Hi", "duration_ms": 3.0});
+        assert!(read_kept_answer(older).unwrap().calls_listed);
     }
 }

@@ -12,7 +12,7 @@ use crate::file::At;
 use crate::format::{Assertion, BlockKind, Criterion, Ordered};
 use crate::judge::JudgeQuestion;
 
-pub(crate) use self::decide::{calls_tool, decide};
+pub(crate) use self::decide::{calls_tool, decide, unreported};
 pub(crate) use self::describe::{describe, evaluation_type};
 
 /// One check that is going to be made.

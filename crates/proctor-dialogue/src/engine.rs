@@ -64,6 +64,7 @@ pub use self::protocol::{
     VerdictFailure,
 };
 use self::simulate::Simulation;
+use crate::capabilities::Reports;
 use crate::check::{Planned, plan};
 use crate::file::At;
 use crate::format::Assertion;
@@ -195,6 +196,13 @@ impl Engine {
             topic_votes: Vec::new(),
             expired: None,
         }
+    }
+
+    /// The same with what its agent can report; without this, everything is taken as reported.
+    #[must_use]
+    pub fn with_reports(mut self, reports: Arc<Reports>) -> Self {
+        self.transcript.reports = reports;
+        self
     }
 
     /// The conversation so far.

@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 
 use crate::decimal::is_whole;
 use crate::format::Expression;
-use crate::transcript::{Scope, Transcript};
+use crate::transcript::{KNOWN_CALLS, Scope, Transcript};
 
 /// Building the functions of CEL takes longer than most expressions.
 static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
@@ -25,10 +25,21 @@ pub fn evaluate(
     let mut context = Context::with_env(Arc::clone(&STDLIB));
     if let Value::Object(variables) = transcript.seen_by(scope) {
         for (name, value) in &variables {
+            if name == "tool_calls" && value.is_null() {
+                continue; // a name without a value is an error; `null != []` would be an answer
+            }
             context.add_variable_from_value(name.as_str(), to_cel(value));
         }
     }
-    match expression.program().execute(&context) {
+    let executed = expression.program().execute(&context);
+    if let Err(error) = &executed
+        && expression.source().contains("tool_calls")
+        && transcript.turns.iter().any(|turn| turn.calls_unknown)
+    {
+        let why = transcript.reports.way_out();
+        return Err(format!("`{}` cannot be evaluated: {why} ({error})", expression.source()));
+    }
+    match executed {
         Ok(Cel::Bool(value)) => Ok(value),
         Ok(other) => Err(format!("`{}` gave {other:?}, not true or false", expression.source())),
         Err(error) => Err(format!("`{}` cannot be evaluated: {error}", expression.source())),
@@ -44,8 +55,10 @@ fn to_cel(value: &Value) -> Cel {
         Value::String(text) => Cel::String(Arc::new(text.clone())),
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(members) => {
+            let unknown = members.contains_key(KNOWN_CALLS);
             let map: HashMap<Key, Cel> = members
                 .iter()
+                .filter(|(name, _)| !(unknown && *name == "tool_calls"))
                 .map(|(name, value)| (Key::String(Arc::new(name.clone())), to_cel(value)))
                 .collect();
             Cel::Map(Map { map: Arc::new(map) })

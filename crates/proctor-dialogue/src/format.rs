@@ -6,6 +6,7 @@
 mod agent;
 mod assertion;
 mod block;
+mod host_tools;
 mod matcher;
 mod model;
 mod program;
@@ -21,9 +22,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub use self::agent::{AgentFields, AgentSpec, ChatSpec, HttpSpec, Readiness, ToolCallPlaces};
+pub use self::agent::{
+    AgentFields, AgentSpec, ChatSpec, HttpSpec, MadeCalls, OwnTools, Readiness, ToolCallPlaces,
+};
 pub use self::assertion::{Assertion, EmptyAssertion, Goal, Grounding, Intent, ToolExpectation};
 pub use self::block::{Block, BlockKind};
+pub use self::host_tools::HostTools;
 pub use self::matcher::{Condition, Matcher, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
 pub use self::program::{ServerSpec, Words};
@@ -57,8 +61,8 @@ pub struct Group {
     pub models: BTreeMap<String, At<ModelSpec>>,
     /// How the judge is asked.
     pub judge: Option<JudgeSettings>,
-    /// Tools that the agent can ask the host to call, and what they answer.
-    pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
+    /// Tools that the agent can ask the host to call, and what they answer; `none`: there are no tools at all.
+    pub tools: HostTools,
     /// Servers of further tools.
     pub mcp: BTreeMap<String, At<ServerSpec>>,
     /// The simulated user.

@@ -9,6 +9,7 @@
 //! This crate is pure: no I/O, no async, no clock, no randomness, no environment. A driver asks models and
 //! agents, runs commands, reads files, measures time, and publishes the events it is handed.
 
+mod capabilities;
 mod check;
 mod decimal;
 mod engine;
@@ -16,11 +17,13 @@ mod expression;
 mod file;
 mod format;
 mod judge;
+mod reported_calls;
 mod rows;
 mod scenario;
 mod simulated_user;
 mod transcript;
 
+pub use capabilities::{AGENT_CAPABILITIES, AgentKind, Capabilities, Capability, Offered, Reports};
 pub use engine::{
     AgentAnswer, DEFAULT_JUDGE_RETRIES, DEFAULT_MAX_TURNS, Effect, Engine, Input, MAX_TOOL_ROUNDS,
     Message, Next, RequestId, Role, SIMULATOR_RETRIES, ToolOutcome, Verdict, VerdictFailure,
@@ -33,6 +36,7 @@ pub use judge::{
     Unusable, add_mark_to_recorded_answer, judge_prompt, judge_prompt_without_mark,
     parse_judge_answer,
 };
+pub use reported_calls::{MalformedCall, read_call, read_made_calls, read_requested_calls};
 pub use rows::{Row, RowFormat, parse_rows, row_name};
 pub use scenario::{Cast, Example, OpenEnded, ScenarioFile, Whereabouts, parse, scenario_schema};
 pub use simulated_user::{

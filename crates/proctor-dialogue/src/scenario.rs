@@ -47,6 +47,8 @@ pub struct Cast {
     pub simulator: Option<At<ModelSpec>>,
     /// Tools by name.
     pub tools: BTreeMap<String, OneOrMany<ToolStub>>,
+    /// Whether the scenario says that there are no tools, neither the host's nor the agent's own.
+    pub no_tools: bool,
     /// Servers of further tools.
     pub mcp: BTreeMap<String, At<ServerSpec>>,
 }

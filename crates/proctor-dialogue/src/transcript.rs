@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::capabilities::Reports;
+
 /// A call to a tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ToolCall {
@@ -49,6 +51,9 @@ pub struct Turn {
     pub latency_ms: Option<f64>,
     /// What the answer cost, where it is known.
     pub cost_usd: Option<f64>,
+    /// Whether the agent may have made calls that `tool_calls` does not hold.
+    #[serde(skip)]
+    pub calls_unknown: bool,
 }
 
 /// A stay in a topic.
@@ -72,6 +77,9 @@ pub struct Transcript {
     /// The row of a scenario set.
     #[serde(serialize_with = "shared")]
     pub row: Option<Arc<Value>>,
+    /// What the agent can report.
+    #[serde(skip)]
+    pub reports: Arc<Reports>,
 }
 
 #[expect(clippy::ref_option, reason = "serde asks for this signature")]
@@ -99,7 +107,13 @@ impl Transcript {
         self.turns.iter().find(|turn| turn.number == number)
     }
 
-    /// The transcript as expressions and commands see it, with this turn as the current one.
+    /// Whether the agent may have made calls in these turns that nobody was told of.
+    pub(crate) fn calls_unknown_in(turns: &[&Turn]) -> bool {
+        turns.iter().any(|turn| turn.calls_unknown)
+    }
+
+    /// The transcript as expressions and commands see it, with this turn as the current one. `tool_calls` is `null`
+    /// where calls are not known: an empty list would say that there were none.
     pub fn to_value(&self, current: Option<u32>) -> Value {
         let turn = match current {
             Some(number) => self.turn(number),
@@ -107,9 +121,11 @@ impl Transcript {
         };
         let calls: Vec<&DoneCall> = self.turns.iter().flat_map(|turn| &turn.tool_calls).collect();
         let topics: Vec<&str> = self.visits.iter().map(|visit| visit.topic.as_str()).collect();
+        let unknown = self.turns.iter().any(|turn| turn.calls_unknown);
+        let calls = (!unknown).then_some(calls);
         json!({
-            "turn": turn,
-            "turns": self.turns,
+            "turn": turn.map(turn_value),
+            "turns": self.turns.iter().map(turn_value).collect::<Vec<_>>(),
             "turn_count": self.turns.len(),
             "tool_calls": calls,
             "topic": self.topic().unwrap_or_default(),
@@ -143,6 +159,7 @@ impl Transcript {
             visits: self.visits.iter().filter(|visit| visit.topic == topic).cloned().collect(),
             goal: self.goal.clone(),
             row: self.row.clone(),
+            reports: Arc::clone(&self.reports),
         }
     }
 
@@ -157,8 +174,21 @@ impl Transcript {
             visits: self.visits[..last_visit.map_or(0, |index| index + 1)].to_vec(),
             goal: self.goal.clone(),
             row: self.row.clone(),
+            reports: Arc::clone(&self.reports),
         })
     }
+}
+
+/// The calls of a turn that are known where there may have been others.
+pub(crate) const KNOWN_CALLS: &str = "known_tool_calls";
+
+fn turn_value(turn: &Turn) -> Value {
+    let mut value = json!(turn);
+    if turn.calls_unknown {
+        let known = value["tool_calls"].take();
+        value[KNOWN_CALLS] = known;
+    }
+    value
 }
 
 /// The turns an assertion looks at.

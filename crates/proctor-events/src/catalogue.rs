@@ -225,6 +225,8 @@ events! {
         cost_usd: Option<f64>,
         /// Whether the turn ends without an answer to the tools that it asks for.
         ends_turn: Option<bool>,
+        /// `false` where the agent did not list the calls that it made itself, so that there may have been others.
+        calls_listed: Option<bool>,
     }
 
     /// The conversation moves to another topic.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_converse::{Conversation, Lane, Room};
-use proctor_dialogue::{Assertion, Next, Scope, Simulate, Whereabouts, read_value};
+use proctor_dialogue::{Assertion, Next, Reports, Scope, Simulate, Whereabouts, read_value};
 use proctor_events::{Body, EvaluationMode, ExampleId, StableId};
 use proctor_process::protocol::{IncomingRequest, ReplyError, code};
 use proctor_process::{Channel, HandlerFuture, HandlerResult, Payload, RequestHandler};
@@ -170,6 +170,7 @@ impl Desk {
             told: Arc::clone(&told),
         };
         let room = Room {
+            reports: Arc::new(Reports::rspec(described.holds.cast())),
             agent: Arc::new(WorkerAgent(line.clone())),
             tools: Arc::new(WorkerTools(line.clone())),
             checks: Arc::new(WorkerChecks(line.clone())),

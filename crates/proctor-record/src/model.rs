@@ -184,6 +184,9 @@ pub struct AgentMessage {
     pub pending_tool_calls: Vec<Json>,
     /// Custom data.
     pub metadata: Option<Json>,
+    /// `false` where the agent did not list the calls that it made itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_listed: Option<bool>,
 }
 
 /// A tool call.

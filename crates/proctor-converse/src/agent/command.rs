@@ -16,11 +16,11 @@ use tokio::sync::Mutex;
 
 use super::printed::Listening;
 use super::program::Launch;
-use super::{Agent, AgentTurn, Session};
+use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
 use crate::failure::{Asked, Failure};
 use crate::lane::Lane;
-use crate::wire::WireAnswer;
+use crate::wire::{AnswerError, read_answer};
 
 /// How long a program may take to say hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(20);
@@ -154,6 +154,7 @@ struct Talk {
 
 impl Talk {
     async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
+        let name = &self.launch.name;
         let tools = turn.tools.specs().await?;
         let _serving = self.alive.listening.serving(turn.lane);
         let request = ChatRequest {
@@ -168,21 +169,19 @@ impl Talk {
             Ok(reply) => reply,
             Err(error) => return Err(self.explain(error, garbled).await),
         };
-        let answer: WireAnswer = reply.body.parse().map_err(|problem| {
-            let message = format!(
-                "the agent `{}` answered `agent.chat` with something that is no answer: {problem}",
-                self.launch.name
-            );
+        let answer = read_answer(reply.body.as_str()).map_err(|problem| {
+            let message = match problem {
+                AnswerError::Empty => format!(
+                    "the agent `{name}` answered `agent.chat` without `text`; only an answer with `tool_calls` or `pending_tool_calls` may leave it out"
+                ),
+                problem => format!(
+                    "the agent `{name}` answered `agent.chat` with something that is no answer: {problem}"
+                ),
+            };
             Failure::party("Malformed", message)
         })?;
-        if answer.says_nothing() && !has_text(reply.body.as_str()) {
-            let message = format!(
-                "the agent `{}` answered `agent.chat` without `text`; only an answer with `tool_calls` or `pending_tool_calls` may leave it out",
-                self.launch.name
-            );
-            return Err(Failure::party("Malformed", message));
-        }
-        Ok(answer.into())
+        asks_for_offered_tools(name, &tools, &answer.pending_tool_calls)?;
+        Ok(answer)
     }
 
     /// What became of a request; `garbled` is how many unreadable lines there were before it.
@@ -210,12 +209,6 @@ impl Talk {
             error @ RequestError::Encode { .. } => Failure::harness(error.to_string()),
         }
     }
-}
-
-/// Whether an answer has the field at all; an agent may well say nothing.
-fn has_text(answer: &str) -> bool {
-    let answer = serde_json::from_str::<serde_json::Value>(answer);
-    answer.is_ok_and(|answer| answer.get("text").is_some())
 }
 
 impl Session for Talk {

@@ -11,7 +11,8 @@ mod program;
 mod scripted;
 mod served;
 
-use proctor_dialogue::{AgentAnswer, Message};
+use proctor_dialogue::{AgentAnswer, Message, ToolCall};
+use proctor_llm::ToolSpec;
 
 pub use self::command::CommandAgent;
 pub(crate) use self::command::Processes;
@@ -59,6 +60,23 @@ pub struct AgentTurn<'a> {
     pub messages: &'a [Message],
     /// The tools it may ask the host to call.
     pub tools: &'a dyn Tools,
+}
+
+/// An error where an agent asks for tools although none was offered to it.
+///
+/// Answering that there is no such tool would have it ask again and again. Most such agents make their calls themselves
+/// and list them where requests stand.
+fn asks_for_offered_tools(
+    name: &str,
+    offered: &[ToolSpec],
+    asked: &[ToolCall],
+) -> Result<(), Failure> {
+    let Some(call) = asked.first().filter(|_| offered.is_empty()) else { return Ok(()) };
+    let message = format!(
+        "the agent `{name}` asks the host to call `{}`, but the scenario offers no tools; describe it under `tools:` or `mcp:`, or, if the agent makes its calls itself, say where it lists them (`made_calls: /pointer`; in the worker protocol `tool_calls`)",
+        call.name
+    );
+    Err(Failure::party("NoTools", message))
 }
 
 /// An agent that cannot be used; every conversation fails with the same words.

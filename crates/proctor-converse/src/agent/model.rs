@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use proctor_dialogue::{AgentAnswer, Message, Role, ToolCall};
+use proctor_dialogue::{
+    AgentAnswer, DoneCall, MadeCalls, MalformedCall, Message, Role, ToolCall, read_call,
+    read_made_calls,
+};
+use proctor_llm::sse::SseDecoder;
 use proctor_llm::{self as llm, Model, Purpose, Request};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Agent, AgentTurn, Session};
+use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
 use crate::failure::{Asked, Failure};
 use crate::judge::model_call;
@@ -21,12 +25,22 @@ pub struct ModelAgent {
     model: Arc<dyn Model>,
     template: Arc<Request>,
     forget: Option<Forget>,
+    name: Arc<str>,
+    made_calls: Option<MadeCalls>,
 }
 
 impl ModelAgent {
     /// An agent behind this model. The template gives instructions and limits of every request.
     pub fn new(model: Arc<dyn Model>, template: Request) -> Self {
-        Self { model, template: Arc::new(template), forget: None }
+        let name = model.identity().model.as_str().into();
+        Self { model, template: Arc::new(template), forget: None, name, made_calls: None }
+    }
+
+    /// The same agent by this name, with the place where its answers list the calls it made itself.
+    #[must_use]
+    pub fn reporting(mut self, name: &str, made_calls: Option<MadeCalls>) -> Self {
+        (self.name, self.made_calls) = (name.into(), made_calls);
+        self
     }
 
     /// The same agent, which is told when a conversation is over.
@@ -76,15 +90,74 @@ impl Session for Talk {
             let began = tokio::time::Instant::now();
             let outcome = model.ask(&request).await;
             let call = model_call(model, Purpose::Agent, &outcome, began.elapsed());
-            Asked { outcome: outcome.map(answer).map_err(Failure::from), call: Some(call) }
+            let outcome = outcome.map_err(Failure::from).and_then(|answer| {
+                let answer = self.agent.answer(answer)?;
+                asks_for_offered_tools(&self.agent.name, &tools, &answer.pending_tool_calls)?;
+                Ok(answer)
+            });
+            Asked { outcome, call: Some(call) }
         })
     }
 }
 
-fn answer(answer: llm::Answer) -> AgentAnswer {
+impl ModelAgent {
+    fn answer(&self, answer: llm::Answer) -> Result<AgentAnswer, Failure> {
+        let malformed = |problem: &dyn std::fmt::Display| {
+            Failure::party("Malformed", format!("the agent `{}`: {problem}", self.name))
+        };
+        let made = self.made_calls.as_ref().map(|made| made_calls_in(&answer.raw, made));
+        let made = made.transpose().map_err(|problem| malformed(&problem))?;
+        let asked = answer.tool_calls.iter();
+        let asked =
+            asked.map(|call| read_call(call.id.clone(), call.name.clone(), &call.arguments));
+        let mut asked: Vec<ToolCall> =
+            asked.collect::<Result<_, _>>().map_err(|problem| malformed(&problem))?;
+        let listed = made.flatten();
+        // What was made is not asked for, wherever else the answer lists it.
+        for done in listed.iter().flatten() {
+            asked.retain(|call| {
+                let same_id = !call.id.is_empty() && call.id == done.call.id;
+                !same_id && *call != done.call
+            });
+        }
+        Ok(AgentAnswer {
+            calls_listed: listed.is_some(),
+            tool_calls: listed.unwrap_or_default(),
+            pending_tool_calls: asked,
+            ..plain_answer(answer)
+        })
+    }
+}
+
+/// The calls that a body lists as made; nothing where it does not say. A stream of events is taken as one body.
+fn made_calls_in(raw: &str, made: &MadeCalls) -> Result<Option<Vec<DoneCall>>, MalformedCall> {
+    let body = serde_json::from_str(raw).unwrap_or_else(|_| merged_events(raw));
+    match body.pointer(&made.list) {
+        None if made.absent_is_none => Ok(Some(Vec::new())),
+        None => Ok(None),
+        Some(list) => read_made_calls(list).map(Some),
+    }
+}
+
+/// The members of all events of a stream, later ones in place of earlier ones.
+fn merged_events(raw: &str) -> Value {
+    let mut whole = serde_json::Map::new();
+    let mut decoder = SseDecoder::new(raw.len().max(1));
+    if decoder.push(raw.as_bytes()).is_err() {
+        return Value::Null;
+    }
+    let mut events: Vec<_> = std::iter::from_fn(|| decoder.next_event()).collect();
+    events.extend(decoder.finish());
+    for event in events {
+        if let Ok(Value::Object(members)) = serde_json::from_str(&event.data) {
+            whole.extend(members);
+        }
+    }
+    Value::Object(whole)
+}
+
+fn plain_answer(answer: llm::Answer) -> AgentAnswer {
     let millis = |span: std::time::Duration| span.as_secs_f64() * 1000.0;
-    let call =
-        |call: llm::ToolCall| ToolCall { id: call.id, name: call.name, arguments: call.arguments };
     let mut metadata = json!({"model": answer.model});
     if let Some(usage) = answer.usage {
         metadata["input_tokens"] = usage.input_tokens.into();
@@ -92,13 +165,11 @@ fn answer(answer: llm::Answer) -> AgentAnswer {
     }
     AgentAnswer {
         text: answer.text,
-        tool_calls: Vec::new(),
-        pending_tool_calls: answer.tool_calls.into_iter().map(call).collect(),
         metadata: Some(metadata),
         duration_ms: Some(millis(answer.timings.total)),
         first_token_ms: answer.timings.first_token.map(millis),
         cost_usd: answer.cost.map(llm::Cost::dollars),
-        ends_turn: false,
+        ..AgentAnswer::default()
     }
 }
 

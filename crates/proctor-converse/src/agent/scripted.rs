@@ -90,6 +90,7 @@ fn answer(say: &Say) -> AgentAnswer {
         pending_tool_calls: say.call.iter().map(call).collect(),
         metadata: say.metadata.clone(),
         cost_usd: say.cost_usd,
+        calls_listed: true,
         ..AgentAnswer::default()
     }
 }

@@ -104,11 +104,12 @@ fn client(
     places: &Places,
     layers: &Layers,
 ) -> Result<ModelAgent, Failure> {
-    match (&fields.chat, &fields.http) {
+    let client = match (&fields.chat, &fields.http) {
         (Some(chat), _) => chat_client(chat, name, timeout(fields), places, layers),
         (None, Some(http)) => mapped_client(http, name, timeout(fields), places, layers),
         (None, None) => Err(Failure::harness(format!("the agent `{name}` has no address"))),
-    }
+    };
+    Ok(client?.reporting(name, fields.made_calls().cloned()))
 }
 
 fn chat_client(

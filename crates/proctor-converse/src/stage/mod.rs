@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_dialogue::{
-    AgentFields, AgentSpec, At, Cast, Example, ModelFields, ModelSpec, ServerSpec,
+    AgentFields, AgentSpec, At, Cast, Example, ModelFields, ModelSpec, Reports, ServerSpec,
 };
 use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode, Secret};
 use proctor_process::Guard;
@@ -234,11 +234,12 @@ impl<'a> Maker<'a> {
                 settings: Arc::default(),
                 redactor: self.settings.shared.redactor().clone(),
                 marks: self.marks.clone(),
+                reports: Arc::new(self.reports_of_saved(cast)),
             };
         }
         let (simulator, simulator_settings) = self.simulator(cast, example, &places);
         let servers = self.servers(cast, &places);
-        let (agent, agent_settings) = self.agent(cast, example, &places);
+        let (agent, agent_settings, reports) = self.agent(cast, example, &places);
         let folder = self.settings.root.clone();
         let checks = CommandChecks::new(&folder).filling(Arc::clone(&fill));
         let tools = ScenarioTools::new(Arc::clone(cast), servers, folder, fill);
@@ -256,7 +257,23 @@ impl<'a> Maker<'a> {
             }),
             redactor: self.settings.shared.redactor().clone(),
             marks: self.marks.clone(),
+            reports: Arc::new(reports),
         }
+    }
+
+    /// What the agent of conversations that are judged again could report. It need not be there any more.
+    fn reports_of_saved(&self, cast: &Cast) -> Reports {
+        let settings = self.settings;
+        let named = |name: &String| Some((name.clone(), settings.agents.get(name)?));
+        let described = match (&settings.agent_for_all, cast.agent.as_ref().map(|at| &at.value)) {
+            (None, Some(AgentSpec::Given(fields))) => {
+                let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
+                Some((name, &**fields))
+            }
+            (None, Some(AgentSpec::Named(name))) => named(name),
+            (for_all, _) => for_all.as_ref().or(settings.agent.as_ref()).and_then(named),
+        };
+        described.map_or_else(Reports::default, |(name, fields)| Reports::of(&name, fields, cast))
     }
 
     fn places(&self, file: &str) -> Places {
@@ -280,14 +297,16 @@ impl<'a> Maker<'a> {
         cast: &Cast,
         example: &Example,
         places: &Places,
-    ) -> (Arc<dyn Agent>, Value) {
+    ) -> (Arc<dyn Agent>, Value, Reports) {
         let found = self.find_agent(cast, example);
         let described =
             found.as_ref().map(|(fields, name)| settings::of_agent(name, fields, cast, places));
         let described = described.unwrap_or_default();
+        let reports = found.as_ref().map(|(fields, name)| Reports::of(name, fields, cast));
+        let reports = reports.unwrap_or_default();
         match found.and_then(|(fields, name)| self.make_agent(fields, &name, places)) {
-            Ok(agent) => (agent, described),
-            Err(failure) => (Arc::new(NoAgent(failure)), described),
+            Ok(agent) => (agent, described, reports),
+            Err(failure) => (Arc::new(NoAgent(failure)), described, reports),
         }
     }
 

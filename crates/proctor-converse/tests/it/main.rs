@@ -6,6 +6,7 @@ mod endings;
 mod judged;
 mod many;
 mod models;
+mod reports;
 mod saved;
 mod server;
 mod table;

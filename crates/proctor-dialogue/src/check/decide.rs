@@ -1,7 +1,7 @@
 //! The decisions that need no judge.
 
 use crate::expression::evaluate;
-use crate::format::{Assertion, Pattern, ToolExpectation};
+use crate::format::{Assertion, BlockKind, Pattern, ToolExpectation};
 use crate::transcript::{DoneCall, Scope, Transcript, Turn};
 
 use super::Decision;
@@ -23,15 +23,19 @@ pub(crate) fn decide(
             let holds = patterns.iter().any(|pattern| occurs(pattern, &turns));
             decision(holds, format!("{}{}", said(&turns), but_for_case(holds, patterns, &turns)))
         }
-        Assertion::CallTool(tool) => Ok(tool_call(tool, &turns)),
+        Assertion::CallTool(tool) => tool_call(tool, &turns, transcript),
         Assertion::CalledTool(tool) => {
             let before = transcript.until(scope);
-            Ok(tool_call(tool, &Scope::Conversation.turns(&before)))
+            tool_call(tool, &Scope::Conversation.turns(&before), transcript)
         }
         Assertion::ToolOrder(tools) => {
             let calls = calls(&turns);
             let mut names = calls.iter().map(|call| &call.call.name);
-            decision(tools.iter().all(|tool| names.any(|name| name == tool)), called(&calls))
+            let holds = tools.iter().all(|tool| names.any(|name| name == tool));
+            if !holds {
+                tools.iter().try_for_each(|tool| absence_is_known(tool, &turns, transcript))?;
+            }
+            decision(holds, called(&calls))
         }
         Assertion::Topic(topic) => {
             let now = match scope {
@@ -153,7 +157,12 @@ fn called(calls: &[&DoneCall]) -> String {
     format!("the calls were {}", calls.join(", "))
 }
 
-fn tool_call(tool: &ToolExpectation, turns: &[&Turn]) -> Decision {
+/// That a call was seen needs no more evidence; how many there were, or that there was none, does.
+fn tool_call(
+    tool: &ToolExpectation,
+    turns: &[&Turn],
+    transcript: &Transcript,
+) -> Result<Decision, String> {
     let calls = calls(turns);
     let count = calls.iter().filter(|call| matches(tool, call)).count();
     let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -161,7 +170,59 @@ fn tool_call(tool: &ToolExpectation, turns: &[&Turn]) -> Decision {
         Some(times) => times.accepts(count),
         None => count > 0,
     };
-    Decision { holds, actual: called(&calls) }
+    if count == 0 || tool.times.is_some() {
+        absence_is_known(&tool.name, turns, transcript)?;
+    }
+    Ok(Decision { holds, actual: called(&calls) })
+}
+
+/// An error where the agent may have called this tool without anybody having been told.
+fn absence_is_known(tool: &str, turns: &[&Turn], transcript: &Transcript) -> Result<(), String> {
+    let unlisted = Transcript::calls_unknown_in(turns);
+    transcript.reports.why_unknown(tool, unlisted).map_or(Ok(()), Err)
+}
+
+/// Why a check that others decide cannot be decided by them: it looks at something that the agent did not report.
+pub(crate) fn unreported(
+    assertion: &Assertion,
+    scope: &Scope,
+    transcript: &Transcript,
+) -> Option<String> {
+    match assertion {
+        Assertion::Grounded(grounding) => {
+            let turns = Scope::Conversation.turns(transcript);
+            let known = !Transcript::calls_unknown_in(&turns);
+            if !known && !grounding.from_tools.is_empty() {
+                let unknown = |tool: &String| transcript.reports.why_unknown(tool, true);
+                return grounding.from_tools.iter().find_map(unknown);
+            }
+            if !known {
+                return Some(transcript.reports.way_out());
+            }
+            no_results(&grounding.from_tools, &turns)
+        }
+        Assertion::Block(block)
+            if matches!(block.kind, BlockKind::ToolCall | BlockKind::ConversationToolCall) =>
+        {
+            let whole = block.kind == BlockKind::ConversationToolCall;
+            let scope = if whole { &Scope::Conversation } else { scope };
+            let unknown = Transcript::calls_unknown_in(&scope.turns(transcript));
+            unknown.then(|| transcript.reports.way_out())
+        }
+        _ => None,
+    }
+}
+
+/// Claims are compared with results; an agent that lists calls and none of their results cannot be checked.
+fn no_results(from_tools: &[String], turns: &[&Turn]) -> Option<String> {
+    let counts = |call: &&DoneCall| from_tools.is_empty() || from_tools.contains(&call.call.name);
+    let calls: Vec<&DoneCall> = calls(turns).into_iter().filter(counts).collect();
+    let has_result = |call: &&DoneCall| call.result.is_some() || call.error.is_some();
+    let missing = !calls.is_empty() && !calls.iter().any(has_result);
+    missing.then(|| {
+        let name = calls.first().map_or("", |call| call.call.name.as_str());
+        format!("the agent lists the call of `{name}` without its result, which claims are compared with; add `result` to the calls it reports")
+    })
 }
 
 fn matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
@@ -171,9 +232,13 @@ fn matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
         && tool.with.iter().all(|(name, matcher)| matcher.accepts(arguments.get(name)))
 }
 
-/// Whether a turn has a call that matches.
-pub(crate) fn calls_tool(tool: &ToolExpectation, turn: &Turn) -> bool {
-    tool_call(tool, &[turn]).holds
+/// Whether a turn has a call that matches; an error where nobody knows.
+pub(crate) fn calls_tool(
+    tool: &ToolExpectation,
+    turn: &Turn,
+    transcript: &Transcript,
+) -> Result<bool, String> {
+    tool_call(tool, &[turn], transcript).map(|decision| decision.holds)
 }
 
 fn visited(transcript: &Transcript) -> Vec<&str> {
@@ -210,6 +275,7 @@ mod tests {
             topic: Some(topic.into()),
             latency_ms: Some(100.0 * f64::from(number)),
             cost_usd: Some(0.25),
+            calls_unknown: false,
         };
         let visit = |topic: &str, turn| Visit { topic: topic.into(), turns: vec![turn] };
         Transcript {

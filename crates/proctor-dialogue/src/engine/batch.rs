@@ -13,7 +13,9 @@ use super::judging::Purpose;
 use super::outside::OutsideFor;
 use super::votes::{Voted, Votes, votes_as_json};
 use super::{Engine, Trouble, VerdictFailure, Waiting, Work};
-use crate::check::{Demand, Planned, decide, describe, evaluation_type, invariant_type};
+use crate::check::{
+    Demand, Planned, decide, describe, evaluation_type, invariant_type, unreported,
+};
 use crate::format::Assertion;
 use crate::judge::ItemAnswer;
 use crate::transcript::Scope;
@@ -52,6 +54,11 @@ impl Outcome {
     fn unanswered(actual: String, status: Status, fault: Option<Fault>) -> Self {
         Self { actual, unanswered: Some((status, fault)), ..Self::default() }
     }
+
+    /// A check that nobody can decide, for this reason.
+    fn undecided(reason: String) -> Self {
+        Self::unanswered(reason, Status::Errored, Some(Fault::Harness))
+    }
 }
 
 impl From<Voted> for Outcome {
@@ -77,6 +84,8 @@ impl Engine {
         for (index, check) in checks.iter().enumerate() {
             if check.demand == Demand::Here {
                 outcomes.insert(index, self.decided(check, &scope));
+            } else if let Some(reason) = unreported(&check.assertion, &scope, &self.transcript) {
+                outcomes.insert(index, Outcome::undecided(reason));
             }
         }
         let votes = BTreeMap::new();
@@ -91,7 +100,7 @@ impl Engine {
                 actual: decision.actual,
                 ..Outcome::default()
             },
-            Err(reason) => Outcome::unanswered(reason, Status::Errored, Some(Fault::Harness)),
+            Err(reason) => Outcome::undecided(reason),
         }
     }
 

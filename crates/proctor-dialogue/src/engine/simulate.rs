@@ -158,7 +158,7 @@ impl Engine {
             StopWhen::GoalReached | StopWhen::Block(_) => false,
             StopWhen::Response(pattern) => pattern.occurs_in(&turn.agent),
             StopWhen::User(pattern) => pattern.occurs_in(&turn.user),
-            StopWhen::CallTool(tool) => calls_tool(tool, turn),
+            StopWhen::CallTool(tool) => calls_tool(tool, turn, &self.transcript)?,
             StopWhen::Topic(topic) => self.transcript.topic() == Some(topic.value.as_str()),
             StopWhen::Condition(expression) => {
                 evaluate(expression, &self.transcript, &Scope::Conversation)?

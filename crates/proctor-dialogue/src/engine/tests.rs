@@ -8,5 +8,6 @@ mod golden;
 mod open_ended;
 mod order;
 mod properties;
+mod reports;
 mod simulations;
 mod topics;

@@ -104,7 +104,7 @@ impl Engine {
     fn trigger_holds(&self, trigger: &Trigger) -> Result<bool, String> {
         let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
         Ok(match trigger {
-            Trigger::CallTool(tool) => calls_tool(tool, turn),
+            Trigger::CallTool(tool) => calls_tool(tool, turn, &self.transcript)?,
             Trigger::Response(pattern) => pattern.occurs_in(&turn.agent),
             Trigger::User(pattern) => pattern.occurs_in(&turn.user),
             Trigger::TurnsIn(turns) => {

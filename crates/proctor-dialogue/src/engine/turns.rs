@@ -51,6 +51,14 @@ impl Engine {
             return;
         }
         let turn_number = self.turn_number();
+        let made = answer.tool_calls.first().map(|done| done.call.name.as_str());
+        let asked = answer.pending_tool_calls.first().map(|call| call.name.as_str());
+        if let Some(message) = self.transcript.reports.contradiction(made, asked) {
+            self.agent_broke(Some("UnexpectedToolCall".into()), message);
+            return;
+        }
+        let calls_known = self.transcript.reports.knows_calls(answer.calls_listed);
+        let unlisted = !calls_known && self.transcript.reports.depends_on_answer();
         let done: Vec<DoneCall> =
             answer.tool_calls.into_iter().map(|call| self.named(call)).collect();
         let pending: Vec<ToolCall> =
@@ -70,6 +78,7 @@ impl Engine {
             first_token_ms: answer.first_token_ms.map(Millis::new),
             cost_usd: answer.cost_usd,
             ends_turn: answer.ends_turn.then_some(true),
+            calls_listed: unlisted.then_some(false),
         });
         self.messages.push(Message {
             tool_calls: pending.clone(),
@@ -78,6 +87,7 @@ impl Engine {
         if let Some(turn) = self.transcript.turns.last_mut() {
             add_text(&mut turn.agent, &answer.text);
             turn.tool_calls.extend(done);
+            turn.calls_unknown |= !calls_known;
             // As it is recorded: whoever judges the recording again compares the same number.
             let taken = answer.duration_ms.map(|taken| Millis::new(taken).get());
             turn.latency_ms = sum(self.answers, turn.latency_ms, taken);

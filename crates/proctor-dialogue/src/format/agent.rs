@@ -13,6 +13,7 @@ use super::program::Words;
 use super::script::ScriptRule;
 use super::shorthand::text_or_mapping;
 use super::values::TimeSpan;
+use crate::capabilities::AgentKind;
 
 /// The agent under test.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +60,10 @@ pub struct AgentFields {
     pub http: Option<HttpSpec>,
     /// An agent that follows a script.
     pub script: Option<Vec<ScriptRule>>,
+    /// Where an answer of `chat` or `http` lists the calls that the agent has made itself, as a JSON pointer.
+    pub made_calls: Option<MadeCalls>,
+    /// `none`: the agent has no tools of its own.
+    pub tools: Option<OwnTools>,
     /// How long one answer may take; two minutes when absent.
     pub timeout: Option<TimeSpan>,
 }
@@ -120,6 +125,8 @@ pub struct HttpSpec {
     pub delta: Option<String>,
     /// Where tool calls stand that the host is asked to make.
     pub tool_calls: Option<ToolCallPlaces>,
+    /// Where calls stand that the agent has made itself; the same as `made_calls` of the agent.
+    pub made_calls: Option<MadeCalls>,
     /// Where the count of input tokens stands.
     pub input_tokens: Option<String>,
     /// Where the count of output tokens stands.
@@ -146,7 +153,78 @@ pub struct ToolCallPlaces {
     pub arguments: Option<String>,
 }
 
+/// That an agent has no tools of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnTools {
+    /// It has none.
+    None,
+}
+
+/// Where an answer lists the calls that the agent has made itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeCalls {
+    /// A JSON pointer to the list.
+    pub list: String,
+    /// Whether an answer without the list says that there were no calls.
+    pub absent_is_none: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct MadeCallsFields {
+    /// A JSON pointer to the list.
+    list: String,
+    /// `none`: an answer without the list says that there were no calls; else it says nothing.
+    #[serde(default)]
+    absent: Option<OwnTools>,
+}
+
+impl From<MadeCallsFields> for MadeCalls {
+    fn from(fields: MadeCallsFields) -> Self {
+        Self { list: fields.list, absent_is_none: fields.absent.is_some() }
+    }
+}
+
+text_or_mapping!(MadeCalls, MadeCallsFields, "a JSON pointer or a mapping with `list`", |text| {
+    MadeCalls { list: text.to_owned(), absent_is_none: false }
+});
+
 impl AgentFields {
+    /// How the agent is reached.
+    pub fn kind(&self) -> AgentKind {
+        match (&self.chat, &self.http, &self.script) {
+            (Some(_), _, _) => AgentKind::Chat,
+            (_, Some(_), _) => AgentKind::Http,
+            (_, _, Some(_)) => AgentKind::Script,
+            _ => AgentKind::Command,
+        }
+    }
+
+    /// Where answers list the calls that the agent has made itself.
+    pub fn made_calls(&self) -> Option<&MadeCalls> {
+        let inner = || self.http.as_ref()?.made_calls.as_ref();
+        self.made_calls.as_ref().or_else(inner)
+    }
+
+    fn calls_problem(&self) -> Option<&'static str> {
+        let inner = self.http.as_ref().and_then(|http| http.made_calls.as_ref());
+        let made = self.made_calls.as_ref().or(inner)?;
+        match () {
+            () if self.made_calls.is_some() && inner.is_some() => {
+                Some("`made_calls` stands both in the agent and in `http`; one of them will do")
+            }
+            () if self.chat.is_none() && self.http.is_none() => Some(
+                "`made_calls` goes with `chat` or `http`; an agent that speaks the worker protocol lists its calls in `tool_calls`",
+            ),
+            () if self.tools.is_some() => Some("`made_calls` and `tools: none` exclude each other"),
+            () if !made.list.is_empty() && !made.list.starts_with('/') => {
+                Some("`made_calls` is no JSON pointer; it begins with `/`")
+            }
+            () => None,
+        }
+    }
+
     /// What is wrong with the combination, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
         let kinds = [self.chat.is_some(), self.http.is_some(), self.script.is_some()];
@@ -155,7 +233,7 @@ impl AgentFields {
             (true, 1) if self.script.is_some() => Some("`command` and `script` exclude each other"),
             (_, 2..) => Some("`chat`, `http` and `script` exclude each other"),
             (true, _) if self.processes == Some(0) => Some("`processes` must be at least 1"),
-            _ => None,
+            _ => self.calls_problem(),
         }
     }
 }

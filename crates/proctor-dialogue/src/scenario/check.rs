@@ -42,6 +42,12 @@ fn participants(group: &Group, findings: &mut Vec<Finding>) {
     {
         findings.push(Finding::new(agent.place, problem));
     }
+    if group.tools.none
+        && let Some(server) = group.mcp.values().next()
+    {
+        let finding = Finding::new(server.place, "`tools: none`, but there is a tool server");
+        findings.push(finding.hint("leave out `tools` or `mcp`"));
+    }
     for server in group.mcp.values() {
         if let Some(problem) = server.problem() {
             findings.push(Finding::new(server.place, problem));

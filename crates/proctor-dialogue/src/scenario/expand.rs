@@ -184,7 +184,12 @@ impl Around {
         said.agent = group.agent.clone().or_else(|| outer.agent.clone());
         said.judge = merged_judge(outer.judge.as_ref(), group.judge.as_ref());
         said.models.extend(group.models.clone());
-        said.tools.extend(group.tools.clone());
+        said.tools.extend(&group.tools);
+        if group.tools.none {
+            said.mcp.clear();
+        } else if !group.mcp.is_empty() {
+            said.tools.none = false;
+        }
         said.mcp.extend(group.mcp.clone());
         said.simulator = group.simulator.inside(&outer.simulator);
         for (name, criterion) in &group.criteria.0 {
@@ -198,7 +203,8 @@ impl Around {
             models: said.models.clone(),
             judge: said.judge.clone().unwrap_or_default(),
             simulator: said.simulator.model.clone(),
-            tools: said.tools.clone(),
+            tools: said.tools.stubs.clone(),
+            no_tools: said.tools.none,
             mcp: said.mcp.clone(),
         };
         Self {

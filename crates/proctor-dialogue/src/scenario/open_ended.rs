@@ -53,7 +53,8 @@ impl OpenEnded {
             models: group.models,
             judge: group.judge.unwrap_or_default(),
             simulator: group.simulator.model.clone(),
-            tools: group.tools,
+            tools: group.tools.stubs,
+            no_tools: group.tools.none,
             mcp: group.mcp,
         };
         Self {

@@ -33,8 +33,7 @@ pub struct Call {
 pub struct Answer {
     /// Its words.
     pub text: String,
-    /// Calls it has made.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Calls it has made. Always written: an answer without the list would not say that there were none.
     pub tool_calls: Vec<Call>,
     /// Calls the host is asked to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -146,7 +146,7 @@ fn tools_are_called_in_the_worker_and_may_end_the_turn() {
     let fields = json!({"conversation": "c1", "text": "Search"});
     let outcome = peer.ask("conversation.say", fields, |asked| match asked["action"].as_str() {
         Some("agent.chat") => json!({
-            "text": "Let me search", "ends_turn": true,
+            "text": "Let me search", "ends_turn": true, "tool_calls": [],
             "pending_tool_calls": [{"id": "tc_1", "name": "search", "arguments": {"q": "x"}}],
         }),
         _ => json!({"result": format!("found {}", asked["call"]["arguments"]["q"])}),

@@ -237,16 +237,38 @@ impl MappedAgent {
 
     fn tool_calls(&self, body: &Value) -> Result<Vec<ToolCall>, ModelError> {
         let Some(paths) = &self.mapping.tool_calls else { return Ok(Vec::new()) };
-        let list = body.pointer(&paths.list).and_then(Value::as_array);
-        let calls = list.into_iter().flatten().enumerate();
+        let calls = match body.pointer(&paths.list) {
+            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Array(calls)) => calls.iter().enumerate(),
+            Some(other) => {
+                let (path, shown) = (&paths.list, excerpt(&other.to_string(), 160));
+                let words =
+                    format!("has {shown} at `{path}`, where a list of tool calls should be");
+                return Err(self.malformed(&words));
+            }
+        };
         calls
             .map(|(number, call)| {
                 let text = |path: &str| call.pointer(path).and_then(Value::as_str);
-                let name = text(&paths.name).ok_or_else(|| {
-                    self.malformed(&format!("made a tool call without a name at `{}`", paths.name))
+                let shown = || excerpt(&call.to_string(), 160);
+                let name = text(&paths.name).or_else(|| text("/function/name"));
+                let name = name.filter(|name| !name.trim().is_empty()).ok_or_else(|| {
+                    let path = &paths.name;
+                    self.malformed(&format!(
+                        "made a tool call without a name at `{path}`; found {}",
+                        shown()
+                    ))
                 })?;
+                if call.get("result").or_else(|| call.get("output")).is_some() {
+                    return Err(self.malformed(&format!(
+                        "lists the call of `{name}` with its result among the calls that it asks for; if the agent makes its calls itself, say `made_calls: {}` instead of `tool_calls`; found {}",
+                        paths.list,
+                        shown()
+                    )));
+                }
                 let id = text(&paths.id).map_or_else(|| format!("call_{number}"), str::to_owned);
-                let arguments = match call.pointer(&paths.arguments) {
+                let arguments = call.pointer(&paths.arguments);
+                let arguments = match arguments.or_else(|| call.pointer("/function/arguments")) {
                     Some(Value::String(json)) => {
                         serde_json::from_str(json).unwrap_or_else(|_| json.clone().into())
                     }

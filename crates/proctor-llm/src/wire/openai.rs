@@ -98,8 +98,7 @@ pub(super) fn decode(body: &Value) -> Result<Parts, WireFault> {
     let Some(message) = choice.get("message").filter(|message| message.is_object()) else {
         return Err(WireFault::malformed("answered with a choice that has no `message`"));
     };
-    let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-    let tool_calls: Vec<_> = calls.map(decoded_call).collect();
+    let tool_calls = decoded_calls(message)?;
     Ok(Parts {
         text: content_text(message),
         usage: usage(body),
@@ -109,13 +108,24 @@ pub(super) fn decode(body: &Value) -> Result<Parts, WireFault> {
     })
 }
 
+/// Calls as a list, or the one call of older servers.
+fn decoded_calls(message: &Value) -> Result<Vec<ToolCall>, WireFault> {
+    let older = message.get("function_call").filter(|call| !call.is_null());
+    let older = older.map(|call| decoded_call(&json!({"function": call})));
+    match message.get("tool_calls") {
+        None | Some(Value::Null) => Ok(older.into_iter().collect()),
+        Some(Value::Array(calls)) => Ok(calls.iter().map(decoded_call).chain(older).collect()),
+        Some(_) => Err(WireFault::malformed("answered with `tool_calls` that are not a list")),
+    }
+}
+
 fn decoded_call(call: &Value) -> ToolCall {
     let function = &call["function"];
     let arguments = match function.get("arguments") {
         Some(Value::String(text)) => arguments(text),
-        // Some servers send the object itself.
-        Some(object @ Value::Object(_)) => object.clone(),
-        _ => json!({}),
+        None | Some(Value::Null) => json!({}),
+        // Some servers send the object itself; anything else is the caller's to refuse.
+        Some(other) => other.clone(),
     };
     ToolCall { id: string_at(call, "id"), name: string_at(function, "name"), arguments }
 }

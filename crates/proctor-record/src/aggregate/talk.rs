@@ -76,6 +76,7 @@ fn agent_response(
         first_token_ms: payload.first_token_ms,
         pending_tool_calls: keep.detail(&payload.pending_tool_calls),
         metadata: keep.detail(&payload.metadata),
+        calls_listed: payload.calls_listed,
     };
     push(&mut turn.responses, response);
     for call in payload.tool_calls.iter().filter_map(reported_call) {

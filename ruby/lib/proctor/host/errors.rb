@@ -10,6 +10,16 @@ module Proctor
   # The spec asks for something that makes no sense: an unknown topic, a graph that comes too late.
   class UsageError < Error; end
 
+  # A check could not be carried out: it says nothing for or against the agent.
+  class Errored < Error
+    def proctor_outcome
+      { status: "errored", fault: "harness" }
+    end
+  end
+
+  # A spec looks at tool calls that the agent did not report.
+  class NotReported < Errored; end
+
   # Nobody can say whether the agent did well: the judge or the simulated user failed.
   class Inconclusive < Error
     attr_reader :fault

@@ -10,16 +10,23 @@ module Proctor
   end
 
   # What an agent answers. `tool_calls` were made by the agent itself; `pending_tool_calls` it wants to have made, and
-  # is asked again with their results, unless `ends_turn` says that they come soon enough with the next message.
+  # is asked again with their results, unless `ends_turn` says that they come soon enough with the next message. An answer
+  # without `tool_calls` does not say which tools were called; an empty list says that there were none.
   class AgentResponse
     attr_reader :text, :tool_calls, :pending_tool_calls, :metadata, :ends_turn
 
-    def initialize(text = nil, tool_calls: [], pending_tool_calls: [], metadata: nil, ends_turn: false, **named)
+    def initialize(text = nil, tool_calls: nil, pending_tool_calls: [], metadata: nil, ends_turn: false, **named)
       @text = (text || named[:text]).to_s
+      @lists_calls = !tool_calls.nil?
       @tool_calls = Array(tool_calls)
       @pending_tool_calls = Array(pending_tool_calls)
       @metadata = metadata
       @ends_turn = ends_turn
+    end
+
+    # Whether it says which tools the agent called.
+    def lists_calls?
+      @lists_calls
     end
 
     # Whatever an adapter returned, as a response.
@@ -38,7 +45,7 @@ module Proctor
                           "return a String, a Hash with :text, or a Proctor::AgentResponse"
       end
       value = ->(name, otherwise) { answer.respond_to?(name) ? answer.public_send(name) : otherwise }
-      new(answer.text, tool_calls: value.call(:tool_calls, []), metadata: value.call(:metadata, nil),
+      new(answer.text, tool_calls: value.call(:tool_calls, nil), metadata: value.call(:metadata, nil),
                        pending_tool_calls: value.call(:pending_tool_calls, []))
     end
     private_class_method :from_object
@@ -84,7 +91,8 @@ module Proctor
     end
 
     # `messages` are hashes with :role and :content. Call `on_tool_call.call(name:, arguments:, result:)` for every
-    # tool as it is used, or return the calls in the response.
+    # tool as it is used, or return the calls in the response. An adapter that does neither does not report its calls, and
+    # examples that look at them are errors.
     def chat(_messages, on_tool_call: nil)
       raise NotImplementedError, "#{self.class} has no `chat`"
     end

@@ -27,15 +27,20 @@ module Proctor
       def chat(asked)
         number = asked["turn"]
         said = asked["messages"].reverse.find { |message| message["role"] == "user" }
-        draft = { "number" => number, "user" => said && said["content"] }
+        draft = { "number" => number, "user" => said && said["content"], "tool_calls" => [] }
         @turns[number] = Turn.new(draft)
-        answer = Chat.new(adapter).call(asked["messages"])
+        answer = Chat.new(adapter, offers_tools: offers_tools?).call(asked["messages"])
         @turns[number] = Turn.new(draft.merge("agent" => answer[:text], "tool_calls" => Plain.value(answer[:tool_calls])))
         @metadata[number] = answer[:metadata]
         answer
       rescue StandardError, ScriptError => error
         error.extend(AgentFault) unless error.frozen?
         refuse(error)
+      end
+
+      # Whether the agent's calls go through the host, which then knows them.
+      def offers_tools?
+        @definition.tools.any? || adapter.respond_to?(:call_tool)
       end
 
       # A tool that the agent asks for: one of the group's, or the adapter's own.

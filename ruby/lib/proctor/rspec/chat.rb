@@ -4,8 +4,10 @@ module Proctor
   module Specs
     # One question to the agent's adapter, and its answer for the wire.
     class Chat
-      def initialize(adapter)
+      # `offers_tools`: the host calls tools for the agent.
+      def initialize(adapter, offers_tools: false)
         @adapter = adapter
+        @offers_tools = offers_tools
         @noted = []
       end
 
@@ -13,7 +15,7 @@ module Proctor
         messages = messages.map { |message| message.transform_keys(&:to_sym) }
         messages.each { |message| message[:role] = message[:role].to_sym }
         response = AgentResponse.from(ask(messages))
-        { text: Plain.text(response.text), tool_calls: merged(response.tool_calls).map(&:to_wire),
+        { text: Plain.text(response.text), tool_calls: made_calls(response),
           pending_tool_calls: response.pending_tool_calls.map { |call| tool_call(call).to_wire },
           metadata: metadata(response), ends_turn: response.ends_turn ? true : false }.compact
       end
@@ -33,6 +35,19 @@ module Proctor
 
       def takes_callback?
         @adapter.method(:chat).parameters.any? { |kind, name| kind == :keyrest || name == :on_tool_call }
+      end
+
+      # The calls that the agent made; nothing where neither the adapter nor its answer says.
+      def made_calls(response)
+        calls = merged(response.tool_calls).map(&:to_wire)
+        calls if response.lists_calls? || calls.any? || @offers_tools || names_callback?
+      end
+
+      # An adapter that asks for the callback reports through it.
+      def names_callback?
+        return arity > 1 unless @adapter.respond_to?(:chat)
+
+        @adapter.method(:chat).parameters.any? { |_, name| name == :on_tool_call }
       end
 
       # The callback: a call with its result, as it happens.

@@ -234,7 +234,8 @@ module Proctor
         when "passed" then outcome
         when "failed" then ::RSpec::Expectations.fail_with(failed_text(outcome))
         when "inconclusive" then raise Inconclusive.new(message, outcome["fault"])
-        else raise outcome["fault"] == "agent" ? Error.new(message).extend(AgentFault) : Error.new(message)
+        when "errored" then raise outcome["fault"] == "agent" ? Error.new(message).extend(AgentFault) : Errored.new(message)
+        else raise Error, message
         end
       end
 

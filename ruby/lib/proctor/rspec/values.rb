@@ -30,13 +30,14 @@ module Proctor
 
     # One message and its answer.
     class Turn
-      attr_reader :number, :user, :agent, :tool_calls, :topic, :latency_ms, :metadata
+      attr_reader :number, :user, :agent, :topic, :latency_ms, :metadata
 
       def initialize(fields)
         @number = fields["number"]
         @user = fields["user"].to_s
         @agent = fields["agent"].to_s
-        @tool_calls = (fields["tool_calls"] || []).map { |call| Call.new(call) }
+        @tool_calls = fields["tool_calls"]&.map { |call| Call.new(call) }
+        @known = (fields["known_tool_calls"] || []).map { |call| Call.new(call) }
         @topic = fields["topic"]&.to_sym
         @latency_ms = fields["latency_ms"]
         @metadata = fields["metadata"]
@@ -46,6 +47,12 @@ module Proctor
       alias agent_response agent
       alias text agent
 
+      # The calls of the turn. Without a report of them nobody can say that there were none.
+      def tool_calls
+        @tool_calls || raise(NotReported, "the agent answered turn #{number} without `tool_calls`, so nobody knows which " \
+                                          "tools it called; return Proctor::AgentResponse.new(text, tool_calls: [])")
+      end
+
       def has_tool_call?(name)
         tool_calls.any? { |call| call.name == name.to_sym }
       end
@@ -53,7 +60,7 @@ module Proctor
       # As it stands in failure messages.
       def transcript
         lines = ["turn #{number}#{" (topic #{topic})" if topic}", "  user:  #{user}"]
-        tool_calls.each { |call| lines << "  tool:  #{call}#{" → #{shown(call)}" if call.result || call.error}" }
+        (@tool_calls || @known).each { |call| lines << "  tool:  #{call}#{" → #{shown(call)}" if call.result || call.error}" }
         (lines << "  agent: #{agent}").join("\n")
       end
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proctor_events::{Event, StableIds};
 use serde_json::{Value, json};
 
+use crate::capabilities::Reports;
 use crate::engine::{AgentAnswer, Effect, Engine, Input, RequestId, ToolOutcome, Verdict};
 use crate::judge::{JudgeQuestion, JudgeRequest, judge_prompt};
 use crate::scenario::{Example, parse};
@@ -21,6 +22,8 @@ pub(super) struct Driver {
     pub(super) tool: Result<Result<Value, String>, String>,
     /// Deadlines are reached when the agent is called for the n-th time.
     pub(super) late_at_call: Option<usize>,
+    /// What the agent can report.
+    pub(super) reports: Arc<Reports>,
 }
 
 pub(super) struct Ran {
@@ -43,6 +46,7 @@ impl Default for Driver {
             check: Ok(true),
             tool: Ok(Ok(json!({"ok": true}))),
             late_at_call: None,
+            reports: Arc::default(),
         }
     }
 }
@@ -124,7 +128,7 @@ impl Driver {
     }
 
     pub(super) fn run(mut self, example: Arc<Example>) -> Ran {
-        let mut engine = Engine::new(example);
+        let mut engine = Engine::new(example).with_reports(Arc::clone(&self.reports));
         let mut inputs = VecDeque::from([Input::Begin { marks: crate::MarkKey::new([1; 32]) }]);
         let mut deadline = None;
         let mut ran = Ran {

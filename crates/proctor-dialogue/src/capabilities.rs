@@ -1,0 +1,318 @@
+//! What each kind of agent can report, as one table, and what follows for the checks of a conversation.
+//!
+//! A check on something that was not reported can be neither passed nor failed: an agent that runs its tools itself
+//! and does not list the calls looks just like one that called nothing. [`AGENT_CAPABILITIES`] is the table;
+//! [`Reports`] is the row of one agent with what its description and the scenario add.
+//!
+//! Pure data and decisions; who reaches the agent fills in [`AgentAnswer::calls_listed`](crate::AgentAnswer).
+
+use crate::format::{AgentFields, MadeCalls};
+use crate::scenario::Cast;
+
+/// How an agent is reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AgentKind {
+    /// A program that speaks the worker protocol.
+    #[default]
+    Command,
+    /// An endpoint in the shape of chat completions or Anthropic's messages.
+    Chat,
+    /// An HTTP interface of its own.
+    Http,
+    /// A script in the scenario.
+    Script,
+    /// An adapter in an RSpec suite.
+    Rspec,
+}
+
+/// Whether an agent reports something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// With every answer.
+    Always,
+    /// With the answers that have this key.
+    InAnswer(&'static str),
+    /// If the agent's description has this key.
+    WithKey(&'static str),
+    /// Not at all.
+    Never,
+}
+
+/// What one kind of agent can report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each field is named after what is reported")]
+pub struct Capabilities {
+    pub kind: AgentKind,
+    pub text: Capability,
+    /// Calls that the agent made by itself.
+    pub made_calls: Capability,
+    /// Calls that it asks the host to make; the host sees each of them.
+    pub requested_calls: Capability,
+    pub tokens: Capability,
+    pub cost: Capability,
+    pub first_token: Capability,
+    pub spans: Capability,
+}
+
+use Capability::{Always, InAnswer, Never, WithKey};
+
+/// The table. `docs/conversations.md` shows it to users.
+pub const AGENT_CAPABILITIES: [Capabilities; 5] = [
+    Capabilities {
+        kind: AgentKind::Command,
+        text: Always,
+        made_calls: InAnswer("tool_calls"),
+        requested_calls: Always,
+        tokens: Never,
+        cost: InAnswer("cost_usd"),
+        first_token: InAnswer("first_token_ms"),
+        spans: Never,
+    },
+    Capabilities {
+        kind: AgentKind::Chat,
+        text: Always,
+        made_calls: WithKey("made_calls"),
+        requested_calls: Always,
+        tokens: InAnswer("usage"),
+        cost: InAnswer("usage"),
+        first_token: WithKey("stream"),
+        spans: Never,
+    },
+    Capabilities {
+        kind: AgentKind::Http,
+        text: Always,
+        made_calls: WithKey("made_calls"),
+        requested_calls: WithKey("tool_calls"),
+        tokens: WithKey("input_tokens"),
+        cost: Never,
+        first_token: WithKey("delta"),
+        spans: Never,
+    },
+    Capabilities {
+        kind: AgentKind::Script,
+        text: Always,
+        made_calls: Always,
+        requested_calls: Always,
+        tokens: Never,
+        cost: InAnswer("cost_usd"),
+        first_token: Never,
+        spans: Never,
+    },
+    Capabilities {
+        kind: AgentKind::Rspec,
+        text: Always,
+        made_calls: InAnswer("tool_calls"),
+        requested_calls: Always,
+        tokens: Never,
+        cost: Never,
+        first_token: Never,
+        spans: Never,
+    },
+];
+
+impl AgentKind {
+    /// The row of the table.
+    pub fn capabilities(self) -> Capabilities {
+        let row = AGENT_CAPABILITIES.iter().find(|row| row.kind == self);
+        *row.unwrap_or(&AGENT_CAPABILITIES[0])
+    }
+}
+
+/// What one agent reports in the conversations of a scenario.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reports {
+    /// The agent; nothing for conversations of tests, about which everything is known.
+    agent: Option<Described>,
+    /// The tools that the host calls for it.
+    offered: Offered,
+    /// Whether the scenario says that there are no tools, or the agent's description that it has none of its own.
+    no_tools: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Described {
+    name: String,
+    kind: AgentKind,
+    made_calls: Option<MadeCalls>,
+    requests_calls: bool,
+    /// Whether the agent's own description says that it has no tools.
+    none_of_its_own: bool,
+}
+
+/// The tools that the host offers to an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Offered {
+    /// None.
+    #[default]
+    Nothing,
+    /// Exactly these.
+    Tools(Vec<String>),
+    /// Some, whose names only a tool server knows.
+    Unlisted,
+}
+
+impl Offered {
+    /// What a cast offers.
+    pub fn by(cast: &Cast) -> Self {
+        if cast.tools.is_empty() && cast.mcp.is_empty() {
+            return Self::Nothing;
+        }
+        let mut names: Vec<String> = cast.tools.keys().cloned().collect();
+        for server in cast.mcp.values() {
+            match &server.only {
+                Some(only) => names.extend(only.iter().cloned()),
+                None => return Self::Unlisted,
+            }
+        }
+        Self::Tools(names)
+    }
+
+    /// Whether this tool is offered, where that is known.
+    fn has(&self, tool: &str) -> Option<bool> {
+        match self {
+            Self::Nothing => Some(false),
+            Self::Tools(names) => Some(names.iter().any(|name| name == tool)),
+            Self::Unlisted => None,
+        }
+    }
+}
+
+impl Reports {
+    /// What an agent that is described like this reports.
+    pub fn of(name: &str, fields: &AgentFields, cast: &Cast) -> Self {
+        let none_of_its_own = fields.tools.is_some();
+        let agent = Described {
+            name: name.to_owned(),
+            kind: fields.kind(),
+            made_calls: fields.made_calls().cloned(),
+            requests_calls: match fields.kind().capabilities().requested_calls {
+                Always => true,
+                _ => fields.http.as_ref().is_some_and(|http| http.tool_calls.is_some()),
+            },
+            none_of_its_own,
+        };
+        let no_tools = cast.no_tools || none_of_its_own;
+        Self { agent: Some(agent), offered: Offered::by(cast), no_tools }
+    }
+
+    /// What an adapter of an RSpec suite reports. The tools that it asks for are the suite's.
+    pub fn rspec(cast: &Cast) -> Self {
+        let agent = Described {
+            name: "agent".into(),
+            kind: AgentKind::Rspec,
+            made_calls: None,
+            requests_calls: true,
+            none_of_its_own: false,
+        };
+        Self { agent: Some(agent), offered: Offered::Nothing, no_tools: cast.no_tools }
+    }
+
+    /// Whether an answer is evidence that no other calls were made than those it lists.
+    pub fn knows_calls(&self, calls_listed: bool) -> bool {
+        let Some(agent) = &self.agent else { return true };
+        if self.no_tools {
+            return true;
+        }
+        match agent.kind.capabilities().made_calls {
+            Always => true,
+            InAnswer(_) => calls_listed,
+            WithKey(_) if agent.made_calls.is_some() => calls_listed,
+            // Its calls go through the host, as far as anybody can tell.
+            WithKey(_) => agent.requests_calls && self.offered != Offered::Nothing,
+            Never => false,
+        }
+    }
+
+    /// Whether it depends on each answer if all calls are known.
+    pub(crate) fn depends_on_answer(&self) -> bool {
+        self.knows_calls(true) && !self.knows_calls(false)
+    }
+
+    /// Whether calls are known only because the host makes them: of other tools nothing is known.
+    fn sees_offered_only(&self) -> bool {
+        let Some(agent) = &self.agent else { return false };
+        let own_calls = agent.kind.capabilities().made_calls;
+        !self.no_tools && matches!(own_calls, WithKey(_)) && agent.made_calls.is_none()
+    }
+
+    /// Why nobody can say that this tool was not called; nothing if somebody can.
+    ///
+    /// `unlisted` is whether an answer in question did not list its calls.
+    pub(crate) fn why_unknown(&self, tool: &str, unlisted: bool) -> Option<String> {
+        if unlisted {
+            return (self.offered.has(tool) != Some(true)).then(|| self.way_out());
+        }
+        if self.sees_offered_only() && self.offered.has(tool) == Some(false) {
+            return Some(self.not_offered(tool));
+        }
+        None
+    }
+
+    /// Why a scenario must not name this tool: it is known that no call of it can be seen.
+    pub fn mistake_in(&self, tool: &str) -> Option<String> {
+        let Offered::Tools(names) = &self.offered else { return None };
+        let wrong = self.sees_offered_only() && !names.iter().any(|name| name == tool);
+        wrong.then(|| format!("{}; offered are: {}", self.not_offered(tool), names.join(", ")))
+    }
+
+    /// The same when the names of all tools are known.
+    pub fn mistake_among(&self, tool: &str, names: &[&str]) -> Option<String> {
+        let wrong = self.sees_offered_only() && !names.is_empty() && !names.contains(&tool);
+        wrong.then(|| format!("{}; offered are: {}", self.not_offered(tool), names.join(", ")))
+    }
+
+    fn not_offered(&self, tool: &str) -> String {
+        format!(
+            "`{tool}` is not among the tools that the scenario offers to {}, and calls that it makes itself are not reported",
+            self.name()
+        )
+    }
+
+    fn name(&self) -> String {
+        self.agent
+            .as_ref()
+            .map_or_else(|| "the agent".into(), |agent| format!("agent `{}`", agent.name))
+    }
+
+    /// Why calls are not known, and what the user can do.
+    pub(crate) fn way_out(&self) -> String {
+        let name = self.name();
+        let Some(agent) = &self.agent else { return format!("{name} does not report its calls") };
+        match (agent.kind, &agent.made_calls) {
+            (_, Some(made)) => format!(
+                "{name} answered without anything at `{}`, where it lists the calls it made; if it leaves the list out when there are none, say `made_calls: {{list: {}, absent: none}}`",
+                made.list, made.list
+            ),
+            (AgentKind::Http, None) => format!(
+                "{name} answers over HTTP and does not say where it lists the calls it made; add `made_calls: /pointer` or `tools: none`"
+            ),
+            (AgentKind::Chat, None) => format!(
+                "{name} is given no tools by the scenario and may call tools of its own, which chat completions do not list; add `tools:`, `made_calls: /pointer` or `tools: none`"
+            ),
+            (AgentKind::Rspec, None) => "the agent answered without `tool_calls`, so nobody knows which tools it called; return `Proctor::AgentResponse.new(text, tool_calls: [])` (with the calls, if there were any) or call `on_tool_call`".to_owned(),
+            (AgentKind::Command | AgentKind::Script, None) => format!(
+                "{name} answered without `tool_calls`, so nobody knows which tools it called; answer with `\"tool_calls\": []` (and the calls, if there were any), or say `tools: none`"
+            ),
+        }
+    }
+
+    /// What is wrong with an answer that has these calls, if the agent is said to have no tools.
+    pub(crate) fn contradiction(&self, made: Option<&str>, asked: Option<&str>) -> Option<String> {
+        let own = self.agent.as_ref().is_some_and(|agent| agent.none_of_its_own);
+        let offered = self.offered != Offered::Nothing;
+        let (what, tool) = match (made, asked) {
+            (Some(tool), _) if self.no_tools => ("reports a call of", tool),
+            (None, Some(tool)) if self.no_tools && !(own && offered) => {
+                ("asks for a call of", tool)
+            }
+            _ => return None,
+        };
+        Some(format!(
+            "{} is said to have no tools (`tools: none`), but it {what} `{tool}`",
+            self.name()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests;
