@@ -68,7 +68,7 @@ test("a run of another process is followed, and can be stopped from the page tha
   await page.goto(`${server.base}/#/run/${run_id}`);
   await page.waitForSelector(".line.example");
   await page.getByRole("button", { name: "Stop" }).click();
-  await page.waitForSelector(".run-head .badge:not(.s-running)");
+  await page.waitForSelector(".run-head .badge.s-stopped");
   assert.match(await page.locator(".left").innerText(), /never ends/);
   await page.context().close();
 });

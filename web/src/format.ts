@@ -59,7 +59,8 @@ export function shortId(id: string): string {
 
 const MARKS: Record<string, string> = {
   passed: "✓", failed: "✗", errored: "!", crashed: "☠", timed_out: "⏱", inconclusive: "?", pending: "○",
-  cancelled: "⊘", not_run: "–", running: "▸",
+  cancelled: "⊘", not_run: "–", running: "▸", within_rate: "✓", flaky: "~", unfinished: "✗", loading: "▸", stopped: "⊘", died: "☠",
+  did_not_load: "✗", nothing_found: "✗",
 };
 
 export function mark(status: string): string {

@@ -1,5 +1,6 @@
 // Where runs come from: a server, or the events that stand in the page itself.
 
+import { isLive } from "./model/verdict";
 import { apply, emptyRun, runOf, type Run } from "./model/rows";
 import type { Choice, EntryRows, JournalStats, WholeEntry } from "./model/journal";
 import { search } from "./model/search";
@@ -93,7 +94,7 @@ class LiveFeed implements Feed {
   constructor(readonly id: string, public run: Run, public state: RunState, private changed: () => void) {}
 
   follow(): void {
-    if (this.closed || this.state !== "running") return;
+    if (this.closed || !isLive(this.state)) return;
     const url = new URL(`/ws?run=${name(this.id)}&since=${this.run.header.last_seq}`, location.href);
     url.protocol = "ws:";
     const socket = new WebSocket(url);
@@ -104,7 +105,7 @@ class LiveFeed implements Feed {
       if (this.closed || this.socket !== socket) return;
       this.flush();
       if (end.code === 1000) {
-        this.state = this.run.header.finished_at ? "finished" : "cut_off";
+        this.state = this.run.ending ?? "died";
       } else {
         this.problem = "the connection was lost; trying again";
         setTimeout(() => this.follow(), this.retry);
@@ -134,7 +135,8 @@ class LiveFeed implements Feed {
       const kept = event.example_id ? this.kept.get(event.example_id) : undefined;
       if (kept && event.seq > kept.upTo) kept.events.push(event);
     }
-    if (this.run.header.finished_at) this.state = "finished";
+    if (this.run.ending) this.state = this.run.ending;
+    else if (this.state === "loading") this.state = "running";
     this.changed();
   }
 
@@ -155,7 +157,7 @@ class LiveFeed implements Feed {
     if (this.kept.size > 50) this.kept.clear();
     const entry = { events, upTo: since };
     this.kept.set(id, entry);
-    if (this.state === "running" && this.run.header.last_seq > since) this.kept.delete(id);
+    if (isLive(this.state) && this.run.header.last_seq > since) this.kept.delete(id);
     return events;
   }
 
@@ -186,7 +188,7 @@ export function fileSource(text: string): Source {
     else byExample.set(event.example_id, [event]);
   }
   const id = run.header.run_id ?? "report";
-  const state: RunState = run.header.finished_at ? "finished" : "cut_off";
+  const state: RunState = run.ending ?? "died";
   const alone = () => Promise.reject(new Refusal("a report holds one run; `proctor serve` shows them all"));
   const feed: Feed = {
     id, run, state, info: null, problem: null,

@@ -1,5 +1,6 @@
 // What the page knows. Everything shown is computed from here; the only other state is the address.
 
+import { isLive } from "./model/verdict";
 import { signal } from "@preact/signals";
 
 import type { Feed, Source } from "./source";
@@ -35,7 +36,7 @@ export async function openRun(name: string): Promise<void> {
     // Somebody has asked for another run meanwhile.
     if (question !== asked) return opened.close();
     feed.value = opened;
-    follow.value = opened.state === "running";
+    follow.value = isLive(opened.state);
     opening.value = null;
   } catch (error) {
     if (question === asked) opening.value = { id: name, problem: error instanceof Error ? error.message : String(error) };

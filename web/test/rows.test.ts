@@ -56,7 +56,7 @@ test("an example that need not always pass has passed when it passed often enoug
     expect(status()).toBe("running");
     tell("ExampleFinished", place + 1, { status: ended });
   }
-  expect([status(), rateOf(run.rows[0]!)]).toEqual(["passed", { passed: 2, valid: 3 }]);
+  expect([status(), rateOf(run.rows[0]!)]).toEqual(["within_rate", { passed: 2, valid: 3 }]);
   tell("ExampleFinished", 5, { status: "failed" });
   expect(status()).toBe("failed");
   tell("ExampleFinished", 5, { status: "failed", fault: "judge" });

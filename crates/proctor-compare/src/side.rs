@@ -1,11 +1,10 @@
 //! One side of a comparison: a run reduced to outcomes, durations, costs and checks.
 //!
-//! Which attempts count: of every repetition the first one that says something about the agent. Later attempts
-//! are made only after failures, so counting them would bend the rate. Attempts that broke through no fault of the
-//! agent (inconclusive; errors of judge, simulator or harness), and those that never ran, count for neither side.
+//! Which attempts count is decided by `proctor-verdict`: of every repetition the last one, as for its verdict and its pass rate. Attempts that
+//! broke through no fault of what was tested, and those that never ran, count for neither side.
 
-use proctor_events::{Fault, Status};
 use proctor_record::{Attempt, CheckTally, Example, RunData, RunInfo, Tally};
+use proctor_verdict::{Evidence, evidence};
 use serde::{Deserialize, Serialize};
 
 /// The version of a stored side.
@@ -58,7 +57,7 @@ pub struct Sample {
     /// How many repetitions did not count.
     #[serde(default)]
     pub not_counted: u64,
-    /// How the last repetition ended.
+    /// The verdict of the example. Sides stored by version 0.1 have the status of the last repetition.
     pub status: String,
     /// Whether both outcomes were seen in this run, retries included.
     #[serde(default)]
@@ -132,7 +131,11 @@ impl Side {
             config_fingerprint: None,
             complete: run.finished_at.is_some(),
             errors: run.errors.len() as u64,
-            examples: run.examples.iter().filter_map(Sample::of).collect(),
+            examples: run
+                .examples
+                .iter()
+                .filter_map(|example| Sample::of(example, run.over))
+                .collect(),
         }
     }
 
@@ -163,23 +166,20 @@ impl Side {
 
 impl Sample {
     /// Reduces an example; `None` for events that belong to none.
-    pub fn of(example: &Example) -> Option<Self> {
+    pub fn of(example: &Example, over: bool) -> Option<Self> {
         let id = example.id.as_ref()?.to_string();
-        let mut repeats: Vec<u32> = example.attempts.iter().map(|attempt| attempt.repeat).collect();
-        repeats.sort_unstable();
-        repeats.dedup();
-        let trials: Vec<Trial> =
-            repeats.iter().filter_map(|repeat| trial(example, *repeat)).collect();
+        let deciding = example.deciding_attempts();
+        let trials: Vec<Trial> = deciding.iter().filter_map(|attempt| trial(attempt)).collect();
         let outcomes: Vec<bool> = example.attempts.iter().filter_map(outcome).collect();
-        let last = example.deciding_attempts().last().and_then(|attempt| attempt.status.as_ref());
+        let verdict = example.verdict(over);
         Some(Self {
             id,
             file: example.file.clone(),
             path: example.path.clone(),
             title: example.title(),
-            not_counted: (repeats.len() - trials.len()) as u64,
+            not_counted: (deciding.len() - trials.len()) as u64,
             trials,
-            status: last.map_or("unfinished", Status::as_str).to_owned(),
+            status: verdict.word().to_owned(),
             mixed: outcomes.contains(&true) && outcomes.contains(&false),
         })
     }
@@ -191,15 +191,12 @@ impl Sample {
     }
 }
 
-/// The first attempt of a repetition that counts.
-fn trial(example: &Example, repeat: u32) -> Option<Trial> {
-    let mut attempts: Vec<&Attempt> =
-        example.attempts.iter().filter(|attempt| attempt.repeat == repeat).collect();
-    attempts.sort_by_key(|attempt| attempt.attempt);
-    let attempt = attempts.into_iter().find(|attempt| outcome(attempt).is_some())?;
+/// The attempt that decides a repetition, where it says something.
+fn trial(attempt: &Attempt) -> Option<Trial> {
+    let passed = outcome(attempt)?;
     let tally = attempt.tally();
     Some(Trial {
-        passed: outcome(attempt) == Some(true),
+        passed,
         model: involves_a_model(&tally),
         duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),
         cost_usd: tally.cost_usd,
@@ -207,17 +204,12 @@ fn trial(example: &Example, repeat: u32) -> Option<Trial> {
     })
 }
 
-/// Whether an attempt speaks for the agent, against it, or not at all.
+/// Whether an attempt speaks for what was tested, against it, or not at all.
 fn outcome(attempt: &Attempt) -> Option<bool> {
-    let others_fault = matches!(
-        attempt.fault,
-        Some(Fault::Simulator | Fault::Judge | Fault::Tool | Fault::Harness)
-    );
-    match attempt.status.as_ref()? {
-        Status::Passed => Some(true),
-        Status::Pending | Status::NotRun | Status::Cancelled | Status::Inconclusive => None,
-        Status::Errored if others_fault => None,
-        _ => Some(false),
+    match evidence(attempt.status.as_ref()?, attempt.fault.as_ref()) {
+        Evidence::For => Some(true),
+        Evidence::Against => Some(false),
+        Evidence::Nothing => None,
     }
 }
 

@@ -16,8 +16,8 @@ use crate::field::{
 use crate::json::{Json, Millis};
 use crate::texts::Texts;
 use crate::words::{
-    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,
-    TopicTrigger,
+    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, RunEnding, Status,
+    StopReason, TerminationReason, TopicTrigger,
 };
 
 objects! {
@@ -61,6 +61,22 @@ objects! {
         not_run: Option<u64>,
         /// Of the passed ones, how many needed more than one attempt.
         flaky: Option<u64>,
+        /// Of the passed ones, how many have failures that their pass rate allows.
+        within_rate: Option<u64>,
+        /// Of the passed ones, how many checked nothing.
+        unchecked: Option<u64>,
+    }
+
+    /// What a run tolerates.
+    RunPolicy {
+        /// Whether an example that passes only after failing fails the run.
+        flaky_fails: Option<bool>,
+        /// Whether an inconclusive example fails the run.
+        inconclusive_fails: Option<bool>,
+        /// Whether an example that checked nothing fails the run.
+        unchecked_fails: Option<bool>,
+        /// Whether finding nothing to run is all right.
+        allow_empty: Option<bool>,
     }
 }
 
@@ -77,17 +93,21 @@ events! {
         repeats: Option<u32>,
         /// How long loading took.
         load_time_ms: Option<Millis>,
+        /// How many results there will be: every repetition of every example. Streams without it count repetitions as examples.
+        repetition_count: Option<u64>,
+        /// What the run tolerates.
+        policy: Option<RunPolicy>,
     }
 
     /// The run is over. Sent once, by the controller.
     on_suite_finished => SuiteFinished {
         /// How many examples were to run.
         example_count: u64,
-        /// How many of them failed, crashed, timed out, errored or stayed inconclusive.
+        /// How many of them fail the run. Failures that a pass rate allows are none.
         failure_count: u64,
         /// How many were pending.
         pending_count: Option<u64>,
-        /// Final statuses, counted.
+        /// The verdicts of the examples, counted.
         counts: Option<StatusCounts>,
         /// Errors outside examples.
         error_count: Option<u64>,
@@ -95,6 +115,14 @@ events! {
         duration_ms: Option<Millis>,
         /// The exit code that follows from this run.
         exit_code: Option<i32>,
+        /// How the run came to its end.
+        state: Option<RunEnding>,
+        /// What stopped it before its end.
+        stopped_by: Option<StopReason>,
+        /// `passed` or `failed`; absent where the run did not finish.
+        verdict: Option<String>,
+        /// How many results there are: every repetition of every example.
+        repetition_count: Option<u64>,
     }
 
     /// An example group is entered.

@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 
 use crate::json::{Json, Millis};
 use crate::words::{
-    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,
-    TopicTrigger,
+    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, RunEnding, Status,
+    StopReason, TerminationReason, TopicTrigger,
 };
 
 /// A field that is missing or holds something else than it should.
@@ -247,7 +247,7 @@ pub(crate) use required_fields;
 
 required_fields!(String, bool, u32, u64, i32, f64, Json, Millis);
 required_fields!(Status, TerminationReason, EvaluationMode, OutputStream);
-required_fields!(Fault, MessageSource, TopicTrigger, InvariantType);
+required_fields!(Fault, MessageSource, RunEnding, StopReason, TopicTrigger, InvariantType);
 
 /// An optional field; `null` counts as absent.
 impl<T: DeserializeOwned + Serialize> Field for Option<T> {

@@ -36,8 +36,8 @@ pub use schema::json_schema;
 pub use texts::TextChange;
 pub use translate::Translator;
 pub use words::{
-    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,
-    TopicTrigger,
+    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, RunEnding, Status,
+    StopReason, TerminationReason, TopicTrigger,
 };
 
 /// The timestamp type of every event: an instant, written as RFC 3339 in UTC.

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use crate::json::{Json, Millis};
 use crate::words::{
-    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, Status, TerminationReason,
-    TopicTrigger,
+    EvaluationMode, Fault, InvariantType, MessageSource, OutputStream, RunEnding, Status,
+    StopReason, TerminationReason, TopicTrigger,
 };
 
 /// Gives the new text, or nothing where a text stays as it is.
@@ -69,6 +69,7 @@ macro_rules! without_texts {
 
 without_texts!(bool, u32, u64, i32, f64, Millis, Status, Fault, MessageSource, OutputStream);
 without_texts!(TerminationReason, EvaluationMode, TopicTrigger, InvariantType);
+without_texts!(RunEnding, StopReason);
 
 /// The JSON text with its strings changed; nothing where none is. A name of a member that looks like a field's stays. A
 /// number of which the change leaves nothing becomes a string. Everything else stays digit for digit.

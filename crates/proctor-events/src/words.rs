@@ -121,6 +121,34 @@ words! {
         Harness = "harness",
     }
 
+    /// How a run came to its end. A run that died says nothing.
+    RunEnding or DidNotLoad {
+        /// Everything that was to run has a result.
+        Finished = "finished",
+        /// It was stopped before its end.
+        Stopped = "stopped",
+        /// A suite could not be loaded, so nothing ran.
+        DidNotLoad = "did_not_load",
+        /// There was nothing to run.
+        NothingFound = "nothing_found",
+    }
+
+    /// What stopped a run before its end.
+    StopReason or Request {
+        /// The terminal went away.
+        Sighup = "SIGHUP",
+        /// Ctrl-C.
+        Sigint = "SIGINT",
+        /// Ctrl-\\.
+        Sigquit = "SIGQUIT",
+        /// A request to terminate.
+        Sigterm = "SIGTERM",
+        /// A person or program asked for it.
+        Request = "request",
+        /// The run's own time limit.
+        TimeLimit = "time_limit",
+    }
+
     /// Why a simulation ended.
     TerminationReason or Error {
         /// The turn limit was reached.

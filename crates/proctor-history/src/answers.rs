@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_compare::Record;
 use proctor_record::RunFolder;
+use proctor_verdict::RunState;
 use rusqlite::{OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,34 @@ pub struct RunRow {
     pub counts: BTreeMap<String, u64>,
     /// What its model calls cost, in US dollars.
     pub cost_usd: Option<f64>,
+    /// How it came to its end: finished, stopped, `did_not_load`, `nothing_found`; absent while it runs, or if it died.
+    pub state: Option<String>,
+    /// `passed` or `failed`; absent where it did not finish.
+    pub verdict: Option<String>,
+}
+
+impl RunRow {
+    /// The words for what became of it; `live` says whether its process is there.
+    pub fn phrase(&self, live: bool) -> &'static str {
+        match (self.verdict.as_deref(), self.run_state(live)) {
+            (Some("passed"), _) => "passed",
+            (Some(_), _) => "failed",
+            (None, state) => state.phrase(),
+        }
+    }
+
+    /// Where it is; `live` says whether its process is there.
+    pub fn run_state(&self, live: bool) -> RunState {
+        let known = RunState::ALL.into_iter().find(|it| Some(it.word()) == self.state.as_deref());
+        match (known, live) {
+            (Some(state), _) => state,
+            (None, true) if self.counts.get("examples").is_none_or(|count| *count == 0) => {
+                RunState::Loading
+            }
+            (None, true) => RunState::Running,
+            (None, false) => RunState::Died,
+        }
+    }
 }
 
 /// One run's part in a history: of an example, of all examples with a tag, or of all.
@@ -304,6 +333,8 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         tags: parsed(&row.get::<_, String>("tags")?),
         counts: parsed(&row.get::<_, String>("counts")?),
         cost_usd: row.get("cost_usd")?,
+        state: row.get("state")?,
+        verdict: row.get("verdict")?,
     })
 }
 

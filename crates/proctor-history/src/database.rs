@@ -14,7 +14,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::error::{HistoryError, is_damage};
 
 /// The version of the tables. Another version of the same file is made anew; a newer one is left alone.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// How long to wait for others that write.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,7 +35,9 @@ CREATE TABLE runs (
     argv TEXT NOT NULL,
     tags TEXT NOT NULL,
     counts TEXT NOT NULL,
-    cost_usd REAL
+    cost_usd REAL,
+    state TEXT,
+    verdict TEXT
 );
 CREATE TABLE samples (
     run TEXT NOT NULL REFERENCES runs(name) ON DELETE CASCADE,

@@ -51,7 +51,7 @@ fn tagged(example: &Example) -> Option<Tagged> {
     let costs: Vec<f64> =
         example.attempts.iter().filter_map(|attempt| attempt.tally().cost_usd).collect();
     Some(Tagged {
-        sample: Sample::of(example)?,
+        sample: Sample::of(example, true)?,
         tags: example.tags.clone(),
         cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
     })

@@ -127,8 +127,9 @@ fn insert(
     let (run, info) = (&digest.run, digest.info.as_ref());
     let started = info.map(|info| info.started_at).or(run.started_at);
     let git = info.and_then(|info| info.git.as_ref());
+    let verdict = run.verdict();
     transaction.execute(
-        "INSERT INTO runs VALUES (?1, ?2, NULL, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        "INSERT INTO runs VALUES (?1, ?2, NULL, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
         params![
             name,
             stamp,
@@ -136,7 +137,7 @@ fn insert(
             started.map(|time| time.to_string()),
             run.finished_at.map(|time| time.to_string()),
             run.duration_ms.map(Millis::get),
-            run.exit_code,
+            verdict.exit_code(),
             git.map(|git| &git.commit),
             git.map(|git| git.dirty),
             info.and_then(|info| info.config_fingerprint.as_ref()),
@@ -144,6 +145,8 @@ fn insert(
             json(info.map(|info| &info.tags)),
             serde_json::to_string(&run.summary()).unwrap_or_default(),
             digest.cost_usd(),
+            verdict.ending().map(|ending| ending.to_string()),
+            verdict.final_word(),
         ],
     )?;
     let mut statement = transaction.prepare(

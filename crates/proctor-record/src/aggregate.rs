@@ -12,6 +12,8 @@ use proctor_events::{
     WorkerExited, WorkerLog, WorkerStarted,
 };
 
+use proctor_verdict::{AttemptNumber, Policy, is_success};
+
 use self::keep::Keep;
 use self::talk::converse;
 use crate::model::{
@@ -121,7 +123,10 @@ impl Aggregator {
     fn suite_started(&mut self, event: &Event, payload: &SuiteStarted) {
         self.run.started_at = event.time.or(self.run.started_at);
         self.run.seed = payload.seed;
+        self.run.begun = true;
+        self.run.policy = Policy::of_event(payload.policy.as_ref());
         self.run.planned = payload.example_count;
+        self.run.planned_repetitions = payload.repetition_count;
         // Room for all at once: growing by doubling would leave up to half of it empty.
         let expected = payload.example_count.unwrap_or_default().min(MAX_ROOM);
         let expected = usize::try_from(expected).unwrap_or_default();
@@ -134,6 +139,9 @@ impl Aggregator {
         self.run.duration_ms = payload.duration_ms;
         self.run.exit_code = payload.exit_code;
         self.run.planned = Some(payload.example_count);
+        self.run.planned_repetitions = payload.repetition_count;
+        self.run.over = true;
+        self.run.ending = Some(Box::new(payload.clone()));
     }
 
     fn example_started(&mut self, event: &Event, payload: &ExampleStarted) {
@@ -169,10 +177,10 @@ impl Aggregator {
         if example.location.is_none() {
             example.location.clone_from(&payload.location);
         }
+        let number = AttemptNumber::of(event);
         let failed_before = example.attempts.iter().any(|earlier| {
-            earlier.repeat == event.repeat.unwrap_or(1)
-                && earlier.attempt < event.attempt.unwrap_or(1)
-                && earlier.status.as_ref().is_some_and(|status| !status.is_success())
+            number.replaces(earlier.number())
+                && earlier.status.as_ref().is_some_and(|status| !is_success(status))
         });
         let attempt = attempt_of(example, event);
         attempt.finished_at = event.time;
@@ -306,9 +314,10 @@ fn make_room<T>(list: &mut Vec<T>) {
 }
 
 fn attempt_of<'a>(example: &'a mut Example, event: &Event) -> &'a mut Attempt {
-    let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
+    let number = AttemptNumber::of(event);
+    let AttemptNumber { repeat, attempt } = number;
     let attempts = &mut example.attempts;
-    let found = attempts.iter().rposition(|a| a.repeat == repeat && a.attempt == attempt);
+    let found = attempts.iter().rposition(|one| one.number() == number);
     let place = found.unwrap_or_else(|| {
         push(attempts, Attempt { repeat, attempt, ..Attempt::default() });
         attempts.len() - 1

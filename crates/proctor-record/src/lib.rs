@@ -32,7 +32,7 @@ pub use follow::{Follower, Grown};
 pub use line_digest::without_digest;
 pub use model::{
     AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
-    RunData, Simulation, Summary, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
+    RunData, Simulation, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
 };
 pub use names::ResolveError;
 pub use reader::{

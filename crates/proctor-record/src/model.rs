@@ -2,7 +2,10 @@
 
 use proctor_events::{
     EvaluationMode, ExampleId, Exception, Fault, Json, LeakedProcess, MessageSource, Millis,
-    OutputStream, RunId, Status, TerminationReason, Timestamp,
+    OutputStream, RunId, Status, SuiteFinished, TerminationReason, Timestamp,
+};
+use proctor_verdict::{
+    AttemptNumber, Counts, ExampleVerdict, Liveness, Observation, Policy, RunVerdict, deciding,
 };
 use serde::Serialize;
 
@@ -23,10 +26,27 @@ pub struct RunData {
     pub duration_ms: Option<Millis>,
     /// The seed that ordered the examples.
     pub seed: Option<u64>,
-    /// How many examples were to run.
+    /// How many examples were to run; absent while that is not known. Streams of version 0.1 count repetitions here.
     pub planned: Option<u64>,
+    /// How many results there were to be: every repetition of every example. Absent in streams of version 0.1.
+    pub planned_repetitions: Option<u64>,
     /// The exit code that followed.
     pub exit_code: Option<i32>,
+    /// Whether it has said that it begins.
+    #[serde(skip)]
+    pub begun: bool,
+    /// What it said at its end.
+    #[serde(skip)]
+    pub ending: Option<Box<SuiteFinished>>,
+    /// Whether nothing more will come: it has said so, or its process is gone.
+    #[serde(skip)]
+    pub over: bool,
+    /// Whether its folder says that it was interrupted.
+    #[serde(skip)]
+    pub interrupted: bool,
+    /// What it tolerates.
+    #[serde(skip)]
+    pub policy: Policy,
     /// The number of the last event folded.
     pub last_seq: Option<u64>,
     /// How many events were folded.
@@ -344,93 +364,48 @@ pub struct Worker {
     pub output_dropped: u64,
 }
 
-/// A run in numbers. An example with `--repeat` counts once per repetition.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
-    /// Examples known so far.
-    pub examples: u64,
-    /// Final status passed.
-    pub passed: u64,
-    /// Final status failed.
-    pub failed: u64,
-    /// Final status pending.
-    pub pending: u64,
-    /// Final status inconclusive.
-    pub inconclusive: u64,
-    /// Final status errored.
-    pub errored: u64,
-    /// Final status crashed.
-    pub crashed: u64,
-    /// Final status timed out.
-    pub timed_out: u64,
-    /// Final status cancelled.
-    pub cancelled: u64,
-    /// Never started.
-    pub not_run: u64,
-    /// A final status that this version does not know.
-    pub other: u64,
-    /// Started and not finished.
-    pub running: u64,
-    /// Passed, but only after failing.
-    pub flaky: u64,
-    /// Errors outside examples.
-    pub errors: u64,
-    /// Attempts in all.
-    pub attempts: u64,
-}
-
-impl Summary {
-    /// Examples that count against the run.
-    pub fn failures(&self) -> u64 {
-        self.failed + self.inconclusive + self.errored + self.crashed + self.timed_out + self.other
-    }
-
-    /// Examples that have a final status.
-    pub fn finished(&self) -> u64 {
-        self.examples - self.running
-    }
-
-    pub(crate) fn count(&mut self, attempt: &Attempt) {
-        self.examples += 1;
-        self.flaky += u64::from(attempt.flaky);
-        let counter = match &attempt.status {
-            None => &mut self.running,
-            Some(Status::Passed) => &mut self.passed,
-            Some(Status::Failed) => &mut self.failed,
-            Some(Status::Pending) => &mut self.pending,
-            Some(Status::Inconclusive) => &mut self.inconclusive,
-            Some(Status::Errored) => &mut self.errored,
-            Some(Status::Crashed) => &mut self.crashed,
-            Some(Status::TimedOut) => &mut self.timed_out,
-            Some(Status::Cancelled) => &mut self.cancelled,
-            Some(Status::NotRun) => &mut self.not_run,
-            Some(_) => &mut self.other,
-        };
-        *counter += 1;
-    }
-}
-
 impl RunData {
     /// The run in numbers.
-    pub fn summary(&self) -> Summary {
-        let mut summary = Summary { errors: self.errors.len() as u64, ..Summary::default() };
+    pub fn summary(&self) -> Counts {
+        self.summary_if(self.over)
+    }
+
+    /// The run in numbers, where somebody else knows whether it is over.
+    pub fn summary_if(&self, over: bool) -> Counts {
+        let mut counts = Counts { errors: self.errors.len() as u64, ..Counts::default() };
         for example in &self.examples {
-            summary.attempts += example.attempts.len() as u64;
-            example.deciding_attempts().for_each(|attempt| summary.count(attempt));
+            counts.attempts += example.attempts.iter().filter(|it| it.was_made()).count() as u64;
+            counts.repetitions += example.deciding_attempts().len() as u64;
+            counts.count(example.verdict(over), self.policy);
         }
-        summary
+        counts
+    }
+
+    /// The state and verdict of the run.
+    pub fn verdict(&self) -> RunVerdict {
+        let liveness = if self.over { Liveness::Gone } else { Liveness::Alive };
+        RunVerdict::recorded(self.begun, self.ending.as_deref(), liveness, self.interrupted)
+    }
+
+    /// Notes that the process that made the run is gone: what has not ended never will.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        self.over = true;
+        self
     }
 }
 
 impl Example {
     /// The attempt that decides each repetition: the last one made.
-    pub fn deciding_attempts(&self) -> impl Iterator<Item = &Attempt> {
-        self.attempts.iter().filter(|candidate| {
-            !self
-                .attempts
-                .iter()
-                .any(|other| other.repeat == candidate.repeat && other.attempt > candidate.attempt)
-        })
+    pub fn deciding_attempts(&self) -> Vec<&Attempt> {
+        deciding(&self.attempts, Attempt::number)
+    }
+
+    /// Its verdict; `over` says whether the run is, so that what has not ended never will.
+    pub fn verdict(&self, over: bool) -> ExampleVerdict {
+        let attempts: Vec<Observation<'_>> =
+            self.attempts.iter().map(Attempt::observation).collect();
+        ExampleVerdict::of(&attempts, self.pass_rate, over)
     }
 
     /// Its whole description as one line.
@@ -440,6 +415,30 @@ impl Example {
             ([], Some(description), _) => description.clone(),
             ([], None, Some(id)) => id.to_string(),
             ([], None, None) => "(no example)".to_owned(),
+        }
+    }
+}
+
+impl Attempt {
+    /// Which attempt it is.
+    pub fn number(&self) -> AttemptNumber {
+        AttemptNumber { repeat: self.repeat, attempt: self.attempt }
+    }
+
+    /// Whether it was begun; what was left out has a result and no beginning.
+    pub fn was_made(&self) -> bool {
+        self.status.as_ref().is_none_or(|status| *status != Status::NotRun)
+    }
+
+    /// What a verdict needs of it.
+    pub fn observation(&self) -> Observation<'_> {
+        Observation {
+            number: self.number(),
+            status: self.status.as_ref(),
+            fault: self.fault.as_ref(),
+            is_final: self.is_final,
+            flaky: self.flaky,
+            checks: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use proctor_events::{Body, Event, ReadError, RunId};
 
 use crate::aggregate::Aggregator;
 use crate::model::RunData;
+use crate::store::RunFolder;
 
 /// The longest line that is read; a longer one is reported and passed over.
 pub const MAX_LINE: usize = 64 << 20;
@@ -316,12 +317,23 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
         }
     }
     match (folding, choice) {
-        (Some((_, aggregator)), _) => Ok(Loaded { run: aggregator.into_run(), problems, runs }),
+        (Some((_, aggregator)), _) => {
+            let mut run = aggregator.into_run();
+            note_state(&mut run, path);
+            Ok(Loaded { run, problems, runs })
+        }
         (None, RunChoice::Id(wanted)) if !runs.is_empty() => {
             Err(LoadError::NoSuchRun { path: path.to_owned(), wanted: wanted.clone(), runs })
         }
         (None, _) => Err(LoadError::Empty { path: path.to_owned(), problems }),
     }
+}
+
+/// Notes what the folder of a recording says of the run's state and its stream does not. A recording without such a folder is over.
+fn note_state(run: &mut RunData, path: &Path) {
+    let folder = RunFolder::of(path);
+    run.over |= folder.as_ref().is_none_or(|folder| !folder.is_live());
+    run.interrupted = folder.is_some_and(|folder| folder.info().is_ok_and(|info| info.interrupted));
 }
 
 #[cfg(test)]

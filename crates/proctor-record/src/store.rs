@@ -206,6 +206,11 @@ impl RunFolder {
         folder.info_path().is_file().then_some(folder)
     }
 
+    /// The folder of a run whose events stand in this file; `None` for a recording of other origin.
+    pub fn of(events: &Path) -> Option<Self> {
+        Self::at(events.parent()?).filter(|folder| folder.events_path() == events)
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path

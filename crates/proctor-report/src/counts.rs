@@ -1,39 +1,21 @@
 //! A run in one line of numbers.
 
-use proctor_events::Status;
-use proctor_record::{Example, RunData, Summary};
+use proctor_record::RunData;
+use proctor_verdict::Counts;
 
-use crate::rates::gate;
 use crate::style::{Paint, Style, counted};
 
-/// The numbers count repetitions; failures that a pass rate allows are named as such.
+/// The numbers count examples by their verdicts; repetitions are named where there are more of them.
 pub(crate) fn counts(run: &RunData, style: Style) -> String {
-    let summary = run.summary();
-    let known = run.examples.len() as u64;
-    let examples = if known == 0 || known >= summary.examples {
-        counted(summary.examples, "example")
-    } else {
-        format!("{} run {} times in all", counted(known, "example"), summary.examples)
-    };
-    let mut text = line(&examples, &summary, style);
-    let allowed = allowed_failures(run);
-    if allowed > 0 {
-        let allowed = format!(" ({} allowed by a pass rate)", counted(allowed, "failure"));
-        text.push_str(&style.paint(Paint::Dim, allowed));
+    let counts = run.summary();
+    let mut examples = counted(counts.examples, "example");
+    if counts.repetitions > counts.examples {
+        examples += &format!(" ({})", counted(counts.repetitions, "repetition"));
     }
-    text
+    line(&examples, &counts, style)
 }
 
-/// How many failed repetitions belong to examples that reached the pass rate they demand of themselves.
-pub(crate) fn allowed_failures(run: &RunData) -> u64 {
-    let held = run.examples.iter().filter(|example| gate(example) == Some(true));
-    let failed = held
-        .flat_map(Example::deciding_attempts)
-        .filter(|attempt| attempt.status.as_ref().is_some_and(Status::is_failure));
-    failed.count() as u64
-}
-
-fn line(examples: &str, summary: &Summary, style: Style) -> String {
+fn line(examples: &str, summary: &Counts, style: Style) -> String {
     let errors =
         if summary.errors == 1 { "error outside examples" } else { "errors outside examples" };
     let all = [
@@ -43,18 +25,36 @@ fn line(examples: &str, summary: &Summary, style: Style) -> String {
         (summary.crashed, "crashed", Paint::Bad),
         (summary.timed_out, "timed out", Paint::Bad),
         (summary.inconclusive, "inconclusive", Paint::Warn),
-        (summary.other, "of unknown outcome", Paint::Warn),
         (summary.pending, "pending", Paint::Warn),
         (summary.cancelled, "cancelled", Paint::Dim),
         (summary.not_run, "not run", Paint::Dim),
         (summary.running, "unfinished", Paint::Warn),
-        (summary.flaky, "flaky", Paint::Warn),
         (summary.errors, errors, Paint::Bad),
     ];
     let parts: Vec<String> = all
         .iter()
         .filter(|(count, _, _)| *count > 0)
-        .map(|(count, word, paint)| style.paint(*paint, format!("{count} {word}")))
+        .map(|(count, word, paint)| {
+            let kinds = if *word == "passed" { kinds_of_passes(summary) } else { String::new() };
+            style.paint(*paint, format!("{count} {word}{kinds}"))
+        })
         .collect();
     if parts.is_empty() { examples.to_owned() } else { format!("{examples}: {}", parts.join(", ")) }
+}
+
+/// How some of the passed examples passed: ` (1 flaky, 2 within their pass rate)`.
+fn kinds_of_passes(summary: &Counts) -> String {
+    let rate =
+        if summary.within_rate == 1 { "within its pass rate" } else { "within their pass rate" };
+    let kinds = [
+        (summary.flaky, "flaky"),
+        (summary.within_rate, rate),
+        (summary.unchecked, "checked nothing"),
+    ];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) }
 }

@@ -1,10 +1,10 @@
 //! What failed and why, as facts that the summary, the terse view, `JUnit` and annotations share.
 
-use proctor_events::{Exception, Status};
+use proctor_events::{EvaluationMode, Exception, Status};
 use proctor_record::{Attempt, Example, OutsideError, RunData};
+use proctor_verdict::{ExampleVerdict, Outcome, RateState, is_made, is_success, worst_first};
 
 use crate::backtrace::filtered;
-use crate::rates::gate;
 use crate::style::shorten;
 
 /// Classes that say no more than "an expectation failed", as their message does.
@@ -17,38 +17,63 @@ const EXPECTATION_CLASSES: &[&str] = &[
     "NoVerdict",
 ];
 
-/// An example that counts against the run.
+/// An example that fails the run.
 pub(crate) struct Failure<'a> {
     pub(crate) example: &'a Example,
+    pub(crate) verdict: ExampleVerdict,
     /// The attempt that decided so, the one to show.
     pub(crate) first: &'a Attempt,
     /// Those of further repetitions that failed too.
     pub(crate) others: Vec<&'a Attempt>,
 }
 
-/// Every failed example, by file and line, so that two runs show them in the same order.
+/// Every example that fails the run, by file and line, so that two runs show them in the same order.
 pub(crate) fn failures(run: &RunData) -> Vec<Failure<'_>> {
-    let mut found: Vec<Failure<'_>> = run.examples.iter().filter_map(failure_of).collect();
+    let found = run.examples.iter().filter_map(|example| failure_of(example, run));
+    let mut found: Vec<Failure<'_>> = found.collect();
     found.sort_by_cached_key(|failure| place_of(failure.example));
     found
 }
 
-fn failure_of(example: &Example) -> Option<Failure<'_>> {
-    // Enough of its repetitions passed: what the others did is in the pass rates.
-    if gate(example) == Some(true) {
+fn failure_of<'a>(example: &'a Example, run: &RunData) -> Option<Failure<'a>> {
+    let verdict = example.verdict(run.over);
+    if !verdict.is_failure(run.policy) {
         return None;
     }
-    let failed = example.deciding_attempts().filter(|attempt| counts_against(attempt));
-    let mut failed: Vec<&Attempt> = failed.collect();
-    // A failure tells more than an attempt without verdict.
-    failed.sort_by_key(|attempt| attempt.status == Some(Status::Inconclusive));
-    let (first, others) = failed.split_first()?;
-    Some(Failure { example, first, others: others.to_vec() })
+    let mut shown: Vec<&Attempt> =
+        example.deciding_attempts().into_iter().filter(|attempt| went_wrong(attempt)).collect();
+    if shown.is_empty() {
+        // It passed, and is refused for what came before or for what it left out.
+        shown = example.attempts.iter().filter(|attempt| went_wrong(attempt)).collect();
+    }
+    if shown.is_empty() {
+        shown = example.deciding_attempts();
+    }
+    shown.sort_by_key(|attempt| worst_first(attempt.status.as_ref(), attempt.fault.as_ref()));
+    let (first, others) = shown.split_first()?;
+    Some(Failure { example, verdict, first, others: others.to_vec() })
 }
 
-/// An attempt that started and never ended is a failure too: something was lost.
-fn counts_against(attempt: &Attempt) -> bool {
-    attempt.status.as_ref().is_none_or(Status::is_failure)
+/// Whether there is something to show of an attempt. One that started and never ended was lost.
+pub(crate) fn went_wrong(attempt: &Attempt) -> bool {
+    attempt.status.as_ref().is_none_or(|status| !is_success(status) && is_made(status))
+}
+
+impl Failure<'_> {
+    /// Why the example fails the run, where its attempts alone do not say it.
+    pub(crate) fn reason(&self) -> Option<String> {
+        let wanted = self.example.pass_rate.and_then(proctor_verdict::PassRate::new);
+        match (self.verdict.outcome(), self.verdict.rate_state(), wanted) {
+            (_, Some(RateState::Missed), Some(wanted)) => {
+                Some(format!("missed its pass rate of {}", wanted.percent()))
+            }
+            (Outcome::Flaky, _, _) if !self.verdict.is_unchecked() => {
+                Some("passed only after failing".to_owned())
+            }
+            _ if self.verdict.is_unchecked() => Some("passed without checking anything".to_owned()),
+            _ => None,
+        }
+    }
 }
 
 fn place_of(example: &Example) -> (String, u32, String) {
@@ -127,6 +152,8 @@ fn explain(exception: Option<&Exception>, message: Option<&str>) -> Option<Strin
 }
 
 fn failed_check(attempt: &Attempt) -> Option<String> {
-    let check = attempt.evaluations.iter().find(|check| check.passed == Some(false))?;
+    let hard = |check: &&proctor_record::Evaluation| check.mode != EvaluationMode::Soft;
+    let mut checks = attempt.evaluations.iter().filter(hard);
+    let check = checks.find(|check| check.passed == Some(false))?;
     check.message.clone().or_else(|| check.description.clone()).or_else(|| check.name.clone())
 }

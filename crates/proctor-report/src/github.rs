@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use proctor_events::Status;
 use proctor_record::{OutsideError, RunData};
 
 use crate::failure::{Failure, failures, file_and_line, message_of, outside_message, project_line};
@@ -56,7 +55,7 @@ fn of_outside_error(error: &OutsideError) -> Annotation {
     let (file, line) = line.as_deref().map_or((None, None), split_place);
     let phase = error.phase.as_deref().unwrap_or("outside examples").replace('_', " ");
     Annotation {
-        rank: 1,
+        rank: 0,
         file: file.or_else(|| error.place.clone().filter(|place| place.starts_with("./"))),
         line,
         title: format!("error: {phase}"),
@@ -67,22 +66,11 @@ fn of_outside_error(error: &OutsideError) -> Annotation {
 fn of_failure(failure: &Failure<'_>) -> Annotation {
     let (file, line) = file_and_line(failure.example);
     Annotation {
-        rank: rank(failure.first.status.as_ref()),
+        rank: 1 + failure.verdict.outcome() as u8,
         file: file.map(ToOwned::to_owned),
         line,
         title: failure.example.title(),
         message: message_of(failure.first),
-    }
-}
-
-fn rank(status: Option<&Status>) -> u8 {
-    match status {
-        None | Some(Status::Crashed) => 0,
-        Some(Status::TimedOut) => 2,
-        Some(Status::Errored) => 3,
-        Some(Status::Failed) => 4,
-        Some(Status::Inconclusive) => 5,
-        Some(_) => 6,
     }
 }
 

@@ -1,8 +1,9 @@
 //! A run as `JUnit` XML, for the many programs that read it.
 //!
-//! A suite per file; a case per example, whatever the number of its attempts. With repetitions the case passes where all of them do;
-//! every other attempt that did not pass is a rerun of it, and how many passed is a property. What
-//! broke is an `error`, what did not hold is a `failure`. Errors outside examples are cases too: a
+//! A suite per file; a case per example with the verdict of the example, whatever the number of its attempts. Other attempts that did not
+//! pass are reruns of it, and how many repetitions passed is a property. What broke is an `error`, what did not hold is a `failure`.
+//! An example that did not run is `skipped`; a run that fails without a failing case (stopped, died, not everything ran) has an error of
+//! its own, so that no reader takes it for a good one. Errors outside examples are cases too: a
 //! reader that knows only cases must not take a run that failed to load for a good one.
 
 use std::borrow::Cow;
@@ -12,13 +13,13 @@ use std::time::Duration;
 use chrono::{DateTime, FixedOffset};
 use proctor_events::{Exception, Millis, OutputStream, Status, Timestamp};
 use proctor_record::{Attempt, Evaluation, Example, OutsideError, RunData};
+use proctor_verdict::{Outcome, RunState, worst_first};
 use quick_junit::{
     NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite, XmlString,
 };
 
 use crate::backtrace::filtered;
 use crate::failure::{file_and_line, message_of, outside_message, presented, status_words};
-use crate::rates::Rate;
 use crate::style::shorten;
 
 /// The longest text in an attribute.
@@ -29,9 +30,10 @@ pub fn junit(run: &RunData, suite_name: &str) -> String {
     let mut report = Report::new(attribute(suite_name));
     report.timestamp = run.started_at.and_then(moment);
     report.time = run.duration_ms.map(time);
-    if !run.errors.is_empty() {
+    let outside: Vec<TestCase> = run.errors.iter().map(outside_case).chain(run_case(run)).collect();
+    if !outside.is_empty() {
         let mut suite = TestSuite::new("errors outside examples");
-        suite.add_test_cases(run.errors.iter().map(outside_case));
+        suite.add_test_cases(outside);
         report.add_test_suite(suite);
     }
     report.add_test_suites(suites(run, suite_name));
@@ -48,7 +50,7 @@ fn suites(run: &RunData, fallback: &str) -> Vec<TestSuite> {
             suites.push(TestSuite::new(attribute(file)));
             suites.len() - 1
         });
-        suites[place].add_test_cases(case(example));
+        suites[place].add_test_cases(case(example, run));
     }
     suites.into_iter().map(timed).collect()
 }
@@ -61,20 +63,26 @@ fn timed(mut suite: TestSuite) -> TestSuite {
     suite
 }
 
-/// The attempt that decides: the first repetition that did not pass, else the first that did.
-fn deciding(example: &Example) -> Option<&Attempt> {
-    let bad = |attempt: &&Attempt| matches!(verdict(attempt.status.as_ref()), Verdict::Bad(_));
-    let passed = |attempt: &&Attempt| attempt.status == Some(Status::Passed);
-    let mut attempts: Vec<&Attempt> = example.deciding_attempts().collect();
-    attempts.sort_by_key(|attempt| attempt.repeat);
-    let first = |wanted: &dyn Fn(&&Attempt) -> bool| attempts.iter().copied().find(|it| wanted(it));
-    first(&bad).or_else(|| first(&passed)).or_else(|| attempts.first().copied())
+/// The attempt to show for a verdict: for a bad one the one that tells most, else one that passed.
+fn shown(example: &Example, verdict: Verdict) -> Option<&Attempt> {
+    let mut attempts = example.deciding_attempts();
+    let rank = |attempt: &Attempt| worst_first(attempt.status.as_ref(), attempt.fault.as_ref());
+    attempts.sort_by_key(|attempt| rank(attempt));
+    let passed = |attempt: &&&Attempt| attempt.status == Some(Status::Passed);
+    let skipped = |attempt: &&&Attempt| kind_of_attempt(attempt) == Verdict::Skipped;
+    let found = match verdict {
+        Verdict::Bad(_) => attempts.first(),
+        Verdict::Passed => attempts.iter().find(passed),
+        Verdict::Skipped => attempts.iter().find(skipped),
+    };
+    found.or(attempts.first()).copied()
 }
 
-fn case(example: &Example) -> Option<TestCase> {
-    let attempt = deciding(example)?;
+fn case(example: &Example, run: &RunData) -> Option<TestCase> {
+    let verdict = kind_of_example(example, run);
+    let attempt = shown(example, verdict)?;
     let name = shorten(&example.title(), ATTRIBUTE_LIMIT);
-    let mut case = TestCase::new(attribute(&name), status(example, attempt));
+    let mut case = TestCase::new(attribute(&name), status(example, attempt, verdict));
     let (file, line) = file_and_line(example);
     if let Some(file) = file {
         case.set_classname(attribute(&dotted(file)));
@@ -87,7 +95,7 @@ fn case(example: &Example) -> Option<TestCase> {
     case.time = attempt.duration_ms.map(time);
     case.system_out = output(attempt, &OutputStream::Stdout);
     case.system_err = output(attempt, &OutputStream::Stderr);
-    case.add_properties(properties(example, attempt));
+    case.add_properties(properties(example, attempt, run));
     Some(case)
 }
 
@@ -102,8 +110,31 @@ fn outside_case(error: &OutsideError) -> TestCase {
     TestCase::new(attribute(&format!("{phase}{}", place.unwrap_or_default())), status)
 }
 
-fn status(example: &Example, attempt: &Attempt) -> TestCaseStatus {
-    let mut status = match verdict(attempt.status.as_ref()) {
+/// What is wrong with a run that no example and no error tells of.
+fn run_case(run: &RunData) -> Option<TestCase> {
+    let (verdict, counts) = (run.verdict(), run.summary());
+    let told = counts.failures + counts.errors > 0 && verdict.state() == RunState::Finished;
+    if !verdict.is_over()
+        || verdict.is_passed()
+        || told
+        || (counts.errors > 0 && counts.examples == 0)
+    {
+        return None;
+    }
+    let message = match (verdict.state(), verdict.stopped_by()) {
+        (RunState::Stopped, Some(cause)) => format!("the run was stopped by {cause}"),
+        (RunState::Stopped, None) => "the run was stopped".to_owned(),
+        (RunState::Finished, _) => format!("{} examples did not run", counts.missing()),
+        _ => format!("the run {}", verdict.phrase()),
+    };
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_message(attribute(&message));
+    status.set_type(verdict.state().word());
+    Some(TestCase::new("the run", status))
+}
+
+fn status(example: &Example, attempt: &Attempt, verdict: Verdict) -> TestCaseStatus {
+    let mut status = match verdict {
         Verdict::Passed => TestCaseStatus::success(),
         Verdict::Skipped => {
             let mut status = TestCaseStatus::skipped();
@@ -128,14 +159,30 @@ fn status(example: &Example, attempt: &Attempt) -> TestCaseStatus {
     status
 }
 
+/// What a reader of the format can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Passed,
     Skipped,
     Bad(NonSuccessKind),
 }
 
-fn verdict(status: Option<&Status>) -> Verdict {
-    match status {
+fn kind_of_example(example: &Example, run: &RunData) -> Verdict {
+    let verdict = example.verdict(run.over);
+    match verdict.outcome() {
+        Outcome::Failed => Verdict::Bad(NonSuccessKind::Failure),
+        _ if verdict.is_failure(run.policy) && verdict.is_passed() => {
+            Verdict::Bad(NonSuccessKind::Failure)
+        }
+        _ if verdict.is_failure(run.policy) => Verdict::Bad(NonSuccessKind::Error),
+        _ if verdict.is_passed() => Verdict::Passed,
+        _ => Verdict::Skipped,
+    }
+}
+
+/// The same for a single attempt, which decides nothing here.
+fn kind_of_attempt(attempt: &Attempt) -> Verdict {
+    match &attempt.status {
         Some(Status::Passed) => Verdict::Passed,
         Some(Status::Pending | Status::NotRun | Status::Cancelled) => Verdict::Skipped,
         Some(Status::Failed) => Verdict::Bad(NonSuccessKind::Failure),
@@ -144,7 +191,7 @@ fn verdict(status: Option<&Status>) -> Verdict {
 }
 
 fn rerun(attempt: &Attempt) -> Option<TestRerun> {
-    let Verdict::Bad(kind) = verdict(attempt.status.as_ref()) else { return None };
+    let Verdict::Bad(kind) = kind_of_attempt(attempt) else { return None };
     let mut rerun = TestRerun::new(kind);
     rerun.timestamp = attempt.started_at.and_then(moment);
     rerun.time = attempt.duration_ms.map(time);
@@ -172,17 +219,16 @@ fn in_full(exception: Option<&Exception>, message: String) -> String {
     })
 }
 
-fn properties(example: &Example, attempt: &Attempt) -> Vec<Property> {
+fn properties(example: &Example, attempt: &Attempt, run: &RunData) -> Vec<Property> {
+    let verdict = example.verdict(run.over);
     let mut all = Vec::new();
     all.extend(example.id.as_ref().map(|id| property("example_id", id.as_str())));
     all.extend(attempt.fault.as_ref().map(|fault| property("fault", fault.as_str())));
-    if attempt.flaky {
-        all.push(property("flaky", "true"));
-    }
+    all.push(property("verdict", verdict.word()));
     if example.attempts.iter().any(|attempt| attempt.repeat > 1) {
-        let rate = Rate::of(example);
-        all.push(property("attempts", &rate.valid.to_string()));
-        all.push(property("attempts.passed", &rate.passed.to_string()));
+        let rate = verdict.rate();
+        all.push(property("repetitions.valid", &rate.valid.to_string()));
+        all.push(property("repetitions.passed", &rate.passed.to_string()));
     }
     all.extend(attempt.evaluations.iter().map(evaluation_property));
     all

@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use proctor_events::Status;
 use proctor_record::{Example, RunData};
+use proctor_verdict::{Outcome, Rate, RunState};
 
-use crate::counts::{allowed_failures, counts};
-use crate::failure::{Failure, failures, message_of, outside_message, status_word};
-use crate::rates::Rate;
+use crate::counts::counts;
+use crate::failure::{Failure, failures, message_of, outside_message};
+use crate::rates::rate_of;
 use crate::rerun::Reruns;
 use crate::style::{Style, counted, duration, plain, shorten};
 
@@ -23,19 +23,16 @@ const MESSAGE_CHARACTERS: usize = 2_000;
 
 /// The run as Markdown.
 pub fn markdown(run: &RunData) -> String {
-    let summary = run.summary();
-    let bad = summary.failures() > allowed_failures(run)
-        || summary.errors > 0
-        || run.finished_at.is_none();
-    let sign = if bad { "❌" } else { "✅" };
+    let verdict = run.verdict();
+    let sign = if verdict.is_passed() { "✅" } else { "❌" };
     let mut text = format!("## {sign} {}\n\n", counts(run, Style { color: false }));
     let mut facts = Vec::new();
     facts.extend(run.duration_ms.map(|taken| format!("took {}", duration(taken))));
     facts.extend(run.seed.map(|seed| format!("seed {seed}")));
     facts.extend(cost(run).map(|cost| format!("models cost ${cost:.4}")));
     facts.extend(run.run_id.as_ref().map(|id| format!("run {}", code(id.as_str()))));
-    if run.finished_at.is_none() {
-        facts.push("**it did not finish**".to_owned());
+    if verdict.state() != RunState::Finished {
+        facts.push(format!("**{}**", verdict.phrase()));
     }
     let _ = writeln!(text, "{}\n", facts.join(" · "));
     text += &outside(run);
@@ -65,7 +62,7 @@ fn outside(run: &RunData) -> String {
 
 fn failed(run: &RunData, room: usize) -> String {
     let mut all = failures(run);
-    all.sort_by_key(|failure| rank(failure.first.status.as_ref()));
+    all.sort_by_key(|failure| failure.verdict.outcome());
     let reruns = Reruns::new(run);
     let mut text = String::new();
     for (place, failure) in all.iter().enumerate() {
@@ -80,16 +77,6 @@ fn failed(run: &RunData, room: usize) -> String {
     text
 }
 
-fn rank(status: Option<&Status>) -> u8 {
-    match status {
-        None | Some(Status::Crashed) => 0,
-        Some(Status::TimedOut) => 1,
-        Some(Status::Errored) => 2,
-        Some(Status::Failed) => 3,
-        Some(_) => 4,
-    }
-}
-
 fn entry(failure: &Failure<'_>, reruns: &Reruns<'_>, open: bool) -> String {
     let example = failure.example;
     let title = cell(&shorten(&example.title(), 200));
@@ -97,10 +84,13 @@ fn entry(failure: &Failure<'_>, reruns: &Reruns<'_>, open: bool) -> String {
     let open = if open { " open" } else { "" };
     let mut text = format!(
         "<details{open}><summary>{}: {title}</summary>\n\n",
-        cell(&status_word(failure.first))
+        cell(failure.verdict.outcome().phrase())
     );
     if !place.is_empty() {
         let _ = writeln!(text, "{place}\n");
+    }
+    if let Some(reason) = failure.reason() {
+        let _ = writeln!(text, "{}\n", cell(&reason));
     }
     text += &block(&message_of(failure.first));
     if let Some(command) = reruns.command(example) {
@@ -114,7 +104,7 @@ fn repeats(run: &RunData) -> String {
         .examples
         .iter()
         .filter(|example| example.attempts.iter().any(|attempt| attempt.repeat > 1))
-        .map(|example| (example, Rate::of(example)))
+        .map(|example| (example, rate_of(example, run)))
         .filter(|(_, rate)| !rate.is_perfect())
         .collect();
     if repeated.is_empty() {
@@ -138,7 +128,7 @@ fn repeats(run: &RunData) -> String {
 }
 
 fn flaky(run: &RunData) -> String {
-    let is_flaky = |example: &&Example| example.attempts.iter().any(|attempt| attempt.flaky);
+    let is_flaky = |example: &&Example| example.verdict(run.over).outcome() == Outcome::Flaky;
     let flaky: Vec<&Example> = run.examples.iter().filter(is_flaky).collect();
     if flaky.is_empty() {
         return String::new();

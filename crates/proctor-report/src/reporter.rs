@@ -5,8 +5,9 @@ mod interleaved;
 mod quiet;
 mod terse;
 
-use proctor_events::{Event, ExampleId, SuiteStarted, Timestamp};
+use proctor_events::{Event, SuiteStarted, Timestamp};
 use proctor_record::RunData;
+use proctor_verdict::AttemptKey as Key;
 
 pub use grouped::Grouped;
 pub use interleaved::Interleaved;
@@ -32,27 +33,13 @@ pub trait Reporter {
     fn finish(&mut self, run: &RunData) -> String;
 }
 
-/// An attempt at an example, as events name it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    example: ExampleId,
-    repeat: u32,
-    attempt: u32,
-}
-
-impl Key {
-    fn of(event: &Event) -> Option<Self> {
-        let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
-        event.example_id.clone().map(|example| Self { example, repeat, attempt })
-    }
-}
-
 /// The first line of a run.
 fn header(suite: &SuiteStarted, style: Style) -> String {
     let mut parts = Vec::new();
     let repeats = suite.repeats.filter(|repeats| *repeats > 1);
-    // The count has every repetition in it.
-    let each = u64::from(repeats.unwrap_or(1));
+    // Streams of version 0.1 count every repetition as an example.
+    let older = suite.repetition_count.is_none();
+    let each = if older { u64::from(repeats.unwrap_or(1)) } else { 1 };
     parts.extend(suite.example_count.map(|count| counted(count / each, "example")));
     parts.extend(repeats.map(|repeats| format!("{repeats} times each")));
     parts.extend(suite.workers.map(|workers| counted(workers.into(), "worker")));

@@ -5,12 +5,14 @@ mod lists;
 mod workspaces;
 
 use proctor_events::{Body, Event, Millis};
-use proctor_record::{RunData, Summary};
+use proctor_record::RunData;
+
+use proctor_verdict::RunState;
 
 use crate::counts::counts;
 use crate::failure::failures;
 use crate::page::Page;
-use crate::style::{Paint, Style, counted, duration};
+use crate::style::{Paint, Style, counted, duration, plain};
 use crate::transcript::Detail;
 
 /// What the summary shows beyond the run itself.
@@ -81,6 +83,12 @@ pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style)
         (Some(_), None) => "finished".to_owned(),
         (None, None) => style.paint(Paint::Bad, "the run did not finish"),
     });
+    let verdict = run.verdict();
+    if verdict.is_over() && verdict.state() != RunState::Finished {
+        let cause = verdict.stopped_by().map(|cause| format!(" by {}", plain(cause.as_str())));
+        let text = format!("{}{}", verdict.phrase(), cause.unwrap_or_default());
+        parts.push(style.paint(Paint::Bad, text));
+    }
     // Lines that belong to nobody make no worker.
     let at_work = run.workers.iter().filter(|worker| worker.started > 0 || !worker.ran.is_empty());
     let heard_of = u32::try_from(at_work.count()).ok().filter(|count| *count > 0);
@@ -90,39 +98,37 @@ pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style)
     parts.join(", ")
 }
 
-/// What is wrong with the account: every planned example must have ended in some way.
+/// What is wrong with the account: every planned repetition must have ended in some way.
 fn discrepancy(run: &RunData) -> Option<String> {
     let summary = run.summary();
-    let planned = run.planned.unwrap_or(summary.examples);
-    if summary.running == 0 && (planned == summary.finished() || planned == examples_ended(run)) {
+    // An older stream may announce examples or repetitions.
+    let seen = match run.planned_repetitions {
+        None if run.planned == Some(summary.examples) => summary.examples,
+        _ => summary.repetitions,
+    };
+    let planned = run.planned_repetitions.or(run.planned).unwrap_or(seen);
+    let open = |attempt: &&proctor_record::Attempt| attempt.status.is_none();
+    let last = run.examples.iter().flat_map(proctor_record::Example::deciding_attempts);
+    let running = last.filter(open).count() as u64;
+    if running == 0 && planned == seen {
         return None;
     }
-    let Summary { running, .. } = summary;
-    let unseen = planned.saturating_sub(summary.examples);
     let mut parts = Vec::new();
     if running > 0 {
         parts.push(format!("{running} started and never finished"));
     }
-    if unseen > 0 {
-        parts.push(format!("{unseen} never heard of"));
+    if planned > seen {
+        parts.push(format!("{} never heard of", planned - seen));
     }
-    if summary.examples > planned {
-        parts.push(format!("{} more than planned", summary.examples - planned));
+    if seen > planned {
+        parts.push(format!("{} more than planned", seen - planned));
     }
     Some(format!(
         "the account does not add up: {} planned, {} accounted for ({}); do not trust this result",
-        counted(planned, "example"),
-        summary.finished(),
+        counted(planned, "result"),
+        seen - running,
         parts.join(", ")
     ))
-}
-
-/// Examples, each counted once however often it was repeated, that have ended.
-fn examples_ended(run: &RunData) -> u64 {
-    let ended = |example: &&proctor_record::Example| {
-        example.deciding_attempts().all(|attempt| attempt.status.is_some())
-    };
-    run.examples.iter().filter(ended).count() as u64
 }
 
 #[cfg(test)]

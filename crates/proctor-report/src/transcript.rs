@@ -1,10 +1,9 @@
 //! A whole run, as a person would read it.
 
-use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError, RunData};
 
 use crate::counts::counts;
-use crate::failure::status_words;
+use crate::failure::{status_words, went_wrong};
 use crate::page::{Page, left_behind};
 use crate::style::{Paint, Style, duration, plain};
 
@@ -40,11 +39,10 @@ impl Page {
         parts.push(run.run_id.as_ref().map_or_else(|| "run".into(), |id| format!("run {id}")));
         parts.extend(run.started_at.map(|time| time.to_string()));
         parts.extend(run.seed.map(|seed| format!("seed {seed}")));
-        parts.push(match (run.finished_at, run.duration_ms) {
-            (Some(_), Some(taken)) => format!("finished in {}", duration(taken)),
-            (Some(_), None) => "finished".to_owned(),
-            (None, _) => "not finished".to_owned(),
-        });
+        let verdict = run.verdict();
+        let cause = verdict.stopped_by().map(|cause| format!(" by {}", plain(cause.as_str())));
+        parts.push(format!("{}{}", verdict.phrase(), cause.unwrap_or_default()));
+        parts.extend(run.duration_ms.map(|taken| format!("took {}", duration(taken))));
         let title = self.style.paint(Paint::Bold, parts.join(" · "));
         self.line(0, &title);
         let counts = counts(run, self.style);
@@ -68,8 +66,7 @@ impl Page {
     fn example(&mut self, example: &Example) {
         for attempt in &example.attempts {
             self.attempt_title(example, attempt);
-            let failed = attempt.status.as_ref().is_some_and(|status| !status.is_success());
-            if self.detail == Detail::Full || failed || attempt.status.is_none() {
+            if self.detail == Detail::Full || went_wrong(attempt) || !attempt.was_made() {
                 self.attempt_body(attempt);
             }
         }
@@ -77,9 +74,7 @@ impl Page {
 
     fn attempt_title(&mut self, example: &Example, attempt: &Attempt) {
         let mut notes = Vec::new();
-        if let Some(status) = &attempt.status
-            && !matches!(status, Status::Passed)
-        {
+        if attempt.status.as_ref().is_none_or(|status| status.as_str() != "passed") {
             notes.push(status_words(attempt));
         }
         if example.attempts.len() > 1 {

@@ -9,22 +9,18 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use serde::Deserialize;
+use proctor_events::{Body, Event, Millis, SuiteFinished, Timestamp};
+use proctor_verdict::{Liveness, RunVerdict};
 
 /// How much of the end is read: at first, and at most.
 const LITTLE: u64 = 8 << 10;
 const MUCH: u64 = 512 << 10;
 
 /// What the last event of a run says.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ending {
-    pub(crate) time: Option<String>,
-    pub(crate) example_count: u64,
-    pub(crate) duration_ms: Option<f64>,
-    pub(crate) exit_code: Option<i32>,
-    failure_count: u64,
-    pending_count: Option<u64>,
-    counts: Option<BTreeMap<String, u64>>,
+    time: Option<Timestamp>,
+    finished: SuiteFinished,
 }
 
 impl Ending {
@@ -49,14 +45,38 @@ impl Ending {
         }
     }
 
-    /// Final statuses, counted.
+    /// When the run was over.
+    pub(crate) fn time(&self) -> Option<String> {
+        self.time.map(|time| time.to_string())
+    }
+
+    /// How many examples there were; streams of version 0.1 count repetitions.
+    pub(crate) fn example_count(&self) -> u64 {
+        self.finished.example_count
+    }
+
+    /// How long the run took.
+    pub(crate) fn duration_ms(&self) -> Option<f64> {
+        self.finished.duration_ms.map(Millis::get)
+    }
+
+    /// The state and verdict of the run.
+    pub(crate) fn verdict(&self, interrupted: bool) -> RunVerdict {
+        RunVerdict::recorded(true, Some(&self.finished), Liveness::Gone, interrupted)
+    }
+
+    /// Verdicts, counted.
     pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
-        self.counts.clone().unwrap_or_else(|| {
-            let pending = self.pending_count.unwrap_or_default();
-            let passed = self.example_count.saturating_sub(self.failure_count + pending);
-            let counts = [("passed", passed), ("failed", self.failure_count), ("pending", pending)];
-            counts.into_iter().map(|(status, count)| (status.to_owned(), count)).collect()
-        })
+        let SuiteFinished { example_count, failure_count, pending_count, counts, .. } =
+            &self.finished;
+        let given = counts.as_ref().and_then(|counts| serde_json::to_value(counts).ok());
+        if let Some(given) = given.and_then(|given| serde_json::from_value(given).ok()) {
+            return given;
+        }
+        let pending = pending_count.unwrap_or_default();
+        let passed = example_count.saturating_sub(failure_count + pending);
+        let counts = [("passed", passed), ("failed", *failure_count), ("pending", pending)];
+        counts.into_iter().map(|(status, count)| (status.to_owned(), count)).collect()
     }
 }
 
@@ -66,16 +86,15 @@ fn after_first_line(bytes: &[u8]) -> &[u8] {
 }
 
 fn read(line: &[u8]) -> Option<Ending> {
-    #[derive(Deserialize)]
-    struct Typed<'a> {
-        #[serde(borrow)]
-        event_type: std::borrow::Cow<'a, str>,
-    }
     const NAME: &[u8] = b"\"SuiteFinished\"";
     // Most lines are told by their bytes.
     line.windows(NAME.len()).find(|window| *window == NAME)?;
-    let typed: Typed<'_> = serde_json::from_slice(line).ok()?;
-    (typed.event_type == "SuiteFinished").then(|| serde_json::from_slice(line).ok())?
+    let event = Event::from_json(std::str::from_utf8(line).ok()?).ok()?;
+    let time = event.time;
+    match event.body {
+        Body::SuiteFinished(finished) => Some(Ending { time, finished }),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +116,8 @@ mod tests {
         for (before, after) in [(0, 0), (20, 0), (0, 20), (100, 100)] {
             let text = format!("{}{END}\n{}", filler.repeat(before), filler.repeat(after));
             let ending = found(&text).unwrap_or_else(|| panic!("{before} {after}"));
-            assert_eq!((ending.exit_code, ending.duration_ms), (Some(1), Some(20.5)));
+            let code = ending.verdict(false).exit_code();
+            assert_eq!((code, ending.duration_ms()), (Some(1), Some(20.5)));
             let counts = [("failed", 2), ("passed", 2), ("pending", 1)];
             assert_eq!(
                 ending.counts(),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use proctor_record::{RunFolder, RunInfo, RunStore};
-use serde::Serialize;
+use proctor_verdict::{Liveness, RunState, RunVerdict};
 use tokio::sync::watch;
 
 use crate::error::ApiError;
@@ -26,16 +26,6 @@ const GLANCE: Duration = Duration::from_millis(15);
 const AFTERGLOW: Duration = Duration::from_millis(400);
 /// A run without a control socket counts as alive for so long after its last event.
 const SILENCE: Duration = Duration::from_mins(1);
-
-/// Where a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RunState {
-    Running,
-    Finished,
-    /// Its process ended without finishing it.
-    CutOff,
-}
 
 /// One open run.
 #[derive(Debug)]
@@ -88,10 +78,19 @@ impl Run {
 
     /// Where the run is. Looks at the file system.
     pub(crate) fn state(&self) -> RunState {
-        if self.index().run().finished_at.is_some() {
-            return RunState::Finished;
-        }
-        if is_alive(&self.folder) { RunState::Running } else { RunState::CutOff }
+        self.verdict().state()
+    }
+
+    /// Where the run is and what it came to. Looks at the file system.
+    pub(crate) fn verdict(&self) -> RunVerdict {
+        let (begun, ending) = {
+            let index = self.index();
+            (index.run().begun, index.run().ending.clone())
+        };
+        let alive = ending.is_none() && is_alive(&self.folder);
+        let liveness = if alive { Liveness::Alive } else { Liveness::Gone };
+        let interrupted = ending.is_some() && self.info().is_some_and(|info| info.interrupted);
+        RunVerdict::recorded(begun, ending.as_deref(), liveness, interrupted)
     }
 
     /// What its starter wrote down.
@@ -166,15 +165,15 @@ async fn follow(run: Arc<Run>) {
         let (grew, state) = match looked.await {
             Ok(Ok(seen)) => seen,
             // The folder was removed under us: whoever watches has seen all there was.
-            _ => (false, RunState::CutOff),
+            _ => (false, RunState::Died),
         };
         if grew {
             last_growth = Instant::now();
         }
         let over = match state {
-            RunState::Running => false,
-            RunState::Finished => last_growth.elapsed() > AFTERGLOW,
-            RunState::CutOff => !grew,
+            RunState::Died => !grew,
+            state if state.is_over() => last_growth.elapsed() > AFTERGLOW,
+            _ => false,
         };
         if over != run.has_ended() {
             run.ended.store(over, Ordering::SeqCst);

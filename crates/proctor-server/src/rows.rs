@@ -6,6 +6,7 @@
 
 use proctor_events::{Millis, Timestamp};
 use proctor_record::{Attempt, CheckTally, Example, RunData};
+use proctor_verdict::{ExampleVerdict, Policy};
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
@@ -25,8 +26,12 @@ pub struct Header {
     pub duration_ms: Option<f64>,
     /// The seed that ordered the examples.
     pub seed: Option<u64>,
-    /// How many examples were to run, once per repetition.
+    /// How many examples were to run.
     pub planned: Option<u64>,
+    /// How many results there were to be: every repetition of every example.
+    pub planned_repetitions: Option<u64>,
+    /// What the run tolerates: whether flaky, inconclusive and unchecked examples fail it.
+    pub policy: PolicyRow,
     /// The exit code that followed.
     pub exit_code: Option<i32>,
     /// The number of the last event.
@@ -37,6 +42,24 @@ pub struct Header {
     pub errors: Vec<ErrorRow>,
     /// The workers, by number.
     pub workers: Vec<WorkerRow>,
+}
+
+/// What a run tolerates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PolicyRow {
+    /// Whether a flaky example fails the run.
+    pub flaky_fails: bool,
+    /// Whether an inconclusive example fails the run.
+    pub inconclusive_fails: bool,
+    /// Whether an example that checked nothing fails the run.
+    pub unchecked_fails: bool,
+}
+
+impl PolicyRow {
+    fn of(policy: Policy) -> Self {
+        let Policy { flaky_fails, inconclusive_fails, unchecked_fails, .. } = policy;
+        Self { flaky_fails, inconclusive_fails, unchecked_fails }
+    }
 }
 
 /// An error outside examples.
@@ -93,6 +116,8 @@ impl Header {
             duration_ms: run.duration_ms.map(Millis::get),
             seed: run.seed,
             planned: run.planned,
+            planned_repetitions: run.planned_repetitions,
+            policy: PolicyRow::of(run.policy),
             exit_code: run.exit_code,
             last_seq: run.last_seq.unwrap_or_default(),
             event_count: run.event_count,
@@ -103,17 +128,18 @@ impl Header {
 }
 
 /// The rows of a run, in order of appearance. Events that belong to no example have none.
-pub fn rows(run: &RunData) -> impl Iterator<Item = Row<'_>> {
-    run.examples.iter().filter(|example| example.id.is_some()).map(Row)
+pub fn rows(run: &RunData, over: bool) -> impl Iterator<Item = Row<'_>> {
+    let known = run.examples.iter().filter(|example| example.id.is_some());
+    known.map(move |example| Row(example, example.verdict(over)))
 }
 
-/// One example.
+/// One example and its verdict.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a>(&'a Example);
+pub struct Row<'a>(&'a Example, ExampleVerdict);
 
 impl Row<'_> {
     pub(crate) fn has_status(self, wanted: &str) -> bool {
-        self.0.deciding_attempts().any(|attempt| word(attempt) == wanted)
+        self.1.word() == wanted || self.1.outcome().counted_as() == wanted
     }
 
     /// Whether its id, file, tags or description contain this lower-case text.
@@ -126,15 +152,10 @@ impl Row<'_> {
     }
 }
 
-/// How an attempt ended; `running` while it has not.
-pub(crate) fn word(attempt: &Attempt) -> &str {
-    attempt.status.as_ref().map_or("running", |status| status.as_str())
-}
-
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let example = self.0;
-        let mut row = serializer.serialize_struct("Row", 9)?;
+        let mut row = serializer.serialize_struct("Row", 10)?;
         row.serialize_field("id", &example.id)?;
         row.serialize_field("suite", &example.suite)?;
         row.serialize_field("file", &example.file)?;
@@ -143,6 +164,7 @@ impl Serialize for Row<'_> {
         row.serialize_field("description", &example.description)?;
         row.serialize_field("tags", &example.tags)?;
         row.serialize_field("pass_rate", &example.pass_rate)?;
+        row.serialize_field("verdict", &self.1)?;
         row.serialize_field("attempts", &Attempts(&example.attempts))?;
         row.end()
     }
@@ -163,12 +185,13 @@ impl Serialize for AttemptRow<'_> {
         let attempt = self.0;
         let tally = attempt.tally();
         let message = attempt.exception.as_ref().map(|e| &e.message).or(attempt.message.as_ref());
-        let mut row = serializer.serialize_struct("AttemptRow", 17)?;
+        let mut row = serializer.serialize_struct("AttemptRow", 18)?;
         row.serialize_field("repeat", &attempt.repeat)?;
         row.serialize_field("attempt", &attempt.attempt)?;
         row.serialize_field("worker", &attempt.worker)?;
         row.serialize_field("status", &attempt.status)?;
         row.serialize_field("fault", &attempt.fault)?;
+        row.serialize_field("final", &attempt.is_final)?;
         row.serialize_field("flaky", &attempt.flaky)?;
         row.serialize_field("started_at", &attempt.started_at)?;
         row.serialize_field("finished_at", &attempt.finished_at)?;

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 
 use crate::api::{Query, listed};
 use crate::error::ApiError;
-use crate::hub::{Run, RunState, Watching};
+use crate::hub::{Run, Watching};
 use crate::index::{Sent, Wanted};
 use crate::server::Shared;
 
@@ -150,13 +150,13 @@ async fn next_run(shared: &Arc<Shared>, seen: Option<String>, resuming: bool) ->
             None => folders.last().filter(|folder| {
                 resuming || {
                     let run = shared.hub.open(folder);
-                    run.catch_up().is_ok() && run.state() == RunState::Running
+                    run.catch_up().is_ok() && !run.state().is_over()
                 }
             })?,
             // Nothing was going on when this client came: whatever is running now is new to it.
             Some(seen) if seen.is_empty() => folders.last().filter(|folder| {
                 let run = shared.hub.open(folder);
-                run.catch_up().is_ok() && run.state() == RunState::Running
+                run.catch_up().is_ok() && !run.state().is_over()
             })?,
             Some(seen) => folders.iter().find(|folder| folder.name() > *seen)?,
         };

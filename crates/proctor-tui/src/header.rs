@@ -1,8 +1,8 @@
 //! How far the run is: a box with a bar and the counts, or one line where there is no room.
 
 use proctor_events::Timestamp;
-use proctor_record::Summary;
 use proctor_report::{Paint, counted, duration};
+use proctor_verdict::Counts;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
 use ratatui::text::{Line, Span};
@@ -60,13 +60,13 @@ impl Header<'_> {
         Line::from(vec![Span::raw(format!(" {workers} · ")), words])
     }
 
-    fn bar(&self, summary: &Summary, width: usize) -> Line<'static> {
-        let (done, total) = (summary.finished(), self.run.total(summary));
+    fn bar(&self, summary: &Counts, width: usize) -> Line<'static> {
+        let (done, total) = self.run.progress(summary);
         let share = (done * 100).checked_div(total).unwrap_or_default();
         let numbers = format!("  {done}/{total}  {share:>3} %");
         let room = width.saturating_sub(width_of(&numbers));
         let filled = filled_cells(done, total, room);
-        let bad = summary.failures() + summary.errors > 0;
+        let bad = summary.failures + summary.errors > 0;
         let paint = if bad { Paint::Bad } else { Paint::Good };
         Line::from(vec![
             Span::styled("█".repeat(filled), self.theme.style(Some(paint))),
@@ -75,7 +75,7 @@ impl Header<'_> {
         ])
     }
 
-    fn counts(&self, summary: &Summary) -> Line<'static> {
+    fn counts(&self, summary: &Counts) -> Line<'static> {
         let mut spans = Vec::new();
         for (count, sign, word, paint) in counts(summary) {
             if !spans.is_empty() {
@@ -97,8 +97,8 @@ impl Header<'_> {
     /// `12/40 ✓10 ✗2 1:03`: the most telling parts first.
     fn one_line(&self, width: usize) -> Line<'static> {
         let summary = self.run.summary();
-        let (done, total) = (summary.finished(), self.run.total(&summary));
-        let failed = summary.failures() + summary.errors;
+        let (done, total) = self.run.progress(&summary);
+        let failed = summary.failures + summary.errors;
         let bad = if failed > 0 { Some(Paint::Bad) } else { None };
         let time = match self.run.verdict(self.now) {
             Some((_, verdict)) => verdict,
@@ -115,7 +115,7 @@ impl Header<'_> {
     }
 }
 
-fn counts(summary: &Summary) -> impl Iterator<Item = (u64, &'static str, &'static str, Paint)> {
+fn counts(summary: &Counts) -> impl Iterator<Item = (u64, &'static str, &'static str, Paint)> {
     let all = [
         (summary.passed, "✓", "passed", Paint::Good),
         (summary.failed, "✗", "failed", Paint::Bad),
@@ -123,9 +123,9 @@ fn counts(summary: &Summary) -> impl Iterator<Item = (u64, &'static str, &'stati
         (summary.crashed, "✗", "crashed", Paint::Bad),
         (summary.timed_out, "✗", "timed out", Paint::Bad),
         (summary.inconclusive, "?", "inconclusive", Paint::Warn),
-        (summary.other, "?", "of unknown outcome", Paint::Warn),
         (summary.errors, "✗", "outside examples", Paint::Bad),
         (summary.flaky, "~", "flaky", Paint::Warn),
+        (summary.within_rate, "~", "within their rate", Paint::Warn),
         (summary.pending, "⏸", "pending", Paint::Warn),
         (summary.running, "▶", "running", Paint::Bold),
         (summary.cancelled, "-", "cancelled", Paint::Dim),

@@ -2,9 +2,9 @@
 //!
 //! What is chosen is held by name, not by place, so that it stays chosen while the list grows.
 
-use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError, RunData};
 use proctor_report::Paint;
+use proctor_verdict::{is_made, is_success};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -46,20 +46,19 @@ pub(crate) enum Item<'a> {
 pub(crate) fn items(run: &RunData, which: Which) -> Vec<Item<'_>> {
     let outside = run.errors.iter().enumerate().map(|(place, error)| Item::Outside(place, error));
     let attempts = run.examples.iter().flat_map(|example| {
-        example.deciding_attempts().map(move |attempt| Item::Attempt(example, attempt))
+        let last = example.deciding_attempts().into_iter();
+        last.map(move |attempt| Item::Attempt(example, attempt))
     });
-    outside.chain(attempts).filter(|item| which == Which::All || item.is_trouble()).collect()
+    outside.chain(attempts).filter(|item| which == Which::All || item.is_trouble(run)).collect()
 }
 
 impl Item<'_> {
     pub(crate) fn key(&self) -> ItemKey {
         match self {
             Self::Outside(place, _) => ItemKey::Outside(*place),
-            Self::Attempt(example, attempt) => ItemKey::Attempt(AttemptKey {
-                id: example.id.clone(),
-                repeat: attempt.repeat,
-                attempt: attempt.attempt,
-            }),
+            Self::Attempt(example, attempt) => {
+                ItemKey::Attempt(AttemptKey { id: example.id.clone(), number: attempt.number() })
+            }
         }
     }
 
@@ -68,18 +67,21 @@ impl Item<'_> {
             (Self::Outside(place, _), ItemKey::Outside(wanted)) => place == wanted,
             // A later attempt takes the place of an earlier one.
             (Self::Attempt(example, attempt), ItemKey::Attempt(wanted)) => {
-                example.id == wanted.id && attempt.repeat == wanted.repeat
+                example.id == wanted.id && attempt.repeat == wanted.number.repeat
             }
             _ => false,
         }
     }
 
     /// Whether it belongs among the failures; what passed only on a retry does.
-    fn is_trouble(&self) -> bool {
+    fn is_trouble(&self, run: &RunData) -> bool {
         match self {
             Self::Outside(..) => true,
-            Self::Attempt(_, attempt) => {
-                attempt.flaky || attempt.status.as_ref().is_some_and(Status::is_failure)
+            Self::Attempt(example, attempt) => {
+                let bad = |status| !is_success(status) && is_made(status);
+                let fails = || example.verdict(run.over).is_failure(run.policy);
+                attempt.flaky
+                    || (attempt.status.as_ref().is_some_and(bad) && (!attempt.is_final || fails()))
             }
         }
     }

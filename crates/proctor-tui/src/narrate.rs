@@ -8,6 +8,7 @@ use proctor_events::{
     SimulationStarted, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited, WorkerLog,
 };
 use proctor_report::{Paint, counted, duration, shorten};
+use proctor_verdict::{is_made, is_success};
 
 use crate::run::AttemptKey;
 use crate::text::TextLine;
@@ -305,7 +306,7 @@ fn model(payload: &ModelCall) -> Option<TextLine> {
 /// Whether an event is a failure that a follower should see.
 pub(crate) fn is_failure(event: &Event) -> bool {
     match &event.body {
-        Body::ExampleFinished(payload) => payload.status.is_failure(),
+        Body::ExampleFinished(payload) => !is_success(&payload.status) && is_made(&payload.status),
         Body::ErrorOutsideExample(_) => true,
         _ => false,
     }

@@ -7,8 +7,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use proctor_events::{Body, Event, ExampleFinished, ExampleId, Millis, Timestamp};
-use proctor_record::{Aggregator, Example, RunData, Summary};
+use proctor_record::{Aggregator, Example, RunData};
 use proctor_report::{Paint, duration};
+use proctor_verdict::{AttemptNumber, Counts};
 
 use crate::text::TextLine;
 
@@ -21,17 +22,12 @@ const PER_ATTEMPT: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct AttemptKey {
     pub(crate) id: Option<ExampleId>,
-    pub(crate) repeat: u32,
-    pub(crate) attempt: u32,
+    pub(crate) number: AttemptNumber,
 }
 
 impl AttemptKey {
     pub(crate) fn of(event: &Event) -> Self {
-        Self {
-            id: event.example_id.clone(),
-            repeat: event.repeat.unwrap_or(1),
-            attempt: event.attempt.unwrap_or(1),
-        }
+        Self { id: event.example_id.clone(), number: AttemptNumber::of(event) }
     }
 }
 
@@ -52,10 +48,13 @@ impl Run {
     pub(crate) fn apply(&mut self, event: &Event) {
         self.last_event = event.time.or(self.last_event);
         match &event.body {
-            Body::SuiteStarted(payload) => self.total = payload.example_count.or(self.total),
+            Body::SuiteStarted(payload) => {
+                let announced = payload.repetition_count.or(payload.example_count);
+                self.total = announced.or(self.total);
+            }
             Body::Progress(payload) => self.total = Some(payload.total),
             Body::SuiteFinished(payload) => {
-                self.total = Some(payload.example_count);
+                self.total = payload.repetition_count.or(Some(payload.example_count));
                 self.finished = true;
             }
             Body::ExampleStarted(_) | Body::ExampleFinished(_) | Body::ErrorOutsideExample(_) => {}
@@ -103,8 +102,8 @@ impl Run {
         self.picture.run()
     }
 
-    pub(crate) fn summary(&self) -> Summary {
-        self.data().summary()
+    pub(crate) fn summary(&self) -> Counts {
+        self.data().summary_if(!self.is_live())
     }
 
     pub(crate) fn title(&self, event: &Event) -> Arc<str> {
@@ -126,9 +125,11 @@ impl Run {
         self.finished
     }
 
-    /// How many examples there are in all, as far as that is known.
-    pub(crate) fn total(&self, summary: &Summary) -> u64 {
-        self.total.unwrap_or_default().max(summary.examples)
+    /// How many repetitions have a result, and how many there are in all, as far as that is known.
+    pub(crate) fn progress(&self, summary: &Counts) -> (u64, u64) {
+        let last = self.data().examples.iter().flat_map(Example::deciding_attempts);
+        let done = last.filter(|attempt| attempt.status.is_some() && attempt.is_final).count();
+        (done as u64, self.total.unwrap_or_default().max(summary.repetitions))
     }
 
     /// How long it took, or has taken until now.
@@ -152,17 +153,16 @@ impl Run {
         }
         let taken = duration(self.elapsed(now));
         if !self.finished {
-            return Some((Paint::Warn, format!("! cut off after {taken}")));
+            return Some((Paint::Warn, format!("! died after {taken}")));
         }
-        let summary = self.summary();
-        let code = self.data().exit_code;
-        let good = code.map_or(summary.failures() + summary.errors == 0, |code| code == 0);
-        let exit = code.filter(|code| *code != 0).map(|code| format!(", exit {code}"));
-        let exit = exit.unwrap_or_default();
-        Some(if good {
-            (Paint::Good, format!("✓ passed in {taken}"))
+        let verdict = self.data().verdict();
+        let exit = verdict.exit_code().filter(|code| *code != 0);
+        let exit = exit.map(|code| format!(", exit {code}")).unwrap_or_default();
+        let phrase = verdict.phrase();
+        Some(if verdict.is_passed() {
+            (Paint::Good, format!("✓ {phrase} in {taken}"))
         } else {
-            (Paint::Bad, format!("✗ failed in {taken}{exit}"))
+            (Paint::Bad, format!("✗ {phrase} in {taken}{exit}"))
         })
     }
 }
@@ -240,7 +240,7 @@ mod tests {
         );
         run.end();
         let (_, verdict) = run.verdict(time("2027-01-01T00:00:00Z")).unwrap();
-        assert_eq!(verdict, "! cut off after 2.00 s");
+        assert_eq!(verdict, "! died after 2.00 s");
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(verdict("").unwrap(), (Paint::Good, "✓ passed in 3.0 ms".to_owned()));
         assert_eq!(
             verdict(r#","exit_code":2"#).unwrap(),
-            (Paint::Bad, "✗ failed in 3.0 ms, exit 2".to_owned())
+            (Paint::Bad, "✗ did not load in 3.0 ms, exit 2".to_owned())
         );
     }
 
@@ -262,8 +262,7 @@ mod tests {
     fn stories_of_failures_are_kept_longest() {
         let key = |id: usize| AttemptKey {
             id: Some(ExampleId::new(id.to_string())),
-            repeat: 1,
-            attempt: 1,
+            number: AttemptNumber::FIRST,
         };
         let line = Arc::new(TextLine::new(None, "x"));
         let mut stories = Stories::default();

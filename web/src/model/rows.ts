@@ -2,6 +2,8 @@
 // `test/rows.test.ts` holds both to the same recording.
 
 import type { Attempt, Event, Header, Row, WorkerRow } from "./types";
+import type { RunState } from "./verdict";
+import { countedAs, DEFAULT_POLICY, endOf, verdictOf } from "./verdict";
 
 const SHORT = 300;
 
@@ -11,17 +13,19 @@ export interface Run {
   places: Map<string, number>;
   /** The example that something happened in last, for those who follow. */
   latest: string | null;
+  /** How it came to its end, once it said so. */
+  ending: RunState | null;
 }
 
 export function emptyHeader(): Header {
   return {
-    run_id: null, started_at: null, finished_at: null, duration_ms: null, seed: null, planned: null,
-    exit_code: null, last_seq: 0, event_count: 0, errors: [], workers: [],
+    run_id: null, started_at: null, finished_at: null, duration_ms: null, seed: null, planned: null, planned_repetitions: null,
+    policy: { ...DEFAULT_POLICY }, exit_code: null, last_seq: 0, event_count: 0, errors: [], workers: [],
   };
 }
 
 export function emptyRun(): Run {
-  return { header: emptyHeader(), rows: [], places: new Map(), latest: null };
+  return { header: emptyHeader(), rows: [], places: new Map(), latest: null, ending: null };
 }
 
 export function runOf(header: Header, rows: Row[]): Run {
@@ -30,7 +34,7 @@ export function runOf(header: Header, rows: Row[]): Run {
   }
   const places = new Map(rows.map((row, place) => [row.id, place]));
   const running = rows.findLast((row) => row.attempts.some((attempt) => attempt.status === null));
-  return { header, rows, places, latest: running?.id ?? null };
+  return { header, rows, places, latest: running?.id ?? null, ending: null };
 }
 
 export function apply(run: Run, event: Event): void {
@@ -44,12 +48,21 @@ export function apply(run: Run, event: Event): void {
       header.started_at = event.time ?? header.started_at;
       header.seed = event.seed ?? null;
       header.planned = event.example_count ?? null;
+      header.planned_repetitions = event.repetition_count ?? null;
+      header.policy = {
+        flaky_fails: event.policy?.flaky_fails ?? DEFAULT_POLICY.flaky_fails,
+        inconclusive_fails: event.policy?.inconclusive_fails ?? DEFAULT_POLICY.inconclusive_fails,
+        unchecked_fails: event.policy?.unchecked_fails ?? DEFAULT_POLICY.unchecked_fails,
+      };
       return;
     case "SuiteFinished":
       header.finished_at = event.time ?? null;
       header.duration_ms = event.duration_ms ?? null;
       header.exit_code = event.exit_code ?? null;
       header.planned = event.example_count ?? null;
+      header.planned_repetitions = event.repetition_count ?? null;
+      run.ending = endOf(event);
+      for (const row of run.rows) row.verdict = verdictOf(row.attempts, row.pass_rate, true).word;
       return;
     case "WorkerStarted": {
       const worker = workerOf(header, event);
@@ -96,7 +109,7 @@ function inExample(run: Run, id: string, event: Event): void {
   if (place === undefined) {
     place = run.rows.length;
     run.places.set(id, place);
-    run.rows.push({ id, suite: null, file: null, path: [], location: null, description: null, tags: [], pass_rate: null, attempts: [] });
+    run.rows.push({ id, suite: null, file: null, path: [], location: null, description: null, tags: [], pass_rate: null, verdict: "running", attempts: [] });
   }
   const row = run.rows[place]!;
   run.latest = id;
@@ -117,6 +130,9 @@ function inExample(run: Run, id: string, event: Event): void {
     row.location ??= event.location ?? null;
   }
   inAttempt(row, attemptOf(row, event), event);
+  if (event.event_type === "ExampleStarted" || event.event_type === "ExampleFinished") {
+    row.verdict = verdictOf(row.attempts, row.pass_rate, run.ending !== null).word;
+  }
 }
 
 /** An example without a description gets one while it runs: it ends the chain. What stands in for one ("example at …") does not. */
@@ -135,7 +151,7 @@ function attemptOf(row: Row, event: Event): Attempt {
   const found = row.attempts.findLast((a) => a.repeat === repeat && a.attempt === number);
   if (found) return found;
   const attempt: Attempt = {
-    repeat, attempt: number, worker: null, status: null, fault: null, flaky: false, started_at: null,
+    repeat, attempt: number, worker: null, status: null, fault: null, final: false, flaky: false, started_at: null,
     finished_at: null, duration_ms: null, message: null, turns: 0, tool_calls: 0, model_calls: 0, tokens: 0,
     cost_usd: 0, topics: [], checks: [],
   };
@@ -152,6 +168,7 @@ function inAttempt(row: Row, attempt: Attempt, event: Event): void {
     case "ExampleFinished": {
       attempt.worker = event.worker ?? attempt.worker;
       attempt.status = event.status;
+      attempt.final = event.final ?? true;
       attempt.fault = event.fault ?? null;
       attempt.flaky = event.flaky ?? (event.status === "passed" && failedBefore(row, attempt));
       calls.delete(attempt);
@@ -239,55 +256,25 @@ function newCalls(attempt: Attempt, event: Event): number {
   return known.length - before;
 }
 
-/** The attempt that decides each repetition: the last one made. */
-export function deciding(row: Row): Attempt[] {
-  return row.attempts.filter(
-    (one) => !row.attempts.some((other) => other.repeat === one.repeat && other.attempt > one.attempt),
-  );
-}
-
-const WORST = ["crashed", "errored", "timed_out", "failed", "inconclusive", "running", "cancelled", "not_run", "pending", "passed"];
-
 /** How many of the repetitions that say something about what was tested have passed. */
 export function rateOf(row: Row): { passed: number; valid: number } {
-  const blameless = (one: Attempt) => one.status === "inconclusive" || ["judge", "simulator", "harness"].includes(one.fault ?? "");
-  const valid = deciding(row).filter((one) => !["pending", "cancelled", "not_run"].includes(one.status ?? "pending") && !blameless(one));
-  return { passed: valid.filter((one) => one.status === "passed").length, valid: valid.length };
+  const { passed, valid } = verdictOf(row.attempts, row.pass_rate, false);
+  return { passed, valid };
 }
 
-/** One word for an example: whether it passes as often as it must, where it says so; else the worst of its repetitions. */
+/** The verdict of an example, in one word. */
 export function statusOf(row: Row): string {
-  if (row.pass_rate !== null) {
-    if (row.attempts.some((attempt) => attempt.status === null)) return "running";
-    const { passed, valid } = rateOf(row);
-    if (valid > 0 && passed / valid >= row.pass_rate) return "passed";
-  }
-  let worst = WORST.length;
-  let word = "not_run";
-  for (const attempt of deciding(row)) {
-    const status = attempt.status ?? "running";
-    const rank = WORST.indexOf(status);
-    if ((rank < 0 ? 3 : rank) < worst) {
-      worst = rank < 0 ? 3 : rank;
-      word = status;
-    }
-  }
-  return word;
+  return row.verdict;
 }
 
-const BAD = new Set(["crashed", "errored", "timed_out", "failed", "inconclusive"]);
+export { fails as isBad } from "./verdict";
 
-export function isBad(status: string): boolean {
-  return BAD.has(status) || !WORST.includes(status);
-}
-
+/** The verdicts of the examples, counted. */
 export function countsOf(rows: Row[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const row of rows) {
-    for (const attempt of deciding(row)) {
-      const status = attempt.status ?? "running";
-      counts[status] = (counts[status] ?? 0) + 1;
-    }
+    const status = countedAs(row.verdict);
+    counts[status] = (counts[status] ?? 0) + 1;
   }
   return counts;
 }

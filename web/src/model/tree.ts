@@ -2,6 +2,7 @@
 
 import { isBad, statusOf, titleOf } from "./rows";
 import type { Row } from "./types";
+import { countedAs } from "./verdict";
 
 export type Line =
   | { kind: "group"; key: string; text: string; depth: number; bad: number; total: number; open: boolean; file: boolean }
@@ -10,7 +11,7 @@ export type Line =
 export interface Choice { text: string; status: string | null }
 
 export function matches(row: Row, status: string, choice: Choice): boolean {
-  if (choice.status === "bad" ? !isBad(status) : choice.status !== null && status !== choice.status) return false;
+  if (choice.status === "bad" ? !isBad(status) : choice.status !== null && status !== choice.status && countedAs(status) !== choice.status) return false;
   if (choice.text === "") return true;
   const text = `${titleOf(row)} ${row.file ?? ""} ${row.id} ${row.tags.join(" ")}`.toLowerCase();
   return choice.text.toLowerCase().split(/\s+/).every((word) => text.includes(word));

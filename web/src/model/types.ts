@@ -1,5 +1,7 @@
 // What the server and the recordings say. Field names are those of the wire.
 
+import type { Policy, RunState } from "./verdict";
+
 export interface Event {
   seq: number;
   event_type: string;
@@ -28,6 +30,8 @@ export interface Attempt {
   worker: number | null;
   status: string | null;
   fault: string | null;
+  /** Whether no further attempt at this repetition follows. */
+  final: boolean;
   flaky: boolean;
   started_at: string | null;
   finished_at: string | null;
@@ -54,6 +58,8 @@ export interface Row {
   tags: string[];
   /** The share of repetitions that must pass. */
   pass_rate: number | null;
+  /** One word: passed, flaky, within_rate, failed, … */
+  verdict: string;
   attempts: Attempt[];
 }
 
@@ -79,6 +85,8 @@ export interface Header {
   duration_ms: number | null;
   seed: number | null;
   planned: number | null;
+  planned_repetitions: number | null;
+  policy: Policy;
   exit_code: number | null;
   last_seq: number;
   event_count: number;
@@ -86,7 +94,7 @@ export interface Header {
   workers: WorkerRow[];
 }
 
-export type RunState = "running" | "finished" | "cut_off";
+export type { RunState } from "./verdict";
 
 export interface RunInfo {
   argv?: string[];

@@ -6,8 +6,8 @@ import { useEffect, useState } from "preact/hooks";
 import { mark, percent, pretty, word } from "../format";
 import type { Tally } from "../model/types";
 
-export function Badge({ status, title }: { status: string; title?: string }) {
-  return <span class={`badge s-${status}`} title={title}><span aria-hidden="true">{mark(status)}</span> {word(status)}</span>;
+export function Badge({ status, title, text }: { status: string; title?: string | undefined; text?: string }) {
+  return <span class={`badge s-${status}`} title={title}><span aria-hidden="true">{mark(status)}</span> {text ?? word(status)}</span>;
 }
 
 export function Mark({ status }: { status: string }) {

@@ -1,5 +1,6 @@
 // A tested verdict on a change: the same comparison that the terminal prints.
 
+import { isLive } from "../model/verdict";
 import { useMemo, useState } from "preact/hooks";
 
 import { ago, duration, money, percent, points, pValue, shortId, turnName, when, word } from "../format";
@@ -18,7 +19,7 @@ export function ComparePage() {
     const [{ runs }, baselines] = await Promise.all([source.value.runs(), source.value.baselines()]);
     return { runs, baselines };
   }, []);
-  const runs = choices.value?.runs.filter((run) => run.state !== "running") ?? [];
+  const runs = choices.value?.runs.filter((run) => !isLive(run.state)) ?? [];
   const after = query.get("after") || runs[0]?.id || "";
   const place = runs.findIndex((run) => run.id === after);
   const before = query.get("before") || (choices.value?.baselines.includes("default") ? "baseline" : "") || runs[place + 1]?.id || "";

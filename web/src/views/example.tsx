@@ -1,5 +1,6 @@
 // One example: its attempts, what was said, and the raw events.
 
+import { isLive } from "../model/verdict";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { duration, money, percent, quoted, turnName, word } from "../format";
@@ -25,7 +26,7 @@ export function ExamplePane({ feed, id, at }: { feed: Feed; id: string; at: stri
     );
     return () => { current = false; };
     // While a run goes on the list may grow under us; finished ones are asked for once.
-  }, [feed, id, feed.state === "running" ? version.value : 0]);
+  }, [feed, id, isLive(feed.state) ? version.value : 0]);
   const talks = useMemo(() => talksOf(events ?? []), [events, events?.length, version.value]);
   const place = feed.run.places.get(id);
   const row = place === undefined ? undefined : feed.run.rows[place];
@@ -75,7 +76,7 @@ export function ExamplePane({ feed, id, at }: { feed: Feed; id: string; at: stri
           <a href={address({ view: "events" })} aria-current={raw ? "page" : undefined}>Events {events ? `(${chosen?.events.length ?? 0})` : ""} <kbd>e</kbd></a>
         </nav>
       </header>
-      {raw ? <EventList events={chosen?.events ?? []} /> : chosen ? <Conversation talk={chosen} turnAt={Number(query.get("turn")) || null} live={feed.state === "running"} linkTo={(turn) => link(here, { repeat: chosen.repeat, attempt: chosen.attempt, turn })} /> : <p class="empty">{events ? "Nothing has happened yet." : "Reading…"}</p>}
+      {raw ? <EventList events={chosen?.events ?? []} /> : chosen ? <Conversation talk={chosen} turnAt={Number(query.get("turn")) || null} live={isLive(feed.state)} linkTo={(turn) => link(here, { repeat: chosen.repeat, attempt: chosen.attempt, turn })} /> : <p class="empty">{events ? "Nothing has happened yet." : "Reading…"}</p>}
     </article>
   );
 }

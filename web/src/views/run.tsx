@@ -1,5 +1,6 @@
 // One run: how far it is, its examples, and whatever one looks at closely.
 
+import { isLive, phraseOf, runWord } from "../model/verdict";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { duration, money, percent, shortId, when } from "../format";
@@ -31,7 +32,7 @@ export function RunPage({ feed }: { feed: Feed }) {
     go(link(place === 0 ? at : [...at, TABS[place]![0]]));
     return true;
   });
-  useEffect(() => { document.title = `${feed.state === "running" ? "▸ " : ""}Run ${shortId(feed.id)} · Proctor`; }, [feed.id, feed.state]);
+  useEffect(() => { document.title = `${isLive(feed.state) ? "▸ " : ""}Run ${shortId(feed.id)} · Proctor`; }, [feed.id, feed.state]);
   return (
     <section class="run">
       <Head feed={feed} />
@@ -58,12 +59,12 @@ function Head({ feed }: { feed: Feed }) {
       <div class="bar">
         <h1><span class="visually-hidden">Run </span><RunBadge feed={feed} /></h1>
         <Counts counts={counts} planned={header.planned} />
-        <span class="num" aria-live="off">{feed.state === "running" ? `${done} of ${total || "?"}` : `${done} examples`}</span>
+        <span class="num" aria-live="off">{isLive(feed.state) ? `${done} of ${total || "?"}` : `${done} examples`}</span>
         {header.duration_ms !== null && <span class="num">{duration(header.duration_ms)}</span>}
         {cost > 0 && <span class="num" title="model calls">{money(cost)}</span>}
         <span class="gap" />
-        {feed.state === "running" && <label class="check"><input type="checkbox" checked={follow.value} onChange={(event) => { follow.value = event.currentTarget.checked; }} /> follow <kbd>f</kbd></label>}
-        {served && feed.state === "running" && <Stop feed={feed} say={setProblem} />}
+        {isLive(feed.state) && <label class="check"><input type="checkbox" checked={follow.value} onChange={(event) => { follow.value = event.currentTarget.checked; }} /> follow <kbd>f</kbd></label>}
+        {served && isLive(feed.state) && <Stop feed={feed} say={setProblem} />}
         {served && <a class="button small" href={link(["compare"], { before: "", after: feed.id })}>Compare</a>}
         {served && <a class="button small" href={link(["search"], { run: feed.id })}>Search</a>}
       </div>
@@ -102,11 +103,9 @@ function Stop({ feed, say }: { feed: Feed; say: (problem: string | null) => void
 
 function RunBadge({ feed }: { feed: Feed }) {
   version.value;
-  if (feed.state === "running") return <Badge status="running" />;
-  if (feed.state === "cut_off") return <Badge status="cancelled" title="its process ended without finishing it" />;
   const { exit_code: code } = feed.run.header;
-  const bad = code === null ? feed.run.rows.some((row) => row.attempts.some((a) => isBad(a.status ?? "running"))) : code !== 0;
-  return <Badge status={bad ? "failed" : "passed"} title={`exit code ${code ?? "unknown"}`} />;
+  const word = runWord(feed.state, code);
+  return <Badge status={word} text={phraseOf(word)} title={isLive(feed.state) ? undefined : `exit code ${code ?? "unknown"}`} />;
 }
 
 function Examples({ feed, at }: { feed: Feed; at: string[] }) {
@@ -126,7 +125,7 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
   useEffect(() => {
     // On a phone an open example hides the list: there it is opened by hand, and followed from then on.
     const room = selected !== null || matchMedia("(min-width: 761px)").matches;
-    if (follow.value && room && feed.state === "running" && latest && latest !== selected) open(latest, true);
+    if (follow.value && room && isLive(feed.state) && latest && latest !== selected) open(latest, true);
   }, [latest, follow.value]);
 
   const move = (step: 1 | -1, wanted: (line: Line) => boolean): boolean => {
@@ -170,7 +169,7 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
             {chips.map(([status, text]) => <button type="button" aria-pressed={statusFilter.value === status} onClick={() => { statusFilter.value = status; }}>{text}</button>)}
           </div>
         </div>
-        {lines.length === 0 && <p class="empty">{feed.run.rows.length === 0 ? (feed.state === "running" ? "Waiting for the first example…" : "This run has no examples.") : "No example matches."}</p>}
+        {lines.length === 0 && <p class="empty">{feed.run.rows.length === 0 ? (isLive(feed.state) ? "Waiting for the first example…" : "This run has no examples.") : "No example matches."}</p>}
         <VirtualList items={lines} height={30} focus={place} label={`${examples.length} examples`} role="tree" keyOf={(line) => line.key}
           render={(line) => line.kind === "group"
             ? <button type="button" class={`line group ${line.file ? "file" : ""}`} style={{ paddingLeft: `${8 + line.depth * 14}px` }} aria-expanded={line.open} role="treeitem" onClick={() => toggle(line.key)}>

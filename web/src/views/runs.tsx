@@ -1,5 +1,6 @@
 // The list of runs, newest first; those that go on are looked at again.
 
+import { isLive, phraseOf, runWord } from "../model/verdict";
 import { useEffect, useState } from "preact/hooks";
 
 import { ago, duration, mark, money, shortId, when, word } from "../format";
@@ -105,9 +106,8 @@ function command(argv: string[]): string {
 }
 
 function RunBadge({ run }: { run: RunListing }) {
-  if (run.state === "running") return <Badge status="running" />;
-  if (run.state === "cut_off") return <Badge status="cancelled" title="its process ended without finishing it" />;
-  return <Badge status={run.exit_code === 0 ? "passed" : "failed"} title={`exit code ${run.exit_code ?? "unknown"}`} />;
+  const word = runWord(run.state, run.exit_code);
+  return <Badge status={word} text={phraseOf(word)} title={isLive(run.state) ? undefined : `exit code ${run.exit_code ?? "unknown"}`} />;
 }
 
 const ORDER = ["passed", "failed", "crashed", "errored", "timed_out", "inconclusive", "pending", "cancelled", "not_run", "running"];

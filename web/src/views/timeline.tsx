@@ -1,5 +1,6 @@
 // When each worker did what: a bar an attempt.
 
+import { isLive } from "../model/verdict";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { duration, word } from "../format";
@@ -37,7 +38,7 @@ export function Timeline({ feed, at }: { feed: Feed; at: string[] }) {
   const [zoom, setZoom] = useState(1);
   const [shift, setShift] = useState(0);
   const [over, setOver] = useState<{ bar: Bar; x: number; y: number } | null>(null);
-  const lastEvent = feed.state === "running" ? Date.now() : 0;
+  const lastEvent = isLive(feed.state) ? Date.now() : 0;
   const { bars, lanes, start, end } = barsOf(feed.run.rows, lastEvent);
   const height = TOP + Math.max(1, lanes.length) * LANE + 8;
   const span = Math.max(1, end - start) / zoom;
@@ -90,7 +91,7 @@ export function Timeline({ feed, at }: { feed: Feed; at: string[] }) {
     const place = event.clientX - box.left;
     return bars.findLast((bar) => bar.lane === lane && place >= x(bar.from) - 1 && place <= Math.max(x(bar.to), x(bar.from) + 2) + 1) ?? null;
   };
-  if (bars.length === 0) return <p class="empty">{feed.state === "running" ? "Waiting for the first example…" : "No example of this run says when it started."}</p>;
+  if (bars.length === 0) return <p class="empty">{isLive(feed.state) ? "Waiting for the first example…" : "No example of this run says when it started."}</p>;
   return (
     <div class="page tall">
       <div class="bar">

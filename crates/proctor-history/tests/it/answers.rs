@@ -68,7 +68,7 @@ fn flaky_is_both_outcomes_with_nothing_changed() {
             (row.example.id.as_str(), row.mixed_runs, row.torn_commits, row.last_seen.as_str())
         })
         .collect();
-    assert_eq!(told, [("a", 1, 0, "01"), ("b", 0, 1, "02")]);
+    assert_eq!(told, [("b", 0, 1, "02"), ("a", 1, 0, "01")]);
     assert!(history.flaky(Window(2)).unwrap().is_empty(), "not in the newest two");
     let records = history.records(Some("04")).unwrap();
     let c = Record { attempts: 3, passed: 2, streak: 1, newest_passed: false, flaky: false };

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find;
-use super::reading::state_of;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::paging::{brief, page};
@@ -263,7 +262,8 @@ fn warnings(judged: &Judged) -> Vec<String> {
     let mut warnings = Vec::new();
     for (folder, info) in [(before, &comparison.before), (after, &comparison.after)] {
         if let Some(folder) = folder
-            && !state_of(folder, info.complete).is_over()
+            && !info.complete
+            && folder.is_live()
         {
             warnings.push(format!("run {} is not over yet", folder.name()));
         }

@@ -5,13 +5,14 @@
 //! the one example that it shows. Kept besides are the final results in the order in which they came, each with its place in the
 //! stream, which is what cursors are, and a few words about each that an outline lets go.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use proctor_events::{Body, EvaluationRecorded, Event, ExampleFinished};
 use proctor_record::{
     Aggregator, Attempt, Example, Follower, Grown, Judged, RunData, WorkspaceFold,
 };
+
+use proctor_verdict::AttemptNumber;
 
 use super::view::Traces;
 use crate::error::ToolError;
@@ -45,8 +46,6 @@ struct Folded {
     outline: Aggregator,
     rows: Vec<Row>,
     finished: bool,
-    flaky: u64,
-    counts: BTreeMap<String, u64>,
     workspaces: WorkspaceFold,
 }
 
@@ -100,16 +99,6 @@ impl Index {
         self.run().last_seq.unwrap_or_default()
     }
 
-    /// Final results by status.
-    pub(super) fn counts(&self) -> &BTreeMap<String, u64> {
-        &self.folded.counts
-    }
-
-    /// How many of them passed only after failing.
-    pub(super) fn flaky(&self) -> u64 {
-        self.folded.flaky
-    }
-
     pub(super) fn examples(&self) -> impl Iterator<Item = &Example> {
         self.run().examples.iter().filter(|example| example.id.is_some())
     }
@@ -141,8 +130,6 @@ impl Folded {
             outline: Aggregator::outline(),
             rows: Vec::new(),
             finished: false,
-            flaky: 0,
-            counts: BTreeMap::new(),
             workspaces: WorkspaceFold::default(),
         }
     }
@@ -153,7 +140,7 @@ impl Folded {
             Body::ExampleFinished(it) => {
                 let traces = self.traces(event, it);
                 self.outline.apply(event);
-                self.ended(event, it, seq, traces);
+                self.ended(event, seq, traces);
             }
             body => {
                 self.outline.apply(event);
@@ -169,9 +156,9 @@ impl Folded {
     /// Where the attempt that an event is about stands: its example and itself.
     fn place(&self, event: &Event) -> Option<(usize, usize)> {
         let example = self.outline.place_of(event.example_id.as_ref()?)?;
-        let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
+        let number = AttemptNumber::of(event);
         let attempts = &self.outline.run().examples.get(example)?.attempts;
-        let own = |one: &Attempt| one.repeat == repeat && one.attempt == attempt;
+        let own = |one: &Attempt| one.number() == number;
         Some((example, attempts.iter().rposition(own)?))
     }
 
@@ -181,14 +168,12 @@ impl Folded {
         open.map(Traces::of).unwrap_or_default().and_at_its_end(it)
     }
 
-    fn ended(&mut self, event: &Event, it: &ExampleFinished, seq: u64, traces: Traces) {
+    fn ended(&mut self, event: &Event, seq: u64, traces: Traces) {
         let Some((example, own)) = self.place(event) else { return };
         let attempt = &self.outline.run().examples[example].attempts[own];
         if !attempt.is_final {
             return;
         }
-        self.flaky += u64::from(attempt.flaky);
-        *self.counts.entry(it.status.to_string()).or_default() += 1;
         let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         let traces = (traces != Traces::default()).then(|| Box::new(traces));
         self.rows.push(Row { seq, example: place(example), attempt: place(own), traces });

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_control::{AskError, State as Live};
 use proctor_events::Event;
-use proctor_record::{Aggregator, Example, RunFolder};
+use proctor_record::{Aggregator, Example, RunData, RunFolder};
+use proctor_verdict::{ExampleVerdict, Liveness, RunState, RunVerdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,17 +32,23 @@ pub(super) enum State {
     Running,
     /// It was asked to stop and is about to.
     Stopping,
-    /// It is over; its results are complete.
+    /// It is over; everything that was to run has a result: see `verdict`.
     Finished,
+    /// It was stopped before its end.
+    Stopped,
     /// Its process ended before it was over; what is recorded is all there is.
-    Interrupted,
+    Died,
+    /// A suite could not be loaded, so nothing ran.
+    DidNotLoad,
+    /// There was nothing to run.
+    NothingFound,
     /// Its process is there but does not answer.
     Silent,
 }
 
 impl State {
     pub(super) fn is_over(self) -> bool {
-        matches!(self, Self::Finished | Self::Interrupted)
+        !matches!(self, Self::Loading | Self::Running | Self::Stopping | Self::Silent)
     }
 }
 
@@ -49,7 +56,21 @@ impl State {
 pub(super) struct Reading<'a> {
     pub(super) id: String,
     pub(super) state: State,
+    pub(super) verdict: RunVerdict,
     pub(super) index: &'a Index,
+}
+
+impl Reading<'_> {
+    /// The verdict of an example as far as the run has come.
+    pub(super) fn verdict_of(&self, example: &Example) -> ExampleVerdict {
+        example.verdict(self.state.is_over())
+    }
+
+    /// Whether an example fails the run, or did not run although it was to.
+    pub(super) fn is_bad(&self, example: &Example) -> bool {
+        let verdict = self.verdict_of(example);
+        verdict.is_failure(self.index.run().policy) || verdict.is_missing()
+    }
 }
 
 /// The rows of the runs that were looked at last. Clones of an engine share them.
@@ -72,8 +93,9 @@ impl Readings {
         let rows = self.of(&folder.events_path());
         let mut index = locked(&rows);
         index.refresh()?;
-        let state = state(index.is_finished(), live.as_ref().map(|status| status.state));
-        look(&Reading { id: folder.name(), state, index: &index })
+        let verdict = verdict(index.run(), folder);
+        let state = state(&verdict, live.as_ref().map(|status| status.state));
+        look(&Reading { id: folder.name(), state, verdict, index: &index })
     }
 
     fn of(&self, path: &Path) -> Arc<Mutex<Index>> {
@@ -91,21 +113,36 @@ impl Readings {
     }
 }
 
-/// Where a run is, without a look at its results.
-pub(super) fn state_of(folder: &RunFolder, finished: bool) -> State {
-    let live = proctor_control::ask(folder.path());
-    state(finished, live.as_ref().map(|status| status.state))
+/// What a run says of itself at its end.
+fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
+    let interrupted = run.ending.is_some() && folder.info().is_ok_and(|info| info.interrupted);
+    RunVerdict::recorded(run.begun, run.ending.as_deref(), Liveness::Gone, interrupted)
 }
 
-fn state(finished: bool, live: Result<Live, &AskError>) -> State {
-    if finished {
-        return State::Finished;
+fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> State {
+    if verdict.ending().is_some() { over(verdict.state()) } else { of_process(live) }
+}
+
+/// A state that the recording tells.
+fn over(state: RunState) -> State {
+    match state {
+        RunState::Loading => State::Loading,
+        RunState::Running => State::Running,
+        RunState::Finished => State::Finished,
+        RunState::Stopped => State::Stopped,
+        RunState::Died => State::Died,
+        RunState::DidNotLoad => State::DidNotLoad,
+        RunState::NothingFound => State::NothingFound,
     }
+}
+
+/// A state that only the run's process can tell.
+fn of_process(live: Result<Live, &AskError>) -> State {
     match live {
         Ok(Live::Loading) => State::Loading,
         Ok(Live::Running) => State::Running,
         Ok(Live::Stopping | Live::Ended) => State::Stopping,
-        Err(AskError::NotLive) => State::Interrupted,
+        Err(AskError::NotLive) => State::Died,
         Err(AskError::Silent(_) | AskError::Refused(_)) => State::Silent,
     }
 }

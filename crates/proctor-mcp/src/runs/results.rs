@@ -1,7 +1,9 @@
 //! `run_results`: what became of the examples of a run.
 
-use proctor_events::Status;
+use std::collections::HashMap;
+
 use proctor_record::Example;
+use proctor_verdict::worst_first;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +11,14 @@ use super::find;
 use super::index::Final;
 use super::reach::Reach;
 use super::reading::Reading;
-use super::view::{ResultView, RunView, is_failure};
+use super::view::{ResultView, RunView};
 use crate::engine::Engine;
 use crate::error::ToolError;
 use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
 
 /// The statuses there are.
-const STATUSES: [&str; 9] = [
+const STATUSES: [&str; 11] = [
     "passed",
     "failed",
     "pending",
@@ -26,6 +28,8 @@ const STATUSES: [&str; 9] = [
     "timed_out",
     "cancelled",
     "not_run",
+    "flaky",
+    "within_rate",
 ];
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -34,8 +38,8 @@ pub(super) fn tools() -> Vec<Tool> {
         title: "What became of the examples",
         group: Group::Runs,
         hints: Hints::LOOKS,
-        description: "The final results of a run, failures only unless `statuses` says otherwise, a page at a time. Each has the example's id, title, place, status, \
-             and what went wrong. Text that the agent under test may have written is left out; show_example gives it on request.",
+        description: "The examples of a run, those that fail it unless `statuses` says otherwise, a page at a time. Each has its id, title, place, verdict, \
+             and what went wrong in the repetition that tells most. Text that the agent under test may have written is left out; show_example gives it on request.",
     };
     vec![row.quick(results)]
 }
@@ -47,7 +51,7 @@ struct Ask {
     /// The run: its id or the start of it, a tag, `last`, `last~2`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
-    /// Only results with one of these statuses; `all` for every result. Everything that did not pass if not given.
+    /// Only examples with one of these verdicts; `all` for every example. Everything that fails the run if not given.
     #[serde(default)]
     statuses: Vec<String>,
     /// Only examples whose title or place contains this.
@@ -66,7 +70,7 @@ struct Ask {
 struct Results {
     /// The run in numbers.
     run: RunView,
-    /// The results, in the order in which they came.
+    /// A result for each example, in the order in which they came.
     results: Vec<ResultView>,
     /// How many fit in all.
     total: u64,
@@ -91,26 +95,54 @@ fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
 fn answer(reading: &Reading<'_>, given: &Ask) -> Result<Results, ToolError> {
     let text = given.matching.as_deref().map(str::to_lowercase);
     let index = reading.index;
-    let all: Vec<Final<'_>> = index
-        .results()
-        .filter(|result| result.attempt.status.as_ref().is_some_and(|status| given.wants(status)))
-        .filter(|result| text.as_ref().is_none_or(|text| mentions(result.example, text)))
-        .collect();
+    let mut all = telling(reading, |example| given.wants(reading, example));
+    all.retain(|result| text.as_ref().is_none_or(|text| mentions(result.example, text)));
     let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
     Ok(Results {
         run: RunView::new(reading),
-        results: page.items.iter().map(|result| ResultView::of(**result)).collect(),
+        results: page
+            .items
+            .iter()
+            .map(|result| ResultView::of(**result, reading.verdict_of(result.example)))
+            .collect(),
         total: all.len() as u64,
         next: page.next,
         workspaces: index.workspaces().coverage().map(Reach::new),
     })
 }
 
+/// Of every example the result that tells most about its verdict, in the order in which they came.
+fn telling<'a>(reading: &Reading<'a>, wanted: impl Fn(&Example) -> bool) -> Vec<Final<'a>> {
+    let mut found: HashMap<&str, Final<'a>> = HashMap::new();
+    let rank = |result: &Final<'_>| {
+        let attempt = result.attempt;
+        worst_first(attempt.status.as_ref(), attempt.fault.as_ref())
+    };
+    for result in reading.index.results() {
+        let Some(id) = result.example.id.as_ref().filter(|_| wanted(result.example)) else {
+            continue;
+        };
+        // One that passed says nothing about why an example failed; one that failed within a rate says nothing about why it passed.
+        let passed = reading.verdict_of(result.example).is_passed();
+        let better = |known: &Final<'_>| {
+            if passed { rank(&result) > rank(known) } else { rank(&result) < rank(known) }
+        };
+        if found.get(id.as_str()).is_none_or(better) {
+            found.insert(id.as_str(), result);
+        }
+    }
+    let mut all: Vec<Final<'a>> = found.into_values().collect();
+    all.sort_by_key(|result| result.seq);
+    all
+}
+
 impl Ask {
-    fn wants(&self, status: &Status) -> bool {
+    fn wants(&self, reading: &Reading<'_>, example: &Example) -> bool {
+        let outcome = reading.verdict_of(example).outcome();
+        let fits = |word: &str| word == outcome.word() || word == outcome.counted_as();
         match self.statuses.as_slice() {
-            [] => is_failure(status),
-            statuses => statuses.iter().any(|word| word == "all" || word == status.as_str()),
+            [] => reading.is_bad(example),
+            statuses => statuses.iter().any(|word| word == "all" || fits(word)),
         }
     }
 }

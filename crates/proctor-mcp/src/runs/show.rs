@@ -1,6 +1,7 @@
 //! `show_example`: one example of a run, attempt by attempt.
 
 use proctor_record::{Attempt, Example};
+use proctor_verdict::ExampleVerdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -67,6 +68,11 @@ struct Show {
 struct Shown {
     /// The run.
     run_id: String,
+    /// The verdict of the example: passed, flaky, `within_rate`, failed, inconclusive, …
+    verdict: ExampleVerdict,
+    /// Repetitions that passed, of those that say something; where there are more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed_of_valid: Option<(u64, u64)>,
     /// The file it stands in.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
@@ -148,8 +154,12 @@ fn is_none(number: &usize) -> bool {
 
 fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
     let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
-    let id = engine.readings().look(&folder, |reading| choose(reading, &given.example))?;
+    let (id, over) = engine
+        .readings()
+        .look(&folder, |reading| Ok((choose(reading, &given.example)?, reading.state.is_over())))?;
     let example = reading::example(&folder, &id)?;
+    let verdict = example.verdict(over);
+    let rate = verdict.rate();
     let text = given.max_text.map_or(TEXT, |most| usize::try_from(most).unwrap_or(LONGEST));
     let from_turn = given.from_turn.unwrap_or_default();
     let mut wanted = given.include_untrusted.then_some(Wanted {
@@ -160,12 +170,14 @@ fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
     let page = page(&example.attempts, given.cursor.as_deref(), given.limit)?;
     Ok(Shown {
         run_id: folder.name(),
+        verdict,
+        passed_of_valid: (rate.valid > 1).then_some((rate.passed, rate.valid)),
         file: example.file.clone(),
         tags: example.tags.clone(),
         attempts: page
             .items
             .into_iter()
-            .map(|attempt| attempt_view(&example, attempt, from_turn, wanted.as_mut()))
+            .map(|attempt| attempt_view(&example, attempt, verdict, from_turn, wanted.as_mut()))
             .collect(),
         next: page.next,
     })
@@ -209,6 +221,7 @@ fn id_of(example: &Example) -> &str {
 fn attempt_view(
     example: &Example,
     attempt: &Attempt,
+    verdict: ExampleVerdict,
     from_turn: u32,
     wanted: Option<&mut Wanted>,
 ) -> AttemptView {
@@ -222,7 +235,7 @@ fn attempt_view(
     let turns = attempt.conversation.iter().flat_map(|conversation| &conversation.turns);
     let turns = turns.filter(|turn| turn.number >= from_turn).take(MANY).map(turn);
     AttemptView {
-        result: ResultView::new(example, attempt),
+        result: ResultView::new(example, attempt, verdict),
         checks: attempt.evaluations.iter().take(MANY).map(check).collect(),
         more_checks: attempt.evaluations.len().saturating_sub(MANY),
         turns: turns.collect(),

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use proctor_events::{ExampleFinished, Exception, Fault, Status};
+use proctor_events::{EvaluationMode, ExampleFinished, Exception, Fault, Status};
 use proctor_record::{Attempt, Example, OutsideError, Turn};
+use proctor_verdict::{Counts, ExampleVerdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,17 +41,32 @@ pub(super) struct RunView {
     pub(super) run_id: String,
     /// Where it is.
     pub(super) state: State,
-    /// Results so far by final status: passed, failed, pending, inconclusive, errored, crashed, `timed_out`, cancelled, `not_run`.
+    /// `passed` or `failed`; absent until it has finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) verdict: Option<&'static str>,
+    /// What stopped it before its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stopped_by: Option<String>,
+    /// Examples so far by verdict: passed, failed, pending, inconclusive, errored, crashed, `timed_out`, cancelled, `not_run`.
     pub(super) counts: BTreeMap<String, u64>,
-    /// Results so far.
+    /// Examples that have a verdict.
     pub(super) completed: u64,
-    /// How many there will be; absent until examples are known.
+    /// How many examples there are; absent until they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) total: Option<u64>,
-    /// Examples that passed only after failing.
+    /// Examples that fail the run.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) failures: u64,
+    /// Of the passed examples, those that passed only after failing.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) flaky: u64,
-    /// 0 passed, 1 something failed, 2 nothing trustworthy ran; absent until it is over.
+    /// Of the passed examples, those with failures that their pass rate allows.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) within_rate: u64,
+    /// Repetitions, where examples are run more than once.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) repetitions: u64,
+    /// 0 passed, 1 something failed, 2 nothing trustworthy ran, 128 + N stopped by signal N; absent until it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exit_code: Option<i32>,
     /// How long it took, in milliseconds; absent until it is over.
@@ -71,20 +87,44 @@ fn is_zero(number: &u64) -> bool {
 
 impl RunView {
     pub(super) fn new(reading: &Reading<'_>) -> Self {
-        let (index, run) = (reading.index, reading.index.run());
+        let run = reading.index.run();
+        let counts = run.summary_if(reading.state.is_over());
+        let more = counts.repetitions > counts.examples;
         Self {
             run_id: reading.id.clone(),
             state: reading.state,
-            completed: index.counts().values().sum(),
-            counts: index.counts().clone(),
-            total: run.planned,
-            flaky: index.flaky(),
-            exit_code: run.exit_code,
+            verdict: reading.verdict.final_word(),
+            stopped_by: reading.verdict.stopped_by().map(ToString::to_string),
+            completed: counts.decided(),
+            counts: by_verdict(&counts),
+            total: run.planned.map(|planned| planned.max(counts.examples)),
+            failures: counts.failures,
+            flaky: counts.flaky,
+            within_rate: counts.within_rate,
+            repetitions: if more { counts.repetitions } else { 0 },
+            exit_code: reading.verdict.exit_code().map(i32::from),
             duration_ms: run.duration_ms.map(proctor_events::Millis::get),
             errors: run.errors.iter().take(ERRORS).map(error_text).collect(),
             more_errors: run.errors.len().saturating_sub(ERRORS) as u64,
         }
     }
+}
+
+/// What occurred, by verdict. What runs has none.
+fn by_verdict(counts: &Counts) -> BTreeMap<String, u64> {
+    let all = [
+        ("passed", counts.passed),
+        ("failed", counts.failed),
+        ("pending", counts.pending),
+        ("inconclusive", counts.inconclusive),
+        ("errored", counts.errored),
+        ("crashed", counts.crashed),
+        ("timed_out", counts.timed_out),
+        ("cancelled", counts.cancelled),
+        ("not_run", counts.not_run),
+    ];
+    let occurred = all.into_iter().filter(|(_, count)| *count > 0);
+    occurred.map(|(word, count)| (word.to_owned(), count)).collect()
 }
 
 /// An error outside examples, in words.
@@ -108,8 +148,10 @@ pub(super) struct ResultView {
     /// `file:line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
-    /// How it ended.
+    /// How this attempt ended.
     status: String,
+    /// The verdict of the example: as `status`, or flaky, `within_rate`, running, unfinished.
+    verdict: ExampleVerdict,
     /// Whose failure it was, where that is known: agent, simulator, judge, tool, harness.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
@@ -146,16 +188,17 @@ fn is_first(number: &u32) -> bool {
 
 impl ResultView {
     /// A result as the index has it.
-    pub(super) fn of(result: Final<'_>) -> Self {
-        Self::with(result.example, result.attempt, result.traces.cloned().unwrap_or_default())
+    pub(super) fn of(result: Final<'_>, verdict: ExampleVerdict) -> Self {
+        let traces = result.traces.cloned().unwrap_or_default();
+        Self::with(result.example, result.attempt, verdict, traces)
     }
 
     /// An attempt that was read as a whole.
-    pub(super) fn new(example: &Example, attempt: &Attempt) -> Self {
-        Self::with(example, attempt, Traces::of(attempt))
+    pub(super) fn new(example: &Example, attempt: &Attempt, verdict: ExampleVerdict) -> Self {
+        Self::with(example, attempt, verdict, Traces::of(attempt))
     }
 
-    fn with(example: &Example, attempt: &Attempt, traces: Traces) -> Self {
+    fn with(example: &Example, attempt: &Attempt, verdict: ExampleVerdict, traces: Traces) -> Self {
         let suite = example.suite.as_deref();
         let exception = attempt.exception.as_deref();
         let class = exception.and_then(|exception| exception.class.as_deref());
@@ -169,6 +212,7 @@ impl ResultView {
                 .status
                 .as_ref()
                 .map_or_else(|| "running".to_owned(), ToString::to_string),
+            verdict,
             fault: attempt.fault.as_ref().map(ToString::to_string),
             repeat: attempt.repeat,
             attempt: attempt.attempt,
@@ -240,7 +284,8 @@ fn own_line(exception: &Exception) -> Option<String> {
 }
 
 fn broken(attempt: &Attempt) -> Vec<String> {
-    let failed = attempt.evaluations.iter().filter(|evaluation| evaluation.passed == Some(false));
+    let hard = attempt.evaluations.iter().filter(|it| it.mode != EvaluationMode::Soft);
+    let failed = hard.filter(|evaluation| evaluation.passed == Some(false));
     failed
         .filter_map(|evaluation| evaluation.name.as_ref().or(evaluation.description.as_ref()))
         .map(|name| brief(name, LINE))
@@ -355,9 +400,4 @@ fn verdicts(attempt: &Attempt, limit: usize) -> Vec<String> {
         Some(brief(&format!("{}: {text}", name.map_or("check", String::as_str)), limit))
     });
     all.take(LINES).collect()
-}
-
-/// Whether a status counts against a run.
-pub(super) fn is_failure(status: &Status) -> bool {
-    !matches!(status, Status::Passed | Status::Pending)
 }

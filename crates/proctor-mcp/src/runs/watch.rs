@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use proctor_verdict::is_success;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find;
+use super::index::Final;
 use super::reading::Reading;
-use super::view::{ResultView, RunView, is_failure};
+use super::view::{ResultView, RunView};
 use crate::engine::Engine;
 use crate::error::ToolError;
 use crate::paging::limited;
@@ -43,7 +45,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "run_wait",
             "Wait for a run",
             "Like run_status, but waits up to wait_seconds (4 if not given, at most 5) until the run is over or something failed since `cursor`. \
-             Call it again with the new cursor until `state` is finished or interrupted.",
+             Call it again with the new cursor until `state` is finished, stopped, died, did_not_load or nothing_found.",
         )
         .slow(wait),
     ]
@@ -124,7 +126,7 @@ impl News {
         let mut more = false;
         let wanted = index.results_since(since).filter(|result| match look.include {
             Include::All => true,
-            Include::Failures => result.attempt.status.as_ref().is_some_and(is_failure),
+            Include::Failures => fails(reading, result),
             Include::None => false,
         });
         let mut last = since;
@@ -133,11 +135,17 @@ impl News {
                 (more, cursor) = (true, last);
                 break;
             }
-            results.push(ResultView::of(result));
+            results.push(ResultView::of(result, reading.verdict_of(result.example)));
             last = result.seq;
         }
         Ok(Self { run: RunView::new(reading), results, cursor: cursor.to_string(), more })
     }
+}
+
+/// Whether a result is news of a failure: it did not end well, and its example fails the run.
+fn fails(reading: &Reading<'_>, result: &Final<'_>) -> bool {
+    let bad = |status| !is_success(status);
+    result.attempt.status.as_ref().is_some_and(bad) && reading.is_bad(result.example)
 }
 
 fn place(cursor: Option<&str>) -> Result<u64, ToolError> {

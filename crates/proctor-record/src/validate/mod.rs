@@ -14,6 +14,7 @@ mod mutations;
 mod run;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 use std::fmt;
 use std::io::{self, BufRead};

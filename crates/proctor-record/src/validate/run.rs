@@ -2,9 +2,12 @@
 
 use proctor_events::{Body, Event, FORMAT_VERSION, Status, SuiteFinished, SuiteStarted, Timestamp};
 
+use proctor_verdict::{Liveness, Policy, RunState, RunVerdict};
+
 use super::attempts::Attempts;
 use super::chain::Chain;
 use super::counts::Counts;
+use super::verdicts::Verdicts;
 use super::{CheckedRun, DigestState, Findings, RecordingState};
 
 /// How far the time may go back from one event to the next. Several threads take the time before they get their number.
@@ -25,6 +28,7 @@ pub(super) struct RunCheck {
     chain: Chain,
     attempts: Attempts,
     counts: Counts,
+    verdicts: Verdicts,
     started: Option<u64>,
     announced: Option<u64>,
     finished: Option<(u64, SuiteFinished)>,
@@ -45,6 +49,7 @@ impl RunCheck {
             chain: Chain::default(),
             attempts: Attempts::default(),
             counts: Counts::default(),
+            verdicts: Verdicts::default(),
             started: None,
             announced: None,
             finished: None,
@@ -163,14 +168,17 @@ impl RunCheck {
                 Body::SuiteFinished(payload) => self.suite_finished(line, payload, findings),
                 Body::ExampleStarted(payload) => {
                     self.counts.pass_rates |= payload.pass_rate.is_some();
+                    self.verdicts.started(event, payload);
                     self.attempts.started(line, event, payload, findings)
                 }
                 Body::ExampleFinished(payload) => {
                     self.counts.add(payload);
+                    self.verdicts.finished(event, payload);
                     self.attempts.finished(line, event, payload, self.numbered, findings)
                 }
                 Body::ErrorOutsideExample(_) => {
                     self.counts.errors += 1;
+                    self.verdicts.errors += 1;
                     true
                 }
                 // What an example has printed may be read after its end.
@@ -188,7 +196,8 @@ impl RunCheck {
         payload: &SuiteStarted,
         findings: &mut Findings,
     ) -> bool {
-        self.announced = self.announced.or(payload.example_count);
+        self.announced = self.announced.or(payload.repetition_count).or(payload.example_count);
+        self.verdicts.policy = Policy::of_event(payload.policy.as_ref());
         if let Some(earlier) = self.started {
             let message =
                 format!("a second SuiteStarted in one run; the first is in line {earlier}");
@@ -210,12 +219,14 @@ impl RunCheck {
             return false;
         }
         self.finished = Some((line, payload.clone()));
-        let mut right = self.counts.compare(line, payload, findings);
-        if let Some(announced) = self.announced.filter(|count| *count != payload.example_count) {
-            let message = format!(
-                "says that {} results were to come; {announced} were announced",
-                payload.example_count
-            );
+        let results = payload.repetition_count.unwrap_or(payload.example_count);
+        let mut right = match payload.repetition_count {
+            Some(_) => self.verdicts.compare(line, payload, findings),
+            None => self.counts.compare(line, payload, findings),
+        };
+        if let Some(announced) = self.announced.filter(|count| *count != results) {
+            let message =
+                format!("says that {results} results were to come; {announced} were announced");
             findings.error(Some(line), message);
             right = false;
         }
@@ -234,7 +245,10 @@ impl RunCheck {
         let state = match &self.finished {
             _ if self.damaged => RecordingState::Damaged,
             _ if cut_off => RecordingState::CutOff,
-            Some((_, end)) if end.exit_code.is_some_and(|code| code > 128) => {
+            Some((_, end))
+                if RunVerdict::recorded(true, Some(end), Liveness::Gone, false).state()
+                    == RunState::Stopped =>
+            {
                 RecordingState::Interrupted
             }
             _ => RecordingState::Complete,
@@ -280,7 +294,8 @@ impl RunCheck {
             );
             return true;
         };
-        let announced = self.announced.unwrap_or(end.example_count);
+        let announced = end.repetition_count.unwrap_or(end.example_count);
+        let announced = self.announced.unwrap_or(announced);
         for (line, message) in self.attempts.left_open() {
             findings.error(Some(line), message);
             self.damaged = true;

@@ -4,7 +4,7 @@ use proctor_events::Event;
 use proctor_record::{OutsideError, RunData};
 
 use super::Reporter;
-use crate::failure::{Failure, failures, message_of, outside_message, project_line, status_word};
+use crate::failure::{Failure, failures, message_of, outside_message, project_line};
 use crate::page::Page;
 use crate::rerun::Reruns;
 use crate::style::{Paint, Style, counted, plain, shorten};
@@ -74,13 +74,17 @@ impl Page {
     }
 
     fn terse_failure(&mut self, failure: &Failure<'_>, reruns: &Reruns<'_>) {
-        let Failure { example, first, others } = failure;
-        let word = self.style.paint(Paint::Bad, status_word(first).to_uppercase());
+        let Failure { example, first, others, verdict } = failure;
+        let word = verdict.outcome().phrase().to_uppercase();
+        let word = self.style.paint(Paint::Bad, word);
         let place = example.location.as_deref().map(|place| format!(" ({})", shorten(place, 200)));
         let title = shorten(&example.title(), 200);
         let fault = first.fault.as_ref().map(|f| format!(" fault: {}", shorten(f.as_str(), 40)));
         let after = format!("{}{}", place.unwrap_or_default(), fault.unwrap_or_default());
         self.line(0, &format!("{word} {title}{after}"));
+        if let Some(reason) = failure.reason() {
+            self.line(2, &reason);
+        }
         self.few_lines(&message_of(first));
         if first.exception.is_none() {
             let skipped = first.output_tail.len().saturating_sub(OUTPUT_LINES);

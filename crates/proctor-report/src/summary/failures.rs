@@ -7,7 +7,6 @@ use super::SummaryOptions;
 use crate::backtrace::filtered;
 use crate::failure::{Failure, message_of, presented, status_words, telling_class};
 use crate::page::{Page, left_behind, votes};
-use crate::rates::Rate;
 use crate::style::{Paint, counted, duration, plain, shorten};
 
 /// How much of a conversation is shown: its last turns, and of those the last lines.
@@ -194,10 +193,11 @@ impl Page {
 
 /// Where it stands, how it ended, how long it took, how often it was tried.
 fn facts(failure: &Failure<'_>) -> String {
-    let Failure { example, first, others } = failure;
+    let Failure { example, first, others, .. } = failure;
     let mut facts = Vec::new();
     facts.extend(example.location.as_deref().map(|place| shorten(place, 300)));
     facts.push(status_words(first));
+    facts.extend(failure.reason());
     facts.extend(exit_words(first));
     facts.extend(first.duration_ms.map(duration));
     if first.attempt > 1 {
@@ -207,7 +207,7 @@ fn facts(failure: &Failure<'_>) -> String {
         facts.push(format!("repeat {}", first.repeat));
     }
     if example.attempts.len() > 1 {
-        facts.push(Rate::of(example).to_string());
+        facts.push(failure.verdict.rate().to_string());
     }
     facts.extend(first.worker.map(|number| format!("worker {}", number + 1)));
     facts.join(" · ")

@@ -2,10 +2,11 @@
 
 use proctor_events::{Millis, Status};
 use proctor_record::{Attempt, Example, RunData};
+use proctor_verdict::{Outcome, PassRate, Rate, RateState};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, went_wrong};
 use crate::page::{Page, leaked_process};
-use crate::rates::{Rate, common_interval, gate};
+use crate::rates::{common_interval, interval, of_k, percent, rate_of};
 use crate::rerun::Reruns;
 use crate::style::{Paint, counted, duration, shorten};
 
@@ -18,7 +19,8 @@ const SLOWEST: usize = 5;
 
 /// Every repetition that an example finished with, beside its example.
 fn decided(run: &RunData) -> impl Iterator<Item = (&Example, &Attempt)> {
-    run.examples.iter().flat_map(|example| example.deciding_attempts().map(move |a| (example, a)))
+    let of = |example| Example::deciding_attempts(example).into_iter().map(move |a| (example, a));
+    run.examples.iter().flat_map(of)
 }
 
 fn name(example: &Example) -> String {
@@ -39,7 +41,10 @@ impl Page {
         let pending = run
             .examples
             .iter()
-            .filter_map(|example| Some((example, example.deciding_attempts().find(is_pending)?)));
+            .filter(|example| example.verdict(run.over).outcome() == Outcome::Pending)
+            .filter_map(|example| {
+                Some((example, example.deciding_attempts().into_iter().find(is_pending)?))
+            });
         let pending: Vec<_> = pending.collect();
         if pending.is_empty() {
             return;
@@ -57,9 +62,8 @@ impl Page {
 
     /// Processes of examples that did not fail; the others are shown with their failure.
     pub(super) fn left_behind_by_others(&mut self, run: &RunData) {
-        let failed = |attempt: &Attempt| attempt.status.as_ref().is_none_or(Status::is_failure);
         let found: Vec<_> =
-            decided(run).filter(|(_, a)| !failed(a) && !a.leaked.is_empty()).collect();
+            decided(run).filter(|(_, a)| !went_wrong(a) && !a.leaked.is_empty()).collect();
         if found.is_empty() {
             return;
         }
@@ -76,19 +80,19 @@ impl Page {
     /// With the interval of each rate, and with pass@k and pass^k for one attempt and for as many as were asked for.
     pub(super) fn pass_rates(&mut self, run: &RunData) {
         let repeated = run.examples.iter().filter(|e| e.attempts.iter().any(|a| a.repeat > 1));
-        let rates: Vec<_> = repeated.map(|example| (example, Rate::of(example))).collect();
+        let rates: Vec<_> = repeated.map(|example| (example, rate_of(example, run))).collect();
         if rates.is_empty() {
             return;
         }
-        let percent = |rate: Rate| rate.percent().unwrap_or(-1.0);
+        let share = |rate: Rate| percent(rate).unwrap_or(-1.0);
         let (perfect, mut mixed): (Vec<_>, Vec<_>) =
             rates.iter().partition(|(_, rate)| rate.is_perfect());
-        mixed.sort_by(|(_, a), (_, b)| percent(*a).total_cmp(&percent(*b)));
+        mixed.sort_by(|(_, a), (_, b)| share(*a).total_cmp(&share(*b)));
         self.title(Paint::Bold, "Pass rates:");
         for (example, rate) in mixed.iter().take(LIST_LIMIT) {
-            let gate = self.gate(example);
+            let gate = self.gate(example, run);
             let chances = chances(&[(*rate, asked_for(example))]);
-            let words = rate_words(*rate, rate.interval());
+            let words = rate_words(*rate, interval(*rate));
             self.line(2, &format!("{words}{chances}{gate}  {}", name(example)));
         }
         self.and_more(mixed.len());
@@ -109,14 +113,17 @@ impl Page {
     }
 
     /// What the example demands of itself, and whether it got it.
-    fn gate(&self, example: &Example) -> String {
-        let Some(wanted) = example.pass_rate else { return String::new() };
-        let wanted = wanted * 100.0;
-        match gate(example) {
-            Some(true) => self.style.paint(Paint::Good, format!("  ✓ needs {wanted:.0}%")),
-            Some(false) => self.style.paint(Paint::Bad, format!("  ✗ needs {wanted:.0}%")),
-            None => self.style.paint(Paint::Warn, format!("  ? needs {wanted:.0}%")),
-        }
+    fn gate(&self, example: &Example, run: &RunData) -> String {
+        let wanted = example.pass_rate.and_then(PassRate::new);
+        let Some((wanted, state)) = wanted.zip(example.verdict(run.over).rate_state()) else {
+            return String::new();
+        };
+        let (paint, sign) = match state {
+            RateState::Reached => (Paint::Good, "✓"),
+            RateState::Missed => (Paint::Bad, "✗"),
+            RateState::Open => (Paint::Warn, "?"),
+        };
+        self.style.paint(paint, format!("  {sign} needs {}", wanted.percent()))
     }
 
     pub(super) fn flaky(&mut self, run: &RunData) {
@@ -126,7 +133,7 @@ impl Page {
         }
         self.title(Paint::Warn, "Flaky:");
         for (example, attempt) in &flaky {
-            let how = format!("on attempt {}, {}", attempt.attempt, Rate::of(example));
+            let how = format!("on attempt {}, {}", attempt.attempt, rate_of(example, run));
             let place = self.dim(&place(example));
             self.line(2, &format!("{}: {how}{place}", name(example)));
         }
@@ -188,7 +195,7 @@ fn chances(rates: &[(Rate, u64)]) -> String {
     let Some(k) = most.filter(|k| *k > 1) else { return String::new() };
     let mean = |k: u64, which: fn((f64, f64)) -> f64| {
         let all: Vec<f64> =
-            counted.iter().filter_map(|(rate, _)| rate.of_k(k).map(which)).collect();
+            counted.iter().filter_map(|(rate, _)| of_k(*rate, k).map(which)).collect();
         #[expect(clippy::cast_precision_loss, reason = "a number of examples")]
         let count = all.len() as f64;
         all.iter().sum::<f64>() / count * 100.0
@@ -207,8 +214,7 @@ fn chances(rates: &[(Rate, u64)]) -> String {
 }
 
 fn rate_words(rate: Rate, interval: Option<(f64, f64)>) -> String {
-    let percent =
-        rate.percent().map_or_else(|| "   –".to_owned(), |share| format!("{share:>3.0}%"));
+    let percent = percent(rate).map_or_else(|| "   –".to_owned(), |share| format!("{share:>3.0}%"));
     let interval = interval.map(|(low, high)| format!(" (95%: {low:.0}–{high:.0}%)"));
     format!("{percent}{}  {rate}", interval.unwrap_or_default())
 }

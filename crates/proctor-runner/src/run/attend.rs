@@ -9,14 +9,16 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proctor_events::{Bus, Event, ExampleFinished, Millis, Status, SuiteFinished, SuiteStarted};
+use proctor_events::{Bus, Event, ExampleFinished, Millis, Status, SuiteStarted};
 use proctor_host::Host;
 use proctor_process::protocol::{HostInfo, Notification};
 use proctor_process::{Channel, ChannelConfig};
+use proctor_verdict::{Facts, Policy, RunVerdict, StopCause};
 use serde::Deserialize;
 
-use super::exit_code::{Facts, exit_code};
+use super::execute::finish;
 use super::publish::{Attempt, Publisher};
+use super::verdicts::Verdicts;
 use crate::example::{Example, Listed, OutsideError, Register};
 use crate::worker::Asking;
 use crate::worker::said::{Said, understand};
@@ -46,8 +48,8 @@ struct Over {
     interrupted: bool,
 }
 
-/// The exit code of a run that SIGINT stopped.
-const INTERRUPTED: u8 = 130;
+/// What Ctrl-C sends.
+const SIGINT: u8 = 2;
 
 /// What came of a run that was attended.
 #[derive(Debug, Default)]
@@ -101,6 +103,7 @@ pub async fn attend(socket: OwnedFd, host: Arc<Host>, bus: Bus) -> std::io::Resu
 struct Attended {
     publisher: Publisher,
     register: Register,
+    verdicts: Verdicts,
     places: HashMap<String, usize>,
     running: Option<usize>,
     /// Keys of examples that ran and were never listed.
@@ -116,6 +119,7 @@ impl Attended {
         Self {
             publisher: Publisher::new(bus),
             register: Register::default(),
+            verdicts: Verdicts::default(),
             places: HashMap::new(),
             running: None,
             unlisted: HashSet::new(),
@@ -150,6 +154,7 @@ impl Attended {
         }
         for (place, example) in self.register.examples.iter().enumerate().skip(self.places.len()) {
             self.places.insert(example.key.clone(), place);
+            self.verdicts.add();
         }
     }
 
@@ -160,6 +165,8 @@ impl Attended {
         self.publisher.publish(SuiteStarted {
             seed: begun.seed,
             example_count: Some(self.register.examples.len() as u64),
+            repetition_count: Some(self.register.examples.len() as u64),
+            policy: Some(Policy::default().to_event()),
             load_time_ms: begun.load_ms.map(Millis::new),
             ..SuiteStarted::default()
         });
@@ -205,6 +212,7 @@ impl Attended {
         let Some(place) = self.places.get(key).copied() else { return self.unlisted(key) };
         outcome.r#final = Some(true);
         let announced = self.running.take() == Some(place);
+        self.verdicts.count(place, &outcome);
         self.publisher.finished(attempt(&self.register.examples[place], announced), outcome);
     }
 
@@ -249,10 +257,10 @@ impl Attended {
                 r#final: Some(true),
                 ..ExampleFinished::default()
             };
+            self.verdicts.count(place, &outcome);
             self.publisher.finished(attempt(&self.register.examples[place], true), outcome);
         }
-        let lost =
-            (self.register.examples.len() as u64).saturating_sub(self.publisher.final_count());
+        let lost = (self.register.examples.len() as u64).saturating_sub(self.publisher.results);
         match (&self.over, running) {
             (None, None) => self.error("rspec ended before it was through".to_owned()),
             (Some(_), _) if lost > 0 => {
@@ -269,26 +277,14 @@ impl Attended {
 
     fn finish(&mut self) {
         let total = self.register.examples.len() as u64;
-        let counts = self.publisher.counts.clone();
-        let facts = Facts {
-            counts: counts.clone(),
-            total,
-            accounted: self.publisher.final_count() == total,
-            errors: self.publisher.errors,
-            inconclusive_fails: true,
-            ..Facts::default()
-        };
+        let mut counts = self.verdicts.counts(self.publisher.errors);
+        counts.repetitions = total;
+        let accounted = self.publisher.results == total;
         let interrupted = self.over.as_ref().is_some_and(|over| over.interrupted);
-        let code = if interrupted { INTERRUPTED } else { exit_code(&facts) };
-        self.publisher.publish(SuiteFinished {
-            example_count: total,
-            failure_count: self.publisher.failure_count(),
-            pending_count: Some(counts.pending.unwrap_or_default()),
-            counts: Some(counts),
-            error_count: Some(facts.errors),
-            duration_ms: Some(self.began.elapsed().into()),
-            exit_code: Some(i32::from(code)),
-        });
+        let stopped = interrupted.then_some(StopCause::Signal(SIGINT));
+        let facts = Facts { loaded: true, counts, accounted, stopped };
+        let verdict = RunVerdict::conclude(&facts, Policy::default());
+        finish(&self.publisher, &facts, &verdict, self.began);
     }
 }
 

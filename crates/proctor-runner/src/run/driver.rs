@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use proctor_events::{Body, Event, ExampleId, Exception, Progress, Status};
+use proctor_verdict::{Facts, RunState, RunVerdict, StopCause};
 use tokio::sync::mpsc;
 
 use super::execute::{Gathered, finish, nothing_found};
-use super::exit_code::{Facts, exit_code};
-use super::gate::Gates;
 use super::publish::{Attempt, Publisher};
+use super::verdicts::Verdicts;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
 use crate::example::{Example, OutsideError};
-use crate::plan::{PlanOptions, PlannedJob, plan};
+use crate::plan::{PlanOptions, PlannedJob, plan, times};
 use crate::suite::Finished;
 use crate::worker::said::{Said, understand};
 use crate::worker::{
@@ -64,9 +64,8 @@ pub(super) struct Run<'a> {
     marks: Arc<str>,
     told: Option<Instant>,
     durations: HashMap<ExampleId, f64>,
-    failed: Vec<ExampleId>,
     notes: Vec<String>,
-    gates: Gates,
+    verdicts: Verdicts,
     /// Jobs that need not be run any more, and why.
     to_skip: Vec<(Vec<JobId>, String)>,
     /// How many examples have missed their pass rate since the dispatcher was told.
@@ -75,7 +74,8 @@ pub(super) struct Run<'a> {
     attempts: Vec<u32>,
     /// Which jobs have been started at least once.
     announced: Vec<bool>,
-    cancelled: bool,
+    /// What stopped the run before its end.
+    stopped: Option<StopCause>,
     pub(super) killed: bool,
     ended: bool,
 }
@@ -110,7 +110,8 @@ impl<'a> Run<'a> {
             .enumerate()
             .flat_map(|(pool, count)| std::iter::repeat_n(pool, *count as usize))
             .collect();
-        let gates = Gates::new(&examples, options.repeats);
+        let repetitions = |example: &Example| times(example, options.repeats);
+        let verdicts = Verdicts::new(&examples, repetitions, options.verdict_policy());
         let mut policy = options.policy(slots, gathered.fail_fast);
         let gated =
             (0..).zip(&plan.jobs).filter(|(_, job)| examples[job.example].pass_rate.is_some());
@@ -136,12 +137,11 @@ impl<'a> Run<'a> {
             marks: marks(setup.bus.run_id().as_str()).into(),
             told: None,
             durations: HashMap::new(),
-            failed: Vec::new(),
             notes: Vec::new(),
-            gates,
+            verdicts,
             to_skip: Vec::new(),
             missed: 0,
-            cancelled: false,
+            stopped: None,
             killed: false,
             ended: false,
         }
@@ -179,17 +179,17 @@ impl<'a> Run<'a> {
     }
 
     fn control(&mut self, control: Control) {
-        self.cancelled = true;
-        self.killed |= control == Control::Kill;
+        self.stopped.get_or_insert(control.cause());
+        self.killed |= matches!(control, Control::Kill(_));
         self.step(match control {
-            Control::Stop => Input::Stop(StopReason::Cancelled),
-            Control::Kill => Input::KillNow,
+            Control::Stop(_) => Input::Stop(StopReason::Cancelled),
+            Control::Kill(_) => Input::KillNow,
         });
     }
 
     fn tell_progress(&mut self, last: bool) {
-        let completed = self.publisher.final_count();
-        let (total, failures) = (self.jobs.len() as u64, self.publisher.failure_count());
+        let completed = self.publisher.results;
+        let (total, failures) = (self.jobs.len() as u64, self.verdicts.failures());
         self.shared.advance(completed, total, failures);
         if last || self.told.is_none_or(|told| told.elapsed() >= PROGRESS_EVERY) {
             self.told = Some(Instant::now());
@@ -268,10 +268,7 @@ impl<'a> Run<'a> {
         if let (Some(taken), Status::Passed | Status::Failed) =
             (outcome.duration_ms, &outcome.status)
         {
-            self.durations.insert(id.clone(), taken.get());
-        }
-        if outcome.r#final == Some(true) && outcome.status.is_failure() {
-            self.failed.push(id);
+            self.durations.insert(id, taken.get());
         }
         let job = self.jobs[assigned.job.0 as usize];
         let attempt = Attempt {
@@ -281,15 +278,15 @@ impl<'a> Run<'a> {
             worker: slot.and_then(|slot| self.worker_number(slot)),
             announced: self.announced[assigned.job.0 as usize],
         };
-        let ended = (outcome.r#final == Some(true)).then(|| outcome.status.clone());
-        let fault = outcome.fault.clone();
+        let settled = (outcome.r#final == Some(true))
+            .then(|| self.verdicts.count(job.example, &outcome))
+            .flatten();
+        let missed = outcome.r#final == Some(true) && self.verdicts.newly_missed(job.example);
         self.publisher.finished(attempt, outcome);
-        if let Some(status) = ended {
-            if let Some(settled) = self.gates.count(job.example, &status, fault.as_ref()) {
-                self.settled(job.example, settled);
-            }
-            self.missed += u32::from(self.gates.newly_missed(job.example));
+        if let Some(why) = settled {
+            self.settled(job.example, why);
         }
+        self.missed += u32::from(missed);
     }
 
     /// The remaining repetitions cannot change the verdict any more.
@@ -560,15 +557,15 @@ impl<'a> Run<'a> {
     pub(super) fn result(
         mut self,
         gathered: Gathered,
-        unusable: bool,
+        loaded: bool,
         setup: &RunSetup,
     ) -> RunResult {
         let total = self.jobs.len() as u64;
-        let accounted = self.publisher.final_count() == total;
+        let accounted = self.publisher.results == total;
         if !accounted {
             let message = format!(
-                "{total} examples were to run, but {} have a result; this is a bug in proctor",
-                self.publisher.final_count()
+                "{total} results were to come, but {} came; this is a bug in proctor",
+                self.publisher.results
             );
             self.publisher.error(OutsideError {
                 phase: "accounting".to_owned(),
@@ -576,37 +573,20 @@ impl<'a> Run<'a> {
                 ..OutsideError::default()
             });
         }
-        let facts = Facts {
-            counts: self.gates.without_excused(&self.publisher.counts),
-            total,
-            accounted,
-            errors: self.publisher.errors,
-            unusable,
-            flaky_fails: self.options.flaky_fails,
-            inconclusive_fails: self.options.inconclusive_fails,
-            allow_empty: self.options.allow_empty,
-        };
-        let code = exit_code(&facts);
-        let counts = self.publisher.counts.clone();
-        finish(&self.publisher, &Facts { counts, ..facts.clone() }, code, self.started);
-        let problem = (code == 2 && total == 0 && !unusable).then(|| nothing_found(setup));
+        let mut counts = self.verdicts.counts(self.publisher.errors);
+        counts.repetitions = total;
+        let facts = Facts { loaded, counts, accounted, stopped: self.stopped };
+        let verdict = RunVerdict::conclude(&facts, self.options.verdict_policy());
+        finish(&self.publisher, &facts, &verdict, self.started);
+        let nothing = verdict.state() == RunState::NothingFound;
         RunResult {
-            status: match (self.cancelled, code) {
-                (true, _) => RunStatus::Cancelled,
-                (false, 0) => RunStatus::Completed,
-                (false, _) => RunStatus::Failed,
-            },
-            exit_code: code,
-            counts: self.publisher.counts.clone(),
-            total,
-            errors: facts.errors,
-            problem,
+            status: RunStatus::of(&verdict),
+            counts,
+            problem: nothing.then(|| nothing_found(setup)),
             notes: [gathered.notes, self.notes].concat(),
             durations: self.durations,
-            failed: {
-                let (failed, excused) = (self.failed, self.gates.excused(&self.examples));
-                failed.into_iter().filter(|id| !excused.contains(id)).collect()
-            },
+            failed: self.verdicts.failed(&self.examples),
+            verdict,
         }
     }
 }

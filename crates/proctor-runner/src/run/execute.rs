@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use proctor_events::{Millis, SuiteFinished, SuiteStarted};
+use proctor_verdict::{Counts, Facts, RunVerdict, StopCause};
 use tokio::sync::mpsc;
 
 use super::driver::Run;
-use super::exit_code::Facts;
 use super::publish::Publisher;
 use super::{Control, Problem, RunResult, RunSetup, RunStatus, Shared};
 use crate::example::{Example, OutsideError};
@@ -25,11 +25,14 @@ pub(super) async fn execute(
     let mut publisher = Publisher::new(setup.bus.clone());
     let opened = tokio::select! {
         opened = open_all(&setup) => opened,
-        _ = orders.recv() => return ended_early(&setup, publisher, started, None, true),
+        order = orders.recv() => {
+            let cause = order.map_or(StopCause::Request, Control::cause);
+            return ended_early(&setup, publisher, started, None, Some(cause));
+        }
     };
     let mut suites = match opened {
         Ok(suites) => suites,
-        Err(error) => return ended_early(&setup, publisher, started, Some(error), false),
+        Err(error) => return ended_early(&setup, publisher, started, Some(error), None),
     };
     let mut gathered = Gathered::new(&mut suites);
     gathered.errors.extend(too_many(&gathered.examples, setup.options.repeats));
@@ -41,7 +44,9 @@ pub(super) async fn execute(
     };
     publisher.publish(SuiteStarted {
         seed: gathered.seed,
-        example_count: Some(planned(&examples, setup.options.repeats)),
+        example_count: Some(examples.len() as u64),
+        repetition_count: Some(planned(&examples, setup.options.repeats)),
+        policy: Some(setup.options.verdict_policy().to_event()),
         // Conversations need none: they are conducted in this process.
         workers: suites
             .iter()
@@ -66,13 +71,13 @@ pub(super) async fn execute(
         };
         run.suite_ended(finished);
     }
-    run.result(gathered, !loaded, &setup)
+    run.result(gathered, loaded, &setup)
 }
 
 /// Waits for the order to end at once. What is being waited for meanwhile is dropped, and so killed.
 async fn told_to_kill(orders: &mut mpsc::UnboundedReceiver<Control>) {
     while let Some(control) = orders.recv().await {
-        if control == Control::Kill {
+        if matches!(control, Control::Kill(_)) {
             return;
         }
     }
@@ -160,16 +165,21 @@ pub(super) fn nothing_found(setup: &RunSetup) -> Problem {
     Problem { message: format!("no example was found ({})", names.join(", ")), output: Vec::new() }
 }
 
-/// The last word of a run.
-pub(super) fn finish(publisher: &Publisher, facts: &Facts, code: u8, started: Instant) {
+/// The last event of a run.
+pub(super) fn finish(publisher: &Publisher, facts: &Facts, verdict: &RunVerdict, started: Instant) {
+    let counts = &facts.counts;
     publisher.publish(SuiteFinished {
-        example_count: facts.total,
-        failure_count: publisher.failure_count(),
-        pending_count: Some(facts.counts.pending.unwrap_or_default()),
-        counts: Some(facts.counts.clone()),
-        error_count: Some(facts.errors),
+        example_count: counts.examples,
+        failure_count: counts.failures,
+        pending_count: Some(counts.pending),
+        counts: Some(counts.to_event()),
+        error_count: Some(counts.errors),
         duration_ms: Some(started.elapsed().into()),
-        exit_code: Some(i32::from(code)),
+        exit_code: verdict.exit_code().map(i32::from),
+        state: verdict.ending(),
+        stopped_by: verdict.stopped_by().cloned(),
+        verdict: verdict.final_word().map(ToOwned::to_owned),
+        repetition_count: Some(counts.repetitions),
     });
     publisher.flush();
 }
@@ -180,7 +190,7 @@ fn ended_early(
     mut publisher: Publisher,
     started: Instant,
     error: Option<SuiteError>,
-    cancelled: bool,
+    stopped: Option<StopCause>,
 ) -> RunResult {
     publisher.publish(SuiteStarted { workers: Some(setup.options.workers), ..Default::default() });
     if let Some(error) = &error {
@@ -190,14 +200,14 @@ fn ended_early(
             ..OutsideError::default()
         });
     }
-    let facts = Facts { unusable: true, errors: publisher.errors, ..Facts::default() };
-    finish(&publisher, &facts, 2, started);
+    let counts = Counts { errors: publisher.errors, ..Counts::default() };
+    let facts = Facts { loaded: false, counts, accounted: true, stopped };
+    let verdict = RunVerdict::conclude(&facts, setup.options.verdict_policy());
+    finish(&publisher, &facts, &verdict, started);
     RunResult {
-        status: if cancelled { RunStatus::Cancelled } else { RunStatus::Failed },
-        exit_code: 2,
-        counts: facts.counts,
-        total: 0,
-        errors: facts.errors,
+        status: RunStatus::of(&verdict),
+        verdict,
+        counts,
         problem: error.map(|error| Problem { message: error.message, output: error.output }),
         notes: Vec::new(),
         durations: HashMap::new(),

@@ -3,10 +3,9 @@
 mod attend;
 mod driver;
 mod execute;
-mod exit_code;
-mod gate;
 pub(crate) mod pace;
 mod publish;
+mod verdicts;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use proctor_events::{
     BoxedError, Bus, Event, EventType, ExampleId, Filter, Observer, Progress as ProgressEvent,
-    StatusCounts,
 };
+use proctor_verdict::{Counts, Facts, RunState, RunVerdict, StopCause};
 use tokio::sync::mpsc;
 
 pub use self::attend::{AttendedRun, attend};
@@ -85,6 +84,15 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
+    fn verdict_policy(&self) -> proctor_verdict::Policy {
+        proctor_verdict::Policy {
+            flaky_fails: self.flaky_fails,
+            inconclusive_fails: self.inconclusive_fails,
+            unchecked_fails: false,
+            allow_empty: self.allow_empty,
+        }
+    }
+
     fn policy(&self, slots: Vec<u32>, fail_fast: Option<u32>) -> Policy {
         let defaults = Policy::default();
         Policy {
@@ -130,14 +138,24 @@ pub enum RunStatus {
     Cancelled,
 }
 
+impl RunStatus {
+    fn of(verdict: &RunVerdict) -> Self {
+        match verdict.state() {
+            RunState::Stopped => Self::Cancelled,
+            _ if verdict.is_passed() => Self::Completed,
+            _ => Self::Failed,
+        }
+    }
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Examples with a final status.
+    /// Repetitions with a result.
     pub completed: u64,
-    /// Examples in all; 0 before discovery.
+    /// Repetitions in all; 0 before discovery.
     pub total: u64,
-    /// Examples that failed.
+    /// Examples that fail the run.
     pub failures: u64,
     /// Where the run is.
     pub status: RunStatus,
@@ -148,21 +166,17 @@ pub struct Progress {
 pub struct RunResult {
     /// How it ended.
     pub status: RunStatus,
-    /// The exit code that follows.
-    pub exit_code: u8,
-    /// Final statuses.
-    pub counts: StatusCounts,
-    /// Examples that were to run.
-    pub total: u64,
-    /// Errors outside examples.
-    pub errors: u64,
+    /// The state of the run, its verdict and its exit code.
+    pub verdict: RunVerdict,
+    /// The verdicts of its examples, counted.
+    pub counts: Counts,
     /// Why nothing ran, if nothing did.
     pub problem: Option<Problem>,
     /// What a person should know.
     pub notes: Vec<String>,
     /// How long examples took, in milliseconds, by id.
     pub durations: HashMap<ExampleId, f64>,
-    /// The ids of examples that did not pass.
+    /// The ids of examples that fail the run.
     pub failed: Vec<ExampleId>,
 }
 
@@ -179,9 +193,17 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Control {
     /// Start nothing more; running examples get the grace.
-    Stop,
+    Stop(StopCause),
     /// End now.
-    Kill,
+    Kill(StopCause),
+}
+
+impl Control {
+    fn cause(self) -> StopCause {
+        match self {
+            Self::Stop(cause) | Self::Kill(cause) => cause,
+        }
+    }
 }
 
 struct State {
@@ -289,14 +311,14 @@ impl Controller {
     }
 
     /// Stops the run: nothing new starts, running examples get the grace, the rest is not run.
-    pub fn cancel(&self) {
-        // A run that is over has nobody listening, and needs nobody.
-        let _ = self.shared.control.send(Control::Stop);
+    pub fn cancel(&self, cause: StopCause) {
+        // The receiver is dropped when the run is over; nothing is left to stop then.
+        let _ = self.shared.control.send(Control::Stop(cause));
     }
 
     /// Ends the run now.
-    pub fn kill(&self) {
-        let _ = self.shared.control.send(Control::Kill);
+    pub fn kill(&self, cause: StopCause) {
+        let _ = self.shared.control.send(Control::Kill(cause));
     }
 
     /// The bus of the run, to subscribe to.
@@ -380,12 +402,15 @@ fn run_thread(setup: RunSetup, orders: mpsc::UnboundedReceiver<Control>, shared:
 }
 
 fn failed_to_run(message: String) -> RunResult {
+    let counts = Counts { errors: 1, ..Counts::default() };
+    let verdict = RunVerdict::conclude(
+        &Facts { counts, ..Facts::default() },
+        proctor_verdict::Policy::default(),
+    );
     RunResult {
-        status: RunStatus::Failed,
-        exit_code: 2,
-        counts: StatusCounts::default(),
-        total: 0,
-        errors: 1,
+        status: RunStatus::of(&verdict),
+        verdict,
+        counts,
         problem: Some(Problem { message, output: Vec::new() }),
         notes: Vec::new(),
         durations: HashMap::new(),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use proctor_events::{
     Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleId, ExampleStarted, Json,
-    OutputStream, Status, StatusCounts, WorkerExited, WorkerLog, WorkerStarted,
+    OutputStream, WorkerExited, WorkerLog, WorkerStarted,
 };
 
 use crate::dispatch::Exit;
@@ -18,7 +18,8 @@ pub(super) struct Publisher {
     waiting: RefCell<Vec<Event>>,
     /// Names that examples without one got while they ran, and the whole chains. A worker tells them only the first time.
     names: HashMap<ExampleId, (String, String)>,
-    pub(super) counts: StatusCounts,
+    /// Results that were final.
+    pub(super) results: u64,
     pub(super) errors: u64,
 }
 
@@ -52,13 +53,7 @@ impl Drop for Publisher {
 
 impl Publisher {
     pub(super) fn new(bus: Bus) -> Self {
-        Self {
-            bus,
-            waiting: RefCell::default(),
-            names: HashMap::new(),
-            counts: StatusCounts::default(),
-            errors: 0,
-        }
+        Self { bus, waiting: RefCell::default(), names: HashMap::new(), results: 0, errors: 0 }
     }
 
     /// Puts an event in line; [`flush`](Self::flush) publishes it.
@@ -90,9 +85,7 @@ impl Publisher {
     }
 
     pub(super) fn finished(&mut self, attempt: Attempt<'_>, mut outcome: ExampleFinished) {
-        if outcome.r#final == Some(true) {
-            self.count(&outcome);
-        }
+        self.results += u64::from(outcome.r#final == Some(true));
         self.name(&attempt.example.id, &mut outcome);
         // What never started has not been described yet.
         if !attempt.announced {
@@ -120,52 +113,6 @@ impl Publisher {
             }
             _ => {}
         }
-    }
-
-    fn count(&mut self, outcome: &ExampleFinished) {
-        let counts = &mut self.counts;
-        let counter = match &outcome.status {
-            Status::Passed => &mut counts.passed,
-            Status::Failed => &mut counts.failed,
-            Status::Pending => &mut counts.pending,
-            Status::Inconclusive => &mut counts.inconclusive,
-            Status::Crashed => &mut counts.crashed,
-            Status::TimedOut => &mut counts.timed_out,
-            Status::Cancelled => &mut counts.cancelled,
-            Status::NotRun => &mut counts.not_run,
-            // A word we do not know is not a pass.
-            Status::Errored | Status::Other(_) => &mut counts.errored,
-        };
-        *counter.get_or_insert(0) += 1;
-        if outcome.flaky == Some(true) {
-            *counts.flaky.get_or_insert(0) += 1;
-        }
-    }
-
-    pub(super) fn final_count(&self) -> u64 {
-        let counts = &self.counts;
-        [
-            counts.passed,
-            counts.failed,
-            counts.pending,
-            counts.inconclusive,
-            counts.errored,
-            counts.crashed,
-            counts.timed_out,
-            counts.cancelled,
-            counts.not_run,
-        ]
-        .into_iter()
-        .flatten()
-        .sum()
-    }
-
-    pub(super) fn failure_count(&self) -> u64 {
-        let counts = &self.counts;
-        [counts.failed, counts.inconclusive, counts.errored, counts.crashed, counts.timed_out]
-            .into_iter()
-            .flatten()
-            .sum()
     }
 
     pub(super) fn error(&mut self, error: OutsideError) {

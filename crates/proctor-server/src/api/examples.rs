@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, listed, within};
 use crate::error::ApiError;
-use crate::hub::RunState;
 use crate::index::Wanted;
 use crate::rows::{Row, rows};
+use proctor_verdict::RunState;
 
 /// The most events in one answer.
 const MOST_EVENTS: usize = 5_000;
@@ -48,7 +48,7 @@ pub(super) async fn list(
         let state = run.state();
         let index = run.index();
         let query = choice.q.as_deref().unwrap_or_default().to_lowercase();
-        let matching: Vec<Row<'_>> = rows(index.run())
+        let matching: Vec<Row<'_>> = rows(index.run(), state.is_over())
             .filter(|row| choice.status.as_deref().is_none_or(|status| row.has_status(status)))
             .filter(|row| query.is_empty() || row.mentions(&query))
             .collect();

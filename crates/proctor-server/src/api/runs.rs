@@ -11,14 +11,15 @@ use proctor_control::AskError;
 use proctor_events::Status;
 use proctor_history::{History, RunRow};
 use proctor_record::{RunData, RunFolder};
+use proctor_verdict::RunState;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, within};
 use crate::ending::Ending;
 use crate::error::ApiError;
-use crate::hub::{Run, RunState, is_alive};
+use crate::hub::{Run, is_alive};
 use crate::names;
-use crate::rows::{Header, rows, word};
+use crate::rows::{Header, rows};
 use crate::server::Shared;
 
 #[derive(Deserialize)]
@@ -47,6 +48,8 @@ pub(super) struct Listed {
 struct Listing {
     id: String,
     state: RunState,
+    /// `passed` or `failed`; absent where the run did not finish.
+    verdict: Option<String>,
     started_at: Option<String>,
     finished_at: Option<String>,
     duration_ms: Option<f64>,
@@ -80,7 +83,7 @@ fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
     let known = known(shared, shown);
     let runs: Vec<Listing> =
         shown.iter().rev().map(|folder| one_of(shared, folder, &known)).collect();
-    if runs.iter().any(|run| run.state != RunState::Running && !known.contains_key(&run.id)) {
+    if runs.iter().any(|run| run.state.is_over() && !known.contains_key(&run.id)) {
         bring_up_to_date(shared);
     }
     Ok(Listed {
@@ -119,16 +122,16 @@ fn one_of(
 ) -> Listing {
     match known.get(&folder.name()) {
         Some(Some(row)) if row.finished_at.is_some() => {
-            return from_history(row, RunState::Finished);
+            return from_history(row, row.run_state(false));
         }
-        Some(Some(row)) if !is_alive(folder.path()) => return from_history(row, RunState::CutOff),
+        Some(Some(row)) if !is_alive(folder.path()) => return from_history(row, RunState::Died),
         _ => {}
     }
     if let Ok(Some(ending)) = Ending::find(&folder.events_path()) {
-        return from_ending(folder, ending);
+        return from_ending(folder, &ending);
     }
     if !is_alive(folder.path()) {
-        return Listing { state: RunState::CutOff, ..from_info(folder) };
+        return Listing { state: RunState::Died, ..from_info(folder) };
     }
     let run = shared.hub.open(folder);
     // A recording that cannot be read is listed all the same, with what its name tells.
@@ -140,6 +143,7 @@ fn from_history(row: &RunRow, state: RunState) -> Listing {
     Listing {
         id: row.name.clone(),
         state,
+        verdict: row.verdict.clone(),
         started_at: row.started_at.clone(),
         finished_at: row.finished_at.clone(),
         duration_ms: row.duration_ms,
@@ -160,7 +164,8 @@ fn from_info(folder: &RunFolder) -> Listing {
     let git = info.as_ref().and_then(|info| info.git.as_ref());
     Listing {
         id: folder.name(),
-        state: RunState::Running,
+        state: RunState::Loading,
+        verdict: None,
         started_at: info.as_ref().map(|info| info.started_at.to_string()),
         finished_at: None,
         duration_ms: None,
@@ -175,27 +180,31 @@ fn from_info(folder: &RunFolder) -> Listing {
     }
 }
 
-fn from_ending(folder: &RunFolder, ending: Ending) -> Listing {
+fn from_ending(folder: &RunFolder, ending: &Ending) -> Listing {
+    let interrupted = folder.info().is_ok_and(|info| info.interrupted);
+    let verdict = ending.verdict(interrupted);
     Listing {
-        state: RunState::Finished,
-        planned: Some(ending.example_count),
+        state: verdict.state(),
+        verdict: verdict.final_word().map(ToOwned::to_owned),
+        planned: Some(ending.example_count()),
         counts: statuses(&ending.counts()),
-        finished_at: ending.time,
-        duration_ms: ending.duration_ms,
-        exit_code: ending.exit_code,
+        finished_at: ending.time(),
+        duration_ms: ending.duration_ms(),
+        exit_code: verdict.exit_code().map(i32::from),
         ..from_info(folder)
     }
 }
 
 /// Only what is a status, and only where there are any.
 fn statuses(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    let is_status = |name: &str| Status::KNOWN.contains(&name) || name == "running";
+    let further = ["running", "flaky", "within_rate", "unchecked"];
+    let is_status = |name: &str| Status::KNOWN.contains(&name) || further.contains(&name);
     let kept = counts.iter().filter(|(name, count)| is_status(name) && **count > 0);
     kept.map(|(name, count)| (name.clone(), *count)).collect()
 }
 
 fn from_recording(run: &Run) -> Listing {
-    let state = run.state();
+    let verdict = run.verdict();
     let info = run.info();
     let index = run.index();
     let seen = index.run();
@@ -203,13 +212,14 @@ fn from_recording(run: &Run) -> Listing {
     let git = info.as_ref().and_then(|info| info.git.as_ref());
     Listing {
         id: run.name.clone(),
-        state,
+        state: verdict.state(),
+        verdict: verdict.final_word().map(ToOwned::to_owned),
         started_at: started.map(|time| time.to_string()),
         finished_at: seen.finished_at.map(|time| time.to_string()),
         duration_ms: seen.duration_ms.map(proctor_events::Millis::get),
-        exit_code: seen.exit_code,
+        exit_code: verdict.exit_code().map(i32::from),
         planned: seen.planned,
-        counts: counts(seen),
+        counts: counts(seen, verdict.is_over()),
         cost_usd: Some(cost(seen)),
         argv: info.as_ref().map(|info| info.argv.clone()).unwrap_or_default(),
         commit: git.map(|git| git.commit.clone()),
@@ -224,21 +234,21 @@ fn cost(run: &RunData) -> f64 {
     attempts.filter_map(|attempt| attempt.tally().cost_usd).sum()
 }
 
-/// Final statuses, once per repetition; those without one are `running`.
-fn counts(run: &RunData) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for example in run.examples.iter().filter(|example| example.id.is_some()) {
-        for attempt in example.deciding_attempts() {
-            *counts.entry(word(attempt).to_owned()).or_default() += 1;
-        }
-    }
-    counts
+/// The verdicts of the examples, counted; what did not occur is left out.
+fn counts(run: &RunData, over: bool) -> BTreeMap<String, u64> {
+    let counts = serde_json::to_value(run.summary_if(over)).unwrap_or_default();
+    let all: BTreeMap<String, u64> = serde_json::from_value(counts).unwrap_or_default();
+    statuses(&all)
 }
 
 #[derive(Serialize)]
 pub(super) struct One {
     id: String,
     state: RunState,
+    /// `passed` or `failed`; absent where the run did not finish.
+    verdict: Option<&'static str>,
+    /// What stopped it before its end.
+    stopped_by: Option<String>,
     info: Option<proctor_record::RunInfo>,
     #[serde(flatten)]
     header: Header,
@@ -254,15 +264,21 @@ pub(super) async fn one(
 ) -> Result<Json<One>, ApiError> {
     blocking(&shared, move |shared| {
         let run = shared.hub.find(&run)?;
-        let (state, info) = (run.state(), run.info());
+        let (verdict, info) = (run.verdict(), run.info());
+        let over = verdict.is_over();
         let index = run.index();
         Ok(Json(One {
             id: run.name.clone(),
-            state,
+            state: verdict.state(),
+            verdict: verdict.final_word(),
+            stopped_by: verdict.stopped_by().map(ToString::to_string),
             info,
-            header: Header::of(index.run()),
-            counts: counts(index.run()),
-            examples: rows(index.run()).count(),
+            header: Header {
+                exit_code: verdict.exit_code().map(i32::from),
+                ..Header::of(index.run())
+            },
+            counts: counts(index.run(), over),
+            examples: rows(index.run(), over).count(),
             problems: index.problems,
         }))
     })

@@ -54,7 +54,7 @@ fn a_run_that_was_cut_off_is_said_to_be_so() {
     let path = stage.store.runs_folder().join("0190-a/events.jsonl");
     let file = std::fs::File::options().append(true).open(path).unwrap();
     file.set_modified(std::time::SystemTime::now() - Duration::from_mins(10)).unwrap();
-    assert_eq!(first(&stage)["state"], "cut_off");
+    assert_eq!(first(&stage)["state"], "died");
     let deadline = Instant::now() + Duration::from_secs(30);
     while first(&stage)["counts"] != json!({"passed": 1}) {
         assert!(Instant::now() < deadline, "{}", first(&stage));

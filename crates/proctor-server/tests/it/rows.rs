@@ -11,7 +11,7 @@ fn seen(events: &str, mut fold: Aggregator) -> Value {
     for line in events.lines() {
         fold.apply(&Event::from_json(line).unwrap());
     }
-    let all: Vec<_> = rows(fold.run()).collect();
+    let all: Vec<_> = rows(fold.run(), fold.run().over).collect();
     json!({ "header": Header::of(fold.run()), "rows": all })
 }
 

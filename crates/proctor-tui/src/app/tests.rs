@@ -339,7 +339,7 @@ fn it_is_drawn_again_only_when_something_changed() {
 fn a_run_that_was_cut_off_says_so() {
     let mut fixture = watching(80, 24);
     fixture.app.update(Input::Ended);
-    assert!(fixture.screen().contains("! cut off after"));
+    assert!(fixture.screen().contains("! died after"));
     assert_eq!(fixture.keys("q"), [Command::Quit]);
 }
 

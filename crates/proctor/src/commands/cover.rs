@@ -98,7 +98,7 @@ fn recorded(
     let server = ControlServer::start(&folder, live);
     // The first signal ends the run after the step it is in, the second the process.
     let counts = story.counts.clone();
-    let signals = Signals::watch(move || counts.stop(), end_now)?;
+    let signals = Signals::watch(move |_| counts.stop(), end_now)?;
     if let Err(error) = &server {
         terminal
             .warn(&format!("others cannot ask this run or stop it: no control socket: {error}"));

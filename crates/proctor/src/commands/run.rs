@@ -19,6 +19,7 @@ use proctor_converse::Saved;
 use proctor_events::{ExampleId, Subscription};
 use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
+use proctor_verdict::{RunState, StopCause};
 
 pub(crate) use self::embedded::Embedded;
 use self::live::Live;
@@ -131,7 +132,10 @@ impl Prepared {
             bus: recording.bus.clone(),
         });
         let (asked, ended) = (controller.clone(), controller.clone());
-        let signals = signals::Signals::watch(move || asked.cancel(), move |_| ended.kill())?;
+        let signals = signals::Signals::watch(
+            move |signal| asked.cancel(StopCause::Signal(signal)),
+            move |signal| ended.kill(StopCause::Signal(signal)),
+        )?;
         let asked = &arguments.detached;
         let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
         let events = view::subscribe(&recording);
@@ -149,7 +153,7 @@ impl Prepared {
     ) -> Result<Ended, CommandError> {
         let Self { mut recording, signals, .. } = self;
         let events_path = recording.events_path();
-        if result.status == RunStatus::Cancelled || signals.caught().is_some() {
+        if result.status == RunStatus::Cancelled {
             recording.interrupted();
         }
         let failures = recording.finish(terminal);
@@ -165,13 +169,13 @@ impl Prepared {
         outputs::write(arguments, &run, &events_path, terminal)?;
         let resolving = self.resolving;
         let resolved = resolving.map(|r| r.finish(&result, signals.caught(), terminal)).transpose();
-        let code = conclude(&result, failures, signals.caught(), root)?;
+        let code = conclude(&result, failures, root)?;
         match resolved {
             // What the examples did comes first; but a success that was not written down is none.
-            Err(error) if result.exit_code != 0 => terminal.report(&error),
+            Err(error) if !result.verdict.is_passed() => terminal.report(&error),
             resolved => drop(resolved?),
         }
-        Ok(Ended { code, run, interrupted: signals.caught().is_some() })
+        Ok(Ended { code, run, interrupted: result.verdict.state() == RunState::Stopped })
     }
 }
 
@@ -228,23 +232,19 @@ fn options(
 fn conclude(
     result: &RunResult,
     recording_failures: usize,
-    signal: Option<u8>,
     root: &Path,
 ) -> Result<ExitCode, CommandError> {
-    if let Some(signal) = signal {
-        return Ok(ExitCode::from(128 + signal));
-    }
     if let Some(problem) = &result.problem {
         return Err(report_problem(&problem.message, &problem.output));
     }
     // A run whose recording is incomplete is not a success, whatever its examples did.
-    if recording_failures > 0 && result.exit_code == 0 {
+    if recording_failures > 0 && result.verdict.is_passed() {
         return Err(CommandError::unusable(format_args!(
             "the run could not be recorded completely in {}",
             root.join(".proctor").display()
         )));
     }
-    Ok(ExitCode::from(result.exit_code))
+    Ok(result.verdict.exit_code().map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// What the views need at the end.

@@ -9,6 +9,7 @@ use proctor_events::{Millis, Timestamp};
 use proctor_history::{History, RunRow};
 use proctor_record::{RunFolder, RunStore};
 use proctor_report::{Paint, Style, counted, duration, plain, shorten};
+use proctor_verdict::RunState;
 use serde::Serialize;
 
 use super::{baseline, history, run_at};
@@ -38,8 +39,6 @@ struct Listed {
     #[serde(flatten)]
     row: RunRow,
     live: bool,
-    /// Whether somebody stopped it before its end.
-    interrupted: bool,
 }
 
 fn list(
@@ -53,17 +52,15 @@ fn list(
     let folders = store.list().map_err(CommandError::unusable)?;
     let all = rows.len();
     let live = |name: &str| folders.iter().any(|run| run.name() == name && run.is_live());
-    let stopped = |name: &str| {
-        let folder = folders.iter().find(|run| run.name() == name);
-        folder.is_some_and(|run| run.info().is_ok_and(|info| info.interrupted))
-    };
     let listed: Vec<Listed> = rows
         .into_iter()
         .take(arguments.limit)
-        .map(|row| Listed {
-            live: row.finished_at.is_none() && live(&row.name),
-            interrupted: not_run(&row) > 0 && stopped(&row.name),
-            row,
+        .map(|row| Listed { live: row.finished_at.is_none() && live(&row.name), row })
+        .map(|mut listed| {
+            // A run without an end says nothing of its state; whether its process is there does.
+            let state = listed.row.run_state(listed.live);
+            listed.row.state.get_or_insert_with(|| state.word().to_owned());
+            listed
         })
         .collect();
     if arguments.format == Format::Json {
@@ -93,14 +90,12 @@ type Cell = (Option<Paint>, String);
 
 fn cells(run: &Listed, names: &[String]) -> Cells {
     let row = &run.row;
-    let state = match (row.exit_code, run.live) {
-        (_, true) => (Some(Paint::Bold), "running".to_owned()),
-        _ if run.interrupted => (Some(Paint::Warn), "interrupted".to_owned()),
-        (Some(0), _) => (Some(Paint::Good), "passed".to_owned()),
-        (Some(1), _) => (Some(Paint::Bad), "failed".to_owned()),
-        (Some(code), _) => (Some(Paint::Bad), format!("exit {code}")),
-        (None, false) if row.finished_at.is_some() => (Some(Paint::Dim), "finished".to_owned()),
-        (None, false) => (Some(Paint::Warn), "cut off".to_owned()),
+    let phrase = row.phrase(run.live).to_owned();
+    let state = match (row.verdict.as_deref(), row.run_state(run.live)) {
+        (Some("passed"), _) => (Some(Paint::Good), phrase),
+        (_, RunState::Loading | RunState::Running) => (Some(Paint::Bold), phrase),
+        (_, RunState::Stopped | RunState::Died) => (Some(Paint::Warn), phrase),
+        _ => (Some(Paint::Bad), phrase),
     };
     let commit = row.commit.as_ref().map(|commit| commit.chars().take(8).collect::<String>());
     let dirty = if row.dirty == Some(true) { "+" } else { "" };
@@ -147,13 +142,9 @@ fn aligned(rows: &[(Cells, String)], style: Style) -> Vec<String> {
 
 fn counts(row: &RunRow) -> String {
     let count = |name: &str| row.counts.get(name).copied().unwrap_or_default();
-    let bad: u64 = ["failed", "errored", "crashed", "timed_out", "inconclusive", "other"]
-        .iter()
-        .map(|name| count(name))
-        .sum();
     let mut text = format!("{} passed", count("passed"));
-    if bad > 0 {
-        text += &format!(", {bad} not");
+    if count("failures") > 0 {
+        text += &format!(", {} failed", count("failures"));
     }
     if count("pending") > 0 {
         text += &format!(", {} pending", count("pending"));
@@ -163,6 +154,9 @@ fn counts(row: &RunRow) -> String {
     }
     if count("flaky") > 0 {
         text += &format!(", {} flaky", count("flaky"));
+    }
+    if count("within_rate") > 0 {
+        text += &format!(", {} within a pass rate", count("within_rate"));
     }
     text
 }

@@ -12,6 +12,7 @@ use proctor_runner::RunStatus;
 use proctor_server::{
     LaunchError, LaunchProgress, Launcher, Limits, Mcp, RunRequest, Server, ServerConfig,
 };
+use proctor_verdict::StopCause;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -234,14 +235,14 @@ impl Runs {
     fn stop(&self) -> Option<String> {
         let current = self.current();
         let running = current.as_ref().filter(|run| run.controller.result().is_none())?;
-        running.controller.cancel();
+        running.controller.cancel(StopCause::Request);
         Some(running.run_id.clone())
     }
 
     /// Ends it now.
     fn kill(&self) {
         if let Some(run) = self.current().as_ref() {
-            run.controller.kill();
+            run.controller.kill(StopCause::Request);
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use proctor_record::{Example, Loaded, RunChoice, RunData, Summary, WorkspaceCoverage};
-use proctor_report::{Detail, transcript};
+use proctor_record::{Example, Loaded, RunChoice, RunData};
+use proctor_report::{Detail, RunJson, run_json, transcript};
+use proctor_verdict::Counts;
 use serde::Serialize;
 
 use super::{history, recording_path, reports};
@@ -16,11 +17,8 @@ const SEARCH_LIMIT: usize = 200;
 
 #[derive(Serialize)]
 struct Shown<'a> {
-    summary: Summary,
-    /// What workspace examples reached together; absent where there were none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workspaces: Option<WorkspaceCoverage>,
-    run: &'a RunData,
+    #[serde(flatten)]
+    run: RunJson<'a>,
     problems: Vec<String>,
     runs: &'a [String],
 }
@@ -75,13 +73,11 @@ fn select(run: &mut RunData, wanted: &str) -> Result<(), CommandError> {
 
 fn show_json(
     loaded: &Loaded,
-    summary: Summary,
+    summary: Counts,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     terminal.json(&Shown {
-        summary,
-        workspaces: loaded.run.workspace_coverage(),
-        run: &loaded.run,
+        run: run_json(&loaded.run).with_summary(summary),
         problems: loaded.problems.iter().map(ToString::to_string).collect(),
         runs: &loaded.runs,
     })

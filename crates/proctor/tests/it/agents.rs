@@ -52,7 +52,7 @@ impl TestEnv {
         loop {
             let wait = json!({ "run_id": run["run_id"], "include": "none" });
             let state = self.answer("run_wait", &wait)["run"].clone();
-            if ["finished", "interrupted"].contains(&state["state"].as_str().unwrap()) {
+            if !["loading", "running", "stopping"].contains(&state["state"].as_str().unwrap()) {
                 return state;
             }
             assert!(Instant::now() < deadline, "{state}");
@@ -180,8 +180,8 @@ fn a_killed_run_is_told_from_one_that_goes_on() {
     let pid = runner(&env.run_folder(&started));
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    wait_until("the run is known to be cut off", || {
-        env.answer("run_status", &json!({}))["run"]["state"] == "interrupted"
+    wait_until("the run is known to have died", || {
+        env.answer("run_status", &json!({}))["run"]["state"] == "died"
     });
     env.assert_nobody_left();
 }

@@ -9,14 +9,23 @@ use crate::env::repository;
 
 /// Who may know whom: a crate may depend on the crates named beside it, directly or not.
 const MAY_KNOW: &[(&str, &[&str])] = &[
-    ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats"]),
+    ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats", "proctor-verdict"]),
     ("proctor-control", &[]),
     ("proctor-converse", &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process"]),
     ("proctor-cover", &["proctor-ruby"]),
     ("proctor-dialogue", &["proctor-events"]),
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process"]),
-    ("proctor-history", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
+    (
+        "proctor-history",
+        &[
+            "proctor-compare",
+            "proctor-events",
+            "proctor-record",
+            "proctor-stats",
+            "proctor-verdict",
+        ],
+    ),
     (
         "proctor-host",
         &[
@@ -42,12 +51,22 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-record",
             "proctor-ruby",
             "proctor-stats",
+            "proctor-verdict",
             "proctor-workspace",
         ],
     ),
     ("proctor-process", &[]),
-    ("proctor-record", &["proctor-events"]),
-    ("proctor-report", &["proctor-compare", "proctor-events", "proctor-record", "proctor-stats"]),
+    ("proctor-record", &["proctor-events", "proctor-verdict"]),
+    (
+        "proctor-report",
+        &[
+            "proctor-compare",
+            "proctor-events",
+            "proctor-record",
+            "proctor-stats",
+            "proctor-verdict",
+        ],
+    ),
     (
         "proctor-runner",
         &[
@@ -58,6 +77,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-llm",
             "proctor-process",
             "proctor-record",
+            "proctor-verdict",
             "proctor-workspace",
         ],
     ),
@@ -71,14 +91,26 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-journal",
             "proctor-record",
             "proctor-stats",
+            "proctor-verdict",
         ],
     ),
     ("proctor-stats", &[]),
     ("proctor-ruby", &[]),
-    ("proctor-testkit", &["proctor-events", "proctor-process", "proctor-record"]),
+    (
+        "proctor-testkit",
+        &["proctor-events", "proctor-process", "proctor-record", "proctor-verdict"],
+    ),
+    ("proctor-verdict", &["proctor-events"]),
     (
         "proctor-tui",
-        &["proctor-compare", "proctor-events", "proctor-record", "proctor-report", "proctor-stats"],
+        &[
+            "proctor-compare",
+            "proctor-events",
+            "proctor-record",
+            "proctor-report",
+            "proctor-stats",
+            "proctor-verdict",
+        ],
     ),
     ("proctor-workspace", &["proctor-process"]),
     ("proctor", ALL),
@@ -105,6 +137,7 @@ const ALL: &[&str] = &[
     "proctor-server",
     "proctor-stats",
     "proctor-tui",
+    "proctor-verdict",
     "proctor-workspace",
 ];
 

@@ -10,6 +10,7 @@ use proctor_process::GuardCommand;
 use proctor_runner::{
     AlreadyStarted, Controller, RspecSuite, RunOptions, RunSetup, RunStatus, Suite, Surroundings,
 };
+use proctor_verdict::StopCause;
 
 use crate::env::{TestEnv, wait_until};
 
@@ -61,8 +62,8 @@ fn a_run_goes_from_idle_over_running_to_completed() {
     assert_eq!(run.status(), RunStatus::Running);
     assert_eq!(run.start(), Err(AlreadyStarted));
     let result = run.wait_timeout(WITHIN).expect("an end");
-    assert_eq!((result.status, result.exit_code, result.total), (RunStatus::Completed, 0, 6));
-    assert_eq!(result.counts.passed, Some(6));
+    assert_eq!((result.status, result.verdict.exit_code()), (RunStatus::Completed, Some(0)));
+    assert_eq!((result.counts.examples, result.counts.passed), (6, 6));
     assert_eq!(result.durations.len(), 6);
     assert_eq!(run.status(), RunStatus::Completed);
     let progress = run.progress();
@@ -84,7 +85,7 @@ fn a_run_with_a_failure_has_failed() {
     let run = controller(&env, "failed", 2);
     run.start().unwrap();
     let result = run.wait_timeout(WITHIN).expect("an end");
-    assert_eq!((result.status, result.exit_code), (RunStatus::Failed, 1));
+    assert_eq!((result.status, result.verdict.exit_code()), (RunStatus::Failed, Some(1)));
     assert_eq!((result.failed.len(), run.progress().failures), (1, 1));
 }
 
@@ -94,8 +95,8 @@ fn a_suite_that_cannot_be_loaded_has_failed_with_a_problem() {
     let run = controller(&env, "unusable", 2);
     run.start().unwrap();
     let result = run.wait_timeout(WITHIN).expect("an end");
-    assert_eq!((result.status, result.exit_code), (RunStatus::Failed, 2));
-    assert!(result.errors >= 1);
+    assert_eq!((result.status, result.verdict.exit_code()), (RunStatus::Failed, Some(2)));
+    assert!(result.counts.errors >= 1);
 }
 
 const LONG: &str = r#"RSpec.describe("long") { 8.times { |n| it("example #{n}") { sleep(60) } } }"#;
@@ -115,17 +116,17 @@ fn a_run_can_be_cancelled_and_killed() {
         run.start().unwrap();
         wait_until("two starts", || started.load(Ordering::SeqCst) >= 2);
         if kill {
-            run.kill();
+            run.kill(StopCause::Request);
         } else {
-            run.cancel();
+            run.cancel(StopCause::Request);
         }
         let result = run.wait_timeout(WITHIN).expect("an end");
         assert_eq!(result.status, RunStatus::Cancelled);
-        assert_eq!((result.counts.cancelled, result.counts.not_run), (Some(2), Some(6)));
+        assert_eq!((result.counts.cancelled, result.counts.not_run), (2, 6));
         assert_eq!(run.status(), RunStatus::Cancelled);
         // Over is over.
-        run.cancel();
-        run.kill();
+        run.cancel(StopCause::Request);
+        run.kill(StopCause::Request);
         assert_eq!(run.wait().status, RunStatus::Cancelled);
     }
 }
@@ -142,14 +143,14 @@ fn callbacks_may_call_back() {
     run.on_event(move |event| {
         statuses.lock().unwrap().insert(format!("{:?}", inside.status()));
         if event.body.event_type() == Some(EventType::ExampleFinished) {
-            inside.cancel();
+            inside.cancel(StopCause::Request);
         }
     });
     run.on_progress(move |_, total, _| assert!(from_progress.progress().total >= total));
     run.start().unwrap();
     let result = run.wait_timeout(WITHIN).expect("an end");
     assert_eq!(result.status, RunStatus::Cancelled);
-    assert!(result.counts.not_run.unwrap_or(0) > 0, "{:?}", result.counts);
+    assert!(result.counts.not_run > 0, "{:?}", result.counts);
     assert!(seen.lock().unwrap().contains("Running"));
 }
 
@@ -165,9 +166,9 @@ fn several_controllers_live_in_one_process() {
     long.start().unwrap();
     short.start().unwrap();
     let result = short.wait_timeout(WITHIN).expect("an end");
-    assert_eq!((result.status, result.counts.passed), (RunStatus::Completed, Some(4)));
+    assert_eq!((result.status, result.counts.passed), (RunStatus::Completed, 4));
     assert_eq!(long.status(), RunStatus::Running, "they do not disturb each other");
-    long.kill();
+    long.kill(StopCause::Request);
     let result = long.wait_timeout(WITHIN).expect("an end");
     assert_eq!(result.status, RunStatus::Cancelled);
 }

@@ -96,7 +96,7 @@ fn the_first_ctrl_c_lets_running_examples_finish() {
         assert!(ran.stdout.contains("12 examples"), "{}", ran.terminal());
         assert!(ran.stdout.contains("not run"), "{}", ran.terminal());
         let listed = env.run(&["runs"]).stdout;
-        let told = format!("interrupted  {started} passed, {} not run", 12 - started);
+        let told = format!("stopped  {started} passed, {} not run", 12 - started);
         assert!(listed.contains(&told), "{listed}");
         env.assert_complete();
         env.assert_nobody_left();

@@ -95,7 +95,7 @@ fn what_cannot_be_stopped_says_why() {
     child.wait().unwrap();
     let dead = env.run(&["runs", "stop", "last"]);
     assert_eq!(dead.code, Some(2));
-    assert!(dead.stderr.contains("was cut off: its process is gone"), "{}", dead.stderr);
+    assert!(dead.stderr.contains("died: its process is gone"), "{}", dead.stderr);
     record(&env, "0001-old", "./a.rb", &[("adds", false, &["passed"])]);
     for (name, why) in [
         ("0001", "0001-old is not going on: it has finished"),

@@ -159,6 +159,7 @@ impl Story {
             error_count: Some(u64::from(problem.is_some())),
             duration_ms: Some(self.began.elapsed().into()),
             exit_code: Some(exit_code),
+            ..SuiteFinished::default()
         }));
     }
 

@@ -12,6 +12,7 @@ use proctor_events::{
     Body, BoxedError, Bus, BusConfig, Event, Published, Recorder, RunId, Status, Timestamp,
 };
 use proctor_runner::{Controller, RspecSuite, RunOptions, RunSetup, Suite};
+use proctor_verdict::StopCause;
 
 use super::events::Counts;
 use crate::commands::suites;
@@ -74,7 +75,7 @@ impl OwnRunner {
         });
         controller.start().map_err(|error| error.to_string())?;
         let result = controller.wait_timeout(ALL).unwrap_or_else(|| {
-            controller.kill();
+            controller.kill(StopCause::TimeLimit);
             controller.wait()
         });
         inner.close(Duration::from_secs(5));

@@ -6,6 +6,7 @@ use std::time::Instant;
 use proctor_journal::capture::{Expectation, Run};
 use proctor_journal::{Counts, UtcTime};
 use proctor_runner::RunResult;
+use proctor_verdict::RunState;
 
 use super::capture::{Stated, conclude, ready};
 use super::desk::{Desk, folder, now};
@@ -59,7 +60,7 @@ impl Resolving {
         let duration = self.clock.elapsed().as_millis();
         let run = Run {
             argv: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-            exit: signal.is_none().then(|| i32::from(result.exit_code)),
+            exit: result.verdict.exit_code().filter(|_| signal.is_none()).map(i32::from),
             signal: signal.map(i32::from),
             duration_ms: u64::try_from(duration).ok(),
             output: result.problem.as_ref().map(said).unwrap_or_default(),
@@ -76,23 +77,19 @@ fn said(problem: &proctor_runner::Problem) -> String {
     format!("{}\n{}", problem.message, problem.output.join("\n"))
 }
 
-/// Exit code 2: nothing trustworthy ran.
-const NOTHING_RAN: u8 = 2;
-
 /// Examples in the journal's four kinds.
 ///
 /// What stayed inconclusive is neither passed nor failed, and an error outside examples is no test: both are left to
 /// the exit code to object to, which then decides nothing.
 fn counts(result: &RunResult) -> Counts {
-    if result.problem.is_some() || result.exit_code == NOTHING_RAN {
+    if result.problem.is_some() || result.verdict.state() != RunState::Finished {
         return Counts::new(0, 0, 0, 0);
     }
     let counts = &result.counts;
-    let sum = |numbers: &[Option<u64>]| numbers.iter().map(|number| number.unwrap_or(0)).sum();
     Counts::new(
-        sum(&[counts.passed]),
-        sum(&[counts.failed]),
-        sum(&[counts.errored, counts.crashed, counts.timed_out]),
-        sum(&[counts.pending, counts.inconclusive, counts.cancelled, counts.not_run]),
+        counts.passed,
+        counts.failed,
+        counts.errored + counts.crashed + counts.timed_out,
+        counts.pending + counts.inconclusive + counts.missing(),
     )
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use proctor_compare::{Rules, Side, compare};
 use proctor_report::comparison_text;
 use proctor_stats::{clustered, clustered_difference};
+use proctor_verdict::StopCause;
 
 use super::{Part, Prepared, fingerprint, view};
 use crate::cli::RunArguments;
@@ -49,7 +50,7 @@ pub(super) fn run(
     terminal.note("A: proctor.toml");
     let shown = view::show(arguments, &first, first_events, terminal);
     if shown.is_err() {
-        second.controller.kill();
+        second.controller.kill(StopCause::Request);
         second.controller.wait();
     }
     let first = first.finish(shown?, arguments, root, terminal)?;

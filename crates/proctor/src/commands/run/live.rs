@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use proctor_control::{ControlServer, Controlled, State, Status};
 use proctor_runner::{Controller, RunStatus};
+use proctor_verdict::StopCause;
 
 use crate::cli::agents::DetachedArguments;
 use crate::terminal::Terminal;
@@ -70,9 +71,9 @@ fn keep_limit(controller: &Controller, limit: u64, grace: u64, out_of_time: &Arc
             return;
         }
         over.store(true, Ordering::SeqCst);
-        controller.cancel();
+        controller.cancel(StopCause::TimeLimit);
         if controller.wait_timeout(Duration::from_millis(grace) + LAST_CHANCE).is_none() {
-            controller.kill();
+            controller.kill(StopCause::TimeLimit);
         }
     };
     // Without the thread there is no limit; the run itself is worth more than that.
@@ -108,11 +109,11 @@ impl Controlled for Run {
 
     fn cancel(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        self.controller.cancel();
+        self.controller.cancel(StopCause::Request);
     }
 
     fn kill(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        self.controller.kill();
+        self.controller.kill(StopCause::Request);
     }
 }

@@ -8,6 +8,7 @@ use proctor_events::{EventType, Filter, Subscription};
 use proctor_report::summary;
 use proctor_runner::Controller;
 use proctor_tui::{Command, Options};
+use proctor_verdict::StopCause;
 
 use super::Shown;
 use super::recording::Recording;
@@ -45,13 +46,13 @@ pub(super) fn show(
             });
         }
         let outcome = proctor_tui::run(subscription, &options, |command| match command {
-            Command::StopRun => controller.cancel(),
-            Command::KillRun => controller.kill(),
+            Command::StopRun => controller.cancel(StopCause::Request),
+            Command::KillRun => controller.kill(StopCause::Request),
             _ => {}
         });
         // Left before the end, or never shown: nobody watches any more.
         if controller.result().is_none() {
-            controller.kill();
+            controller.kill(StopCause::Request);
         }
         outcome
     });

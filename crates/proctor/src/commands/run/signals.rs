@@ -69,9 +69,9 @@ fn is_ignored(number: u8) -> bool {
 }
 
 impl Signals {
-    /// Watches on a thread of its own until the process ends: `ask` is called for the first signal, `end` with each later one.
+    /// Watches on a thread of its own until the process ends: `ask` is called with the first signal, `end` with each later one.
     pub(in crate::commands) fn watch(
-        ask: impl Fn() + Send + 'static,
+        ask: impl Fn(u8) + Send + 'static,
         end: impl Fn(u8) + Send + 'static,
     ) -> Result<Self, CommandError> {
         let first = Arc::new(AtomicU8::new(0));
@@ -86,7 +86,7 @@ impl Signals {
             runtime.block_on(async {
                 let Some(number) = asked.next().await else { return };
                 seen.store(number, Ordering::SeqCst);
-                ask();
+                ask(number);
                 let Some(again) = asked.next().await else { return };
                 end(again);
                 // A third signal shortens the wait.

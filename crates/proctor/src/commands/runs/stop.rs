@@ -8,8 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use proctor_control::{AskError, LiveRun};
-use proctor_record::{LoadError, RunChoice, RunStore, Summary};
+use proctor_record::{LoadError, RunChoice, RunStore};
 use proctor_report::{counted, plain};
+use proctor_verdict::{Counts, RunState};
 use serde::Serialize;
 
 use crate::cli::Format;
@@ -29,7 +30,7 @@ enum Outcome {
     /// It came to its own end before the wish to stop arrived.
     Finished,
     /// Its process is gone and did not finish the recording.
-    CutOff,
+    Died,
     /// It has not ended in the time we wait.
     Stopping,
 }
@@ -40,7 +41,7 @@ struct Stopped {
     outcome: Outcome,
     waited_ms: u64,
     exit_code: Option<i32>,
-    summary: Summary,
+    summary: Counts,
 }
 
 pub(super) fn run(
@@ -126,7 +127,7 @@ fn refused(folder: &Path, error: AskError) -> CommandError {
             let finished =
                 proctor_record::load_outline(&folder.join("events.jsonl"), &RunChoice::Last)
                     .is_ok_and(|loaded| loaded.run.finished_at.is_some());
-            let how = if finished { "has finished" } else { "was cut off: its process is gone" };
+            let how = if finished { "has finished" } else { "died: its process is gone" };
             CommandError::unusable(format_args!("{name} is not going on: it {how}"))
                 .hint(format!("`proctor show {name}` tells what became of it"))
         }
@@ -161,27 +162,27 @@ fn outcome(folder: &Path, over: bool, asked_at: Instant) -> Result<Stopped, Comm
         Err(error) => return Err(CommandError::unusable(error)),
     };
     let summary = run.summary();
-    let outcome = match (over, run.finished_at) {
+    let verdict = run.verdict();
+    let outcome = match (over, verdict.state()) {
         (false, _) => Outcome::Stopping,
-        (true, None) => Outcome::CutOff,
-        (true, Some(_)) if summary.not_run + summary.cancelled == 0 && summary.examples > 0 => {
-            Outcome::Finished
-        }
-        (true, Some(_)) => Outcome::Stopped,
+        (true, RunState::Stopped) => Outcome::Stopped,
+        (true, _) if verdict.ending().is_some() => Outcome::Finished,
+        (true, _) => Outcome::Died,
     };
-    Ok(Stopped { run_id: name_of(folder), outcome, waited_ms, exit_code: run.exit_code, summary })
+    let exit_code = verdict.exit_code().map(i32::from);
+    Ok(Stopped { run_id: name_of(folder), outcome, waited_ms, exit_code, summary })
 }
 
 fn sentence(stopped: &Stopped) -> String {
     let what = match stopped.outcome {
         Outcome::Finished => "came to its end",
-        Outcome::CutOff => "has ended without finishing its recording",
+        Outcome::Died => "has ended without finishing its recording",
         Outcome::Stopped | Outcome::Stopping => "has stopped",
     };
     let summary = &stopped.summary;
     let parts = [
         (summary.passed, "passed"),
-        (summary.failures(), "failed"),
+        (summary.failures, "failed"),
         (summary.pending, "pending"),
         (summary.cancelled, "cancelled"),
         (summary.not_run, "not run"),

@@ -1,0 +1,81 @@
+//! What an attempt that ended says about what was tested.
+
+use proctor_events::{Fault, Status};
+
+use crate::tables;
+
+/// What an attempt says about what was tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// It did what was asked.
+    For,
+    /// It did not.
+    Against,
+    /// The attempt broke through no fault of what was tested, or was not made.
+    Nothing,
+}
+
+/// What a status and a fault say about what was tested.
+///
+/// A fault of judge, simulator, host-executed tool or harness excuses what was tested, whatever the status; a passed
+/// attempt that names such a fault contradicts itself and says nothing either. A fault of unknown name excuses nothing.
+pub fn evidence(status: &Status, fault: Option<&Fault>) -> Evidence {
+    if fault.is_some_and(|fault| tables::EXCUSING_FAULTS.contains(&fault.as_str())) {
+        return Evidence::Nothing;
+    }
+    tables::evidence_of(status.as_str())
+}
+
+/// Whether the attempt was made to its end: neither cut short on request nor left out.
+pub fn is_made(status: &Status) -> bool {
+    !tables::NEVER_MADE.contains(&status.as_str())
+}
+
+/// Whether a single attempt ended as it should: it passed, or was known not to work yet.
+pub fn is_success(status: &Status) -> bool {
+    matches!(status, Status::Passed | Status::Pending)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(status: &str, fault: Option<&str>) -> Evidence {
+        evidence(&Status::from(status), fault.map(Fault::from).as_ref())
+    }
+
+    #[test]
+    fn the_table_of_statuses() {
+        assert_eq!(says("passed", None), Evidence::For);
+        for status in ["failed", "errored", "crashed", "timed_out", "a_word_of_the_future"] {
+            assert_eq!(says(status, None), Evidence::Against, "{status}");
+            assert_eq!(says(status, Some("agent")), Evidence::Against, "{status}");
+            assert_eq!(says(status, Some("somebody_new")), Evidence::Against, "{status}");
+        }
+        for status in ["pending", "inconclusive", "cancelled", "not_run"] {
+            assert_eq!(says(status, None), Evidence::Nothing, "{status}");
+            assert_eq!(says(status, Some("agent")), Evidence::Nothing, "{status}");
+        }
+    }
+
+    #[test]
+    fn others_faults_excuse_whatever_the_status() {
+        for fault in ["simulator", "judge", "tool", "harness"] {
+            for status in Status::KNOWN {
+                assert_eq!(says(status, Some(fault)), Evidence::Nothing, "{status} {fault}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_cut_short_or_left_out_was_not_made() {
+        let made: Vec<&str> =
+            Status::KNOWN.iter().copied().filter(|word| is_made(&Status::from(*word))).collect();
+        let expected =
+            ["passed", "failed", "pending", "inconclusive", "errored", "crashed", "timed_out"];
+        assert_eq!(made, expected);
+        let good: Vec<&str> =
+            Status::KNOWN.iter().copied().filter(|word| is_success(&Status::from(*word))).collect();
+        assert_eq!(good, ["passed", "pending"]);
+    }
+}
