@@ -41,7 +41,7 @@ pub use failure::{Asked, Blame, Failure};
 pub use judge::{Judge, ModelJudge, ScriptedJudge};
 pub use lane::Lane;
 pub use marks::MarkSource;
-pub use saved::{Saved, SavedEnding, SavedTalk};
+pub use saved::{Saved, SavedCall, SavedEnding, SavedTalk};
 pub use saved_events::SavedTalkBuilder;
 pub use simulator::{ModelSimulator, ScriptedSimulator, Simulator};
 pub use stage::{Cassette, Ended, Environment, Settings, Shared, Stage, StageError};

@@ -24,11 +24,22 @@ pub struct SavedTalk {
     /// What the agent answered, one after the other.
     pub answers: Vec<AgentAnswer>,
     /// What tools answered that the host called: by the id of the call, in the order of the calls with that id.
-    pub tools: HashMap<String, Vec<ToolOutcome>>,
+    pub tools: HashMap<String, Vec<SavedCall>>,
     /// The error with which the agent ended it: class and message.
     pub agent_error: Option<(String, String)>,
     /// How it ended, where no check ended it.
     pub ending: Option<SavedEnding>,
+}
+
+/// What came of a call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SavedCall {
+    /// The tool answered, be it with an error that the agent was told.
+    Answered(ToolOutcome),
+    /// The tool could not be called, for this reason; that ended the conversation.
+    Failed(String),
+    /// The conversation ended before the tool did.
+    Unanswered,
 }
 
 /// How a conversation ended that no check ended.
@@ -43,6 +54,10 @@ pub struct SavedEnding {
 }
 
 impl SavedTalk {
+    fn has_failed_call(&self) -> bool {
+        self.tools.values().flatten().any(|call| matches!(call, SavedCall::Failed(_)))
+    }
+
     /// What follows where the saved conversation stops: how it ended then. If a check ended it that now holds, nobody
     /// knows how it would have gone on.
     fn over(&self, who: &str) -> Failure {
@@ -194,10 +209,21 @@ impl Tools for Saved {
             let mut progress = self.progress();
             let called = &mut progress.entry(lane.clone()).or_default().called;
             let count = called.entry(call.id.clone()).or_default();
-            let outcome = talk.tools.get(&call.id).and_then(|outcomes| outcomes.get(*count));
+            let saved = talk.tools.get(&call.id).and_then(|calls| calls.get(*count)).cloned();
             *count += 1;
-            outcome.cloned().ok_or_else(|| talk.over("the tool"))
+            match saved {
+                Some(SavedCall::Answered(outcome)) => Ok(Some(outcome)),
+                Some(SavedCall::Failed(message)) => Err(Failure::party("Recorded", message)),
+                // The call beside it ends the conversation, as it did then.
+                Some(SavedCall::Unanswered) if talk.has_failed_call() => Ok(None),
+                _ => Err(talk.over("the tool")),
+            }
         });
+        let outcome = match outcome {
+            Ok(None) => return Box::pin(std::future::pending()),
+            Ok(Some(outcome)) => Ok(outcome),
+            Err(failure) => Err(failure),
+        };
         Box::pin(std::future::ready(outcome))
     }
 }

@@ -9,7 +9,7 @@ use proctor_events::{
     ToolCallCompleted, ToolCallStarted, UserMessage,
 };
 
-use crate::saved::{SavedEnding, SavedTalk};
+use crate::saved::{SavedCall, SavedEnding, SavedTalk};
 
 /// Takes the events of one attempt in their order.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub struct SavedTalkBuilder {
     hosted: Vec<Call>,
     /// How many calls that the last answer asks for have not begun.
     asked: usize,
+    /// The call of the host that ended last, by its place in `hosted`.
+    last_hosted: Option<usize>,
     agent_error: Option<(String, String)>,
 }
 
@@ -79,15 +81,19 @@ impl SavedTalkBuilder {
 
     fn completed(&mut self, completed: &ToolCallCompleted) {
         let id = completed.tool_call_id.clone().unwrap_or_default();
-        let open = |call: &&mut Call| {
+        let open = |call: &Call| {
             call.outcome.is_none() && call.call.id == id && call.call.name == completed.tool_name
         };
         let result = completed.result.as_ref().map(Json::to_value);
         let duration = completed.duration_ms.map(Millis::get);
         let outcome = Some((result, completed.error.clone(), duration));
-        let started = self.hosted.iter_mut().find(open);
-        if let Some(call) = started.or_else(|| self.own.iter_mut().find(open)) {
-            call.outcome = outcome;
+        if let Some(place) = self.hosted.iter().position(open) {
+            self.hosted[place].outcome = outcome;
+            self.last_hosted = Some(place);
+            return;
+        }
+        if let Some(place) = self.own.iter().position(open) {
+            self.own[place].outcome = outcome;
             return;
         }
         // A writer that does not tell of the beginning.
@@ -123,11 +129,20 @@ impl SavedTalkBuilder {
         if finished.is_some_and(was_judged) {
             self.no_answer_followed();
         }
-        for Call { call, outcome } in self.hosted {
-            let Some((result, error, duration_ms)) = outcome else { continue };
-            let result = error.map_or(Ok(result.unwrap_or_default()), Err);
-            let outcome = ToolOutcome { result, duration_ms };
-            self.talk.tools.entry(call.id).or_default().push(outcome);
+        let tool_failed = ending.as_ref().is_some_and(|ending| {
+            (&ending.status, &ending.fault) == (&Status::Errored, &Some(Fault::Tool))
+        });
+        let failed = self.last_hosted.filter(|_| tool_failed);
+        for (place, Call { call, outcome }) in self.hosted.into_iter().enumerate() {
+            let saved = match outcome {
+                None => SavedCall::Unanswered,
+                Some((_, Some(error), _)) if failed == Some(place) => SavedCall::Failed(error),
+                Some((result, error, duration_ms)) => {
+                    let result = error.map_or(Ok(result.unwrap_or_default()), Err);
+                    SavedCall::Answered(ToolOutcome { result, duration_ms })
+                }
+            };
+            self.talk.tools.entry(call.id).or_default().push(saved);
         }
         self.talk.agent_error = self.agent_error;
         self.talk.ending = ending;

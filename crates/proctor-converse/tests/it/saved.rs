@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proctor_converse::{
-    Agent, AgentTurn, Asked, BoxFuture, Conversation, Failure, Lane, Room, Saved, SavedTalk,
-    SavedTalkBuilder, Session, ToolSpec, Tools,
+    Agent, AgentTurn, Asked, BoxFuture, Conversation, Failure, Lane, Room, Saved, SavedCall,
+    SavedTalk, SavedTalkBuilder, Session, ToolSpec, Tools,
 };
 use proctor_dialogue::{AgentAnswer, DoneCall, Example, ToolCall, ToolOutcome, Verdict};
 use proctor_events::{Body, Event, ExampleFinished, Exception, Status};
@@ -176,7 +176,7 @@ fn judged_again(example: &Arc<Example>, talk: SavedTalk) -> (Verdict, Vec<Body>)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn d1_what_is_judged_again_with_nothing_changed_comes_out_the_same(
@@ -250,8 +250,9 @@ fn d1_an_id_that_is_used_again_has_its_own_result_each_time() {
     }
     let talk =
         builder.finish(Some(&ExampleFinished { status: Status::Passed, ..Default::default() }));
-    let results: Vec<_> = talk.tools["1"].iter().map(|outcome| outcome.result.clone()).collect();
-    assert_eq!(results, [Ok(json!("first")), Ok(json!("second"))]);
+    let answered =
+        |result| SavedCall::Answered(ToolOutcome { result: Ok(json!(result)), duration_ms: None });
+    assert_eq!(talk.tools["1"], [answered("first"), answered("second")]);
     let ends: Vec<bool> = talk.answers.iter().map(|answer| answer.ends_turn).collect();
     assert_eq!(ends, [false; 4]);
     assert_eq!(talk.answers[1].cost_usd, Some(0.5));
@@ -278,6 +279,20 @@ fn d1_a_turn_that_ended_with_its_tools_ends_so_again() {
     assert!(ends(Status::Passed, false));
     assert!(ends(Status::Cancelled, true));
     assert!(!ends(Status::Cancelled, false), "it was waiting for the agent");
+}
+
+/// A tool that could not be called ended the conversation, also where the turn was to end with its tools.
+#[test]
+fn d1_a_tool_that_failed_fails_again() {
+    let example = World::examples(SCENARIO).remove(0);
+    let (verdict, events) = held(&example, vec![102, 13, 189, 60, 123, 26]);
+    assert_eq!(
+        verdict.fault.as_ref().map(proctor_events::Fault::as_str),
+        Some("tool"),
+        "{verdict:?}"
+    );
+    let (again, same_events) = judged_again(&example, saved(&verdict, &events));
+    assert_eq!((again, same_events), (verdict, events));
 }
 
 #[test]
