@@ -145,7 +145,10 @@ async fn every_assertion_in_both_modes_holding_and_not_and_turned_round() {
     let server = Server::start(|seen, _| {
         let prompt = seen.prompt();
         let questions = prompt.split("# Conversation").next().unwrap_or_default();
-        verdict(&prompt, !questions.contains("bad"), "so I find")
+        // A word of its own: the random mark of a question may hold these letters.
+        let asks_for_bad =
+            questions.split(|c: char| !c.is_alphanumeric()).any(|word| word == "bad");
+        verdict(&prompt, !asks_for_bad, "so I find")
     })
     .await;
     let (url, world) = (server.url(), World::new());
