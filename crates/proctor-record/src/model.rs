@@ -385,6 +385,7 @@ impl RunData {
     pub fn verdict(&self) -> RunVerdict {
         let liveness = if self.over { Liveness::Gone } else { Liveness::Alive };
         RunVerdict::recorded(self.begun, self.ending.as_deref(), liveness, self.interrupted)
+            .held_to(&self.summary())
     }
 
     /// Notes that the process that made the run is gone: what has not ended never will.

@@ -9,6 +9,8 @@
 //! All take what the recording holds and give strings; nothing here prints. Text that agents or tests
 //! produced is shown through [`plain`], so that it cannot move the cursor or repaint the screen.
 
+#[cfg(test)]
+mod agreement;
 mod atif;
 mod backtrace;
 mod comparison;

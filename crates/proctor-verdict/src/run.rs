@@ -167,6 +167,18 @@ impl RunVerdict {
         }
     }
 
+    /// The same, held to what the stream itself shows: an end that says `passed` over examples that did not is not believed. Streams of
+    /// other writers may say anything; inconclusive examples may have been tolerated.
+    #[must_use]
+    pub fn held_to(self, counts: &Counts) -> Self {
+        let bad = counts.failed + counts.errored + counts.crashed + counts.timed_out;
+        let contradicted = bad + counts.missing() + counts.running + counts.errors > 0;
+        if self.passed && contradicted {
+            return Self::ended(RunState::Finished, false, EXIT_FAILED);
+        }
+        self
+    }
+
     fn ended(state: RunState, passed: bool, code: u8) -> Self {
         Self { state, passed, exit_code: Some(code), stopped_by: None }
     }

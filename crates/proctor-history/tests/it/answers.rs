@@ -22,7 +22,11 @@ fn runs_are_listed_newest_first_with_what_is_known_of_them() {
     let runs = history.runs().unwrap();
     assert_eq!(runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>(), ["02", "01"]);
     assert_eq!((runs[0].counts["passed"], runs[0].counts["failed"]), (1, 1));
-    assert_eq!((runs[0].counts["flaky"], runs[0].exit_code), (1, Some(0)));
+    assert_eq!(
+        (runs[0].counts["flaky"], runs[0].exit_code),
+        (1, Some(1)),
+        "an exit code that its examples contradict is not believed"
+    );
     assert!((runs[0].cost_usd.unwrap() - 0.75).abs() < 1e-9);
     assert_eq!(runs[1].commit.as_deref(), Some("abc"));
     assert_eq!(runs[1].argv, ["proctor", "run"]);

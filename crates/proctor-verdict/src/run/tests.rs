@@ -163,6 +163,33 @@ fn a_policy_survives_the_stream() {
 }
 
 #[test]
+fn an_end_that_contradicts_its_examples_is_not_believed() {
+    let passed = || RunVerdict::conclude(&facts(|_| {}), Policy::default());
+    let held = |change: fn(&mut Counts)| {
+        let mut counts = facts(|_| {}).counts;
+        change(&mut counts);
+        passed().held_to(&counts)
+    };
+    assert_eq!(held(|_| {}), passed());
+    assert_eq!(held(|c| c.inconclusive = 1), passed(), "it may have been tolerated");
+    let changes: [fn(&mut Counts); 7] = [
+        |c| c.failed = 1,
+        |c| c.errored = 1,
+        |c| c.crashed = 1,
+        |c| c.timed_out = 1,
+        |c| c.not_run = 1,
+        |c| c.running = 1,
+        |c| c.errors = 1,
+    ];
+    for change in changes {
+        assert_eq!((held(change).word(), held(change).exit_code()), ("failed", Some(1)));
+    }
+    let stopped =
+        RunVerdict::conclude(&facts(|f| f.stopped = Some(StopCause::Request)), Policy::default());
+    assert_eq!(stopped.clone().held_to(&Counts { failed: 1, ..Counts::default() }), stopped);
+}
+
+#[test]
 fn words_and_phrases() {
     let verdict = RunVerdict::conclude(&facts(|f| f.loaded = false), Policy::default());
     assert_eq!((verdict.word(), verdict.phrase()), ("did_not_load", "did not load"));

@@ -150,7 +150,7 @@ fn a_detached_run_has_a_session_of_its_own_and_can_be_cancelled() {
     let began = Instant::now();
     let stopped = env.answer("run_cancel", &json!({ "run_id": started["run_id"], "now": true }));
     assert!(began.elapsed() < Duration::from_secs(30));
-    assert_eq!(stopped["state"], "finished", "{stopped}");
+    assert_eq!(stopped["state"], "stopped", "{stopped}");
     assert_eq!(
         stopped["counts"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>(),
         2
@@ -165,7 +165,7 @@ fn a_run_ends_at_its_time_limit() {
     let env = TestEnv::with_spec(ENDLESS);
     let started = env.answer("run_start", &json!({ "time_limit": "2s" }));
     let ended = env.until_over(&started);
-    assert_eq!(ended["state"], "finished", "{ended}");
+    assert_eq!(ended["state"], "stopped", "{ended}");
     wait_until("the runner says why", || {
         let log = std::fs::read_to_string(env.run_folder(&started).join("runner.log"));
         log.is_ok_and(|log| log.contains("stopped at its time limit of 2 s"))

@@ -110,7 +110,7 @@ impl Recorded {
 
     /// Every example is accounted for: planned, and final exactly once per repetition.
     pub(crate) fn assert_accounted(&self, examples: usize) {
-        let planned = self.of("SuiteStarted").next().unwrap()["example_count"].as_u64();
+        let planned = self.of("SuiteStarted").next().unwrap()["repetition_count"].as_u64();
         assert_eq!(planned, Some(examples as u64));
         let mut seen = HashMap::new();
         for event in self.of("ExampleFinished").filter(|event| event["final"] == true) {

@@ -59,6 +59,21 @@ fn run(env: &TestEnv, arguments: &[&str]) -> BTreeMap<String, Vec<Value>> {
     by_example(events)
 }
 
+/// Events as text, without the marks of judges' questions: those are random.
+fn without_marks(story: &[Value]) -> String {
+    let text = serde_json::to_string(story).unwrap();
+    let mut parts = text.split("mark");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mark = part.find(|letter: char| letter.is_ascii_hexdigit()).unwrap_or(part.len());
+        let long = part[mark..].chars().take_while(char::is_ascii_hexdigit).count();
+        let end = if long == 16 { mark + long } else { 0 };
+        kept += "mark";
+        kept += &part[end..];
+    }
+    kept
+}
+
 #[test]
 fn every_word_and_matcher_gives_the_same_results_and_events_either_way() {
     let env = TestEnv::with_fixture("conversations");
@@ -79,7 +94,8 @@ fn every_word_and_matcher_gives_the_same_results_and_events_either_way() {
         let ours = run(&env, arguments);
         assert_eq!(ours.keys().collect::<Vec<_>>(), plain.keys().collect::<Vec<_>>());
         for (id, story) in &plain {
-            assert_eq!(&ours[id], story, "{arguments:?}: {}", story[0]["path"]);
+            let (ours, plain) = (without_marks(&ours[id]), without_marks(story));
+            assert_eq!(ours, plain, "{arguments:?}: {}", story[0]["path"]);
         }
     }
     env.assert_nobody_left();

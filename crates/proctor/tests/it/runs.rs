@@ -170,14 +170,14 @@ fn reports_of_a_run_that_is_over() {
     ]);
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     assert!(
-        ran.stdout.starts_with("## ❌ 2 examples run 3 times in all: 2 passed, 1 failed"),
+        ran.stdout.starts_with("## ❌ 2 examples (3 repetitions): 1 passed, 1 failed"),
         "{}",
         ran.stdout
     );
     assert!(ran.stdout.contains("| Cart &gt; talks | 1 | 2 | "), "{}", ran.stdout);
     let junit = env.read("j.xml");
     assert_eq!(junit.matches("<testcase").count(), 2, "{junit}");
-    assert!(junit.contains(r#"<property name="attempts" value="2"/>"#), "{junit}");
+    assert!(junit.contains(r#"<property name="repetitions.valid" value="2"/>"#), "{junit}");
     let files = std::fs::read_dir(env.project.join("trajectories")).unwrap().count();
     assert_eq!(files, 2, "one per attempt in which somebody spoke");
     let one: Value = serde_json::from_str(&env.read("trajectories/__a_rb-talks-2-1.json")).unwrap();

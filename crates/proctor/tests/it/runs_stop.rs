@@ -45,7 +45,7 @@ fn a_run_of_another_terminal_is_ended_with_its_workers() {
         ran.stdout
     );
     let told = env.ran(&child.wait_with_output().unwrap());
-    assert_eq!(told.code, Some(1), "{}", told.terminal());
+    assert_eq!(told.code, Some(130), "{}", told.terminal());
     env.assert_complete();
     env.assert_nobody_left();
     let again = env.run(&["runs", "stop", "last"]);
