@@ -140,30 +140,29 @@ fn aligned(rows: &[(Cells, String)], style: Style) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// The verdicts of the examples, each by its own word.
 fn counts(row: &RunRow) -> String {
     let count = |name: &str| row.counts.get(name).copied().unwrap_or_default();
+    let words = [
+        ("failed", "failed"),
+        ("errored", "errored"),
+        ("crashed", "crashed"),
+        ("timed_out", "timed out"),
+        ("inconclusive", "inconclusive"),
+        ("pending", "pending"),
+        ("cancelled", "cancelled"),
+        ("not_run", "not run"),
+        ("running", "unfinished"),
+        ("flaky", "flaky"),
+        ("within_rate", "within a pass rate"),
+    ];
     let mut text = format!("{} passed", count("passed"));
-    if count("failures") > 0 {
-        text += &format!(", {} failed", count("failures"));
-    }
-    if count("pending") > 0 {
-        text += &format!(", {} pending", count("pending"));
-    }
-    if not_run(row) > 0 {
-        text += &format!(", {} not run", not_run(row));
-    }
-    if count("flaky") > 0 {
-        text += &format!(", {} flaky", count("flaky"));
-    }
-    if count("within_rate") > 0 {
-        text += &format!(", {} within a pass rate", count("within_rate"));
+    for (name, words) in words {
+        if count(name) > 0 {
+            text += &format!(", {} {words}", count(name));
+        }
     }
     text
-}
-
-/// How many examples gave no result because the run ended first: they were not begun, or were cut off.
-fn not_run(row: &RunRow) -> u64 {
-    ["not_run", "cancelled"].iter().filter_map(|name| row.counts.get(*name)).sum()
 }
 
 /// The time without what nobody reads.

@@ -129,7 +129,7 @@ fn the_end_of_the_server_ends_its_run() {
     env.assert_complete();
     assert_eq!(env.recorded().count("SuiteFinished"), 1);
     let listed = env.run(&["runs"]).stdout;
-    assert!(listed.contains("  stopped  0 passed, 1 not run"), "{listed}");
+    assert!(listed.contains("  stopped  0 passed, 1 cancelled"), "{listed}");
 }
 
 /// With nothing to wait for, nobody waits: it takes some 20 ms where the machine is idle.

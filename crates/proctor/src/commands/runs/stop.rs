@@ -182,7 +182,11 @@ fn sentence(stopped: &Stopped) -> String {
     let summary = &stopped.summary;
     let parts = [
         (summary.passed, "passed"),
-        (summary.failures, "failed"),
+        (summary.failed, "failed"),
+        (summary.errored, "errored"),
+        (summary.crashed, "crashed"),
+        (summary.timed_out, "timed out"),
+        (summary.inconclusive, "inconclusive"),
         (summary.pending, "pending"),
         (summary.cancelled, "cancelled"),
         (summary.not_run, "not run"),
