@@ -12,7 +12,7 @@ use crate::format::Expression;
 use crate::transcript::{KNOWN_CALLS, Scope, Transcript};
 
 /// Building the functions of CEL takes longer than most expressions.
-static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
+pub(crate) static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// Whether an expression is true. Its variables are `turn`, `turns`, `turn_count`, `tool_calls`, `topic`,
 /// `topics`, `goal` and `row`.
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_no_truth_is_an_error() {
         assert!(holds("turn_count + 1").unwrap_err().contains("not true or false"));
-        assert!(holds("unknown_name == 1").unwrap_err().contains("cannot be evaluated"));
+        assert!(holds("row.nothing == 1").unwrap_err().contains("cannot be evaluated"));
         assert!(holds("turns[9].agent == ''").is_err());
     }
 

@@ -9,6 +9,7 @@ mod block;
 mod host_tools;
 mod matcher;
 mod model;
+mod names;
 mod program;
 mod script;
 mod shorthand;

@@ -16,7 +16,7 @@ use proctor_events::{StableId, StableIds};
 use serde_json::Value;
 
 pub use self::open_ended::{OpenEnded, Whereabouts};
-use crate::file::{At, FileProblem, Finding, read_node, read_yaml};
+use crate::file::{At, FileProblem, Finding, Findings, read_node, read_yaml};
 use crate::format::{
     AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,
     ServerSpec, Simulator, Step, ToolStub, Topic,
@@ -106,7 +106,7 @@ impl Example {
 
 /// Reads and checks a scenario file. All problems that can be seen at once are reported at once.
 pub fn parse(text: &str, file_name: &str) -> Result<ScenarioFile, Vec<FileProblem>> {
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     let root = match read_yaml(text) {
         Ok(node) => read_node::<Group>(&node, &mut findings),
         Err(error) => {
@@ -137,7 +137,7 @@ impl ScenarioFile {
         ids: &mut StableIds,
         rows: &mut dyn FnMut(&str) -> Result<Vec<Row>, String>,
     ) -> Result<Vec<Example>, Vec<FileProblem>> {
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         let mut some_rows = |name: &str| rows(name).map(Some);
         let examples = expand::examples(self, ids, &mut some_rows, usize::MAX, &mut findings);
         if findings.is_empty() {
@@ -148,11 +148,9 @@ impl ScenarioFile {
     }
 }
 
-/// In order of place; a group's mistake that shows in several examples is told once.
-fn problems(mut findings: Vec<Finding>, file: &str, text: &str) -> Vec<FileProblem> {
-    findings.sort_by(|a, b| (a.place, &a.message).cmp(&(b.place, &b.message)));
-    findings.dedup_by(|a, b| a.place == b.place && a.message == b.message);
-    findings.into_iter().map(|finding| finding.in_file(file, text)).collect()
+/// A group's mistake that shows in several examples is told once.
+fn problems(findings: Findings, file: &str, text: &str) -> Vec<FileProblem> {
+    findings.into_sorted().into_iter().map(|finding| finding.in_file(file, text)).collect()
 }
 
 /// The JSON Schema of scenario files.

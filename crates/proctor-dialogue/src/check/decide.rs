@@ -259,7 +259,7 @@ mod tests {
 
     use super::super::{describe, plan};
     use super::*;
-    use crate::file::{Node, Place, read_node};
+    use crate::file::{Findings, Node, Place, read_node};
     use crate::transcript::{ToolCall, Visit};
 
     fn transcript() -> Transcript {
@@ -292,7 +292,7 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]
     fn check(assertion: serde_json::Value, scope: &Scope) -> Option<String> {
         let node = Node::from_value(&json!([assertion]), Place::default());
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         let assertions: Vec<crate::file::At<Assertion>> =
             read_node(&node, &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
         let planned = plan(&assertions, &[], &crate::format::Ordered::default(), None);
@@ -386,7 +386,7 @@ mod tests {
             json!({"latency_ms": {"below": 9000}}),
         ] {
             let node = Node::from_value(&assertion, Place::default());
-            let assertion: Assertion = read_node(&node, &mut Vec::new()).unwrap();
+            let assertion: Assertion = read_node(&node, &mut Findings::default()).unwrap();
             let decided = decide(&assertion, &Scope::Conversation, &partly);
             assert!(decided.as_ref().is_err_and(|why| why.contains("of turn")), "{decided:?}");
         }
@@ -399,7 +399,7 @@ mod tests {
             [json!({"latency_ms": 1}), json!({"cost_usd": 1}), json!({"goal_achieved": "stated"})]
         {
             let node = Node::from_value(&assertion, Place::default());
-            let assertion: Assertion = read_node(&node, &mut Vec::new()).unwrap();
+            let assertion: Assertion = read_node(&node, &mut Findings::default()).unwrap();
             assert!(decide(&assertion, &Scope::Conversation, &unknown).is_err());
         }
     }

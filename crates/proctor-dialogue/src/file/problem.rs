@@ -1,5 +1,6 @@
 //! What is wrong with a file, told so that a person can mend it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::node::Place;
@@ -68,11 +69,19 @@ pub(crate) struct Finding {
     pub(crate) place: Place,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// The names it says are not there.
+    absent: Vec<String>,
 }
 
 impl Finding {
     pub(crate) fn new(place: Place, message: impl Into<String>) -> Self {
-        Self { place, message: message.into(), hint: None }
+        Self { place, message: message.into(), hint: None, absent: Vec::new() }
+    }
+
+    /// Says that something with one of these names is not there.
+    pub(crate) fn absent<'name>(mut self, names: impl IntoIterator<Item = &'name str>) -> Self {
+        self.absent = names.into_iter().map(str::to_owned).collect();
+        self
     }
 
     /// What is wrong and the way out, for something that has no place.
@@ -113,6 +122,39 @@ impl Finding {
             hint: self.hint,
             snippet: snippet.unwrap_or_default().to_owned(),
         }
+    }
+}
+
+/// What was found wrong with a text, and what could not be read for that.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    found: Vec<Finding>,
+    /// The names in what could not be read.
+    left_out: BTreeSet<String>,
+}
+
+impl Findings {
+    pub(crate) fn push(&mut self, finding: Finding) {
+        self.found.push(finding);
+    }
+
+    /// These names stand in something that could not be read.
+    pub(super) fn left_out(&mut self, names: BTreeSet<String>) {
+        self.left_out.extend(names);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// In order of place, each once. That something is not there is said only if it does not stand in what could not
+    /// be read.
+    pub(crate) fn into_sorted(self) -> Vec<Finding> {
+        let Self { mut found, left_out } = self;
+        found.retain(|finding| !finding.absent.iter().any(|name| left_out.contains(name)));
+        found.sort_by(|a, b| (a.place, &a.message).cmp(&(b.place, &b.message)));
+        found.dedup_by(|a, b| a.place == b.place && a.message == b.message);
+        found
     }
 }
 

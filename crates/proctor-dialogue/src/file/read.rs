@@ -1,9 +1,10 @@
 //! From the located tree to typed values, by serde, with the place kept for every mistake.
 //!
-//! Unknown keys do not stop the reading: they are collected, so that one look at a file shows them
-//! all. A value of the wrong kind does stop it. The reader knows nothing about scenarios.
+//! One look at a file shows all its mistakes: unknown keys are passed over, and what cannot be read is left out and
+//! the rest read again. The reader knows nothing about scenarios.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
@@ -15,32 +16,95 @@ use serde::{Deserializer, forward_to_deserialize_any};
 
 use super::exact_numbers;
 use super::node::{Key, Kind, Node, Place};
-use super::problem::Finding;
+use super::problem::{Finding, Findings};
 
 use super::at::{LIST_MARK, PLACE_MARK};
 
-/// Reads a value; every mistake is added to `findings`.
-pub(crate) fn read_node<T: DeserializeOwned>(
-    node: &Node,
-    findings: &mut Vec<Finding>,
-) -> Option<T> {
-    let collected = RefCell::new(Vec::new());
-    let result = T::deserialize(Reader { node, findings: &collected });
-    findings.append(&mut collected.into_inner());
-    match result {
-        Ok(value) => Some(value),
-        Err(Mistake(finding)) => {
-            findings.push(finding);
-            None
+/// How many values of one tree are left out before its reading is given up.
+const MOST_LEFT_OUT: usize = 100;
+
+/// Reads a value; every mistake is added to `findings`. What could not be read is missing from the value.
+pub(crate) fn read_node<T: DeserializeOwned>(node: &Node, findings: &mut Findings) -> Option<T> {
+    let attempt = Attempt::default();
+    for _ in 0..MOST_LEFT_OUT {
+        let result = T::deserialize(Reader { node, attempt: &attempt });
+        attempt.unknown_keys.take().into_iter().for_each(|finding| findings.push(finding));
+        match result {
+            Ok(value) => {
+                findings.left_out(attempt.names_left_out(node));
+                return Some(value);
+            }
+            Err(Mistake(finding)) => findings.push(finding),
+        }
+        match attempt.refused.take() {
+            Some(refused) => attempt.left_out.borrow_mut().push(refused),
+            None => break,
+        }
+    }
+    findings.left_out(attempt.names_left_out(node));
+    None
+}
+
+/// What is known of a tree that is read until nothing in it is refused. Its values are known by their addresses.
+#[derive(Default)]
+struct Attempt {
+    unknown_keys: RefCell<Vec<Finding>>,
+    /// What is passed over.
+    left_out: RefCell<Vec<*const Node>>,
+    /// The innermost value of a list or mapping that could not be read.
+    refused: Cell<Option<*const Node>>,
+}
+
+impl Attempt {
+    fn is_left_out(&self, node: &Node) -> bool {
+        self.left_out.borrow().iter().any(|left_out| std::ptr::eq(*left_out, node))
+    }
+
+    /// Passes the outcome of reading a value on, and remembers the value if it is the first that was refused.
+    fn noting<T>(&self, node: &Node, read: Result<T, Mistake>) -> Result<T, Mistake> {
+        if read.is_err() && self.refused.get().is_none() {
+            self.refused.set(Some(node));
+        }
+        read
+    }
+
+    /// The keys in what was left out, and the keys it stood under.
+    fn names_left_out(&self, node: &Node) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        if !self.left_out.borrow().is_empty() {
+            self.collect_names(node, None, false, &mut names);
+        }
+        names
+    }
+
+    fn collect_names(
+        &self,
+        node: &Node,
+        under: Option<&Key>,
+        inside: bool,
+        names: &mut BTreeSet<String>,
+    ) {
+        let inside = inside || self.is_left_out(node);
+        if inside {
+            names.extend(under.map(|key| key.text.clone()));
+        }
+        match &node.kind {
+            Kind::List(items) => {
+                items.iter().for_each(|item| self.collect_names(item, under, inside, names));
+            }
+            Kind::Map(entries) => entries
+                .iter()
+                .for_each(|(key, value)| self.collect_names(value, Some(key), inside, names)),
+            _ => {}
         }
     }
 }
 
 /// Reads a value that was made by a program; the first mistake is told.
 pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, String> {
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     let read = read_node(&Node::from_value(value, Place::default()), &mut findings);
-    match (read, findings.into_iter().next()) {
+    match (read, findings.into_sorted().into_iter().next()) {
         (Some(read), None) => Ok(read),
         (_, Some(finding)) => Err(finding.text()),
         (None, None) => Err("it cannot be read".to_owned()),
@@ -50,7 +114,7 @@ pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, S
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     node: &'a Node,
-    findings: &'a RefCell<Vec<Finding>>,
+    attempt: &'a Attempt,
 }
 
 /// An error of this reader; its place is filled in by the innermost value that sees it.
@@ -119,7 +183,8 @@ impl de::Error for Mistake {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::custom(format_args!("`{field}` is missing"))
+        let finding = Finding::new(Place::default(), format!("`{field}` is missing"));
+        Self(finding.absent([field]))
     }
 }
 
@@ -297,7 +362,9 @@ impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Mistake> {
-        self.items.next().map(|node| seed.deserialize(self.reader.on(node))).transpose()
+        let Reader { attempt, .. } = self.reader;
+        let next = self.items.by_ref().find(|node| !attempt.is_left_out(node));
+        next.map(|node| attempt.noting(node, seed.deserialize(self.reader.on(node)))).transpose()
     }
 }
 
@@ -349,7 +416,7 @@ impl<'a> Entries<'a> {
         }
         let finding = Finding::new(key.place, format!("unknown key `{}`", key.text))
             .nearest(&key.text, fields.iter().copied());
-        self.reader.findings.borrow_mut().push(finding);
+        self.reader.attempt.unknown_keys.borrow_mut().push(finding);
         false
     }
 }
@@ -362,12 +429,11 @@ impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a> {
         seed: K,
     ) -> Result<Option<K::Value>, Mistake> {
         while let Some((key, node)) = self.entries.next() {
-            if self.is_known(key) {
+            if self.is_known(key) && !self.reader.attempt.is_left_out(node) {
                 self.value = Some(node);
-                return seed
-                    .deserialize(KeyReader { key })
-                    .map(Some)
-                    .map_err(|mistake| mistake.at(key.place));
+                let read = seed.deserialize(KeyReader { key }).map(Some);
+                let read = read.map_err(|mistake: Mistake| mistake.at(key.place));
+                return self.reader.attempt.noting(node, read);
             }
         }
         Ok(None)
@@ -375,7 +441,7 @@ impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
         let node = self.value.take().unwrap_or(self.reader.node);
-        seed.deserialize(self.reader.on(node))
+        self.reader.attempt.noting(node, seed.deserialize(self.reader.on(node)))
     }
 }
 
@@ -501,9 +567,10 @@ mod tests {
 
     fn read(text: &str) -> (Option<Sample>, Vec<String>) {
         let node = read_yaml(text).map_err(|error| error.message).unwrap();
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         let value = read_node(&node, &mut findings);
         let shown = findings
+            .into_sorted()
             .iter()
             .map(|finding| {
                 let Place { line, column } = finding.place;

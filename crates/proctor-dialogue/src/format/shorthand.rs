@@ -12,7 +12,8 @@ use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use crate::file::{At, LIST_MARK};
+use super::names::unknown_name;
+use crate::file::{At, Finding, LIST_MARK, Place};
 
 /// Reads `$Name` from text by `$from_text`, or from a mapping as the struct itself.
 macro_rules! text_or_mapping {
@@ -149,6 +150,13 @@ impl Expression {
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("ERROR: ");
             format!("`{source}` is not a CEL expression: {reason}")
         })?;
+        if let Some(unknown) = unknown_name(program.expression()) {
+            let finding = Finding::new(
+                Place::default(),
+                format!("`{source}`: `{}` is unknown", unknown.name),
+            );
+            return Err(finding.nearest(&unknown.name, unknown.known.iter().copied()).text());
+        }
         Ok(Self { source: source.to_owned(), program: Arc::new(program) })
     }
 

@@ -3,20 +3,21 @@
 use std::num::NonZeroU32;
 
 use crate::engine::DEFAULT_MAX_TURNS;
-use crate::file::{At, Finding, Place};
+use crate::file::{At, Finding, Findings, Place};
 use crate::format::{
-    AgentSpec, Assertion, ExampleSpec, Group, ModelSpec, Ordered, ScenarioSet, Simulate, Step,
-    StopWhen, Topic, Trigger,
+    AgentSpec, Assertion, EmptyAssertion, ExampleSpec, Group, ModelSpec, Ordered, ScenarioSet,
+    Simulate, Step, StopWhen, Topic, Trigger,
 };
 
 use super::expand::used_topics;
 
 /// Checks what a group says on its own.
-pub(super) fn group(group: &Group, is_root: bool, findings: &mut Vec<Finding>) {
+pub(super) fn group(group: &Group, is_root: bool, findings: &mut Findings) {
     if group.describe.value.trim().is_empty() {
         let place = if is_root { Place { line: 1, column: 1 } } else { group.describe.place };
         let message = if is_root { "`describe` is missing" } else { "a context needs `describe`" };
-        findings.push(Finding::new(place, message).hint("say what the examples are about"));
+        let finding = Finding::new(place, message).absent(["describe"]);
+        findings.push(finding.hint("say what the examples are about"));
     }
     if let Some(votes) = group.judge.as_ref().and_then(|judge| judge.votes.as_ref())
         && votes.value.get() % 2 == 0
@@ -35,12 +36,13 @@ pub(super) fn group(group: &Group, is_root: bool, findings: &mut Vec<Finding>) {
 }
 
 /// An agent or a model says in exactly one way how it is reached.
-fn participants(group: &Group, findings: &mut Vec<Finding>) {
+fn participants(group: &Group, findings: &mut Findings) {
     if let Some(agent) = &group.agent
         && let AgentSpec::Given(fields) = &agent.value
         && let Some(problem) = fields.problem()
     {
-        findings.push(Finding::new(agent.place, problem));
+        let keys = ["command", "chat", "http", "script"];
+        findings.push(Finding::new(agent.place, problem).absent(keys));
     }
     if group.tools.none
         && let Some(server) = group.mcp.values().next()
@@ -50,7 +52,7 @@ fn participants(group: &Group, findings: &mut Vec<Finding>) {
     }
     for server in group.mcp.values() {
         if let Some(problem) = server.problem() {
-            findings.push(Finding::new(server.place, problem));
+            findings.push(Finding::new(server.place, problem).absent(["command", "url"]));
         }
     }
     let judge = group.judge.as_ref().and_then(|judge| judge.model.as_ref());
@@ -59,12 +61,13 @@ fn participants(group: &Group, findings: &mut Vec<Finding>) {
         if let ModelSpec::Given(fields) = &model.value
             && let Some(problem) = fields.problem()
         {
-            findings.push(Finding::new(model.place, problem));
+            let keys = ["anthropic", "openai", "command", "script", "verdicts"];
+            findings.push(Finding::new(model.place, problem).absent(keys));
         }
     }
 }
 
-fn rate(rate: Option<&At<f64>>, findings: &mut Vec<Finding>) {
+fn rate(rate: Option<&At<f64>>, findings: &mut Findings) {
     if let Some(rate) = rate
         && !(rate.value > 0.0 && rate.value <= 1.0)
     {
@@ -73,9 +76,11 @@ fn rate(rate: Option<&At<f64>>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn scenario_set(set: &ScenarioSet, findings: &mut Vec<Finding>) {
+fn scenario_set(set: &ScenarioSet, findings: &mut Findings) {
     let mut wrong = |message: &str| {
-        findings.push(Finding::new(set.name.place, format!("set `{}`: {message}", set.name.value)));
+        let message = format!("set `{}`: {message}", set.name.value);
+        let finding = Finding::new(set.name.place, message);
+        findings.push(finding.absent(["rows", "file", "examples"]));
     };
     match (&set.rows, &set.file) {
         (Some(_), Some(_)) => wrong("`rows` and `file` exclude each other"),
@@ -89,15 +94,16 @@ fn scenario_set(set: &ScenarioSet, findings: &mut Vec<Finding>) {
 }
 
 /// Checks an example within what the groups around it say.
-pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: &mut Vec<Finding>) {
+pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: &mut Findings) {
     let mut check = Check { said, findings };
     if spec.it.value.trim().is_empty() {
-        let finding = Finding::new(place, "`it` is missing");
+        let finding = Finding::new(place, "`it` is missing").absent(["it"]);
         check.findings.push(finding.hint("say what the agent is expected to do"));
     }
     rate(spec.pass_rate.as_ref(), check.findings);
     if spec.steps.is_empty() && spec.skip.is_none() && spec.pending.is_none() {
-        let finding = Finding::new(place, format!("`{}` has no `steps`", spec.it.value));
+        let finding = Finding::new(place, format!("`{}` has no `steps`", spec.it.value))
+            .absent(["steps", "skip", "pending"]);
         check
             .findings
             .push(finding.hint("add `- user: …` or `- simulate: …`, or `pending: reason`"));
@@ -114,7 +120,7 @@ pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: 
 }
 
 /// Checks what a group says about topics, for examples that have no steps of their own.
-pub(super) fn topics(said: &Group, findings: &mut Vec<Finding>) {
+pub(super) fn topics(said: &Group, findings: &mut Findings) {
     let mut check = Check { said, findings };
     check.graph(&said.topics);
     if said.topics.0.is_empty() {
@@ -127,7 +133,7 @@ pub(super) fn topics(said: &Group, findings: &mut Vec<Finding>) {
 
 struct Check<'a> {
     said: &'a Group,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Findings,
 }
 
 impl Check<'_> {
@@ -136,7 +142,8 @@ impl Check<'_> {
             (Some(_), None) => {}
             (None, Some(simulate)) => self.simulate(simulate, step.place),
             _ => {
-                let finding = Finding::new(step.place, "a step needs either `user` or `simulate`");
+                let finding = Finding::new(step.place, "a step needs either `user` or `simulate`")
+                    .absent(["user", "simulate"]);
                 self.findings.push(finding.hint("write each as its own list item"));
             }
         }
@@ -164,7 +171,11 @@ impl Check<'_> {
     fn assertions<'a>(&mut self, assertions: impl Iterator<Item = &'a At<Assertion>>) {
         for assertion in assertions {
             if let Some(problem) = assertion.problem() {
-                self.findings.push(Finding::new(assertion.place, problem.to_string()));
+                let finding = Finding::new(assertion.place, problem.to_string());
+                self.findings.push(match problem {
+                    EmptyAssertion::List(key) => finding.absent([key]),
+                    EmptyAssertion::Text(_) => finding,
+                });
             }
             match assertion.unwrapped().0 {
                 Assertion::Satisfy(criteria) => {
@@ -189,14 +200,16 @@ impl Check<'_> {
     fn criterion(&mut self, name: &str, place: Place) {
         let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         if is_name && self.said.criteria.get(name).is_none() {
-            let finding = Finding::new(place, format!("criterion `{name}` is not defined"));
+            let finding = Finding::new(place, format!("criterion `{name}` is not defined"))
+                .absent([name, "criteria"]);
             self.findings.push(finding.nearest(name, self.said.criteria.names()));
         }
     }
 
     fn topic(&mut self, name: &str, place: Place) {
         if self.said.topics.get(name).is_none() {
-            let finding = Finding::new(place, format!("topic `{name}` is not defined"));
+            let finding = Finding::new(place, format!("topic `{name}` is not defined"))
+                .absent([name, "topics"]);
             self.findings.push(finding.nearest(name, self.said.topics.names()));
         }
     }
@@ -249,7 +262,8 @@ impl Check<'_> {
                 let message = format!("topic `{}` cannot be reached", name.value);
                 let hint =
                     format!("the conversation begins in `{}`; add it to some `next`", first.value);
-                self.findings.push(Finding::new(name.place, message).hint(hint));
+                let finding = Finding::new(name.place, message).absent(["topics", "next"]);
+                self.findings.push(finding.hint(hint));
             }
         }
     }

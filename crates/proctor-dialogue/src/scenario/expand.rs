@@ -8,7 +8,7 @@ use proctor_events::StableIds;
 use serde_json::Value;
 
 use super::{Cast, Example, ScenarioFile, check};
-use crate::file::{At, Finding, Place, read_node};
+use crate::file::{At, Finding, Findings, Place, read_node};
 use crate::format::{
     Criterion, ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Simulator, Topic,
 };
@@ -23,7 +23,7 @@ struct Expansion<'a> {
     rows: Rows<'a>,
     /// How many rows of a set are used.
     most_rows: usize,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Findings,
     examples: Vec<Example>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn examples<'a>(
     ids: &'a mut StableIds,
     rows: Rows<'a>,
     most_rows: usize,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Findings,
 ) -> Vec<Example> {
     let mut expansion = Expansion { file, ids, rows, most_rows, findings, examples: Vec::new() };
     expansion.group(&file.root, &Around::default());

@@ -7,7 +7,7 @@ use proctor_events::StableId;
 use serde_json::Value;
 
 use super::{Cast, Example, check};
-use crate::file::{read_node, read_yaml};
+use crate::file::{Finding, Findings, read_node, read_yaml};
 use crate::format::{Criterion, Group, Ordered, Simulator, Topic};
 
 /// What holds for open-ended conversations: who takes part, criteria, topics, the simulated user.
@@ -35,7 +35,7 @@ pub struct Whereabouts {
 impl OpenEnded {
     /// Reads a description in JSON with the keys of a scenario's group, and checks its topics.
     pub fn read(text: &str) -> Result<Self, Vec<String>> {
-        let mut findings = Vec::new();
+        let mut findings = Findings::default();
         let node = read_yaml(text).map_err(|problem| vec![problem.message])?;
         let group = read_node::<Group>(&node, &mut findings);
         if let Some(group) = &group {
@@ -43,7 +43,7 @@ impl OpenEnded {
         }
         match group {
             Some(group) if findings.is_empty() => Ok(Self::new(group)),
-            _ => Err(findings.iter().map(crate::file::Finding::text).collect()),
+            _ => Err(findings.into_sorted().iter().map(Finding::text).collect()),
         }
     }
 

@@ -149,6 +149,73 @@ fn values_of_the_wrong_kind_are_shown() {
     insta::assert_snapshot!(mistakes("describe: A\n  examples: [\n"));
 }
 
+/// U10: the first mistake of an example hides no other, neither there nor elsewhere.
+#[test]
+fn u10_all_mistakes_of_a_file_are_shown_at_once() {
+    let text = mistakes(
+        r"
+describe: A
+judge: {votes: many}
+criteria: {polite: [1]}
+topics:
+  one: {next: two}
+  two: {triggers: [{turns_inn: 2}]}
+examples:
+  - it: x
+    steps:
+      - user: a
+        expect: [{mtach: b}, {match: 'a('}, {expression: turn_cout > 1}, {satisfy: polite}]
+      - user: [1, 2]
+      - user: c
+        expct: []
+        expect: [{topic: tow}, {topic: two}]
+  - it: [y]
+    repeat: 0
+    steps: [{user: d, expect: [{call_tool: {nmae: q}}]}]
+  - it: z
+  - it: ok
+    steps: [{user: e}]
+sets:
+  - name: s
+    rows: [{n: 1}]
+    examples:
+      - it: w
+        pass_rate: often
+        steps: [{user: f, expect: [{expression: row.n == trun}, {equal: {}}]}]
+",
+    );
+    insta::assert_snapshot!(text);
+    for part in [
+        "3:16",
+        "4:",
+        "unknown word `turns_inn`",
+        "unknown word `mtach`",
+        "a(",
+        "`turn_cout` is unknown",
+        "13:15",
+        "unknown key `expct`",
+        "topic `tow` is not defined",
+        "16:",
+        "17:",
+        "nmae",
+        "`z` has no `steps`",
+        "`trun` is unknown",
+        "28:",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for part in [
+        "`polite` is not",
+        "`two` is not defined",
+        "`s`:",
+        "an empty list",
+        "either `user`",
+        "`it` is missing",
+    ] {
+        assert!(!text.contains(part), "{part} in {text}");
+    }
+}
+
 #[test]
 fn a_group_without_description_and_a_set_without_rows() {
     let text =
