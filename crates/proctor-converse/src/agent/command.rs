@@ -3,8 +3,10 @@
 //! A number of processes share the conversations, or each conversation has one of its own. A process that has
 //! ended costs the conversations it had; the next one gets a new process.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use proctor_dialogue::{AgentAnswer, Message};
@@ -15,7 +17,7 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 
 use super::printed::Listening;
-use super::program::Launch;
+use super::program::{Launch, words_so_far};
 use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
 use crate::failure::{Asked, Failure};
@@ -24,6 +26,8 @@ use crate::wire::{AnswerError, read_answer};
 
 /// How long a program may take to say hello.
 const HELLO_WITHIN: Duration = Duration::from_secs(20);
+/// After how long without hello somebody is told that it is being waited for.
+const HELLO_EXPECTED: Duration = Duration::from_secs(2);
 /// How long it may take to end.
 const END_WITHIN: Duration = Duration::from_secs(2);
 /// How long it may take to forget a conversation.
@@ -101,9 +105,23 @@ impl CommandAgent {
             return Err(Failure::harness(format!("the agent `{name}` has no channel")));
         };
         let host = HostInfo { name: "proctor".into(), version: env!("CARGO_PKG_VERSION").into() };
-        if let Err(error) = channel.hello(host, HELLO_WITHIN).await {
+        let greeting = channel.clone();
+        let mut hello = pin!(greeting.hello(host, HELLO_WITHIN));
+        let greeted = match tokio::time::timeout(HELLO_EXPECTED, hello.as_mut()).await {
+            Ok(greeted) => greeted,
+            Err(_) => {
+                listening.tell(&format!(
+                    "the agent `{name}` has not said hello for {} s and is waited for up to {} s; {}",
+                    HELLO_EXPECTED.as_secs(),
+                    HELLO_WITHIN.as_secs(),
+                    words_so_far(&process)
+                ));
+                hello.await
+            }
+        };
+        if let Err(error) = greeted {
             let ended = self.launch.obituary(&process).await;
-            let why = ended.unwrap_or_else(|| error.to_string());
+            let why = ended.unwrap_or_else(|| format!("{error}; {}", words_so_far(&process)));
             let heard = listening.garbled_since(0);
             let message =
                 format!("the agent `{name}` does not speak the worker protocol: {why}{heard}");
@@ -121,7 +139,7 @@ impl Agent for CommandAgent {
                 alive,
                 launch: Arc::clone(&self.launch),
                 timeout: self.timeout,
-                name: lane.name(),
+                name: conversation_id(lane),
                 own: self.places.is_empty(),
             });
             Ok(session)
@@ -137,6 +155,14 @@ impl Agent for CommandAgent {
             }
         })
     }
+}
+
+/// A name that no other conversation has: not in another run, and not on the other side of a comparison, where example,
+/// repetition and attempt are the same. The program may keep what it knows of a conversation under it.
+fn conversation_id(lane: &Lane) -> String {
+    static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("{}.{:016x}.{}", lane.name(), *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 async fn finish(process: &ManagedProcess, at_once: bool) {

@@ -113,6 +113,12 @@ impl Listening {
         listening
     }
 
+    /// Says something about the process where its output goes.
+    pub(crate) fn tell(&self, text: &str) {
+        let (agent, text) = (Arc::clone(&self.agent), text.into());
+        self.printed.push(PrintedLine { agent, lane: None, stderr: true, text });
+    }
+
     /// How many unreadable lines the process has sent on its channel.
     pub(crate) fn garbled(&self) -> u64 {
         self.garbled.count()

@@ -4,7 +4,7 @@ use proctor_events::Body;
 use serde_json::json;
 
 use crate::server::{Server, calls, ok, says, status, streams};
-use crate::world::{World, python};
+use crate::world::{World, python, talk};
 
 fn chat(url: &str, more: &str) -> String {
     format!(
@@ -321,4 +321,77 @@ async fn what_a_program_prints_is_known_to_be_of_its_conversation() {
             );
         }
     }
+}
+
+/// Prints, and never says hello; ends as soon as the test has seen what it waits for.
+const MUTE: &str = r#"
+import os, sys, time
+print("listening on port 8080", flush=True)
+while not os.path.exists("seen"): time.sleep(0.02)
+sys.exit(3)
+"#;
+
+/// U11: whoever waits is told what the program has printed instead.
+#[tokio::test]
+async fn u11_a_program_that_does_not_say_hello_is_reported_with_its_output() {
+    let world = World::new();
+    world.write("mute.py", MUTE);
+    let text = format!(
+        "describe: A\nagent: {{name: mute, command: [{:?}, mute.py]}}\nexamples: [{{it: x, steps: [{{user: Hi}}]}}]",
+        python()
+    );
+    let examples = World::examples(&text);
+    let stage = world.stage(&examples);
+    let reported = async {
+        loop {
+            let lines = stage.printed().next().await;
+            let told = lines.iter().find(|line| line.text.contains("has not said hello"));
+            if let Some(line) = told {
+                world.write("seen", "");
+                return line.text.to_string();
+            }
+        }
+    };
+    let (reported, talk) = tokio::join!(reported, talk(&stage, &examples[0], 1));
+    assert!(
+        reported.contains("agent `mute`") && reported.contains("so far: listening on port 8080"),
+        "{reported}"
+    );
+    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
+    assert!(talk.message().contains("listening on port 8080"), "{}", talk.message());
+    stage.end(false).await;
+}
+
+/// Answers with the id of the conversation.
+const NAMES: &str = r#"
+import json, os, socket
+sock = socket.socket(fileno=int(os.environ["RPC_SOCKET_FD"]))
+incoming, outgoing = sock.makefile("r"), sock.makefile("w")
+for line in incoming:
+    message = json.loads(line)
+    if "action" not in message: continue
+    reply, action = {"reply_to": message["id"]}, message["action"]
+    if action == "hello": reply.update(protocol=1, name="names", version="1", pid=os.getpid(), capabilities=[])
+    elif action == "agent.chat": reply.update(text=message["conversation_id"])
+    elif action == "__shutdown__": reply.update(status="shutting_down")
+    outgoing.write(json.dumps(reply) + "\n"); outgoing.flush()
+"#;
+
+/// D18: two sides of a comparison have the same example, repetition and attempt, and two runs have, too.
+#[tokio::test]
+async fn d18_every_conversation_has_an_id_of_its_own() {
+    let world = World::new();
+    world.write("names.py", NAMES);
+    let text = format!(
+        "describe: A\nagent: {{name: names, command: [{:?}, names.py]}}\nexamples: [{{it: x, steps: [{{user: one}}, {{user: two}}]}}]",
+        python()
+    );
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let talk = world.conduct(&text).await;
+        let said = talk.said();
+        assert!(said.len() == 2 && said[0] == said[1], "one conversation, one id: {said:?}");
+        ids.push(said[0].to_owned());
+    }
+    assert_ne!(ids[0], ids[1]);
 }
