@@ -5,6 +5,7 @@
 
 mod check;
 mod expand;
+mod needs;
 mod open_ended;
 #[cfg(test)]
 mod tests;

@@ -83,6 +83,33 @@ pub struct Discovery {
     pub fail_fast: Option<u32>,
 }
 
+/// How many titles a warning names.
+const TITLES_NAMED: usize = 5;
+
+/// A warning of titles that several examples have: their results are told apart by their order alone, and change
+/// places with it.
+pub(crate) fn duplicate_titles(examples: &[Example]) -> Option<String> {
+    let mut places: BTreeMap<(&str, &str, &[String]), Vec<&str>> = BTreeMap::new();
+    for example in examples {
+        let title = (example.suite.as_str(), example.file.as_str(), example.path.as_slice());
+        let place = example.location.as_deref().unwrap_or(&example.file);
+        places.entry(title).or_default().push(place);
+    }
+    let shared: Vec<String> = places
+        .into_iter()
+        .filter(|(_, places)| places.len() > 1)
+        .map(|((.., path), places)| format!("`{}` ({})", path.join(" "), places.join(", ")))
+        .collect();
+    let more = shared.len().saturating_sub(TITLES_NAMED);
+    let named = shared.iter().take(TITLES_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    (!shared.is_empty()).then(|| {
+        format!(
+            "several examples have the same title: {named}{more}; only their order tells their results apart, so give each its own"
+        )
+    })
+}
+
 /// An example as a worker lists it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Listed {

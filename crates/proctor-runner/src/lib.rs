@@ -24,5 +24,5 @@ pub use run::{
 };
 pub use suite::{
     CommandSuite, DialogueFilter, DialogueSuite, RspecSuite, ScenarioFile, Suite, SuiteError,
-    Surroundings, WorkspaceSuite,
+    Surroundings, Waiting, WorkspaceSuite,
 };

@@ -1,6 +1,6 @@
 //! `proctor list`: discovery without a run.
 
-use crate::example::Discovery;
+use crate::example::{Discovery, duplicate_titles};
 use crate::plan::Selection;
 use crate::suite::{Suite, SuiteError, Surroundings};
 
@@ -37,6 +37,7 @@ pub fn list(
             all.load_ms += found.load_ms;
             all.versions.extend(found.versions);
         }
+        all.notes.extend(duplicate_titles(&all.examples));
         all.examples = selection.apply(all.examples);
         Ok(all)
     })

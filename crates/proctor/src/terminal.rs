@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use proctor_report::{Paint, Style};
+use proctor_report::{Paint, Style, plain};
+use proctor_runner::Waiting;
 
 use crate::cli::ColorChoice;
 use crate::env_vars;
@@ -105,6 +106,15 @@ impl Terminal {
         let style = self.style_for(io::stderr().is_terminal());
         // If standard error is gone there is nobody left to tell.
         let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
+    }
+
+    /// Somebody who waits for a suite to load, at this terminal.
+    pub(crate) fn waiting(&self) -> Waiting {
+        let style = self.style_for(io::stderr().is_terminal());
+        Waiting::told_by(move |text| {
+            let text = plain(text);
+            let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
+        })
     }
 
     pub(crate) fn report(&mut self, error: &CommandError) {

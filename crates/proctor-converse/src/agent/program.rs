@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_process::{
-    ChannelConfig, Guard, ManagedProcess, NotificationMode, OutputStream, ProcessSpec, RpcMode,
+    ChannelConfig, Guard, ManagedProcess, NotificationMode, ProcessSpec, RpcMode,
 };
 
 use super::garbled::Garbled;
@@ -63,7 +63,7 @@ impl Launch {
     /// How the process ended, with its last words; nothing if it lives.
     pub(crate) async fn obituary(&self, process: &ManagedProcess) -> Option<String> {
         let report = process.wait_timeout(EXIT_WITHIN).await.ok()?;
-        let lines = last_lines(process);
+        let lines = process.last_lines(LAST_LINES);
         let said = if lines.is_empty() {
             " without a word".to_owned()
         } else {
@@ -73,18 +73,9 @@ impl Launch {
     }
 }
 
-/// Its last lines of standard error, or of its output if there are none.
-fn last_lines(process: &ManagedProcess) -> Vec<String> {
-    let tail = |stream: &OutputStream| {
-        stream.tail(LAST_LINES).iter().map(|line| line.text.to_string()).collect()
-    };
-    let lines: Vec<String> = tail(process.stderr());
-    if lines.is_empty() { tail(process.stdout()) } else { lines }
-}
-
 /// What a program that lives has printed, for the end of a sentence.
 pub(crate) fn words_so_far(process: &ManagedProcess) -> String {
-    match last_lines(process).as_slice() {
+    match process.last_lines(LAST_LINES).as_slice() {
         [] => "it has printed nothing so far".into(),
         lines => format!("it has printed so far: {}", lines.join(" | ")),
     }

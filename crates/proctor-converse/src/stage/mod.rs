@@ -137,6 +137,7 @@ impl Stage {
             if maker.seen.insert(key) {
                 made.push((key, maker.cast(example)));
             }
+            maker.miss(key, example);
         }
         if !maker.errors.is_empty() {
             return Err(maker.errors);
@@ -194,7 +195,38 @@ struct Maker<'a> {
     common: Common,
     marks: MarkSource,
     printed: Arc<Printed>,
+    /// The parties that nobody has described, by the cast that lacks them; each is told once.
+    lacking: HashMap<usize, Vec<Lacking>>,
     errors: Vec<StageError>,
+}
+
+/// What a model is asked for.
+#[derive(Clone, Copy)]
+enum Role {
+    Judge,
+    Simulator,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Judge => "judge",
+            Self::Simulator => "simulator",
+        }
+    }
+
+    fn needed(self) -> fn(&Example) -> bool {
+        match self {
+            Self::Judge => Example::needs_judge,
+            Self::Simulator => Example::needs_simulator,
+        }
+    }
+}
+
+/// A party that nobody has described. That is a mistake only where an example needs it.
+struct Lacking {
+    needed: fn(&Example) -> bool,
+    message: String,
 }
 
 impl<'a> Maker<'a> {
@@ -212,8 +244,23 @@ impl<'a> Maker<'a> {
             common: Common { prices, budget, cache, jitter },
             marks: settings.shared.marks()?,
             printed: Arc::new(Printed::new(settings.shared.redactor().clone())),
+            lacking: HashMap::new(),
             errors: Vec::new(),
         })
+    }
+
+    /// Tells which parties this example needs and its cast lacks.
+    fn miss(&mut self, cast: usize, example: &Example) {
+        let Some(lacking) = self.lacking.get_mut(&cast) else { return };
+        for lack in lacking.extract_if(.., |lack| (lack.needed)(example)) {
+            self.errors.push(StageError { place: Some(example.location()), message: lack.message });
+        }
+    }
+
+    /// Remembers that the cast of this example lacks a party.
+    fn lacks(&mut self, example: &Example, needed: fn(&Example) -> bool, failure: &Failure) {
+        let lack = Lacking { needed, message: failure.message.clone() };
+        self.lacking.entry(cast_key(example)).or_default().push(lack);
     }
 
     /// The parties of a group, which a first example of it stands for.
@@ -332,9 +379,11 @@ impl<'a> Maker<'a> {
             (None, None) => match &settings.agent {
                 Some(name) => (self.named_agent(name, None)?, name.clone()),
                 None => {
-                    return Err(Failure::harness(
+                    let failure = Failure::harness(
                         "no agent is under test here: say `agent:` in the scenario, or `agent` in proctor.toml",
-                    ));
+                    );
+                    self.lacks(example, Example::needs_agent, &failure);
+                    return Err(failure);
                 }
             },
         })
@@ -378,7 +427,7 @@ impl<'a> Maker<'a> {
         places: &Places,
     ) -> (Arc<dyn Judge>, Value) {
         let spec = cast.judge.model.as_ref();
-        let (made, described) = self.model(spec, "judge", cast, example, places);
+        let (made, described) = self.model(spec, Role::Judge, cast, example, places);
         let made = made.and_then(|made| made.judge(&places.redactor));
         (made.unwrap_or_else(|failure| Arc::new(NoJudge(failure))), described)
     }
@@ -390,7 +439,7 @@ impl<'a> Maker<'a> {
         places: &Places,
     ) -> (Arc<dyn Simulator>, Value) {
         let spec = cast.simulator.as_ref();
-        let (made, described) = self.model(spec, "simulator", cast, example, places);
+        let (made, described) = self.model(spec, Role::Simulator, cast, example, places);
         let made = made.and_then(|made| made.simulator(&places.redactor));
         (made.unwrap_or_else(|failure| Arc::new(NoSimulator(failure))), described)
     }
@@ -399,7 +448,7 @@ impl<'a> Maker<'a> {
     fn model(
         &mut self,
         spec: Option<&At<ModelSpec>>,
-        role: &str,
+        role: Role,
         cast: &Cast,
         example: &Example,
         places: &Places,
@@ -417,7 +466,7 @@ impl<'a> Maker<'a> {
     fn find_model<'x>(
         &mut self,
         spec: Option<&'x At<ModelSpec>>,
-        role: &str,
+        role: Role,
         cast: &'x Cast,
         example: &Example,
     ) -> Result<(&'x ModelFields, String), Failure>
@@ -425,7 +474,7 @@ impl<'a> Maker<'a> {
         'a: 'x,
     {
         let settings = self.settings;
-        let mut name = role.to_owned();
+        let mut name = role.name().to_owned();
         let mut spec = spec;
         // A name may stand for a name, but not for ever.
         for _ in 0..8 {
@@ -459,12 +508,18 @@ impl<'a> Maker<'a> {
                     spec = cast.models.get(&name);
                     if spec.is_none() {
                         let fields = settings.models.get(&name);
-                        return fields.map(|fields| (fields, name)).ok_or_else(|| no_model(role));
+                        return fields.map(|fields| (fields, name)).ok_or_else(|| {
+                            let failure = no_model(role.name());
+                            self.lacks(example, role.needed(), &failure);
+                            failure
+                        });
                     }
                 }
             }
         }
-        Err(Failure::harness(format!("the model `{name}` stands for itself")))
+        let message = format!("the model `{name}` stands for itself");
+        self.errors.push(StageError { place: Some(example.location()), message: message.clone() });
+        Err(Failure::harness(message))
     }
 
     fn make_model(

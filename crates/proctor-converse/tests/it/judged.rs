@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use proctor_converse::Stage;
+
 use crate::server::{Server, mark, says, status, verdict};
 use crate::world::World;
 
@@ -134,10 +136,62 @@ async fn a_judge_that_cannot_be_reached_is_never_the_agents_failure() {
     let soft =
         World::new().conduct(&scenario(gone, "", "        evaluate: [{satisfy: Is kind}]\n")).await;
     assert_eq!(soft.status(), "passed", "what is only recorded decides nothing");
-    let none = "describe: A\nagent: {script: [Hi]}\nexamples: [{it: x, steps: [{user: Hi, expect: [{satisfy: Is kind}]}]}]";
-    let talk = World::new().conduct(none).await;
-    assert_eq!((talk.status(), talk.fault()), ("inconclusive", "judge"));
-    assert!(talk.message().contains("[models.judge] in proctor.toml"), "{}", talk.message());
+}
+
+/// U10: who is missing is said before anybody is talked to, once per group, and only where somebody is needed.
+#[test]
+fn u10_missing_parties_are_found_while_loading() {
+    let problems = |text: &str| -> Vec<String> {
+        let opened = Stage::open(World::new().settings, &World::examples(text));
+        let errors = opened.err().unwrap_or_default();
+        errors.iter().map(|e| format!("{}: {}", e.place.as_deref().unwrap_or("?"), e)).collect()
+    };
+    let agent = "agent: {script: [Hi]}\n";
+    let judge = "models: {judge: {verdicts: [{because: so}]}}\n";
+    for (text, missing) in [
+        ("examples: [{it: x, steps: [{user: a}]}]".to_owned(), &["agent"] as &[&str]),
+        (format!("{agent}examples: [{{it: x, steps: [{{user: a}}]}}]"), &[]),
+        ("examples: [{it: x, pending: later, steps: [{user: a}]}]".to_owned(), &[]),
+        ("skip: all\nexamples: [{it: x, steps: [{simulate: {goal: g}}]}]".to_owned(), &[]),
+        (
+            "examples: [{it: x, pending: later}, {it: y, steps: [{simulate: {goal: g}}]}]".into(),
+            &["judge", "simulator", "agent"],
+        ),
+        (
+            format!("{agent}{judge}examples: [{{it: x, steps: [{{simulate: {{goal: g}}}}]}}]"),
+            &["simulator"],
+        ),
+        (
+            format!(
+                "{agent}examples: [{{it: x, steps: [{{user: a, expect: [{{not: {{satisfy: Is kind}}}}]}}]}}]"
+            ),
+            &["judge"],
+        ),
+        (
+            format!(
+                "{agent}examples: [{{it: x, steps: [{{user: a}}], evaluate: [{{grounded: {{}}}}]}}]"
+            ),
+            &["judge"],
+        ),
+        (
+            format!(
+                "{agent}topics: {{one: {{next: two}}, two: {{characteristic: c}}}}\nexamples: [{{it: x, steps: [{{user: a}}]}}]"
+            ),
+            &["judge"],
+        ),
+        (
+            format!(
+                "{agent}models: {{judge: other, other: judge}}\nexamples: [{{it: x, steps: [{{user: a}}]}}]"
+            ),
+            &["stands for itself"],
+        ),
+    ] {
+        let found = problems(&format!("describe: A\n{text}\n"));
+        assert_eq!(found.len(), missing.len(), "{text}: {found:?}");
+        for (found, missing) in found.iter().zip(missing) {
+            assert!(found.contains(missing) && found.starts_with("./a.scenario.yaml:"), "{found}");
+        }
+    }
 }
 
 /// Orders in what the agent says stand between marks that it cannot know, and never outside them.

@@ -17,6 +17,7 @@ use crate::world::{Collect, World};
 /// Everything that a recording has to keep for a check to find the same again.
 const SCENARIO: &str = r#"
 describe: A
+agent: {command: never started}
 judge: {votes: 3}
 models:
   judge: {verdicts: [{topic: two, seen: moved, because: so}, {topic: one, because: so}, {satisfied: false, seen: "rude|tool: b.* 3", because: bad}, {because: good}]}

@@ -90,11 +90,15 @@ impl Attempt {
         }
         match &node.kind {
             Kind::List(items) => {
-                items.iter().for_each(|item| self.collect_names(item, under, inside, names));
+                for item in items {
+                    self.collect_names(item, under, inside, names);
+                }
             }
-            Kind::Map(entries) => entries
-                .iter()
-                .for_each(|(key, value)| self.collect_names(value, Some(key), inside, names)),
+            Kind::Map(entries) => {
+                for (key, value) in entries {
+                    self.collect_names(value, Some(key), inside, names);
+                }
+            }
             _ => {}
         }
     }

@@ -169,6 +169,15 @@ impl ManagedProcess {
         &self.shared.stderr
     }
 
+    /// Its last lines of standard error, or of its output if there are none.
+    pub fn last_lines(&self, most: usize) -> Vec<String> {
+        let tail = |stream: &OutputStream| -> Vec<String> {
+            stream.tail(most).iter().map(|line| line.text.to_string()).collect()
+        };
+        let lines = tail(self.stderr());
+        if lines.is_empty() { tail(self.stdout()) } else { lines }
+    }
+
     /// How it ended, once it has.
     pub fn exit_report(&self) -> Option<&ExitReport> {
         self.shared.report.get()

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::driver::Run;
 use super::publish::Publisher;
 use super::{Control, Problem, RunResult, RunSetup, RunStatus, Shared};
-use crate::example::{Example, OutsideError};
+use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
 use crate::suite::{Finished, Opened, SuiteError};
 
@@ -156,6 +156,7 @@ impl Gathered {
             all.load_ms += found.load_ms;
             all.fail_fast = all.fail_fast.or(found.fail_fast);
         }
+        all.notes.extend(duplicate_titles(&all.examples));
         all
     }
 }

@@ -40,7 +40,8 @@ pub(crate) async fn open(
         launcher.spawn(0, 1).await.map_err(|message| SuiteError { message, output: Vec::new() })?;
     let what = format!("suite {} ({})", suite.name, suite.command.join(" "));
     let (channel, mut notifications) = channel_of(&first)?;
-    if let Err(error) = listing::hello(&channel).await {
+    let waiting = &surroundings.waiting;
+    if let Err(error) = listing::hello_or_tell(&what, &channel, &first, waiting).await {
         return Err(listing::failed(&what, &error, &first).await);
     }
     let root = surroundings.root.to_string_lossy();

@@ -1,6 +1,7 @@
 //! Asking a worker for its examples.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::time::Duration;
 
 use proctor_events::Exception;
@@ -9,11 +10,15 @@ use proctor_process::{Channel, ManagedProcess, Notifications, RequestError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::SuiteError;
+use super::{SuiteError, Waiting};
 use crate::example::{Discovery, Listed, OutsideError, Register};
 
 /// How long a worker may take to say hello: it has to boot an interpreter on a busy machine.
-const HELLO_WITHIN: Duration = Duration::from_mins(1);
+const HELLO_WITHIN: Duration = Duration::from_secs(30);
+/// So much of what a program prints is quoted while it is waited for.
+const LAST_LINES: usize = 5;
+/// After so long, somebody who waits is told.
+const HELLO_EXPECTED: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 struct Part {
@@ -45,6 +50,29 @@ struct ListedError {
     file: Option<String>,
     exception: Option<Exception>,
     presented: Option<String>,
+}
+
+/// Says hello; who waits is told what the program prints instead of answering.
+pub(crate) async fn hello_or_tell(
+    what: &str,
+    channel: &Channel,
+    process: &ManagedProcess,
+    waiting: &Waiting,
+) -> Result<(), RequestError> {
+    let mut greeting = pin!(hello(channel));
+    if let Ok(greeted) = tokio::time::timeout(HELLO_EXPECTED, greeting.as_mut()).await {
+        return greeted;
+    }
+    let printed = match process.last_lines(LAST_LINES).as_slice() {
+        [] => "it has printed nothing so far".to_owned(),
+        lines => format!("it has printed so far: {}", lines.join(" | ")),
+    };
+    waiting.tell(&format!(
+        "{what} has not said hello for {} s and is waited for up to {} s; {printed}",
+        HELLO_EXPECTED.as_secs(),
+        HELLO_WITHIN.as_secs(),
+    ));
+    greeting.await
 }
 
 /// Says hello.

@@ -43,6 +43,31 @@ pub struct Surroundings {
     pub sockets: PathBuf,
     /// How many slots there are.
     pub workers: u32,
+    /// Who is told what somebody who waits for a suite to load should know.
+    pub waiting: Waiting,
+}
+
+/// Somebody who waits for suites to load. Nobody by default.
+#[derive(Clone, Default)]
+pub struct Waiting(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+
+impl Waiting {
+    /// One who is told by this.
+    pub fn told_by(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+
+    pub(crate) fn tell(&self, text: &str) {
+        if let Some(tell) = &self.0 {
+            tell(text);
+        }
+    }
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "somebody" } else { "nobody" })
+    }
 }
 
 /// A suite to be run.

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use proctor_report::{Paint, plain};
+use proctor_runner::OutsideError;
 
 use super::{report_problem, suites};
 use crate::cli::{Cli, Format, ListArguments};
@@ -16,17 +17,19 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let (root, config) = project::open(cli, terminal)?;
-    let chosen = suites::choose(&arguments.selection, &config, &root, 1)?;
+    let mut chosen = suites::choose(&arguments.selection, &config, &root, 1)?;
+    chosen.surroundings.waiting = terminal.waiting();
     let found = proctor_runner::list(&chosen.suites, &chosen.surroundings, &chosen.selection);
     let found = found.map_err(|error| match error {
         proctor_runner::ListError::Suite(error) => report_problem(&error.message, &error.output),
         error @ proctor_runner::ListError::Runtime(_) => CommandError::unusable(error),
     })?;
-    if let Some(error) = found.errors.first() {
-        let text = error.exception.as_ref().map(|exception| exception.message.clone());
-        let place = error.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default();
-        let what = text.or_else(|| error.message.clone()).unwrap_or_default();
-        return Err(CommandError::unusable(format_args!("{place}{}", plain(&what))));
+    if !found.errors.is_empty() {
+        let all: Vec<String> = found.errors.iter().map(in_words).collect();
+        return Err(CommandError::unusable(all.join("\n")));
+    }
+    for note in &found.notes {
+        terminal.warn(&plain(note));
     }
     match arguments.format {
         Format::Json => terminal.json(&found.examples)?,
@@ -43,4 +46,11 @@ pub(crate) fn run(
         }
     }
     Ok(if found.examples.is_empty() { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+fn in_words(error: &OutsideError) -> String {
+    let text = error.exception.as_ref().map(|exception| exception.message.clone());
+    let place = error.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default();
+    let what = text.or_else(|| error.message.clone()).unwrap_or_default();
+    format!("{place}{}", plain(&what))
 }

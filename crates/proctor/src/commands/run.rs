@@ -105,6 +105,9 @@ impl Prepared {
         if part != Part::Whole {
             chosen.suites.iter_mut().for_each(scenarios::share_with_another);
         }
+        if !view::has_screen(arguments) {
+            chosen.surroundings.waiting = terminal.waiting();
+        }
         outputs::check(arguments)?;
         let only = part != Part::Second;
         let resolving = if only {

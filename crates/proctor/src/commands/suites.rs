@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use proctor_process::GuardCommand;
 use proctor_record::{RunStore, failed_examples};
-use proctor_runner::{CommandSuite, RspecSuite, ScenarioFile, Selection, Suite, Surroundings};
+use proctor_runner::{
+    CommandSuite, RspecSuite, ScenarioFile, Selection, Suite, Surroundings, Waiting,
+};
 
 use super::scenarios::{self, Sorted};
 use super::workspaces;
@@ -173,6 +175,7 @@ pub(super) fn surroundings(root: &Path, workers: u32) -> Result<Surroundings, Co
         // A socket path has little room; a long TMPDIR would not fit.
         sockets: if temporary.as_os_str().len() > 60 { PathBuf::from("/tmp") } else { temporary },
         workers,
+        waiting: Waiting::default(),
     })
 }
 

@@ -9,6 +9,7 @@ use proctor_events::{Bus, BusConfig, EventType, RunId, Timestamp};
 use proctor_process::GuardCommand;
 use proctor_runner::{
     AlreadyStarted, Controller, RspecSuite, RunOptions, RunSetup, RunStatus, Suite, Surroundings,
+    Waiting,
 };
 use proctor_verdict::StopCause;
 
@@ -36,6 +37,7 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             cache: env.home().join("cache"),
             sockets: "/tmp".into(),
             workers,
+            waiting: Waiting::default(),
         },
         options: RunOptions { workers, grace: 300, ..RunOptions::default() },
         bus: bus(name),

@@ -205,3 +205,8 @@ fn copy_tree(from: &Path, to: &Path) {
 pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
+
+#[track_caller]
+pub(crate) fn assert_code(ran: &Ran, code: i32) {
+    assert_eq!(ran.code, Some(code), "{}", ran.terminal());
+}

@@ -13,6 +13,7 @@ mod generated;
 mod journal;
 mod journal_hook;
 mod journal_run;
+mod loading;
 mod mcp_http;
 mod mcp_untrusted;
 mod mcp_wire;

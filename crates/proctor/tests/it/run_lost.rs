@@ -4,14 +4,10 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use crate::env::{Ran, TestEnv, signal, wait_until};
+use crate::env::{Ran, TestEnv, assert_code, signal, wait_until};
 
 fn failed(env: &TestEnv) -> usize {
     env.recorded().statuses().get("failed").copied().unwrap_or_default()
-}
-
-fn assert_code(ran: &Ran, code: i32) {
-    assert_eq!(ran.code, Some(code), "{}", ran.terminal());
 }
 
 /// 300 long descriptions made a batch over 8 MiB, which was dropped: "51 examples: 51 passed".

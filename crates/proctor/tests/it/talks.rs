@@ -21,9 +21,10 @@ examples:
     steps: [{user: Hello, expect: [{match: goodbye}]}]
   - it: breaks
     steps: [{user: break}]
-  - it: has no judge
+  - it: has a broken judge
     steps: [{user: Hello, expect: [{satisfy: Is polite}]}]
   - {it: comes later, pending: not built yet, steps: []}
+models: {judge: {command: "false"}}
 "#;
 
 fn project(scenario: &str) -> TestEnv {
@@ -51,7 +52,7 @@ fn they_are_run_like_any_other_suite_and_every_status_is_shown_with_its_fault() 
     assert_eq!(result("finds a hall"), told("passed", ""));
     assert_eq!(result("is wrong"), told("failed", "agent"));
     assert_eq!(result("breaks"), told("errored", "agent"));
-    assert_eq!(result("has no judge"), told("inconclusive", "judge"));
+    assert_eq!(result("has a broken judge"), told("inconclusive", "judge"));
     assert_eq!(result("comes later"), told("pending", ""));
     assert!(recorded.of("ExampleStarted").all(|event| event["suite"] == "scenario"));
     assert_eq!(recorded.count("WorkerStarted"), 0, "nobody else is needed");
@@ -64,7 +65,7 @@ fn they_are_run_like_any_other_suite_and_every_status_is_shown_with_its_fault() 
         assert!(ran.stdout.contains(shown), "{shown}: {}", ran.terminal());
     }
     env.assert_complete();
-    let relaxed = env.run(&["run", "-e", "has no judge", "--inconclusive", "ok"]);
+    let relaxed = env.run(&["run", "-e", "has a broken judge", "--inconclusive", "ok"]);
     assert_eq!(relaxed.code, Some(0), "{}", relaxed.terminal());
 }
 
@@ -286,7 +287,7 @@ fn retries_and_time_limits_hold() {
     assert_eq!(ran.code, Some(0), "{}", ran.terminal());
     assert!(ran.stdout.contains("1 flaky"), "{}", ran.terminal());
     let env = project(
-        "describe: A\nagent: {script: [{say: {text: Hi, delay: 60s}, then: repeat}]}\nmodels: {simulator: {script: [Hello]}}\nexamples:\n  - {it: waits, steps: [{simulate: {goal: g}}]}\n  - {it: waits too, steps: [{user: Hello}]}\n",
+        "describe: A\nagent: {script: [{say: {text: Hi, delay: 60s}, then: repeat}]}\nmodels: {judge: {verdicts: [{because: so}]}, simulator: {script: [Hello]}}\nexamples:\n  - {it: waits, steps: [{simulate: {goal: g}}]}\n  - {it: waits too, steps: [{user: Hello}]}\n",
     );
     let ran = env.run(&["run", "--timeout", "300ms"]);
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());

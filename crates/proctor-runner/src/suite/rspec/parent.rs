@@ -161,7 +161,8 @@ impl Forks {
             });
         };
         let what = "loading the RSpec suite";
-        if let Err(error) = listing::hello(&channel).await {
+        let waiting = &self.surroundings.waiting;
+        if let Err(error) = listing::hello_or_tell(what, &channel, &process, waiting).await {
             return Err(listing::failed(what, &error, &process).await);
         }
         let root = self.surroundings.root.to_string_lossy();

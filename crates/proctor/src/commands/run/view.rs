@@ -58,6 +58,11 @@ pub(super) fn show(
     Ok((result, run))
 }
 
+/// Whether the run is shown on a screen, where nothing else may print.
+pub(super) fn has_screen(arguments: &RunArguments) -> bool {
+    mode(arguments) == Mode::Interactive
+}
+
 fn mode(arguments: &RunArguments) -> Mode {
     match arguments.ui {
         Some(UiChoice::Interactive) => Mode::Interactive,
