@@ -107,17 +107,17 @@ impl CommandAgent {
         let host = HostInfo { name: "proctor".into(), version: env!("CARGO_PKG_VERSION").into() };
         let greeting = channel.clone();
         let mut hello = pin!(greeting.hello(host, HELLO_WITHIN));
-        let greeted = match tokio::time::timeout(HELLO_EXPECTED, hello.as_mut()).await {
-            Ok(greeted) => greeted,
-            Err(_) => {
-                listening.tell(&format!(
-                    "the agent `{name}` has not said hello for {} s and is waited for up to {} s; {}",
-                    HELLO_EXPECTED.as_secs(),
-                    HELLO_WITHIN.as_secs(),
-                    words_so_far(&process)
-                ));
-                hello.await
-            }
+        let early = tokio::time::timeout(HELLO_EXPECTED, hello.as_mut()).await;
+        let greeted = if let Ok(greeted) = early {
+            greeted
+        } else {
+            listening.tell(&format!(
+                "the agent `{name}` has not said hello for {} s and is waited for up to {} s; {}",
+                HELLO_EXPECTED.as_secs(),
+                HELLO_WITHIN.as_secs(),
+                words_so_far(&process)
+            ));
+            hello.await
         };
         if let Err(error) = greeted {
             let ended = self.launch.obituary(&process).await;

@@ -376,16 +376,16 @@ impl<'a> Maker<'a> {
                 let place = format!("{}:{}:{}", example.file, place.line, place.column);
                 (self.named_agent(name, Some(place))?, name.clone())
             }
-            (None, None) => match &settings.agent {
-                Some(name) => (self.named_agent(name, None)?, name.clone()),
-                None => {
+            (None, None) => {
+                let Some(name) = &settings.agent else {
                     let failure = Failure::harness(
                         "no agent is under test here: say `agent:` in the scenario, or `agent` in proctor.toml",
                     );
                     self.lacks(example, Example::needs_agent, &failure);
                     return Err(failure);
-                }
-            },
+                };
+                (self.named_agent(name, None)?, name.clone())
+            }
         })
     }
 

@@ -47,9 +47,11 @@ pub struct Surroundings {
     pub waiting: Waiting,
 }
 
+type Tell = dyn Fn(&str) + Send + Sync;
+
 /// Somebody who waits for suites to load. Nobody by default.
 #[derive(Clone, Default)]
-pub struct Waiting(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+pub struct Waiting(Option<Arc<Tell>>);
 
 impl Waiting {
     /// One who is told by this.
