@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use crate::env::{Ran, TestEnv, assert_code, signal, wait_until};
+use crate::env::{TestEnv, assert_code, signal, wait_until};
 
 fn failed(env: &TestEnv) -> usize {
     env.recorded().statuses().get("failed").copied().unwrap_or_default()
