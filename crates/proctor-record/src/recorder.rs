@@ -4,11 +4,12 @@
 //! has returned, our own death cannot take the lines back, and `tail -f` shows them at once. The file is
 //! synced to the device when the run ends. Each line carries a [digest](crate::line_digest) that covers it and the line before.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use proctor_events::{BoxedError, Published, Recorder};
 
@@ -39,6 +40,15 @@ pub struct JsonlRecorder {
 /// A buffer that grew beyond this for one huge batch is given back.
 const KEPT_BUFFER: usize = 1 << 20;
 
+const CLAIM_TRIES: u32 = 50;
+const CLAIM_PAUSE: Duration = Duration::from_millis(2);
+
+/// Whether somebody writes this recording.
+pub(crate) fn is_claimed(path: &Path) -> bool {
+    let probe = File::open(path).map(|file| file.try_lock());
+    matches!(probe, Ok(Err(TryLockError::WouldBlock)))
+}
+
 impl JsonlRecorder {
     /// Opens a file for appending, creating it if need be.
     ///
@@ -57,12 +67,25 @@ impl JsonlRecorder {
             .map_err(failed("open"))?;
         let mut recorder = Self { file, path: path.to_owned(), buffer: Vec::new(), digest: None };
         recorder.end_torn_line().map_err(failed("repair"))?;
+        recorder.claim();
         Ok(recorder)
     }
 
     /// The file it writes to.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Locks the file for as long as it is written, so that others see whether its writer lives. Who looks holds the
+    /// lock for a moment.
+    fn claim(&self) {
+        for _ in 0..CLAIM_TRIES {
+            match self.file.try_lock_shared() {
+                Err(TryLockError::WouldBlock) => std::thread::sleep(CLAIM_PAUSE),
+                // A file system without locks leaves the control socket to tell.
+                Ok(()) | Err(TryLockError::Error(_)) => return,
+            }
+        }
     }
 
     fn end_torn_line(&mut self) -> io::Result<()> {

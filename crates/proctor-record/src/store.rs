@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::names::{self, ResolveError};
-use crate::recorder::{JsonlRecorder, RecordError};
+use crate::recorder::{JsonlRecorder, RecordError, is_claimed};
 
 /// The version of `run.json` that we write.
 const INFO_VERSION: u32 = 1;
@@ -221,9 +221,10 @@ impl RunFolder {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Whether its process is still there: it holds the run's control socket open.
+    /// Whether its process is still there: it holds the recording, or the run's control socket open.
     pub fn is_live(&self) -> bool {
-        std::os::unix::net::UnixStream::connect(self.path.join("control.sock")).is_ok()
+        is_claimed(&self.events_path())
+            || std::os::unix::net::UnixStream::connect(self.path.join("control.sock")).is_ok()
     }
 
     /// Gives the run a name, or takes one away. Returns the names it then has.

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use proctor_record::{RunFolder, RunInfo, RunStore};
 use proctor_verdict::{Liveness, RunState, RunVerdict};
@@ -24,8 +24,6 @@ const OPEN_RUNS: usize = 24;
 const GLANCE: Duration = Duration::from_millis(15);
 /// How long a finished run may still write.
 const AFTERGLOW: Duration = Duration::from_millis(400);
-/// A run without a control socket counts as alive for so long after its last event.
-const SILENCE: Duration = Duration::from_mins(1);
 
 /// One open run.
 #[derive(Debug)]
@@ -195,13 +193,9 @@ async fn follow(run: Arc<Run>) {
     }
 }
 
-/// Whether the process of an unfinished run lives: its control socket answers, or it has written just now.
+/// Whether the process of an unfinished run lives.
 pub(crate) fn is_alive(folder: &Path) -> bool {
-    if proctor_control::is_live(folder) {
-        return true;
-    }
-    let written = std::fs::metadata(folder.join("events.jsonl")).and_then(|file| file.modified());
-    written.is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|age| age < SILENCE))
+    RunFolder::at(folder).is_some_and(|folder| folder.is_live())
 }
 
 /// All runs of a project.

@@ -376,6 +376,8 @@ impl Dispatcher {
             return;
         }
         self.settle_unreported(number);
+        let passed_over = self.slots[number as usize].passed_over_by(job);
+        self.refused(number, generation, &passed_over, "it went on to a later one");
         let slot = &mut self.slots[number as usize];
         let suspect = slot.acquit(job);
         slot.begin(job, now);

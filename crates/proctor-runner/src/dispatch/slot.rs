@@ -148,6 +148,16 @@ impl Slot {
         self.running = Some(Running { job, since: now, said_slow: false });
     }
 
+    /// What was given before this job and has not been started. A worker keeps the order, so it will never run them;
+    /// but what it was asked to give back may be on its way to us.
+    pub(super) fn passed_over_by(&self, job: JobId) -> Vec<JobId> {
+        if self.asked_back == AskedBack::Waiting {
+            return Vec::new();
+        }
+        let given = self.units.iter().flat_map(|unit| unit.jobs.iter().copied());
+        given.take_while(|waiting| *waiting != job).collect()
+    }
+
     /// It has done something: it may be asked to give jobs back again.
     fn changed(&mut self) {
         if self.asked_back == AskedBack::Refused {

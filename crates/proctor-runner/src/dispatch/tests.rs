@@ -563,6 +563,27 @@ fn v19_a_worker_that_goes_on_has_lost_the_result_before() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Announce { .. })));
 }
 
+/// A worker that forgot one held up the run for ever.
+#[test]
+fn v19_what_a_worker_passes_over_is_errored_unless_it_may_have_been_given_back() {
+    let (slot, generation) = (0, 1);
+    let mut dispatcher = ready(3);
+    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+    let _ =
+        dispatcher.step(3, Input::Finished { slot, generation, job: JobId(0), outcome: passed() });
+    let effects = dispatcher.step(4, Input::Started { slot, generation, job: JobId(2) });
+    let reports = reported(&effects);
+    assert_eq!(reports.len(), 1, "{effects:?}");
+    assert_eq!((reports[0].0, &reports[0].1), (1, &Status::Errored), "{reports:?}");
+    assert!(reports[0].2.contains("worker 1 did not run it: it went on to a later one"));
+
+    let mut dispatcher = ready(3);
+    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+    dispatcher.slots[0].asked_back = slot::AskedBack::Waiting;
+    let effects = dispatcher.step(4, Input::Started { slot, generation, job: JobId(2) });
+    assert!(reported(&effects).iter().all(|report| report.0 != 1), "{effects:?}");
+}
+
 #[test]
 fn v19_a_result_without_a_start_is_one_and_a_second_result_is_odd() {
     let mut dispatcher = ready(2);

@@ -14,7 +14,7 @@ fn runs_and_their_examples() {
     let runs = stage.get("/api/runs").json();
     assert_eq!(runs["total"], 2);
     assert_eq!(runs["runs"][0]["id"], "0191-b");
-    assert_eq!(runs["runs"][0]["state"], "running", "written just now, not finished");
+    assert_eq!(runs["runs"][0]["state"], "running", "somebody writes it");
     assert_eq!(runs["runs"][1]["state"], "finished");
     assert_eq!(runs["runs"][1]["counts"], json!({"failed": 1, "passed": 1}));
     let page = stage.get("/api/runs?limit=1").json();

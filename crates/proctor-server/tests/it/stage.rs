@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
 use proctor_events::RunId;
-use proctor_record::{RunInfo, RunStore};
+use proctor_record::{JsonlRecorder, RunInfo, RunStore};
 use proctor_server::{
     LaunchError, LaunchProgress, Launcher, Limits, RunRequest, Server, ServerConfig,
 };
@@ -17,6 +17,8 @@ pub(crate) struct Stage {
     pub(crate) server: Server,
     pub(crate) store: RunStore,
     pub(crate) folder: tempfile::TempDir,
+    /// Those who record, and so keep a run without an end alive.
+    writers: Mutex<Vec<JsonlRecorder>>,
 }
 
 /// What came back.
@@ -97,7 +99,7 @@ impl Stage {
             mcp: None,
         })
         .unwrap();
-        Self { server, store, folder }
+        Self { server, store, folder, writers: Mutex::default() }
     }
 
     /// Ends the server; its recordings stay as long as what is returned.
@@ -110,12 +112,18 @@ impl Stage {
         self.server.address().port()
     }
 
+    /// Whoever records dies.
+    pub(crate) fn kill_writers(&self) {
+        self.writers.lock().unwrap().clear();
+    }
+
     /// Writes a run with these lines.
     pub(crate) fn record(&self, id: &str, lines: &[String]) {
         let time = "2026-01-22T10:30:00Z".parse().unwrap();
         let info =
             RunInfo::new(RunId::new(id.to_owned()), time, vec!["proctor".into(), "run".into()]);
-        let (folder, _) = self.store.create(&info).unwrap();
+        let (folder, writer) = self.store.create(&info).unwrap();
+        self.writers.lock().unwrap().push(writer);
         std::fs::write(folder.events_path(), lines.join("\n") + "\n").unwrap();
     }
 
