@@ -10,6 +10,8 @@ def rate(name, plan, wanted, outcome, exit=0, args=(), both=None, **more):
     """`plan`: p passes, f fails, e the agent dies, t a host's tool is missing; one letter for each repetition."""
     chat = ("n = self.count()\nplan = %r\nnow = plan[n] if n < len(plan) else 'f'\nif now == 'e': os._exit(0)\nreturn {'text': 'Hello' if now == 'p' else 'Oops'}" % plan)
     body = "".join(f"        {line}\n" for line in chat.splitlines())
+    # `flaky` lists what gave both outcomes; a rate that is settled early may not have come to the second.
+    both = both or ("any" if len(set(plan)) > 1 else None)
     files = {"agent.py": f"{HEAD}class Mine(Agent):\n    def chat(self, message):\n{body}\nMine().main()\n",
              "t.scenario.yaml": f"describe: T\nagent: {{ {COMMAND} }}\nexamples:\n  - it: odd\n    repeat: {len(plan)}\n    pass_rate: {wanted}\n"
                                 "    steps: [{user: hi, expect: [{match: Hello}]}]\n  - it: ok\n    steps: [{user: hi, expect: [{not: {match: Nope}}]}]\n"}

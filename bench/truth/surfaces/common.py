@@ -9,7 +9,7 @@ WORDS = r"passed|failed|errored|inconclusive|crashed|timed[ _]out|flaky|(?:passe
 COUNT = re.compile(rf"(\d+) ({WORDS})\b")
 SUMMARY = re.compile(r"^\W*(?:\S+: )?(\d[\d,]*) examples?\b:?(.*)$")
 STATE_PHRASES = (
-    ("nothing_found", r"no examples? (?:was |were )?(?:found|matched|match)|nothing (?:was )?found|found no example|no example"),
+    ("nothing_found", r"found nothing|no examples? (?:was |were )?(?:found|matched|match)|nothing (?:was )?found|found no example|no example"),
     ("did_not_load", r"did not load|could not be loaded|cannot be loaded|not loaded"),
     ("died", r"\bdied\b|its process is gone|was killed"),
     ("stopped", r"\bstopped\b"),

@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from claim import Claim, word
-from surfaces.common import COUNT, WORDS, counts_of, parse, rows, state_in, state_of, summary_of, unreadable
+from surfaces.common import COUNT, WORDS, counts_of, fault_of, parse, rows, state_in, state_of, summary_of, unreadable
 
 
 def json_report(text):
@@ -19,7 +19,10 @@ def json_report(text):
     value = run.get("verdict") or summary.get("verdict") or data.get("verdict")
     if isinstance(value, str):
         claim.passed = word(value) == "passed"
-    rows(claim, run.get("examples") or [])
+    rows(claim, data["verdicts"] if "verdicts" in data else run.get("examples") or [])
+    for row in run.get("examples") or []:
+        if fault_of(row):
+            claim.faults.setdefault(row.get("id"), fault_of(row))
     return claim
 
 

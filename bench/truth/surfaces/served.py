@@ -46,7 +46,7 @@ def api_example(text):
     if "attempts" not in row:
         return None
     claim = Claim()
-    rows(claim, [row])
+    rows(claim, [{**row, "verdict": data["verdict"]} if "verdict" in data else row])
     return claim
 
 

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use proctor_events::{Body, ExampleId};
+use proctor_events::ExampleId;
+use proctor_verdict::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::reader::{Entry, Reader};
+use crate::reader::{LoadError, RunChoice, load_outline};
 
 const VERSION: u32 = 1;
 
@@ -49,24 +50,15 @@ pub fn save_timings(
     Ok(())
 }
 
-/// The examples that did not pass in a recording, by their last final status.
-pub fn failed_examples(path: &Path) -> io::Result<HashSet<ExampleId>> {
-    let mut failed = HashSet::new();
-    for entry in Reader::open(path)? {
-        let Entry::Event { event, .. } = entry else { continue };
-        let (Body::ExampleFinished(finished), Some(id)) = (&event.body, &event.example_id) else {
-            continue;
-        };
-        if finished.r#final == Some(false) {
-            continue;
-        }
-        if finished.status.is_success() {
-            failed.remove(id)
-        } else {
-            failed.insert(id.clone())
-        };
-    }
-    Ok(failed)
+/// The examples of a recording that did not do what was asked: what failed the run, and what was not decided.
+pub fn failed_examples(path: &Path) -> Result<HashSet<ExampleId>, LoadError> {
+    let run = load_outline(path, &RunChoice::Last)?.run;
+    let failed = run.examples.iter().filter(|example| {
+        let verdict = example.verdict(run.over);
+        let fine = verdict.is_passed() || verdict.outcome() == Outcome::Pending;
+        !fine || verdict.is_failure(run.policy)
+    });
+    Ok(failed.filter_map(|example| example.id.clone()).collect())
 }
 
 #[cfg(test)]
@@ -99,9 +91,31 @@ mod tests {
             line("a", "passed", true),
             line("b", "crashed", true),
             line("c", "not_run", true),
+            line("d", "pending", true),
         ];
         std::fs::write(file.path(), text.concat()).unwrap();
         let failed = failed_examples(file.path()).unwrap();
         assert_eq!(failed, HashSet::from([ExampleId::from("b"), ExampleId::from("c")]));
+    }
+
+    /// An example that missed its rate was not run again when its last repetition had passed.
+    #[test]
+    fn v4_failures_are_those_of_the_verdict() {
+        let failed = |rate: f64, policy: &str| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let started = format!(
+                "{{\"event_type\":\"SuiteStarted\",\"policy\":{policy}}}\n{{\"event_type\":\"ExampleStarted\",\"example_id\":\"a\",\"pass_rate\":{rate}}}\n"
+            );
+            let ended = |status: &str, repeat: u32| {
+                format!(
+                    "{{\"event_type\":\"ExampleFinished\",\"example_id\":\"a\",\"repeat\":{repeat},\"status\":\"{status}\"}}\n"
+                )
+            };
+            let text = [started, ended("failed", 1), ended("passed", 2)].concat();
+            std::fs::write(file.path(), text).unwrap();
+            failed_examples(file.path()).unwrap().len()
+        };
+        assert_eq!(failed(0.9, "{}"), 1);
+        assert_eq!(failed(0.5, "{}"), 0);
     }
 }

@@ -24,6 +24,9 @@ pub(crate) fn title(started: &ExampleStarted) -> String {
 
 /// What to call an example whose start nobody saw.
 pub(crate) fn title_at_end(event: &Event, finished: &ExampleFinished) -> String {
+    if let Some(path) = finished.path.as_ref().filter(|path| !path.is_empty()) {
+        return shorten(&path.join(" > "), TITLE_LIMIT);
+    }
     let id = event.example_id.as_ref().map(ToString::to_string);
     let name = finished.full_description.clone().or_else(|| finished.description.clone()).or(id);
     shorten(&name.unwrap_or_default(), TITLE_LIMIT)

@@ -1,6 +1,6 @@
 //! What an attempt that ended says about what was tested.
 
-use proctor_events::{Fault, Status};
+use proctor_events::{ExampleFinished, Fault, Status};
 
 use crate::tables;
 
@@ -36,9 +36,41 @@ pub fn is_success(status: &Status) -> bool {
     matches!(status, Status::Passed | Status::Pending)
 }
 
+/// Gives an attempt whose status is an unknown word one that everybody knows: it did not say what it should. Who
+/// hands the attempt on does this once, so that nobody further on has to guess.
+pub fn know_status(outcome: &mut ExampleFinished) {
+    let Status::Other(word) = &outcome.status else { return };
+    let said = format!("it ended with the status `{word}`, which nobody here knows");
+    outcome.message = Some(match outcome.message.take() {
+        Some(message) => format!("{said}: {message}"),
+        None => said,
+    });
+    outcome.status = Status::Errored;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_that_nobody_knows_is_an_error_with_its_word() {
+        for (message, expected) in [
+            (None, "it ended with the status `splendid`, which nobody here knows"),
+            (Some("so"), "it ended with the status `splendid`, which nobody here knows: so"),
+        ] {
+            let mut outcome = ExampleFinished {
+                status: Status::from("splendid"),
+                message: message.map(str::to_owned),
+                ..ExampleFinished::default()
+            };
+            know_status(&mut outcome);
+            assert_eq!(outcome.status, Status::Errored);
+            assert_eq!(outcome.message.as_deref(), Some(expected));
+        }
+        let mut known = ExampleFinished { status: Status::Failed, ..ExampleFinished::default() };
+        know_status(&mut known);
+        assert_eq!((known.status, known.message), (Status::Failed, None));
+    }
 
     fn says(status: &str, fault: Option<&str>) -> Evidence {
         evidence(&Status::from(status), fault.map(Fault::from).as_ref())

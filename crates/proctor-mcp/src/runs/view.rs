@@ -97,7 +97,10 @@ impl RunView {
             stopped_by: reading.verdict.stopped_by().map(ToString::to_string),
             completed: counts.decided(),
             counts: by_verdict(&counts),
-            total: run.planned.map(|planned| planned.max(counts.examples)),
+            // What was planned and never seen is not there to be counted, once nothing more can come.
+            total: run.planned.map(|planned| {
+                if reading.state.is_over() { counts.examples } else { planned.max(counts.examples) }
+            }),
             failures: counts.failures,
             flaky: counts.flaky,
             within_rate: counts.within_rate,

@@ -11,7 +11,7 @@ use super::{Context, Path, Query, blocking, listed, within};
 use crate::error::ApiError;
 use crate::index::Wanted;
 use crate::rows::{Row, rows};
-use proctor_verdict::RunState;
+use proctor_verdict::{ExampleVerdict, RunState};
 
 /// The most events in one answer.
 const MOST_EVENTS: usize = 5_000;
@@ -70,6 +70,7 @@ fn json(text: String) -> Response {
 struct Detailed {
     run: String,
     last_seq: u64,
+    verdict: ExampleVerdict,
     example: Example,
 }
 
@@ -105,7 +106,12 @@ pub(super) async fn one(
     let example = folded.into_run().examples.into_iter().next();
     let example =
         example.ok_or_else(|| ApiError::internal("the recording has changed; ask again"))?;
-    let answer = Detailed { run: run.name.clone(), last_seq, example };
+    let over = {
+        let run = std::sync::Arc::clone(&run);
+        blocking(&shared, move |_| Ok(run.state().is_over())).await?
+    };
+    let verdict = example.verdict(over);
+    let answer = Detailed { run: run.name.clone(), last_seq, verdict, example };
     Ok(json(serde_json::to_string(&answer).map_err(ApiError::internal)?))
 }
 
