@@ -63,6 +63,22 @@ test("an example that need not always pass has passed when it passed often enoug
   expect(status(), "what the judge broke is not held against it").toBe("within_rate");
 });
 
+test("an example that checked nothing fails the run only where the run says so", () => {
+  const told = (policy: object | undefined, checks: number | undefined) => {
+    const run = emptyRun();
+    apply(run, { seq: 0, event_type: "SuiteStarted", policy });
+    apply(run, { seq: 1, event_type: "ExampleStarted", example_id: "a" });
+    apply(run, { seq: 2, event_type: "ExampleFinished", example_id: "a", status: "passed", checks });
+    const row = run.rows[0]!;
+    return [row.verdict, row.unchecked, isBad(row)];
+  };
+  expect(told({ unchecked_fails: true }, 0)).toEqual(["passed", true, true]);
+  expect(told({ unchecked_fails: false }, 0)).toEqual(["passed", true, false]);
+  expect(told(undefined, 0)).toEqual(["passed", true, false]);
+  expect(told({ unchecked_fails: true }, 1)).toEqual(["passed", false, false]);
+  expect(told({ unchecked_fails: true }, undefined), "what is not recorded is not known").toEqual(["passed", false, false]);
+});
+
 test("a tool call counts once, whoever tells of it; also for a page that joins in the middle", () => {
   const tell = (run: ReturnType<typeof emptyRun>, event_type: string, more = {}) => apply(run, { seq: 0, event_type, example_id: "a", turn_number: 1, ...more });
   const said = { tool_calls: [{ id: "x", name: "find" }, { name: "book", arguments: { day: 4 } }] };
@@ -88,7 +104,7 @@ test("failures come first, in groups and files", () => {
   const flags = lines.flatMap((line) => (line.kind === "group" && line.file ? [line.bad > 0] : []));
   expect(flags).toEqual([...flags].sort((a, b) => Number(b) - Number(a)));
   const only = linesOf(rows, { text: "", status: "bad" }, new Set()).filter((line) => line.kind === "example");
-  expect(only.length).toBe(rows.filter((row) => isBad(statusOf(row))).length);
+  expect(only.length).toBe(rows.filter((row) => isBad(row)).length);
   const closed = linesOf(rows, { text: "second try", status: null }, new Set(["\u0000./spec/retry_spec.rb"]));
   expect(closed.map((line) => line.kind)).toEqual(["group"]);
 });

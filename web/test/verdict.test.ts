@@ -10,9 +10,13 @@ test("statuses and faults say what they say in Rust", () => {
 
 test("verdicts are those of Rust", () => {
   for (const vector of vectors.verdicts) {
-    const { word, passed, valid } = verdictOf(vector.attempts as Made[], vector.pass_rate, vector.over);
-    expect({ word, passed, valid, failure: fails(word), of: vector })
-      .toEqual({ word: vector.verdict, passed: vector.passed, valid: vector.valid, failure: vector.failure, of: vector });
+    const { word, passed, valid, unchecked } = verdictOf(vector.attempts as Made[], vector.pass_rate, vector.over);
+    const strict = { flaky_fails: true, inconclusive_fails: true, unchecked_fails: true };
+    expect({ word, passed, valid, unchecked, failure: fails(word, unchecked), strict_failure: fails(word, unchecked, strict), of: vector })
+      .toEqual({
+        word: vector.verdict, passed: vector.passed, valid: vector.valid, unchecked: vector.unchecked, failure: vector.failure,
+        strict_failure: vector.strict_failure, of: vector,
+      });
   }
 });
 

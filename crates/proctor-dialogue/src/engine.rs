@@ -93,6 +93,8 @@ pub struct Engine {
     batch: Option<Batch>,
     failures: Vec<VerdictFailure>,
     trouble: Option<Trouble>,
+    /// How many checks were answered that could have failed the attempt.
+    checks: u64,
     effects: Vec<Effect>,
     last_id: u64,
     marks: MarkKey,
@@ -184,6 +186,7 @@ impl Engine {
             batch: None,
             failures: Vec::new(),
             trouble: None,
+            checks: 0,
             effects: Vec::new(),
             last_id: 0,
             marks: MarkKey::default(),

@@ -185,6 +185,8 @@ events! {
         r#final: Option<bool>,
         /// Whether it passed only after failing.
         flaky: Option<bool>,
+        /// How many checks that could have failed it were made; soft ones are none. Absent where the writer does not know.
+        checks: Option<u64>,
         /// The exit status of the worker that died with it.
         exit_status: Option<i32>,
         /// The signal that killed its worker.

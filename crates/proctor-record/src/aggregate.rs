@@ -187,6 +187,7 @@ impl Aggregator {
         attempt.worker = event.worker.or(attempt.worker);
         attempt.is_final = payload.r#final.unwrap_or(true);
         attempt.flaky = payload.flaky.unwrap_or(payload.status == Status::Passed && failed_before);
+        attempt.checks = payload.checks;
         attempt.status = Some(payload.status.clone());
         attempt.fault.clone_from(&payload.fault);
         attempt.duration_ms = payload.duration_ms;

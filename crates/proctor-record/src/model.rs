@@ -108,6 +108,8 @@ pub struct Attempt {
     pub is_final: bool,
     /// Whether it passed only after failing.
     pub flaky: bool,
+    /// How many checks that could have failed it were made; `None` where that is not recorded.
+    pub checks: Option<u64>,
     /// When it started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
@@ -385,7 +387,7 @@ impl RunData {
     pub fn verdict(&self) -> RunVerdict {
         let liveness = if self.over { Liveness::Gone } else { Liveness::Alive };
         RunVerdict::recorded(self.begun, self.ending.as_deref(), liveness, self.interrupted)
-            .held_to(&self.summary())
+            .held_to(&self.summary(), self.policy)
     }
 
     /// Notes that the process that made the run is gone: what has not ended never will.
@@ -439,7 +441,7 @@ impl Attempt {
             fault: self.fault.as_ref(),
             is_final: self.is_final,
             flaky: self.flaky,
-            checks: None,
+            checks: self.checks,
         }
     }
 }

@@ -12,8 +12,8 @@ use quick_junit::Report;
 use crate::testing::NO_COLOR;
 use crate::{SummaryOptions, github_annotations, junit, markdown, run_json, summary, transcript};
 
-/// A result as a test draws it: example, repetition, attempt, status, fault.
-type Drawn = (u8, u32, u32, &'static str, Option<&'static str>);
+/// A result as a test draws it: example, repetition, attempt, status, fault, number of checks.
+type Drawn = (u8, u32, u32, &'static str, Option<&'static str>, Option<u64>);
 
 fn results() -> impl Strategy<Value = Vec<Drawn>> {
     let status = prop::sample::select(Status::KNOWN);
@@ -21,13 +21,15 @@ fn results() -> impl Strategy<Value = Vec<Drawn>> {
         0.2,
         prop::sample::select(vec!["agent", "simulator", "judge", "tool", "harness"]),
     );
-    prop::collection::vec((0_u8..5, 1_u32..5, 1_u32..3, status, fault), 0..24)
+    let checks = prop::option::of(0_u64..3);
+    prop::collection::vec((0_u8..5, 1_u32..5, 1_u32..3, status, fault, checks), 0..24)
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
-    (any::<bool>(), any::<bool>()).prop_map(|(flaky_fails, inconclusive_fails)| Policy {
+    any::<[bool; 3]>().prop_map(|[flaky_fails, inconclusive_fails, unchecked_fails]| Policy {
         flaky_fails,
         inconclusive_fails,
+        unchecked_fails,
         ..Policy::default()
     })
 }
@@ -46,7 +48,7 @@ fn run_of(
         policy: Some(policy.to_event()),
         ..SuiteStarted::default()
     }));
-    for (place, (example, repeat, attempt, status, fault)) in drawn.iter().enumerate() {
+    for (place, (example, repeat, attempt, status, fault, checks)) in drawn.iter().enumerate() {
         let id = ExampleId::new(format!("example{example}"));
         let of = |event: Event| event.about(&id).in_attempt(*repeat, *attempt);
         // Every other example demands a rate.
@@ -60,6 +62,7 @@ fn run_of(
             status: Status::from(*status),
             fault: fault.map(Fault::from),
             r#final: Some(!retried),
+            checks: *checks,
             ..ExampleFinished::default()
         };
         fold.apply(&of(finished.into()));
@@ -131,5 +134,12 @@ proptest! {
         let end = summary(&run, &SummaryOptions::default(), NO_COLOR);
         prop_assert_eq!(end.contains("Failures:"), counts.failures > 0, "{}", end);
         prop_assert_eq!(end.contains(&format!("{} passed", counts.passed)), counts.passed > 0);
+        for text in [&end, &markdown(&run)] {
+            let told = text.contains("passed without checking anything");
+            prop_assert_eq!(told, counts.unchecked > 0, "{}", text);
+            let number = format!("{} checked nothing", counts.unchecked);
+            prop_assert_eq!(text.contains(&number), counts.unchecked > 0, "{}", text);
+        }
+        prop_assert_eq!(json["summary"]["unchecked"].as_u64(), Some(counts.unchecked));
     }
 }

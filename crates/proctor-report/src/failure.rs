@@ -21,6 +21,8 @@ const EXPECTATION_CLASSES: &[&str] = &[
 pub(crate) struct Failure<'a> {
     pub(crate) example: &'a Example,
     pub(crate) verdict: ExampleVerdict,
+    /// Why it fails the run though it passed.
+    pub(crate) refusal: Option<String>,
     /// The attempt that decided so, the one to show.
     pub(crate) first: &'a Attempt,
     /// Those of further repetitions that failed too.
@@ -40,18 +42,24 @@ fn failure_of<'a>(example: &'a Example, run: &RunData) -> Option<Failure<'a>> {
     if !verdict.is_failure(run.policy) {
         return None;
     }
+    let refusal = verdict.refusal(run.policy);
     let mut shown: Vec<&Attempt> =
         example.deciding_attempts().into_iter().filter(|attempt| went_wrong(attempt)).collect();
     if shown.is_empty() {
-        // It passed, and is refused for what came before or for what it left out.
+        // It passed, and is refused for what came before.
         shown = example.attempts.iter().filter(|attempt| went_wrong(attempt)).collect();
+    }
+    if verdict.is_unchecked() && (shown.is_empty() || verdict.outcome() != Outcome::Flaky) {
+        // It is refused for what was left out; failures that its pass rate allows are none.
+        let unchecked = |attempt: &&Attempt| attempt.checks == Some(0) && !went_wrong(attempt);
+        shown = example.deciding_attempts().into_iter().find(unchecked).into_iter().collect();
     }
     if shown.is_empty() {
         shown = example.deciding_attempts();
     }
     shown.sort_by_key(|attempt| worst_first(attempt.status.as_ref(), attempt.fault.as_ref()));
     let (first, others) = shown.split_first()?;
-    Some(Failure { example, verdict, first, others: others.to_vec() })
+    Some(Failure { example, verdict, refusal, first, others: others.to_vec() })
 }
 
 /// Whether there is something to show of an attempt. One that started and never ended was lost.
@@ -59,19 +67,40 @@ pub(crate) fn went_wrong(attempt: &Attempt) -> bool {
     attempt.status.as_ref().is_none_or(|status| !is_success(status) && is_made(status))
 }
 
+/// The examples that passed without checking anything.
+pub(crate) fn unchecked_examples(run: &RunData) -> Vec<(&Example, ExampleVerdict)> {
+    let all = run.examples.iter().map(|example| (example, example.verdict(run.over)));
+    all.filter(|(_, verdict)| verdict.is_unchecked()).collect()
+}
+
 impl Failure<'_> {
     /// Why the example fails the run, where its attempts alone do not say it.
     pub(crate) fn reason(&self) -> Option<String> {
         let wanted = self.example.pass_rate.and_then(proctor_verdict::PassRate::new);
-        match (self.verdict.outcome(), self.verdict.rate_state(), wanted) {
-            (_, Some(RateState::Missed), Some(wanted)) => {
+        match (self.verdict.rate_state(), wanted) {
+            (Some(RateState::Missed), Some(wanted)) => {
                 Some(format!("missed its pass rate of {}", wanted.percent()))
             }
-            (Outcome::Flaky, _, _) if !self.verdict.is_unchecked() => {
-                Some("passed only after failing".to_owned())
+            _ => self.refusal.clone(),
+        }
+    }
+
+    /// What went wrong: why the example is refused though it passed, and what the attempt that is shown says.
+    pub(crate) fn message(&self) -> String {
+        match &self.refusal {
+            Some(refusal) if went_wrong(self.first) => {
+                format!("{refusal}\n{}", message_of(self.first))
             }
-            _ if self.verdict.is_unchecked() => Some("passed without checking anything".to_owned()),
-            _ => None,
+            Some(refusal) => refusal.clone(),
+            None => message_of(self.first),
+        }
+    }
+
+    /// The word for the heading: what became of the example, or what it is refused for.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.verdict.outcome() {
+            Outcome::Passed | Outcome::WithinRate if self.refusal.is_some() => "unchecked",
+            outcome => outcome.phrase(),
         }
     }
 }

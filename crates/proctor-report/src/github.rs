@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use proctor_record::{OutsideError, RunData};
 
-use crate::failure::{Failure, failures, file_and_line, message_of, outside_message, project_line};
+use crate::failure::{Failure, failures, file_and_line, outside_message, project_line};
 use crate::style::{counted, plain, shorten};
 
 /// How many annotations of a kind a step may have; Actions drops the others without a word.
@@ -70,7 +70,7 @@ fn of_failure(failure: &Failure<'_>) -> Annotation {
         file: file.map(ToOwned::to_owned),
         line,
         title: failure.example.title(),
-        message: message_of(failure.first),
+        message: failure.message(),
     }
 }
 

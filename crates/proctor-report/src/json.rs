@@ -59,6 +59,8 @@ struct VerdictJson<'a> {
     verdict: ExampleVerdict,
     /// Whether it fails the run.
     failure: bool,
+    /// Whether it passed without checking anything.
+    unchecked: bool,
     /// Passed and valid repetitions, and those that say nothing.
     rate: Rate,
 }
@@ -71,6 +73,7 @@ impl<'a> VerdictJson<'a> {
             title: example.title(),
             verdict,
             failure: verdict.is_failure(run.policy),
+            unchecked: verdict.is_unchecked(),
             rate: verdict.rate(),
         }
     }

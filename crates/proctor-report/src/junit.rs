@@ -82,7 +82,7 @@ fn case(example: &Example, run: &RunData) -> Option<TestCase> {
     let verdict = kind_of_example(example, run);
     let attempt = shown(example, verdict)?;
     let name = shorten(&example.title(), ATTRIBUTE_LIMIT);
-    let mut case = TestCase::new(attribute(&name), status(example, attempt, verdict));
+    let mut case = TestCase::new(attribute(&name), status(example, attempt, verdict, run));
     let (file, line) = file_and_line(example);
     if let Some(file) = file {
         case.set_classname(attribute(&dotted(file)));
@@ -133,8 +133,8 @@ fn run_case(run: &RunData) -> Option<TestCase> {
     Some(TestCase::new("the run", status))
 }
 
-fn status(example: &Example, attempt: &Attempt, verdict: Verdict) -> TestCaseStatus {
-    let mut status = match verdict {
+fn status(example: &Example, attempt: &Attempt, verdict: Verdict, run: &RunData) -> TestCaseStatus {
+    let status = match verdict {
         Verdict::Passed => TestCaseStatus::success(),
         Verdict::Skipped => {
             let mut status = TestCaseStatus::skipped();
@@ -144,6 +144,13 @@ fn status(example: &Example, attempt: &Attempt, verdict: Verdict) -> TestCaseSta
         }
         Verdict::Bad(kind) => {
             let mut status = TestCaseStatus::non_success(kind);
+            let own = example.verdict(run.over);
+            if let Some(refusal) = own.refusal(run.policy) {
+                status.set_type(if own.is_unchecked() { "unchecked" } else { own.word() });
+                status.set_message(attribute(&refusal));
+                status.set_description(text(&refusal));
+                return with_reruns(status, example, attempt);
+            }
             status.set_message(attribute(&message_of(attempt)));
             status.set_type(attribute(kind_of(attempt)));
             status
@@ -151,6 +158,11 @@ fn status(example: &Example, attempt: &Attempt, verdict: Verdict) -> TestCaseSta
             status
         }
     };
+    with_reruns(status, example, attempt)
+}
+
+/// The same with the other attempts that did not pass.
+fn with_reruns(mut status: TestCaseStatus, example: &Example, attempt: &Attempt) -> TestCaseStatus {
     let others = example
         .attempts
         .iter()
@@ -225,6 +237,7 @@ fn properties(example: &Example, attempt: &Attempt, run: &RunData) -> Vec<Proper
     all.extend(example.id.as_ref().map(|id| property("example_id", id.as_str())));
     all.extend(attempt.fault.as_ref().map(|fault| property("fault", fault.as_str())));
     all.push(property("verdict", verdict.word()));
+    all.extend(verdict.is_unchecked().then(|| property("unchecked", "true")));
     if example.attempts.iter().any(|attempt| attempt.repeat > 1) {
         let rate = verdict.rate();
         all.push(property("repetitions.valid", &rate.valid.to_string()));

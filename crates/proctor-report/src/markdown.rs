@@ -9,7 +9,9 @@ use proctor_record::{Example, RunData};
 use proctor_verdict::{Outcome, Rate, RunState};
 
 use crate::counts::counts;
-use crate::failure::{Failure, failures, message_of, outside_message};
+use crate::failure::{
+    Failure, failures, message_of, outside_message, unchecked_examples, went_wrong,
+};
 use crate::rates::rate_of;
 use crate::rerun::Reruns;
 use crate::style::{Style, counted, duration, plain, shorten};
@@ -39,6 +41,7 @@ pub fn markdown(run: &RunData) -> String {
     text += &failed(run, MARKDOWN_LIMIT.saturating_sub(text.len() + 8_000));
     text += &repeats(run);
     text += &flaky(run);
+    text += &unchecked(run);
     clip(text)
 }
 
@@ -82,17 +85,17 @@ fn entry(failure: &Failure<'_>, reruns: &Reruns<'_>, open: bool) -> String {
     let title = cell(&shorten(&example.title(), 200));
     let place = example.location.as_deref().map(code).unwrap_or_default();
     let open = if open { " open" } else { "" };
-    let mut text = format!(
-        "<details{open}><summary>{}: {title}</summary>\n\n",
-        cell(failure.verdict.outcome().phrase())
-    );
+    let mut text =
+        format!("<details{open}><summary>{}: {title}</summary>\n\n", cell(failure.word()));
     if !place.is_empty() {
         let _ = writeln!(text, "{place}\n");
     }
     if let Some(reason) = failure.reason() {
         let _ = writeln!(text, "{}\n", cell(&reason));
     }
-    text += &block(&message_of(failure.first));
+    if went_wrong(failure.first) {
+        text += &block(&message_of(failure.first));
+    }
     if let Some(command) = reruns.command(example) {
         let _ = writeln!(text, "Again: {}\n", code(&command));
     }
@@ -139,6 +142,22 @@ fn flaky(run: &RunData) -> String {
     );
     for example in flaky.iter().take(50) {
         let _ = writeln!(text, "- {}", cell(&shorten(&example.title(), 120)));
+    }
+    text + "\n</details>\n\n"
+}
+
+fn unchecked(run: &RunData) -> String {
+    let found = unchecked_examples(run);
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "<details><summary>{} passed without checking anything</summary>\n\n",
+        counted(found.len() as u64, "example")
+    );
+    for (example, verdict) in found.iter().take(50) {
+        let part = verdict.unchecked_part().map(|part| format!(": {part}")).unwrap_or_default();
+        let _ = writeln!(text, "- {}{part}", cell(&shorten(&example.title(), 120)));
     }
     text + "\n</details>\n\n"
 }

@@ -81,16 +81,17 @@ impl Run {
 
     /// Where the run is and what it came to. Looks at the file system.
     pub(crate) fn verdict(&self) -> RunVerdict {
-        let (begun, ending, counts) = {
+        let (begun, ending, counts, policy) = {
             let index = self.index();
             let run = index.run();
             let counts = run.ending.is_some().then(|| run.summary());
-            (run.begun, run.ending.clone(), counts.unwrap_or_default())
+            (run.begun, run.ending.clone(), counts.unwrap_or_default(), run.policy)
         };
         let alive = ending.is_none() && is_alive(&self.folder);
         let liveness = if alive { Liveness::Alive } else { Liveness::Gone };
         let interrupted = ending.is_some() && self.info().is_some_and(|info| info.interrupted);
-        RunVerdict::recorded(begun, ending.as_deref(), liveness, interrupted).held_to(&counts)
+        RunVerdict::recorded(begun, ending.as_deref(), liveness, interrupted)
+            .held_to(&counts, policy)
     }
 
     /// What its starter wrote down.

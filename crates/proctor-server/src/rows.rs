@@ -130,12 +130,15 @@ impl Header {
 /// The rows of a run, in order of appearance. Events that belong to no example have none.
 pub fn rows(run: &RunData, over: bool) -> impl Iterator<Item = Row<'_>> {
     let known = run.examples.iter().filter(|example| example.id.is_some());
-    known.map(move |example| Row(example, example.verdict(over)))
+    known.map(move |example| {
+        let verdict = example.verdict(over);
+        Row(example, verdict, verdict.is_failure(run.policy))
+    })
 }
 
-/// One example and its verdict.
+/// One example, its verdict, and whether it fails the run.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a>(&'a Example, ExampleVerdict);
+pub struct Row<'a>(&'a Example, ExampleVerdict, bool);
 
 impl Row<'_> {
     pub(crate) fn has_status(self, wanted: &str) -> bool {
@@ -155,7 +158,7 @@ impl Row<'_> {
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let example = self.0;
-        let mut row = serializer.serialize_struct("Row", 10)?;
+        let mut row = serializer.serialize_struct("Row", 12)?;
         row.serialize_field("id", &example.id)?;
         row.serialize_field("suite", &example.suite)?;
         row.serialize_field("file", &example.file)?;
@@ -165,6 +168,8 @@ impl Serialize for Row<'_> {
         row.serialize_field("tags", &example.tags)?;
         row.serialize_field("pass_rate", &example.pass_rate)?;
         row.serialize_field("verdict", &self.1)?;
+        row.serialize_field("unchecked", &self.1.is_unchecked())?;
+        row.serialize_field("failure", &self.2)?;
         row.serialize_field("attempts", &Attempts(&example.attempts))?;
         row.end()
     }
@@ -185,7 +190,7 @@ impl Serialize for AttemptRow<'_> {
         let attempt = self.0;
         let tally = attempt.tally();
         let message = attempt.exception.as_ref().map(|e| &e.message).or(attempt.message.as_ref());
-        let mut row = serializer.serialize_struct("AttemptRow", 18)?;
+        let mut row = serializer.serialize_struct("AttemptRow", 19)?;
         row.serialize_field("repeat", &attempt.repeat)?;
         row.serialize_field("attempt", &attempt.attempt)?;
         row.serialize_field("worker", &attempt.worker)?;
@@ -193,6 +198,7 @@ impl Serialize for AttemptRow<'_> {
         row.serialize_field("fault", &attempt.fault)?;
         row.serialize_field("final", &attempt.is_final)?;
         row.serialize_field("flaky", &attempt.flaky)?;
+        row.serialize_field("check_count", &attempt.checks)?;
         row.serialize_field("started_at", &attempt.started_at)?;
         row.serialize_field("finished_at", &attempt.finished_at)?;
         row.serialize_field("duration_ms", &attempt.duration_ms.map(Millis::get))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError};
 use proctor_report::{Paint, duration, plain, shorten};
 
@@ -73,6 +74,9 @@ impl Page {
         words.extend(attempt.fault.as_ref().map(|fault| format!("fault: {fault}")));
         if attempt.flaky {
             words.push("flaky: it failed before".to_owned());
+        }
+        if attempt.status == Some(Status::Passed) && attempt.checks == Some(0) {
+            words.push("it checked nothing".to_owned());
         }
         words.extend(attempt.duration_ms.map(duration));
         words.extend(attempt.worker.map(|worker| format!("worker {}", worker + 1)));

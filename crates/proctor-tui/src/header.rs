@@ -126,6 +126,7 @@ fn counts(summary: &Counts) -> impl Iterator<Item = (u64, &'static str, &'static
         (summary.errors, "✗", "outside examples", Paint::Bad),
         (summary.flaky, "~", "flaky", Paint::Warn),
         (summary.within_rate, "~", "within their rate", Paint::Warn),
+        (summary.unchecked, "~", "checked nothing", Paint::Warn),
         (summary.pending, "⏸", "pending", Paint::Warn),
         (summary.running, "▶", "running", Paint::Bold),
         (summary.cancelled, "-", "cancelled", Paint::Dim),

@@ -2,6 +2,7 @@
 //!
 //! What is chosen is held by name, not by place, so that it stays chosen while the list grows.
 
+use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError, RunData};
 use proctor_report::Paint;
 use proctor_verdict::{is_made, is_success};
@@ -73,14 +74,18 @@ impl Item<'_> {
         }
     }
 
-    /// Whether it belongs among the failures; what passed only on a retry does.
+    /// Whether it belongs among the failures; what passed only on a retry does, and what the run refuses though it passed.
     fn is_trouble(&self, run: &RunData) -> bool {
         match self {
             Self::Outside(..) => true,
             Self::Attempt(example, attempt) => {
                 let bad = |status| !is_success(status) && is_made(status);
-                let fails = || example.verdict(run.over).is_failure(run.policy);
+                let verdict = example.verdict(run.over);
+                let fails = || verdict.is_failure(run.policy);
+                let is_unchecked =
+                    attempt.status == Some(Status::Passed) && attempt.checks == Some(0);
                 attempt.flaky
+                    || (is_unchecked && verdict.refusal(run.policy).is_some())
                     || (attempt.status.as_ref().is_some_and(bad) && (!attempt.is_final || fails()))
             }
         }
@@ -116,6 +121,9 @@ impl Item<'_> {
         notes.push(attempt.status.as_ref().map_or_else(|| "running".to_owned(), word_of));
         if attempt.flaky {
             notes.push("flaky".to_owned());
+        }
+        if attempt.status == Some(Status::Passed) && attempt.checks == Some(0) {
+            notes.push("checked nothing".to_owned());
         }
         notes.push(brief(attempt.duration_ms));
         notes.retain(|note| !note.is_empty());

@@ -92,17 +92,21 @@ fn mixture(numbers: &mut Numbers, rates: &[Option<f64>]) -> Value {
             };
             let fault = FAULTS[if numbers.below(4) == 0 { numbers.below(FAULTS.len()) } else { 0 }];
             let last = attempt == tries || numbers.below(5) == 0;
+            let check_count = [Some(0), Some(0), Some(2), None][numbers.below(4)];
             attempts.push(json!({
                 "repeat": repeat, "attempt": attempt, "status": status, "fault": fault, "final": last, "flaky": numbers.below(20) == 0,
+                "check_count": check_count,
             }));
         }
     }
     let (pass_rate, over) = (rates[numbers.below(rates.len())], numbers.below(2) == 0);
     let verdict = verdict(&attempts, pass_rate, over);
     let (rate, policy) = (verdict.rate(), Policy::default());
+    let strict = Policy { flaky_fails: true, unchecked_fails: true, ..policy };
     json!({
         "attempts": attempts, "pass_rate": pass_rate, "over": over, "verdict": verdict.word(),
         "passed": rate.passed, "valid": rate.valid, "failure": verdict.is_failure(policy),
+        "unchecked": verdict.is_unchecked(), "strict_failure": verdict.is_failure(strict),
     })
 }
 
@@ -124,7 +128,7 @@ fn verdict(attempts: &[Value], pass_rate: Option<f64>, over: bool) -> ExampleVer
             fault: fault.as_ref(),
             is_final: it["final"] == true,
             flaky: it["flaky"] == true,
-            checks: None,
+            checks: it["check_count"].as_u64(),
         })
         .collect();
     ExampleVerdict::of(&all, pass_rate, over)

@@ -53,7 +53,7 @@ pub struct ExampleTally {
     outcomes: [u64; Outcome::ALL.len()],
     rate: Rate,
     flaky: u64,
-    /// Passed repetitions that are known to have checked nothing, and passed ones.
+    /// Of the repetitions that count as passed, those that are known to have checked nothing.
     unchecked: u64,
 }
 
@@ -75,9 +75,10 @@ impl ExampleTally {
         self.flaky += u64::from(flaky && *status == Status::Passed);
     }
 
-    /// Notes how many hard checks a passed repetition carried out.
-    pub fn count_checks(&mut self, status: &Status, checks: Option<u64>) {
-        self.unchecked += u64::from(*status == Status::Passed && checks == Some(0));
+    /// Notes how many hard checks a repetition carried out. What is not known is not taken for nothing.
+    pub fn count_checks(&mut self, status: &Status, fault: Option<&Fault>, checks: Option<u64>) {
+        let counts_as_passed = evidence(status, fault) == Evidence::For;
+        self.unchecked += u64::from(counts_as_passed && checks == Some(0));
     }
 
     /// Counts a repetition that has not ended: planned, or under way.
@@ -115,13 +116,24 @@ impl ExampleTally {
             Outcome::Passed if self.flaky > 0 => Outcome::Flaky,
             other => other,
         };
-        let unchecked = self.unchecked > 0 && self.unchecked == rate.passed;
         ExampleVerdict {
             outcome,
             rate,
             state: pass_rate.map(|wanted| rate.against(wanted)),
-            unchecked,
+            unchecked: if self.rests_on_unchecked(rate, pass_rate) { self.unchecked } else { 0 },
         }
+    }
+
+    /// Whether a pass needs repetitions that checked nothing. Without a pass rate every repetition must show something; with one, those
+    /// that did must reach it alone.
+    fn rests_on_unchecked(&self, rate: Rate, pass_rate: Option<PassRate>) -> bool {
+        let Some(wanted) = pass_rate else { return self.unchecked > 0 };
+        let checked = Rate {
+            passed: rate.passed - self.unchecked,
+            valid: rate.valid - self.unchecked,
+            ..rate
+        };
+        self.unchecked > 0 && checked.against(wanted) != RateState::Reached
     }
 
     /// The first outcome of the table that occurred.
@@ -154,7 +166,7 @@ pub struct ExampleVerdict {
     outcome: Outcome,
     rate: Rate,
     state: Option<RateState>,
-    unchecked: bool,
+    unchecked: u64,
 }
 
 impl ExampleVerdict {
@@ -166,7 +178,7 @@ impl ExampleVerdict {
                 Some(status) if last.is_final || over => {
                     let flaky = last.flaky || failed_before(attempts, last);
                     tally.count(status, last.fault, flaky);
-                    tally.count_checks(status, last.checks);
+                    tally.count_checks(status, last.fault, last.checks);
                 }
                 _ => tally.count_open(over),
             }
@@ -194,9 +206,25 @@ impl ExampleVerdict {
         self.state
     }
 
-    /// Whether it passed without any hard check having been carried out.
+    /// Whether it passed and would not have without repetitions in which no hard check was carried out.
     pub fn is_unchecked(self) -> bool {
-        self.unchecked && self.outcome.counted_as() == "passed"
+        self.unchecked > 0 && self.is_passed()
+    }
+
+    /// The same in words; `None` for an example that is not unchecked.
+    pub fn unchecked_phrase(self) -> Option<String> {
+        let phrase = "passed without checking anything";
+        self.is_unchecked().then(|| match self.unchecked_part() {
+            Some(part) => format!("{phrase} {part}"),
+            None => phrase.to_owned(),
+        })
+    }
+
+    /// In how many of its passed repetitions an unchecked example checked nothing, in words; `None` where it is all of them.
+    pub fn unchecked_part(self) -> Option<String> {
+        let (unchecked, passed) = (self.unchecked, self.rate.passed);
+        let is_part = self.is_unchecked() && unchecked < passed;
+        is_part.then(|| format!("in {unchecked} of {passed} passed repetitions"))
     }
 
     /// Whether it has passed, perhaps after retries, or as often as it must.
@@ -214,14 +242,19 @@ impl ExampleVerdict {
         match self.outcome.standing() {
             Standing::Bad => true,
             Standing::BadUnlessTolerated => policy.inconclusive_fails,
-            Standing::GoodUnlessRefused => policy.flaky_fails || self.refused(policy),
-            Standing::Good => self.refused(policy),
+            Standing::Good | Standing::GoodUnlessRefused => self.refusal(policy).is_some(),
             Standing::Open | Standing::Missing => false,
         }
     }
 
-    fn refused(self, policy: Policy) -> bool {
-        policy.unchecked_fails && self.is_unchecked()
+    /// Why an example that passed fails the run all the same; `None` where it does not.
+    pub fn refusal(self, policy: Policy) -> Option<String> {
+        let is_flaky = self.outcome.standing() == Standing::GoodUnlessRefused;
+        let flaky =
+            (is_flaky && policy.flaky_fails).then(|| "passed only after failing".to_owned());
+        let unchecked = self.unchecked_phrase().filter(|_| policy.unchecked_fails);
+        let reasons: Vec<String> = flaky.into_iter().chain(unchecked).collect();
+        (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
     /// Whether the example gave no result although it was to run.

@@ -167,12 +167,14 @@ impl RunVerdict {
         }
     }
 
-    /// The same, held to what the stream itself shows: an end that says `passed` over examples that did not is not believed. Streams of
-    /// other writers may say anything; inconclusive examples may have been tolerated.
+    /// The same, held to what the stream itself shows: an end that says `passed` over examples that did not, or that its own policy
+    /// refuses, is not believed. Streams of other writers may say anything; inconclusive examples may have been tolerated.
     #[must_use]
-    pub fn held_to(self, counts: &Counts) -> Self {
+    pub fn held_to(self, counts: &Counts, policy: Policy) -> Self {
         let bad = counts.failed + counts.errored + counts.crashed + counts.timed_out;
-        let contradicted = bad + counts.missing() + counts.running + counts.errors > 0;
+        let refused = (policy.flaky_fails && counts.flaky > 0)
+            || (policy.unchecked_fails && counts.unchecked > 0);
+        let contradicted = refused || bad + counts.missing() + counts.running + counts.errors > 0;
         if self.passed && contradicted {
             return Self::ended(RunState::Finished, false, EXIT_FAILED);
         }

@@ -211,6 +211,15 @@ pub(crate) struct RunArguments {
     #[arg(long, value_enum, default_value_t = Tolerance::Fail)]
     pub(crate) inconclusive: Tolerance,
 
+    /// What examples that pass without checking anything mean for the exit code
+    ///
+    /// A conversation checks something if an assertion under `expect`, an invariant of a topic or a goal that must be reached
+    /// was decided in it; assertions under `evaluate` are recorded and decide nothing. A program's example checks nothing if
+    /// the program reports `checks: 0`. Of what reports no number, such as RSpec's examples, it is not known and never assumed.
+    /// The summary names such examples either way; `fail` also fails the run.
+    #[arg(long, value_enum, default_value_t = Unchecked::Warn)]
+    pub(crate) unchecked: Unchecked,
+
     /// Finding no example is all right
     #[arg(long)]
     pub(crate) allow_empty: bool,
@@ -288,6 +297,15 @@ pub(crate) enum Tolerance {
     /// It does not fail the run
     Ok,
     /// It fails the run
+    Fail,
+}
+
+/// Whether examples that check nothing fail a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unchecked {
+    /// The summary names them
+    Warn,
+    /// They fail the run
     Fail,
 }
 

@@ -2,8 +2,8 @@
 // `test/rows.test.ts` holds both to the same recording.
 
 import type { Attempt, Event, Header, Row, WorkerRow } from "./types";
-import type { RunState } from "./verdict";
-import { countedAs, DEFAULT_POLICY, endOf, verdictOf } from "./verdict";
+import type { Policy, RunState } from "./verdict";
+import { countedAs, DEFAULT_POLICY, endOf, fails, verdictOf } from "./verdict";
 
 const SHORT = 300;
 
@@ -62,7 +62,7 @@ export function apply(run: Run, event: Event): void {
       header.planned = event.example_count ?? null;
       header.planned_repetitions = event.repetition_count ?? null;
       run.ending = endOf(event);
-      for (const row of run.rows) row.verdict = verdictOf(row.attempts, row.pass_rate, true).word;
+      for (const row of run.rows) decide(row, header.policy, true);
       return;
     case "WorkerStarted": {
       const worker = workerOf(header, event);
@@ -109,7 +109,7 @@ function inExample(run: Run, id: string, event: Event): void {
   if (place === undefined) {
     place = run.rows.length;
     run.places.set(id, place);
-    run.rows.push({ id, suite: null, file: null, path: [], location: null, description: null, tags: [], pass_rate: null, verdict: "running", attempts: [] });
+    run.rows.push({ id, suite: null, file: null, path: [], location: null, description: null, tags: [], pass_rate: null, verdict: "running", unchecked: false, failure: false, attempts: [] });
   }
   const row = run.rows[place]!;
   run.latest = id;
@@ -131,8 +131,15 @@ function inExample(run: Run, id: string, event: Event): void {
   }
   inAttempt(row, attemptOf(row, event), event);
   if (event.event_type === "ExampleStarted" || event.event_type === "ExampleFinished") {
-    row.verdict = verdictOf(row.attempts, row.pass_rate, run.ending !== null).word;
+    decide(row, run.header.policy, run.ending !== null);
   }
+}
+
+function decide(row: Row, policy: Policy, over: boolean): void {
+  const { word, unchecked } = verdictOf(row.attempts, row.pass_rate, over);
+  row.verdict = word;
+  row.unchecked = unchecked;
+  row.failure = fails(word, unchecked, policy);
 }
 
 /** An example without a description gets one while it runs: it ends the chain. What stands in for one ("example at …") does not. */
@@ -151,7 +158,7 @@ function attemptOf(row: Row, event: Event): Attempt {
   const found = row.attempts.findLast((a) => a.repeat === repeat && a.attempt === number);
   if (found) return found;
   const attempt: Attempt = {
-    repeat, attempt: number, worker: null, status: null, fault: null, final: false, flaky: false, started_at: null,
+    repeat, attempt: number, worker: null, status: null, fault: null, final: false, flaky: false, check_count: null, started_at: null,
     finished_at: null, duration_ms: null, message: null, turns: 0, tool_calls: 0, model_calls: 0, tokens: 0,
     cost_usd: 0, topics: [], checks: [],
   };
@@ -171,6 +178,7 @@ function inAttempt(row: Row, attempt: Attempt, event: Event): void {
       attempt.final = event.final ?? true;
       attempt.fault = event.fault ?? null;
       attempt.flaky = event.flaky ?? (event.status === "passed" && failedBefore(row, attempt));
+      attempt.check_count = event.checks ?? null;
       calls.delete(attempt);
       attempt.finished_at = event.time ?? null;
       attempt.duration_ms = event.duration_ms ?? null;
@@ -267,7 +275,10 @@ export function statusOf(row: Row): string {
   return row.verdict;
 }
 
-export { fails as isBad } from "./verdict";
+/** Whether it fails the run. */
+export function isBad(row: Row): boolean {
+  return row.failure;
+}
 
 /** The verdicts of the examples, counted. */
 export function countsOf(rows: Row[]): Record<string, number> {

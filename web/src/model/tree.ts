@@ -11,7 +11,7 @@ export type Line =
 export interface Choice { text: string; status: string | null }
 
 export function matches(row: Row, status: string, choice: Choice): boolean {
-  if (choice.status === "bad" ? !isBad(status) : choice.status !== null && status !== choice.status && countedAs(status) !== choice.status) return false;
+  if (choice.status === "bad" ? !isBad(row) : choice.status !== null && status !== choice.status && countedAs(status) !== choice.status) return false;
   if (choice.text === "") return true;
   const text = `${titleOf(row)} ${row.file ?? ""} ${row.id} ${row.tags.join(" ")}`.toLowerCase();
   return choice.text.toLowerCase().split(/\s+/).every((word) => text.includes(word));
@@ -30,7 +30,7 @@ export function linesOf(rows: Row[], choice: Choice, closed: ReadonlySet<string>
     if (!matches(row, status, choice)) continue;
     const names = [row.file ?? row.suite ?? "examples", ...row.path.slice(0, -1)];
     let at = root;
-    const bad = isBad(status) ? 1 : 0;
+    const bad = isBad(row) ? 1 : 0;
     for (const [depth, name] of names.entries()) {
       let next = at.groups.get(name);
       if (!next) {
@@ -46,7 +46,7 @@ export function linesOf(rows: Row[], choice: Choice, closed: ReadonlySet<string>
   const lines: Line[] = [];
   const worstFirst = <T>(items: T[], isBadOne: (item: T) => boolean) => [...items.filter(isBadOne), ...items.filter((item) => !isBadOne(item))];
   const walk = (at: Group, depth: number): void => {
-    for (const { row, status } of worstFirst(at.rows, (one) => isBad(one.status))) {
+    for (const { row, status } of worstFirst(at.rows, (one) => isBad(one.row))) {
       lines.push({ kind: "example", key: row.id, row, status, depth });
     }
     for (const next of worstFirst([...at.groups.values()], (one) => one.bad > 0)) {

@@ -33,6 +33,8 @@ export interface Attempt {
   /** Whether no further attempt at this repetition follows. */
   final: boolean;
   flaky: boolean;
+  /** How many checks could have failed it; null where that is not recorded. */
+  check_count: number | null;
   started_at: string | null;
   finished_at: string | null;
   duration_ms: number | null;
@@ -60,6 +62,10 @@ export interface Row {
   pass_rate: number | null;
   /** One word: passed, flaky, within_rate, failed, … */
   verdict: string;
+  /** Whether it passed without checking anything. */
+  unchecked: boolean;
+  /** Whether it fails the run, by what the run tolerates. */
+  failure: boolean;
   attempts: Attempt[];
 }
 

@@ -13,6 +13,8 @@ export interface Made {
   fault: string | null;
   final: boolean;
   flaky: boolean;
+  /** How many checks could have failed it; null where that is not recorded. */
+  check_count: number | null;
 }
 
 export interface Policy { flaky_fails: boolean; inconclusive_fails: boolean; unchecked_fails: boolean }
@@ -38,7 +40,8 @@ export function deciding<T extends Made>(attempts: readonly T[]): T[] {
 }
 
 export interface Rate { passed: number; valid: number }
-export interface Verdict extends Rate { word: Outcome }
+/** `unchecked`: it passed, and would not have without repetitions that checked nothing. */
+export interface Verdict extends Rate { word: Outcome; unchecked: boolean }
 
 /** Whether so many passes of so many reach a share, exactly as it was written: 7 of 125 reach 0.056. */
 export function reaches(share: number, passed: number, valid: number): boolean {
@@ -51,7 +54,7 @@ export function reaches(share: number, passed: number, valid: number): boolean {
 export function verdictOf(attempts: readonly Made[], passRate: number | null, over: boolean): Verdict {
   const counts = new Map<Outcome, number>();
   const occurs = (word: Outcome) => (counts.get(word) ?? 0) > 0;
-  let passed = 0, valid = 0, open = 0, flaky = false;
+  let passed = 0, valid = 0, open = 0, unchecked = 0, flaky = false;
   for (const last of deciding(attempts)) {
     let word: Outcome;
     if (last.status === null || !(last.final || over)) {
@@ -65,6 +68,7 @@ export function verdictOf(attempts: readonly Made[], passRate: number | null, ov
       else {
         valid += says === "nothing" ? 0 : 1;
         passed += says === "for" ? 1 : 0;
+        unchecked += says === "for" && last.check_count === 0 ? 1 : 0;
       }
       const before = attempts.some((one) => one.repeat === last.repeat && one.attempt < last.attempt
         && one.status !== null && one.status !== "passed" && one.status !== "pending");
@@ -76,12 +80,18 @@ export function verdictOf(attempts: readonly Made[], passRate: number | null, ov
   const rated = passRate !== null && passRate >= 0 && passRate <= 1;
   let word = rated ? ofRate(passRate, passed, valid, open, occurs, worst) : worst;
   if (word === "passed" && flaky) word = "flaky";
-  return { word, passed, valid };
+  const rests = unchecked > 0 && !(rated && isReached(passRate, passed - unchecked, valid - unchecked, open));
+  return { word, passed, valid, unchecked: rests && countedAs(word) === "passed" };
+}
+
+/** Whether no outcome of the open repetitions can take the rate away. */
+function isReached(share: number, passed: number, valid: number, open: number): boolean {
+  return valid > 0 && reaches(share, passed, valid + open);
 }
 
 function ofRate(share: number, passed: number, valid: number, open: number, occurs: (word: Outcome) => boolean, worst: Outcome): Outcome {
   const most = valid + open;
-  if (valid > 0 && reaches(share, passed, most)) return passed === valid ? "passed" : "within_rate";
+  if (isReached(share, passed, valid, open)) return passed === valid ? "passed" : "within_rate";
   if (most > 0 && !reaches(share, passed + open, most)) return "failed";
   const waiting: Outcome[] = ["unfinished", "running", "cancelled", "not_run"];
   const found = waiting.find(occurs);
@@ -90,7 +100,8 @@ function ofRate(share: number, passed: number, valid: number, open: number, occu
 }
 
 /** Whether an example with this verdict fails the run. */
-export function fails(word: string, policy: Policy = DEFAULT_POLICY): boolean {
+export function fails(word: string, unchecked: boolean, policy: Policy = DEFAULT_POLICY): boolean {
+  if (unchecked && policy.unchecked_fails) return true;
   switch (BY_WORD.get(word)?.standing) {
     case "bad": return true;
     case "bad_unless_tolerated": return policy.inconclusive_fails;

@@ -14,7 +14,7 @@ import { VirtualList } from "../ui/virtual";
 export function Criteria({ feed, at }: { feed: Feed; at: string[] }) {
   const criteria = useMemo(() => criteriaOf(feed.run.rows), [feed, version.value]);
   if (criteria.names.length === 0) return <Empty>Nothing was checked by criterion in this run. Scenarios with <code>expect</code> or <code>evaluate</code> fill this table.</Empty>;
-  const rows = [...criteria.rows].sort((a, b) => Number(isBad(statusOf(b.row))) - Number(isBad(statusOf(a.row))));
+  const rows = [...criteria.rows].sort((a, b) => Number(isBad(b.row)) - Number(isBad(a.row)));
   const columns = `minmax(180px, 320px) repeat(${criteria.names.length}, minmax(92px, 1fr))`;
   return (
     <div class="page tall">

@@ -144,8 +144,8 @@ function Examples({ feed, at }: { feed: Feed; at: string[] }) {
     switch (action) {
       case "next": return move(1, () => true);
       case "previous": return move(-1, () => true);
-      case "next-failure": return move(1, (line) => line.kind === "example" && isBad(line.status));
-      case "previous-failure": return move(-1, (line) => line.kind === "example" && isBad(line.status));
+      case "next-failure": return move(1, (line) => line.kind === "example" && isBad(line.row));
+      case "previous-failure": return move(-1, (line) => line.kind === "example" && isBad(line.row));
       case "filter": input.current?.focus(); return true;
       case "follow": follow.value = !follow.value; return true;
       case "open": document.getElementById("pane")?.focus(); return selected !== null;
@@ -201,6 +201,7 @@ function ExampleLine({ line, selected, to }: { line: Extract<Line, { kind: "exam
       <Mark status={status} />
       <span class="text" title={last?.message ?? row.path.join(" › ")}>{row.path.at(-1) ?? row.description ?? row.id}</span>
       {flaky && <span class="tag" title="passed only after failing">flaky</span>}
+      {row.unchecked && <span class="tag" title="passed without checking anything">unchecked</span>}
       {repeats > 1 && row.pass_rate === null && <span class="tag">×{repeats}</span>}
       {row.pass_rate !== null && <Wanted row={row} />}
       <span class="num dim">{last?.status ? duration(last.duration_ms) : ""}</span>

@@ -303,6 +303,7 @@ impl Engine {
     }
 
     fn weigh(&mut self, outcome: &Outcome, turn: Option<u32>, message: String) {
+        self.checks += u64::from(outcome.passed.is_some());
         match outcome.passed {
             Some(true) => {}
             Some(false) => self.failures.push(VerdictFailure { turn, message }),

@@ -288,6 +288,8 @@ pub struct Verdict {
     pub message: Option<String>,
     /// Every hard assertion that failed.
     pub failures: Vec<VerdictFailure>,
+    /// How many checks were answered that could have failed the attempt: hard assertions, and goals that must be reached.
+    pub checks: u64,
 }
 
 /// A hard assertion that failed.
@@ -301,6 +303,12 @@ pub struct VerdictFailure {
 
 impl Verdict {
     pub(crate) fn pending(reason: String) -> Self {
-        Self { status: Status::Pending, fault: None, message: Some(reason), failures: Vec::new() }
+        Self {
+            status: Status::Pending,
+            fault: None,
+            message: Some(reason),
+            failures: Vec::new(),
+            checks: 0,
+        }
     }
 }

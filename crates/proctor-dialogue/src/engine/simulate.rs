@@ -228,6 +228,8 @@ impl Engine {
 
     fn record_goal(&mut self, voted: &Voted) {
         let Some(simulation) = &self.simulation else { return };
+        // Where the turns may run out without harm, the goal ends the simulation and cannot fail it.
+        self.checks += u64::from(simulation.on_max_turns != OnMaxTurns::Fine);
         let answer = &voted.answer;
         let failure_message =
             (!voted.passed).then(|| not_reached(&simulation.goal, simulation.max_turns, answer));

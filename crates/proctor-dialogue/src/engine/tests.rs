@@ -1,6 +1,7 @@
 //! The engine, driven by hand: no runtime, no model, no agent.
 
 mod assertions;
+mod counted_checks;
 mod driver;
 mod expiry;
 mod faults;

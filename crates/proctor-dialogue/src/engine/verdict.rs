@@ -12,22 +12,17 @@ impl Engine {
         }
         self.end_simulation(TerminationReason::StopCondition);
         let failures = std::mem::take(&mut self.failures);
-        let verdict = if failures.is_empty() {
+        let (status, fault, message) = if failures.is_empty() {
             match self.trouble.take() {
-                Some(trouble) => Verdict {
-                    status: trouble.status,
-                    fault: trouble.fault,
-                    message: Some(trouble.message),
-                    failures,
-                },
-                None => Verdict { status: Status::Passed, fault: None, message: None, failures },
+                Some(trouble) => (trouble.status, trouble.fault, Some(trouble.message)),
+                None => (Status::Passed, None, None),
             }
         } else {
             let messages: Vec<&str> =
                 failures.iter().map(|failure| failure.message.as_str()).collect();
-            let message = Some(messages.join("\n"));
-            Verdict { status: Status::Failed, fault: Some(Fault::Agent), message, failures }
+            (Status::Failed, Some(Fault::Agent), Some(messages.join("\n")))
         };
+        let verdict = Verdict { status, fault, message, failures, checks: self.checks };
         if self.open_end.is_some() {
             self.pause(verdict);
         } else {

@@ -117,7 +117,7 @@ impl Readings {
 fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
     let interrupted = run.ending.is_some() && folder.info().is_ok_and(|info| info.interrupted);
     RunVerdict::recorded(run.begun, run.ending.as_deref(), Liveness::Gone, interrupted)
-        .held_to(&run.summary())
+        .held_to(&run.summary(), run.policy)
 }
 
 fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> State {

@@ -63,6 +63,9 @@ pub(super) struct RunView {
     /// Of the passed examples, those with failures that their pass rate allows.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) within_rate: u64,
+    /// Of the passed examples, those that passed without checking anything; with `--unchecked fail` they fail the run.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) unchecked: u64,
     /// Repetitions, where examples are run more than once.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) repetitions: u64,
@@ -104,6 +107,7 @@ impl RunView {
             failures: counts.failures,
             flaky: counts.flaky,
             within_rate: counts.within_rate,
+            unchecked: counts.unchecked,
             repetitions: if more { counts.repetitions } else { 0 },
             exit_code: reading.verdict.exit_code().map(i32::from),
             duration_ms: run.duration_ms.map(proctor_events::Millis::get),
@@ -155,6 +159,9 @@ pub(super) struct ResultView {
     status: String,
     /// The verdict of the example: as `status`, or flaky, `within_rate`, running, unfinished.
     verdict: ExampleVerdict,
+    /// The example passed without checking anything.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unchecked: bool,
     /// Whose failure it was, where that is known: agent, simulator, judge, tool, harness.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
@@ -216,6 +223,7 @@ impl ResultView {
                 .as_ref()
                 .map_or_else(|| "running".to_owned(), ToString::to_string),
             verdict,
+            unchecked: verdict.is_unchecked(),
             fault: attempt.fault.as_ref().map(ToString::to_string),
             repeat: attempt.repeat,
             attempt: attempt.attempt,

@@ -251,3 +251,40 @@ fn digests_name_the_line_that_was_changed() {
     );
     assert_eq!(checked(&text.replace('\n', "\r\n")).runs[0].digest, DigestState::Matches);
 }
+
+/// A run of one example that says how many checks it made, what the run refuses, and how it ended.
+fn with_checks(policy: &str, checks: &str, end: &str) -> Vec<String> {
+    let start = format!(r#"SuiteStarted "example_count":1,"repetition_count":1,"policy":{policy}"#);
+    let pass =
+        format!(r#"ExampleFinished "example_id":"x","status":"passed","final":true{checks}"#);
+    let end =
+        format!(r#"SuiteFinished "example_count":1,"repetition_count":1,"state":"finished",{end}"#);
+    found(&run(&[&start, BEGIN, &pass, &end]))
+}
+
+#[test]
+fn an_end_must_count_what_checked_nothing() {
+    let (warn, fail) = (r#"{"unchecked_fails":false}"#, r#"{"unchecked_fails":true}"#);
+    let none = r#","checks":0"#;
+    let counted = r#""failure_count":0,"counts":{"passed":1,"unchecked":1},"exit_code":0"#;
+    let silent = r#""failure_count":0,"counts":{"passed":1},"exit_code":0"#;
+    let refused = r#""failure_count":1,"counts":{"passed":1,"unchecked":1},"exit_code":1"#;
+    let nothing: Vec<String> = Vec::new();
+    assert_eq!(with_checks(warn, none, counted), nothing);
+    assert_eq!(with_checks(fail, none, refused), nothing);
+    assert_eq!(with_checks(warn, none, silent), ["4: counts 0 unchecked, but 1 are recorded"]);
+    assert_eq!(
+        with_checks(fail, none, counted),
+        [
+            "4: counts 0 failures, but 1 are recorded",
+            "4: says exit code 0, but the recorded run failed"
+        ]
+    );
+    assert_eq!(
+        with_checks(warn, r#","checks":2"#, counted),
+        ["4: counts 1 unchecked, but 0 are recorded"]
+    );
+    // Older streams and suites that do not count say nothing about it, and are not held to it.
+    assert_eq!(with_checks(fail, "", silent), nothing);
+    assert_eq!(with_checks("{}", none, counted), nothing);
+}

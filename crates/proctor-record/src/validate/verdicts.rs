@@ -37,7 +37,9 @@ impl Verdicts {
         }
         let tracked = self.examples.entry(event.example_id.clone()).or_default();
         let flaky = payload.flaky == Some(true);
-        tracked.tally.count(&payload.status, payload.fault.as_ref(), flaky);
+        let fault = payload.fault.as_ref();
+        tracked.tally.count(&payload.status, fault, flaky);
+        tracked.tally.count_checks(&payload.status, fault, payload.checks);
     }
 
     fn counts(&self, errors: u64) -> Counts {
@@ -80,6 +82,7 @@ impl Verdicts {
             ("not_run", said.not_run, recorded.not_run),
             ("flaky", said.flaky, recorded.flaky),
             ("within_rate", said.within_rate, recorded.within_rate),
+            ("unchecked", said.unchecked, recorded.unchecked),
         ];
         for (what, said, recorded) in pairs {
             same(what, said.unwrap_or_default(), recorded.unwrap_or_default());

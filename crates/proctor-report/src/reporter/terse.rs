@@ -4,7 +4,9 @@ use proctor_events::Event;
 use proctor_record::{OutsideError, RunData};
 
 use super::Reporter;
-use crate::failure::{Failure, failures, message_of, outside_message, project_line};
+use crate::failure::{
+    Failure, failures, message_of, outside_message, project_line, unchecked_examples, went_wrong,
+};
 use crate::page::Page;
 use crate::rerun::Reruns;
 use crate::style::{Paint, Style, counted, plain, shorten};
@@ -18,6 +20,8 @@ const MESSAGE_LINES: usize = 6;
 /// How many characters of a line are shown.
 const LINE: usize = 200;
 const OUTPUT_LINES: usize = 2;
+/// How many examples that checked nothing are named.
+const MOST_UNCHECKED: usize = 5;
 
 /// Failures and one line.
 #[derive(Debug)]
@@ -55,6 +59,7 @@ impl Reporter for Terse {
             let more = counted(left_out as u64, "more failure");
             page.line(0, &format!("… {more} not shown; see `proctor show last`"));
         }
+        page.terse_unchecked(run);
         page.accounting(run);
         let line = counts_line(run, &self.options, self.style);
         page.line(0, &line);
@@ -74,8 +79,8 @@ impl Page {
     }
 
     fn terse_failure(&mut self, failure: &Failure<'_>, reruns: &Reruns<'_>) {
-        let Failure { example, first, others, verdict } = failure;
-        let word = verdict.outcome().phrase().to_uppercase();
+        let Failure { example, first, others, .. } = failure;
+        let word = failure.word().to_uppercase();
         let word = self.style.paint(Paint::Bad, word);
         let place = example.location.as_deref().map(|place| format!(" ({})", shorten(place, 200)));
         let title = shorten(&example.title(), 200);
@@ -85,7 +90,9 @@ impl Page {
         if let Some(reason) = failure.reason() {
             self.line(2, &reason);
         }
-        self.few_lines(&message_of(first));
+        if went_wrong(first) {
+            self.few_lines(&message_of(first));
+        }
         if first.exception.is_none() {
             let skipped = first.output_tail.len().saturating_sub(OUTPUT_LINES);
             for line in first.output_tail.iter().skip(skipped) {
@@ -98,6 +105,26 @@ impl Page {
         }
         if let Some(command) = reruns.command(example) {
             self.line(2, &command);
+        }
+    }
+
+    /// The examples that checked nothing, where they do not fail the run: those that do stand above.
+    fn terse_unchecked(&mut self, run: &RunData) {
+        if run.policy.unchecked_fails {
+            return;
+        }
+        let found = unchecked_examples(run);
+        for (example, verdict) in found.iter().take(MOST_UNCHECKED) {
+            let place =
+                example.location.as_deref().map(|place| format!(" ({})", shorten(place, 200)));
+            let title = shorten(&example.title(), 200);
+            self.line(0, &format!("UNCHECKED {title}{}", place.unwrap_or_default()));
+            self.line(2, &verdict.unchecked_phrase().unwrap_or_default());
+        }
+        let left_out = found.len().saturating_sub(MOST_UNCHECKED);
+        if left_out > 0 {
+            let more = counted(left_out as u64, "more example");
+            self.line(0, &format!("… {more} passed without checking anything"));
         }
     }
 

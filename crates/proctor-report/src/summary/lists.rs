@@ -4,7 +4,7 @@ use proctor_events::{Millis, Status};
 use proctor_record::{Attempt, Example, RunData};
 use proctor_verdict::{Outcome, PassRate, Rate, RateState};
 
-use crate::failure::{Failure, went_wrong};
+use crate::failure::{Failure, unchecked_examples, went_wrong};
 use crate::page::{Page, leaked_process};
 use crate::rates::{common_interval, interval, of_k, percent, rate_of};
 use crate::rerun::Reruns;
@@ -137,6 +137,25 @@ impl Page {
             let place = self.dim(&place(example));
             self.line(2, &format!("{}: {how}{place}", name(example)));
         }
+        self.line(0, "");
+    }
+
+    pub(super) fn unchecked(&mut self, run: &RunData) {
+        let found = unchecked_examples(run);
+        // Where they fail the run, they stand among the failures.
+        if found.is_empty() || run.policy.unchecked_fails {
+            return;
+        }
+        let count = counted(found.len() as u64, "example");
+        self.title(Paint::Warn, &format!("{count} passed without checking anything:"));
+        for (example, verdict) in found.iter().take(LIST_LIMIT) {
+            let part = verdict.unchecked_part().map(|part| format!(": {part}")).unwrap_or_default();
+            let place = self.dim(&place(example));
+            self.line(2, &format!("{}{part}{place}", name(example)));
+        }
+        self.and_more(found.len());
+        let hint = self.dim("with `--unchecked fail`, such examples fail the run");
+        self.line(2, &hint);
         self.line(0, "");
     }
 

@@ -88,3 +88,70 @@ fn nothing_ran() {
         @"0 examples, the run did not finish"
     );
 }
+
+/// Two examples that passed: the first checked nothing in one of two repetitions, the second something.
+fn unchecked(unchecked_fails: bool) -> proctor_record::RunData {
+    folded(&format!(
+        r#"{{"event_type":"SuiteStarted","example_count":2,"repetition_count":3,"policy":{{"unchecked_fails":{unchecked_fails}}}}}
+{{"event_type":"ExampleStarted","example_id":"a","path":["A","talks"],"location":"./a.scenario.yaml:3"}}
+{{"event_type":"ExampleFinished","example_id":"a","status":"passed","checks":0}}
+{{"event_type":"ExampleStarted","example_id":"a","repeat":2,"path":["A","talks"],"location":"./a.scenario.yaml:3"}}
+{{"event_type":"ExampleFinished","example_id":"a","repeat":2,"status":"passed","checks":1}}
+{{"event_type":"ExampleStarted","example_id":"b","path":["A","checks"],"location":"./a.scenario.yaml:7"}}
+{{"event_type":"ExampleFinished","example_id":"b","status":"passed","checks":2}}
+{{"event_type":"SuiteFinished","time":"2026-01-22T10:30:00Z","example_count":2,"repetition_count":3,"failure_count":{0},"state":"finished","exit_code":{0},"duration_ms":1}}"#,
+        u8::from(unchecked_fails)
+    ))
+}
+
+#[test]
+fn examples_that_checked_nothing_are_named() {
+    let text = summary(&unchecked(false), &SummaryOptions::default(), NO_COLOR);
+    let told = text.split("Pass rates:").next().unwrap().to_owned()
+        + text.split("all together").last().unwrap();
+    insta::assert_snapshot!(told.trim_start(), @r"
+    1 example passed without checking anything:
+
+      A > talks: in 1 of 2 passed repetitions  ./a.scenario.yaml:3
+      with `--unchecked fail`, such examples fail the run
+
+    2 examples (3 repetitions): 2 passed (1 checked nothing), finished in 1.0 ms
+    ");
+}
+
+#[test]
+fn examples_that_are_refused_for_checking_nothing_are_failures() {
+    let run = unchecked(true);
+    let text = summary(&run, &SummaryOptions::default(), NO_COLOR);
+    assert!(text.contains("Failures:\n\n  1) A > talks\n"), "{text}");
+    let reason = "passed without checking anything in 1 of 2 passed repetitions";
+    assert!(text.contains(reason), "{text}");
+    assert!(!text.contains("--unchecked fail"), "they fail already: {text}");
+    let mut terse = crate::Terse::new(NO_COLOR, SummaryOptions::default());
+    let short = crate::Reporter::finish(&mut terse, &run);
+    insta::assert_snapshot!(short, @r"
+    UNCHECKED A > talks (./a.scenario.yaml:3)
+      passed without checking anything in 1 of 2 passed repetitions
+      proctor run ./a.scenario.yaml:3
+    2 examples (3 repetitions): 2 passed (1 checked nothing), finished in 1.0 ms
+    ");
+    let mut terse = crate::Terse::new(NO_COLOR, SummaryOptions::default());
+    let warned = crate::Reporter::finish(&mut terse, &unchecked(false));
+    insta::assert_snapshot!(warned, @r"
+    UNCHECKED A > talks (./a.scenario.yaml:3)
+      passed without checking anything in 1 of 2 passed repetitions
+    2 examples (3 repetitions): 2 passed (1 checked nothing), finished in 1.0 ms
+    ");
+    let annotations = crate::github_annotations(&run, 10);
+    assert!(annotations.contains(reason), "{annotations}");
+    let markdown = crate::markdown(&run);
+    assert!(markdown.contains('❌') && markdown.contains(reason), "{markdown}");
+    let junit = crate::junit(&run, "s");
+    assert!(
+        junit.contains(&format!(r#"<failure message="{reason}" type="unchecked">"#)),
+        "{junit}"
+    );
+    let tolerated = crate::junit(&unchecked(false), "s");
+    assert!(tolerated.contains(r#"<property name="unchecked" value="true"/>"#), "{tolerated}");
+    assert!(!tolerated.contains("<failure"), "{tolerated}");
+}

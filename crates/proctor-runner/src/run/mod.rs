@@ -56,6 +56,8 @@ pub struct RunOptions {
     pub flaky_fails: bool,
     /// Whether an inconclusive example fails the run.
     pub inconclusive_fails: bool,
+    /// Whether an example that passes without having checked anything fails the run.
+    pub unchecked_fails: bool,
     /// Whether finding nothing to run is all right.
     pub allow_empty: bool,
 }
@@ -78,6 +80,7 @@ impl Default for RunOptions {
             estimates: Arc::default(),
             flaky_fails: false,
             inconclusive_fails: true,
+            unchecked_fails: false,
             allow_empty: false,
         }
     }
@@ -88,7 +91,7 @@ impl RunOptions {
         proctor_verdict::Policy {
             flaky_fails: self.flaky_fails,
             inconclusive_fails: self.inconclusive_fails,
-            unchecked_fails: false,
+            unchecked_fails: self.unchecked_fails,
             allow_empty: self.allow_empty,
         }
     }

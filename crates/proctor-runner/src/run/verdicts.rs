@@ -59,7 +59,9 @@ impl Verdicts {
         let failed_before = tracked.verdict().is_failure(policy);
         tracked.open = tracked.open.saturating_sub(1);
         let flaky = result.flaky == Some(true);
-        tracked.tally.count(&result.status, result.fault.as_ref(), flaky);
+        let fault = result.fault.as_ref();
+        tracked.tally.count(&result.status, fault, flaky);
+        tracked.tally.count_checks(&result.status, fault, result.checks);
         let verdict = tracked.verdict();
         self.failures += u64::from(verdict.is_failure(policy));
         self.failures -= u64::from(failed_before);
@@ -177,6 +179,32 @@ mod tests {
         let counts = rated.counts(2);
         assert_eq!((counts.passed, counts.within_rate, counts.failures), (1, 1, 0));
         assert_eq!((counts.errors, rated.failures()), (2, 0));
+    }
+
+    #[test]
+    fn what_checked_nothing_fails_the_run_where_the_policy_says_so() {
+        let with = |checks| ExampleFinished { checks, ..result(Status::Passed) };
+        let mut tolerant = verdicts(None, 2);
+        tolerant.count(0, &with(Some(0)));
+        assert_eq!(tolerant.counts(0).unchecked, 0, "another repetition is to come");
+        tolerant.count(0, &with(Some(0)));
+        assert_eq!((tolerant.counts(0).unchecked, tolerant.failures()), (1, 0));
+        let strict = |rate, checks: &[Option<u64>]| {
+            let mut strict = verdicts(rate, checks.len() as u64);
+            strict.policy.unchecked_fails = true;
+            for one in checks {
+                strict.count(0, &with(*one));
+            }
+            let counts = strict.counts(0);
+            assert_eq!(counts.failures, strict.failures());
+            (counts.passed, counts.unchecked, counts.failures)
+        };
+        assert_eq!(strict(None, &[Some(0)]), (1, 1, 1));
+        assert_eq!(strict(None, &[Some(3), Some(0)]), (1, 1, 1), "every repetition must show it");
+        assert_eq!(strict(None, &[Some(3)]), (1, 0, 0));
+        assert_eq!(strict(None, &[None]), (1, 0, 0), "what is not reported is not known");
+        assert_eq!(strict(Some(0.5), &[Some(0), Some(0), Some(1), Some(1)]), (1, 0, 0));
+        assert_eq!(strict(Some(0.5), &[Some(0), Some(0), Some(0), Some(0)]), (1, 1, 1));
     }
 
     #[test]

@@ -243,6 +243,7 @@ fn told(
     began: Instant,
 ) -> Vec<Said> {
     let mut said = Vec::new();
+    let checks = performed.as_ref().ok().map(|it| it.as_ref().map_or(0, |it| it.results.len()));
     if let Ok(Some(outcome)) = &performed {
         for (title, result) in outcome.titles.iter().zip(&outcome.results) {
             let mut event = Box::new(Event::new(Body::EvaluationRecorded(EvaluationRecorded {
@@ -272,6 +273,7 @@ fn told(
     let outcome = Box::new(ExampleFinished {
         status,
         fault,
+        checks: checks.map(|checks| checks as u64),
         duration_ms: Some(Millis::from(began.elapsed())),
         message: message.filter(|_| exception.is_none()),
         exception,

@@ -207,19 +207,86 @@ fn the_policy_decides_about_flaky_inconclusive_and_unchecked() {
     assert!(!verdict_of(&[(1, 1, "-", None)], None, false).is_failure(lenient));
 }
 
-#[test]
-fn an_example_is_unchecked_only_if_all_that_passed_is() {
-    let passed = Status::Passed;
+/// Repetitions with their status, fault and number of checks.
+fn with_checks(made: &[(&str, Option<&str>, Option<u64>)], rate: Option<f64>) -> ExampleVerdict {
     let mut tally = ExampleTally::default();
-    for checks in [Some(0), Some(2)] {
-        tally.count(&passed, None, false);
-        tally.count_checks(&passed, checks);
+    for (status, fault, checks) in made {
+        let (status, fault) = (Status::from(*status), fault.map(Fault::from));
+        tally.count(&status, fault.as_ref(), false);
+        tally.count_checks(&status, fault.as_ref(), *checks);
     }
-    assert!(!tally.verdict(None, 0).is_unchecked());
-    let mut failed = ExampleTally::default();
-    failed.count(&Status::Failed, None, false);
-    failed.count_checks(&Status::Failed, Some(0));
-    assert!(!failed.verdict(None, 0).is_unchecked());
+    tally.verdict(rate.and_then(PassRate::new), 0)
+}
+
+#[test]
+fn without_a_rate_every_repetition_must_check_something() {
+    let passed = |checks| ("passed", None, checks);
+    let phrase = |made: &[_]| with_checks(made, None).unchecked_phrase();
+    let nothing = "passed without checking anything";
+    assert_eq!(phrase(&[passed(Some(0))]).as_deref(), Some(nothing));
+    assert_eq!(phrase(&[passed(Some(0)), passed(Some(0))]).as_deref(), Some(nothing));
+    // A repetition in which no check was reached has shown nothing, whatever another one has.
+    let one_of_two = "passed without checking anything in 1 of 2 passed repetitions";
+    assert_eq!(phrase(&[passed(Some(0)), passed(Some(2))]).as_deref(), Some(one_of_two));
+    assert_eq!(phrase(&[passed(None), passed(Some(0))]).as_deref(), Some(one_of_two));
+    assert_eq!(phrase(&[passed(Some(1)), passed(None)]), None);
+    assert_eq!(phrase(&[passed(None)]), None, "what is not recorded is not known");
+}
+
+#[test]
+fn only_what_passed_can_be_unchecked() {
+    let strict = Policy { unchecked_fails: true, ..Policy::default() };
+    for status in Status::KNOWN.iter().filter(|status| **status != "passed") {
+        let verdict = with_checks(&[(status, None, Some(0))], None);
+        assert!(!verdict.is_unchecked() && verdict.unchecked_phrase().is_none(), "{status}");
+        let default = verdict.is_failure(Policy::default());
+        assert_eq!(verdict.is_failure(strict), default, "{status}");
+        let beside = with_checks(&[("passed", None, Some(0)), (status, None, Some(1))], None);
+        assert!(!beside.is_unchecked(), "{status}: it did not pass");
+    }
+}
+
+#[test]
+fn a_rate_must_be_reached_by_repetitions_that_check_something() {
+    let (unchecked, checked) = (("passed", None, Some(0)), ("passed", None, Some(1)));
+    let failed = ("failed", None, Some(1));
+    let half = |made: &[_]| {
+        let verdict = with_checks(made, Some(0.5));
+        assert!(verdict.is_passed(), "{made:?}");
+        verdict.is_unchecked()
+    };
+    assert!(half(&[unchecked]));
+    assert!(half(&[unchecked, failed]));
+    assert!(half(&[unchecked, unchecked, checked, failed, failed]), "one of three is not a half");
+    assert!(!half(&[unchecked, checked, failed]), "one of two is");
+    assert!(!half(&[checked, failed]));
+    // A pass that is somebody's fault says nothing, so it neither counts as one nor as an unchecked one.
+    let excused = ("passed", Some("judge"), Some(0));
+    assert!(half(&[excused, unchecked]));
+    assert!(!half(&[excused, checked]));
+}
+
+#[test]
+fn the_deciding_attempt_says_what_was_checked() {
+    let (passed, failed) = (Status::Passed, Status::Failed);
+    let attempt = |attempt, status, checks| Observation {
+        number: AttemptNumber { repeat: 1, attempt },
+        status: Some(status),
+        fault: None,
+        is_final: attempt == 2,
+        flaky: false,
+        checks: Some(checks),
+    };
+    let strict = Policy { unchecked_fails: true, ..Policy::default() };
+    let empty = ExampleVerdict::of(&[attempt(1, &failed, 3), attempt(2, &passed, 0)], None, true);
+    assert!(empty.is_unchecked() && empty.outcome() == Outcome::Flaky && empty.is_failure(strict));
+    assert_eq!(empty.refusal(strict).as_deref(), Some("passed without checking anything"));
+    let stricter = Policy { flaky_fails: true, ..strict };
+    let both = "passed only after failing, passed without checking anything";
+    assert_eq!(empty.refusal(stricter).as_deref(), Some(both));
+    assert_eq!(empty.refusal(Policy::default()), None);
+    let full = ExampleVerdict::of(&[attempt(1, &failed, 0), attempt(2, &passed, 3)], None, true);
+    assert!(!full.is_unchecked() && !full.is_failure(strict));
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn an_end_that_contradicts_its_examples_is_not_believed() {
     let held = |change: fn(&mut Counts)| {
         let mut counts = facts(|_| {}).counts;
         change(&mut counts);
-        passed().held_to(&counts)
+        passed().held_to(&counts, Policy::default())
     };
     assert_eq!(held(|_| {}), passed());
     assert_eq!(held(|c| c.inconclusive = 1), passed(), "it may have been tolerated");
@@ -184,9 +184,19 @@ fn an_end_that_contradicts_its_examples_is_not_believed() {
     for change in changes {
         assert_eq!((held(change).word(), held(change).exit_code()), ("failed", Some(1)));
     }
+    assert_eq!(held(|c| c.unchecked = 1), passed(), "it was tolerated");
+    assert_eq!(held(|c| c.flaky = 1), passed(), "it was tolerated");
+    let refusing = |policy: Policy, counts: Counts| passed().held_to(&counts, policy).word();
+    let unchecked = Policy { unchecked_fails: true, ..Policy::default() };
+    let flaky = Policy { flaky_fails: true, ..Policy::default() };
+    assert_eq!(refusing(unchecked, Counts { unchecked: 1, ..Counts::default() }), "failed");
+    assert_eq!(refusing(unchecked, Counts { flaky: 1, ..Counts::default() }), "passed");
+    assert_eq!(refusing(flaky, Counts { flaky: 1, ..Counts::default() }), "failed");
+    assert_eq!(refusing(flaky, Counts { unchecked: 1, ..Counts::default() }), "passed");
+    let one_failed = Counts { failed: 1, ..Counts::default() };
     let stopped =
         RunVerdict::conclude(&facts(|f| f.stopped = Some(StopCause::Request)), Policy::default());
-    assert_eq!(stopped.clone().held_to(&Counts { failed: 1, ..Counts::default() }), stopped);
+    assert_eq!(stopped.clone().held_to(&one_failed, Policy::default()), stopped);
 }
 
 #[test]

@@ -9,10 +9,11 @@ use clap::Parser as _;
 use proctor_converse::{Lane, Saved, SavedTalk, SavedTalkBuilder};
 use proctor_events::{Body, Event, ExampleFinished, ExampleId};
 use proctor_record::{Entry, Reader, RunChoice, RunData, RunSplitter};
+use proctor_verdict::Policy;
 
 use super::{recording_path, run};
 use crate::cli::talk::RejudgeArguments;
-use crate::cli::{Cli, Command, RunArguments};
+use crate::cli::{Cli, Command, RunArguments, Tolerance, Unchecked};
 use crate::error::CommandError;
 use crate::project;
 use crate::terminal::Terminal;
@@ -33,6 +34,7 @@ pub(crate) fn run(
         )));
     }
     let mut run_arguments = run_arguments(arguments, &talks, &root)?;
+    keep_policy(&mut run_arguments, loaded.run.policy);
     let saved = Arc::new(Saved::new(talks.into_iter().map(|talk| (talk.lane, talk.said))));
     run_arguments.retries = Some(saved.most_attempts() - 1);
     Ok(run::once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
@@ -107,6 +109,14 @@ fn last_run(path: &Path) -> Result<Vec<Event>, CommandError> {
         }
     }
     Ok(events)
+}
+
+/// What the recorded run tolerated and refused holds for the new one: only what is judged otherwise may change its verdict.
+fn keep_policy(run: &mut RunArguments, policy: Policy) {
+    let tolerance = |fails| if fails { Tolerance::Fail } else { Tolerance::Ok };
+    run.flaky = tolerance(policy.flaky_fails);
+    run.inconclusive = tolerance(policy.inconclusive_fails);
+    run.unchecked = if policy.unchecked_fails { Unchecked::Fail } else { Unchecked::Warn };
 }
 
 /// The arguments of `proctor run` that conduct just these conversations.

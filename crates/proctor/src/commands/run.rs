@@ -26,7 +26,7 @@ use self::live::Live;
 use self::recording::Recording;
 use super::journal::resolving::Resolving;
 use super::{report_problem, scenarios, serve, suites};
-use crate::cli::{Cli, RunArguments, ScheduleChoice, Tolerance};
+use crate::cli::{Cli, RunArguments, ScheduleChoice, Tolerance, Unchecked};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -226,6 +226,7 @@ fn options(
         split_groups: arguments.split_groups,
         flaky_fails: arguments.flaky == Tolerance::Fail,
         inconclusive_fails: arguments.inconclusive == Tolerance::Fail,
+        unchecked_fails: arguments.unchecked == Unchecked::Fail,
         allow_empty: arguments.allow_empty,
         ..RunOptions::default()
     })

@@ -155,6 +155,7 @@ fn counts(row: &RunRow) -> String {
         ("running", "unfinished"),
         ("flaky", "flaky"),
         ("within_rate", "within a pass rate"),
+        ("unchecked", "checked nothing"),
     ];
     let mut text = format!("{} passed", count("passed"));
     for (name, words) in words {

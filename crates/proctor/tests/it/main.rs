@@ -34,6 +34,7 @@ mod run_outputs;
 mod run_selection;
 mod run_stop;
 mod run_suites;
+mod run_unchecked;
 mod run_words;
 mod runs;
 mod runs_stop;

@@ -41,6 +41,8 @@ def run(item):
         os.abort()
     elif key == "hangs":
         time.sleep(600)
+    elif key == "passes again":
+        extra = {"checks": 0}
     elif key == "prints":
         print("hello from", os.environ["WORKER_INDEX"], os.environ["EXTRA"])
     mark()
@@ -124,6 +126,19 @@ fn a_program_of_ones_own_passes_fails_crashes_and_hangs() {
         env.assert_complete();
         env.assert_nobody_left();
     }
+}
+
+#[test]
+fn it_may_say_how_many_checks_it_made() {
+    let env = project("");
+    let ran = env.run(&["run", "passes", "passes again", "--unchecked", "fail"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let ended = env.recorded().of("SuiteFinished").next().unwrap().clone();
+    let counts = (&ended["failure_count"], &ended["counts"]["unchecked"]);
+    assert_eq!(counts, (&1.into(), &1.into()), "{ended}");
+    let ran = env.run(&["run", "passes", "passes again"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    assert!(ran.stdout.contains("1 example passed without checking anything:"), "{}", ran.stdout);
 }
 
 #[test]

@@ -196,9 +196,11 @@ fn well_formed(events: &[Body]) {
     assert!(simulating.is_none(), "a simulation that began has ended");
 }
 
-fn hard_verdicts(events: &[Body]) -> (bool, bool) {
+/// Whether a hard check failed, whether one has no answer, and how many have one.
+fn hard_verdicts(events: &[Body]) -> (bool, bool, u64) {
     let mut failed = false;
     let mut open = false;
+    let mut answered = 0;
     for event in events {
         let passed = match event {
             Body::EvaluationRecorded(recorded) if recorded.mode.as_str() == "hard" => {
@@ -213,8 +215,9 @@ fn hard_verdicts(events: &[Body]) -> (bool, bool) {
         };
         failed |= passed == Some(false);
         open |= passed.is_none();
+        answered += u64::from(passed.is_some());
     }
-    (failed, open)
+    (failed, open, answered)
 }
 
 proptest! {
@@ -241,7 +244,8 @@ proptest! {
         }
         well_formed(&model.events);
         let verdict = &model.verdicts[0];
-        let (failed, open) = hard_verdicts(&model.events);
+        let (failed, open, answered) = hard_verdicts(&model.events);
+        prop_assert_eq!(verdict.checks, answered, "{:?}", verdict);
         prop_assert_eq!(verdict.status == Status::Failed, failed, "{:?}", verdict);
         if verdict.status == Status::Passed {
             prop_assert!(!open && !model.cancelled);

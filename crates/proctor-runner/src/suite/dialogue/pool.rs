@@ -223,6 +223,7 @@ fn unknown(item: &Item) -> Verdict {
         fault: Some(proctor_events::Fault::Harness),
         message: Some(format!("there is no example {}; this is a bug in proctor", item.key)),
         failures: Vec::new(),
+        checks: 0,
     }
 }
 
@@ -280,6 +281,7 @@ fn outcome(verdict: &Verdict, place: Option<String>, began: Instant) -> ExampleF
     ExampleFinished {
         status: verdict.status.clone(),
         fault: verdict.fault.clone(),
+        checks: Some(verdict.checks),
         duration_ms: Some(Millis::from(began.elapsed())),
         message: verdict.message.clone().filter(|_| exception.is_none()),
         exception,
