@@ -57,6 +57,9 @@ pub(crate) fn finished_title(
     if finished.flaky == Some(true) {
         notes.push("flaky".to_owned());
     }
+    if finished.status == Status::Passed && finished.checks == Some(0) {
+        notes.push("checked nothing".to_owned());
+    }
     if finished.r#final == Some(false) {
         notes.push("to be retried".to_owned());
     }

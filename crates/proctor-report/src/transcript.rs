@@ -1,5 +1,6 @@
 //! A whole run, as a person would read it.
 
+use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError, RunData};
 
 use crate::counts::counts;
@@ -85,6 +86,9 @@ impl Page {
         }
         if attempt.flaky {
             notes.push("flaky".to_owned());
+        }
+        if attempt.status == Some(Status::Passed) && attempt.checks == Some(0) {
+            notes.push("checked nothing".to_owned());
         }
         notes.extend(attempt.duration_ms.map(duration));
         notes.extend(example.location.as_deref().map(|place| plain(place).into_owned()));

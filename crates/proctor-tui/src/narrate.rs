@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use proctor_events::{
     AgentResponse, Body, ErrorOutsideExample, EvaluationMode, EvaluationRecorded, Event,
     ExampleFinished, Exception, InvariantEvaluated, Json, ModelCall, OutputStream,
-    SimulationStarted, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited, WorkerLog,
+    SimulationStarted, Status, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited,
+    WorkerLog,
 };
 use proctor_report::{Paint, counted, duration, shorten};
 use proctor_verdict::{is_made, is_success};
@@ -144,6 +145,9 @@ fn finished(payload: &ExampleFinished) -> Vec<TextLine> {
     }
     if payload.flaky == Some(true) {
         text += ", flaky";
+    }
+    if payload.status == Status::Passed && payload.checks == Some(0) {
+        text += ", checked nothing";
     }
     if let Some(taken) = payload.duration_ms {
         text += &format!(" in {}", duration(taken));

@@ -50,8 +50,11 @@ fn assert_said_everywhere(env: &TestEnv, fails: bool) {
     assert_eq!(marked("unchecked"), ["Booking > only talks", "Booking > only rates"]);
     assert_eq!(marked("failure").len(), failures);
     let text = env.run(&["show", "last"]);
-    let first = text.stdout.lines().next().unwrap();
-    assert!(first.contains(word) && first.contains("2 checked nothing"), "{}", text.terminal());
+    let lines: Vec<&str> = text.stdout.lines().collect();
+    assert!(lines[0].contains(&format!(" {word} ")), "{}", text.terminal());
+    assert!(lines[1].contains("(2 checked nothing)"), "{}", text.terminal());
+    let marked = lines.iter().filter(|line| line.contains("  checked nothing ·")).count();
+    assert_eq!(marked, 2, "{}", text.terminal());
     let runs = json(env, &["runs", "--format", "json"]);
     assert_eq!(runs[0]["verdict"], word, "{runs}");
     let runs = env.run(&["runs"]);
@@ -109,7 +112,7 @@ fn they_fail_the_run_where_it_says_so() {
 fn every_repetition_must_check_something() {
     let scenario = r"describe: Booking
 agent: {script: [{when: '1', say: Booked a table, then: repeat}, {say: Well, then: repeat}]}
-models: {judge: {verdicts: [{topic: start}]}}
+models: {judge: {verdicts: [{topic: start, because: it begins}]}}
 topics:
   start: {characteristic: begins, next: [booking]}
   booking: {characteristic: books, triggers: [{response: '^Booked'}], expect: [{match: table}]}
