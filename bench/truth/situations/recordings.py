@@ -101,7 +101,7 @@ for name, change, short in (
 ):
     codes = (0, 1, 2, 1000)
     damaged(name, lines(change), truth(codes, ANY, **CHANGED), {"spec/a_spec.rb": 'RSpec.describe("T") { it("one") { puts "said" }; it("two") { raise "x" } }'}, short=short,
-            also=None)
+            also=None, without={"stream": "it is what was changed"})
 
 
 def emptied(project, run):

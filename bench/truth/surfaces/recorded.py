@@ -6,7 +6,7 @@ from claim import Claim, word
 from surfaces.common import COUNT, counts_of, parse, rows, state_in, state_of, unreadable, verdict_of
 
 
-RECORDING_WORDS = {"complete", "incomplete", "cut_off", "damaged", "torn", "changed", "empty"}
+RECORDING_WORDS = {"complete", "interrupted", "incomplete", "cut_off", "damaged", "torn", "changed", "empty"}
 
 
 def runs_json(text):

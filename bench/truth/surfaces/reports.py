@@ -14,7 +14,7 @@ def json_report(text):
     if not isinstance(data, dict):
         return unreadable(text)
     run, summary = data.get("run") or {}, data.get("summary") or {}
-    claim = Claim(exit=run.get("exit_code"), counts=counts_of(summary), total=summary.get("examples"), lists="all")
+    claim = Claim(exit=data.get("exit_code"), counts=counts_of(summary), total=summary.get("examples"), lists="all")
     claim.state = state_of(run) or state_of(summary) or state_of(data)
     value = run.get("verdict") or summary.get("verdict") or data.get("verdict")
     if isinstance(value, str):
@@ -54,8 +54,9 @@ def junit(text):
         if said:
             # The element that readers count must say the same as the word.
             said = word(said)
-            fits = {"failure": {"failed", "timed_out", "crashed", "errored", "inconclusive"}, "error": {"errored", "crashed", "timed_out", "inconclusive", "not_run", "cancelled"},
-                    "skipped": {"pending", "not_run", "cancelled"}, None: {"passed", "flaky", "within_rate"}}[trouble.tag if trouble is not None else None]
+            # A pass that the run refuses (`--flaky fail`, `--unchecked fail`) is a failure, what it allows (`--inconclusive ok`) is skipped: the run's exit code holds them to the truth.
+            fits = {"failure": {"failed", "timed_out", "crashed", "errored", "inconclusive", "flaky", "passed"}, "error": {"errored", "crashed", "timed_out", "inconclusive", "not_run", "cancelled", "unfinished"},
+                    "skipped": {"pending", "not_run", "cancelled", "inconclusive"}, None: {"passed", "flaky", "within_rate"}}[trouble.tag if trouble is not None else None]
             verdict = said if said in fits else f"{said} shown as {trouble.tag if trouble is not None else 'passed'}"
         elif verdict == "passed":
             verdict = None if properties.get("pass_rate") else "passed"

@@ -30,7 +30,8 @@ pub struct RunData {
     pub planned: Option<u64>,
     /// How many results there were to be: every repetition of every example. Absent in streams of version 0.1.
     pub planned_repetitions: Option<u64>,
-    /// The exit code that followed.
+    /// The exit code that it says followed. Its verdict is for others to see.
+    #[serde(skip)]
     pub exit_code: Option<i32>,
     /// Whether it has said that it begins.
     #[serde(skip)]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use proctor_record::{OutsideError, RunData};
+use proctor_verdict::Outcome;
 
 use crate::failure::{Failure, failures, file_and_line, outside_message, project_line};
 use crate::style::{counted, plain, shorten};
@@ -69,7 +70,14 @@ fn of_failure(failure: &Failure<'_>) -> Annotation {
         rank: 1 + failure.verdict.outcome() as u8,
         file: file.map(ToOwned::to_owned),
         line,
-        title: failure.example.title(),
+        title: match failure.verdict.outcome() {
+            Outcome::Failed => failure.example.title(),
+            _ => format!(
+                "{} ({})",
+                failure.example.title(),
+                failure.verdict.word().replace('_', " ")
+            ),
+        },
         message: failure.message(),
     }
 }

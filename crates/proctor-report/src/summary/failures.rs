@@ -2,6 +2,7 @@
 
 use proctor_events::{Exception, Status};
 use proctor_record::{Attempt, Conversation, OutsideError};
+use proctor_verdict::Outcome;
 
 use super::SummaryOptions;
 use crate::backtrace::filtered;
@@ -196,7 +197,11 @@ fn facts(failure: &Failure<'_>) -> String {
     let Failure { example, first, others, .. } = failure;
     let mut facts = Vec::new();
     facts.extend(example.location.as_deref().map(|place| shorten(place, 300)));
-    facts.push(status_words(first));
+    facts.push(match failure.verdict.outcome() {
+        // Its attempts alone would say something else.
+        Outcome::Flaky => failure.verdict.word().to_owned(),
+        _ => status_words(first),
+    });
     facts.extend(failure.reason());
     facts.extend(exit_words(first));
     facts.extend(first.duration_ms.map(duration));
