@@ -23,6 +23,6 @@ pub use run::{
     RunStatus, attend,
 };
 pub use suite::{
-    CommandSuite, DialogueFilter, DialogueSuite, RspecSuite, ScenarioFile, Suite, SuiteError,
+    CommandSuite, DialogueSuite, ExampleFilter, RspecSuite, ScenarioFile, Suite, SuiteError,
     Surroundings, Waiting, WorkspaceSuite,
 };

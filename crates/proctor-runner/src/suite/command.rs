@@ -8,12 +8,13 @@ use proctor_host::Host;
 use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode};
 use serde_json::json;
 
+use super::filter::ExampleFilter;
 use super::{Finished, Opened, SuiteError, Surroundings, listing};
 use crate::dispatch::Exit;
 use crate::worker::{Asking, BoxFuture, Launched, Launcher};
 
 /// Any program that speaks the worker protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CommandSuite {
     /// The suite's name.
     pub name: String,
@@ -23,6 +24,8 @@ pub struct CommandSuite {
     pub args: Vec<String>,
     /// Extra environment variables.
     pub env: BTreeMap<String, String>,
+    /// Which of the examples that it lists are run.
+    pub filter: ExampleFilter,
 }
 
 pub(crate) async fn open(
@@ -47,10 +50,11 @@ pub(crate) async fn open(
     let root = surroundings.root.to_string_lossy();
     let listed =
         listing::list(&suite.name, &channel, &mut notifications, &suite.args, &root, |_| {}).await;
-    let discovery = match listed {
+    let mut discovery = match listed {
         Ok(discovery) => discovery,
         Err(error) => return Err(listing::failed(&what, &error, &first).await),
     };
+    discovery.examples.retain(|example| suite.filter.accepts(example));
     // It has loaded the suite, so it may as well be the first worker.
     let ready = Ready { process: first, notifications, asking };
     *lock(&launcher.spare) = Some(ready);

@@ -13,9 +13,9 @@ use std::time::Instant;
 use proctor_converse::{Cassette, Settings, Stage};
 use proctor_dialogue::{FileProblem, Row, RowFormat, parse, parse_rows};
 use proctor_events::StableIds;
-use regex::Regex;
 
 use self::pool::Pool;
+use super::filter::ExampleFilter;
 use super::{Finished, Opened, SuiteError, Surroundings};
 use crate::example::{Discovery, Example, OutsideError};
 
@@ -28,7 +28,7 @@ pub struct DialogueSuite {
     /// The scenario files.
     pub files: Vec<ScenarioFile>,
     /// Which of their examples take part.
-    pub filter: DialogueFilter,
+    pub filter: ExampleFilter,
     /// What the project says about agents and models.
     pub settings: Settings,
     /// How many conversations are conducted at once.
@@ -42,31 +42,6 @@ pub struct ScenarioFile {
     pub path: PathBuf,
     /// Only the examples, groups and sets at these lines; all when empty.
     pub lines: Vec<u32>,
-}
-
-/// Which examples take part.
-#[derive(Debug, Clone, Default)]
-pub struct DialogueFilter {
-    /// Those whose description contains one of these.
-    pub texts: Vec<String>,
-    /// Those whose description matches one of these.
-    pub patterns: Vec<Regex>,
-    /// Those with one of these tags.
-    pub tags: Vec<String>,
-    /// Those with none of these tags.
-    pub without_tags: Vec<String>,
-}
-
-impl DialogueFilter {
-    pub(super) fn accepts(&self, example: &Example) -> bool {
-        let described = self.texts.is_empty() && self.patterns.is_empty()
-            || self.texts.iter().any(|text| example.full_description.contains(text.as_str()))
-            || self.patterns.iter().any(|pattern| pattern.is_match(&example.full_description));
-        let has = |tag: &String| example.tags.contains(tag);
-        described
-            && (self.tags.is_empty() || self.tags.iter().any(has))
-            && !self.without_tags.iter().any(has)
-    }
 }
 
 pub(crate) fn open(
@@ -140,7 +115,7 @@ impl<'a> Reading<'a> {
         Self { root, ids, listed: Vec::new(), scripts: Vec::new(), errors: Vec::new() }
     }
 
-    fn file(&mut self, file: &ScenarioFile, filter: &DialogueFilter) {
+    fn file(&mut self, file: &ScenarioFile, filter: &ExampleFilter) {
         let path = self.root.join(&file.path);
         let name = name_in_root(&path, self.root);
         let text = match std::fs::read_to_string(&path) {

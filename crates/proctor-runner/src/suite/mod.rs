@@ -2,6 +2,7 @@
 
 pub(crate) mod command;
 pub(crate) mod dialogue;
+mod filter;
 pub(crate) mod library;
 pub(crate) mod listing;
 pub(crate) mod rspec;
@@ -16,7 +17,8 @@ use crate::example::{Discovery, OutsideError};
 use crate::worker::{BoxFuture, Launcher};
 
 pub use command::CommandSuite;
-pub use dialogue::{DialogueFilter, DialogueSuite, ScenarioFile};
+pub use dialogue::{DialogueSuite, ScenarioFile};
+pub use filter::ExampleFilter;
 pub use rspec::RspecSuite;
 pub use workspace::WorkspaceSuite;
 

@@ -10,6 +10,7 @@ use proctor_converse::Settings;
 use proctor_host::Host;
 
 use super::command::CommandSuite;
+use super::filter::ExampleFilter;
 use super::{Opened, SuiteError, Surroundings, command, library};
 
 /// A suite of RSpec examples.
@@ -45,6 +46,8 @@ pub(crate) async fn open(
             command: program("proctor-rspec-worker"),
             args: suite.args.clone(),
             env: BTreeMap::new(),
+            // RSpec has chosen by itself: it was given the options.
+            filter: ExampleFilter::default(),
         };
         command::open(&worker, surroundings, host.clone()).await?
     };

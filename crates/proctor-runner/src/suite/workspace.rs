@@ -20,7 +20,8 @@ use proctor_workspace::{CallContext, Config, ErrorKind, Reached, ToolError, Tool
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::dialogue::{DialogueFilter, name_in_root};
+use super::dialogue::name_in_root;
+use super::filter::ExampleFilter;
 use super::{Finished, Opened, Surroundings};
 use crate::example::{Discovery, Example, OutsideError};
 use crate::worker::said::Said;
@@ -37,7 +38,7 @@ pub struct WorkspaceSuite {
     /// The files, absolute or from the project's root.
     pub files: Vec<PathBuf>,
     /// Which of their examples take part.
-    pub filter: DialogueFilter,
+    pub filter: ExampleFilter,
     /// Where workspaces are made, and with which programs.
     pub config: Config,
 }

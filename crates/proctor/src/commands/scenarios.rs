@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proctor_converse::{Cassette, Saved, Settings, Shared};
 use proctor_llm::ReplayMode;
 use proctor_process::{Guard, GuardCommand};
-use proctor_runner::{DialogueFilter, DialogueSuite, ScenarioFile, Suite};
+use proctor_runner::{DialogueSuite, ExampleFilter, ScenarioFile, Suite};
 use regex::Regex;
 
 use crate::cli::SelectionArguments;
@@ -210,8 +210,8 @@ fn hard_to_guess() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-pub(super) fn filter(arguments: &SelectionArguments) -> Result<DialogueFilter, CommandError> {
-    let mut filter = DialogueFilter::default();
+pub(super) fn filter(arguments: &SelectionArguments) -> Result<ExampleFilter, CommandError> {
+    let mut filter = ExampleFilter::default();
     for text in &arguments.example {
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             Some(pattern) if !pattern.is_empty() => {

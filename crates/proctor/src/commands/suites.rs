@@ -98,6 +98,7 @@ fn suites(
                 command: suite.command.clone(),
                 args: suite.args.clone(),
                 env: suite.env.clone(),
+                filter: scenarios::filter(arguments)?,
             }));
         }
     }

@@ -141,6 +141,20 @@ fn it_may_say_how_many_checks_it_made() {
     assert!(ran.stdout.contains("1 example passed without checking anything:"), "{}", ran.stdout);
 }
 
+/// `-e` chose among specs and scenarios; of a program everything was run, and the choice passed for made.
+#[test]
+fn it_is_chosen_from_by_words_like_any_other() {
+    let env = project("args = [\"passes\", \"fails\"]\n");
+    let ran = env.run(&["run", "-e", "passes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+    env.recorded().assert_accounted(1);
+    assert_eq!(env.recorded().started(), ["mine passes"]);
+    assert_eq!(env.run(&["run", "-e", "/^mine fa/"]).code, Some(1));
+    assert_eq!(env.recorded().started(), ["mine fails"]);
+    let nothing = env.run(&["run", "-e", "zebra"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.terminal());
+}
+
 #[test]
 fn it_is_listed_selected_and_retried_like_any_other() {
     let env = project("args = [\"passes\", \"fails\"]\n");
