@@ -15,9 +15,13 @@ mod suite;
 mod worker;
 
 pub use dispatch::Schedule;
+#[cfg(feature = "simulation")]
+pub use dispatch::world::Fate;
 pub use example::{Discovery, Example, OutsideError};
 pub use listing::{ListError, list};
 pub use plan::Selection;
+#[cfg(feature = "simulation")]
+pub use run::simulation::{SimulatedExample, SimulatedRun};
 pub use run::{
     AlreadyStarted, AttendedRun, Controller, Problem, Progress, RunOptions, RunResult, RunSetup,
     RunStatus, attend,

@@ -20,6 +20,8 @@
 mod schedule;
 mod slot;
 mod stop;
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) mod world;
 
 use std::collections::{HashSet, VecDeque};
 

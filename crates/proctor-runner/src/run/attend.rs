@@ -285,7 +285,7 @@ impl Attended {
         let stopped = interrupted.then_some(StopCause::Signal(SIGINT));
         let facts = Facts { loaded: true, counts, accounted, stopped };
         let verdict = RunVerdict::conclude(&facts, Policy::default());
-        finish(&self.publisher, &facts, &verdict, self.began);
+        finish(&self.publisher, &facts, &verdict, self.began.elapsed());
     }
 }
 

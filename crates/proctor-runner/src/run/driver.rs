@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proctor_events::{Body, Event, ExampleId, Exception, Progress, Status};
-use proctor_verdict::{Facts, RunState, RunVerdict, StopCause};
+use proctor_events::{Body, Event, ExampleId, Progress, Status};
+use proctor_verdict::{RunState, StopCause};
 use tokio::sync::mpsc;
 
-use super::execute::{Gathered, finish, nothing_found};
-use super::publish::{Attempt, Publisher};
+use super::execute::{Gathered, nothing_found};
+use super::publish::Publisher;
+use super::tracker::JobTracker;
 use super::verdicts::Verdicts;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
-use crate::example::{Example, OutsideError};
-use crate::plan::{PlanOptions, PlannedJob, plan, times};
+use crate::example::Example;
+use crate::plan::{PlanOptions, plan, times};
 use crate::suite::Finished;
 use crate::worker::said::{Said, understand};
 use crate::worker::{
@@ -48,15 +49,14 @@ struct Received {
 
 pub(super) struct Run<'a> {
     options: &'a RunOptions,
-    examples: Vec<Example>,
-    jobs: Vec<PlannedJob>,
+    /// What became of every job.
+    tracker: JobTracker,
     /// Job ids by pool, key and repetition.
     names: Vec<HashMap<String, Vec<JobId>>>,
     pool_of_slot: Vec<usize>,
     launchers: Vec<Arc<dyn Launcher>>,
     dispatcher: Dispatcher,
     workers: BTreeMap<u32, Handle>,
-    publisher: Publisher,
     started: Instant,
     shared: &'a Arc<Shared>,
     inbox: mpsc::Sender<FromWorker>,
@@ -65,15 +65,6 @@ pub(super) struct Run<'a> {
     told: Option<Instant>,
     durations: HashMap<ExampleId, f64>,
     notes: Vec<String>,
-    verdicts: Verdicts,
-    /// Jobs that need not be run any more, and why.
-    to_skip: Vec<(Vec<JobId>, String)>,
-    /// How many examples have missed their pass rate since the dispatcher was told.
-    missed: u32,
-    /// The attempt that each job is on, for events that name only the example.
-    attempts: Vec<u32>,
-    /// Which jobs have been started at least once.
-    announced: Vec<bool>,
     /// What stopped the run before its end.
     stopped: Option<StopCause>,
     pub(super) killed: bool,
@@ -120,16 +111,12 @@ impl<'a> Run<'a> {
         shared.advance(0, plan.jobs.len() as u64, 0);
         Self {
             options,
-            attempts: vec![1; plan.jobs.len()],
-            announced: vec![false; plan.jobs.len()],
             dispatcher: Dispatcher::new(policy, plan.specs),
-            jobs: plan.jobs,
-            examples,
+            tracker: JobTracker::new(examples, plan.jobs, verdicts, publisher),
             names,
             pool_of_slot,
             launchers,
             workers: BTreeMap::new(),
-            publisher,
             started,
             shared,
             inbox,
@@ -138,9 +125,6 @@ impl<'a> Run<'a> {
             told: None,
             durations: HashMap::new(),
             notes: Vec::new(),
-            verdicts,
-            to_skip: Vec::new(),
-            missed: 0,
             stopped: None,
             killed: false,
             ended: false,
@@ -153,7 +137,7 @@ impl<'a> Run<'a> {
 
     pub(super) async fn run_all(&mut self, orders: &mut mpsc::UnboundedReceiver<Control>) {
         let Some(mut reports) = self.reports.take() else { return };
-        self.publisher.flush();
+        self.tracker.publisher.flush();
         self.step(Input::Begin);
         let mut batch = Vec::new();
         while !self.ended {
@@ -172,10 +156,10 @@ impl<'a> Run<'a> {
                 }
             }
             self.tell_progress(false);
-            self.publisher.flush();
+            self.tracker.publisher.flush();
         }
         self.tell_progress(true);
-        self.publisher.flush();
+        self.tracker.publisher.flush();
     }
 
     fn control(&mut self, control: Control) {
@@ -188,12 +172,12 @@ impl<'a> Run<'a> {
     }
 
     fn tell_progress(&mut self, last: bool) {
-        let completed = self.publisher.results;
-        let (total, failures) = (self.jobs.len() as u64, self.verdicts.failures());
+        let completed = self.tracker.publisher.results;
+        let (total, failures) = (self.tracker.jobs.len() as u64, self.tracker.verdicts.failures());
         self.shared.advance(completed, total, failures);
         if last || self.told.is_none_or(|told| told.elapsed() >= PROGRESS_EVERY) {
             self.told = Some(Instant::now());
-            self.publisher.publish(Progress { completed, total, failures });
+            self.tracker.publisher.publish(Progress { completed, total, failures });
         }
     }
 
@@ -202,14 +186,8 @@ impl<'a> Run<'a> {
         for effect in self.dispatcher.step(now, input) {
             self.carry_out(effect);
         }
-        while let Some((jobs, why)) = self.to_skip.pop() {
-            for effect in self.dispatcher.step(now, Input::Skip { jobs, why }) {
-                self.carry_out(effect);
-            }
-        }
-        while self.missed > 0 {
-            self.missed -= 1;
-            for effect in self.dispatcher.step(now, Input::RateMissed) {
+        while let Some(input) = self.tracker.next_follow_up() {
+            for effect in self.dispatcher.step(now, input) {
                 self.carry_out(effect);
             }
         }
@@ -229,7 +207,7 @@ impl<'a> Run<'a> {
                 self.order(slot, Order::ChangeFailuresLeft(by));
             }
             Effect::TakeBack { slot, jobs } => {
-                let keys = jobs.iter().map(|job| self.example(*job).key.clone()).collect();
+                let keys = jobs.iter().map(|job| self.tracker.example(*job).key.clone()).collect();
                 self.order(slot, Order::GiveBack(keys));
             }
             Effect::Shutdown { slot } => self.order(slot, Order::Shutdown),
@@ -240,19 +218,17 @@ impl<'a> Run<'a> {
                 self.order(slot, Order::Kill { timed_out });
             }
             Effect::Announce { slot, assigned } => {
-                self.attempts[assigned.job.0 as usize] = assigned.attempt;
-                self.announced[assigned.job.0 as usize] = true;
-                self.publisher.started(self.attempt(assigned, self.worker_number(slot)));
+                self.tracker.announce(assigned, self.worker_number(slot));
             }
             Effect::Report { slot, assigned, outcome } => self.report(slot, assigned, *outcome),
             Effect::Slow { slot, assigned, running } => {
                 let line = format!("still running after {} s", running / 1_000_000);
-                let attempt = self.attempt(assigned, self.worker_number(slot));
-                self.publisher.printed(Some(attempt), None, true, &line);
+                let attempt = self.tracker.attempt(assigned, self.worker_number(slot));
+                self.tracker.publisher.printed(Some(attempt), None, true, &line);
             }
-            Effect::Lost { slot, message, exit } => self.lost(slot, message, *exit),
+            Effect::Lost { slot, message, exit } => self.tracker.lost(slot, message, *exit),
             Effect::Odd { slot, what } => {
-                self.mistrust(slot, format!("worker {} {what}", slot + 1));
+                self.tracker.mistrust(slot, format!("worker {} {what}", slot + 1));
             }
             Effect::Done => self.ended = true,
         }
@@ -264,36 +240,14 @@ impl<'a> Run<'a> {
         assigned: Assigned,
         outcome: proctor_events::ExampleFinished,
     ) {
-        let id = self.example(assigned.job).id.clone();
         if let (Some(taken), Status::Passed | Status::Failed) =
             (outcome.duration_ms, &outcome.status)
         {
+            let id = self.tracker.example(assigned.job).id.clone();
             self.durations.insert(id, taken.get());
         }
-        let job = self.jobs[assigned.job.0 as usize];
-        let attempt = Attempt {
-            example: &self.examples[job.example],
-            repeat: job.repeat,
-            attempt: assigned.attempt,
-            worker: slot.and_then(|slot| self.worker_number(slot)),
-            announced: self.announced[assigned.job.0 as usize],
-        };
-        let settled = (outcome.r#final == Some(true))
-            .then(|| self.verdicts.count(job.example, &outcome))
-            .flatten();
-        let missed = outcome.r#final == Some(true) && self.verdicts.newly_missed(job.example);
-        self.publisher.finished(attempt, outcome);
-        if let Some(why) = settled {
-            self.settled(job.example, why);
-        }
-        self.missed += u32::from(missed);
-    }
-
-    /// The remaining repetitions cannot change the verdict any more.
-    fn settled(&mut self, example: usize, why: String) {
-        let all = self.jobs.iter().zip(0..);
-        let jobs = all.filter(|(job, _)| job.example == example).map(|(_, id)| JobId(id)).collect();
-        self.to_skip.push((jobs, why));
+        let worker = slot.and_then(|slot| self.worker_number(slot));
+        self.tracker.report(assigned, worker, outcome);
     }
 
     fn start(&mut self, slot: u32, generation: u32) {
@@ -328,27 +282,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn example(&self, job: JobId) -> &Example {
-        &self.examples[self.jobs[job.0 as usize].example]
-    }
-
     fn item(&self, assigned: Assigned) -> Item {
-        let job = self.jobs[assigned.job.0 as usize];
+        let repeat = self.tracker.jobs[assigned.job.0 as usize].repeat;
         Item {
-            key: self.examples[job.example].key.clone(),
-            repeat: job.repeat,
+            key: self.tracker.example(assigned.job).key.clone(),
+            repeat,
             attempt: assigned.attempt,
-        }
-    }
-
-    fn attempt(&self, assigned: Assigned, worker: Option<u32>) -> Attempt<'_> {
-        let job = self.jobs[assigned.job.0 as usize];
-        Attempt {
-            example: &self.examples[job.example],
-            repeat: job.repeat,
-            attempt: assigned.attempt,
-            worker,
-            announced: self.announced[assigned.job.0 as usize],
         }
     }
 
@@ -364,7 +303,7 @@ impl<'a> Run<'a> {
                 let Some(worker) = self.worker(slot, generation) else { return };
                 worker.pid = pid;
                 if self.launcher(slot).has_processes() {
-                    self.publisher.worker_started(slot, generation, pid);
+                    self.tracker.publisher.worker_started(slot, generation, pid);
                 }
                 self.step(Input::Ready { slot, generation });
             }
@@ -419,24 +358,9 @@ impl<'a> Run<'a> {
         let pid = worker.and_then(|worker| worker.pid);
         let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
         if self.launcher(slot).has_processes() {
-            self.publisher.worker_exited(slot, generation, pid, &exit, expected);
+            self.tracker.publisher.worker_exited(slot, generation, pid, &exit, expected);
         }
         self.step(Input::Exited { slot, generation, exit });
-    }
-
-    /// A worker was lost between examples.
-    fn lost(&mut self, slot: u32, message: String, exit: Exit) {
-        let exception = (!exit.backtrace.is_empty()).then(|| Exception {
-            message: message.clone(),
-            backtrace: exit.backtrace,
-            ..Exception::default()
-        });
-        self.publisher.error(OutsideError {
-            phase: "worker".to_owned(),
-            place: Some(format!("worker {}", slot + 1)),
-            exception,
-            message: Some(message),
-        });
     }
 
     /// A worker that ends properly says how much it has sent: a difference is an error, for a result may be missing.
@@ -451,22 +375,12 @@ impl<'a> Run<'a> {
         for (what, said, arrived) in pairs {
             if let Some(sent) = said.filter(|sent| *sent != arrived) {
                 let who = slot + 1;
-                self.mistrust(
+                self.tracker.mistrust(
                     slot,
                     format!("worker {who} says that it sent {sent} {what}, but {arrived} arrived"),
                 );
             }
         }
-    }
-
-    /// What a worker did makes its results doubtful: the run is no success.
-    fn mistrust(&mut self, slot: u32, message: String) {
-        self.publisher.error(OutsideError {
-            phase: "worker".to_owned(),
-            place: Some(format!("worker {}", slot + 1)),
-            message: Some(message),
-            ..OutsideError::default()
-        });
     }
 
     fn hear(&mut self, slot: u32, generation: u32, said: Said) {
@@ -495,12 +409,17 @@ impl<'a> Run<'a> {
                     let what = format!("{key} ({})", outcome.status.as_str());
                     let message =
                         format!("worker {who} reports an example that was never listed: {what}");
-                    self.mistrust(slot, message);
+                    self.tracker.mistrust(slot, message);
                 }
             }
             Said::Event { key, event } => self.pass_on(slot, key.as_deref(), *event),
             Said::Log { level, message } => {
-                self.publisher.printed(None, Some(slot), true, &format!("{level}: {message}"));
+                self.tracker.publisher.printed(
+                    None,
+                    Some(slot),
+                    true,
+                    &format!("{level}: {message}"),
+                );
             }
             Said::Unreadable(what) => {
                 self.complain(slot, &what);
@@ -513,43 +432,44 @@ impl<'a> Run<'a> {
     fn pass_on(&mut self, slot: u32, key: Option<&str>, mut event: Event) {
         let repeat = event.repeat.unwrap_or(1);
         let job = key.and_then(|key| self.job(slot, key, repeat));
-        event.example_id = job.map(|job| self.example(job).id.clone());
+        event.example_id = job.map(|job| self.tracker.example(job).id.clone());
         event.repeat = job.map(|_| repeat);
-        event.attempt = job.map(|job| self.attempts[job.0 as usize]);
+        event.attempt = job.map(|job| self.tracker.current_attempt(job));
         event.worker = self.worker_number(slot);
         if matches!(event.body, proctor_events::Body::ErrorOutsideExample(_)) {
-            self.publisher.errors += 1;
+            self.tracker.publisher.errors += 1;
         }
-        self.publisher.publish(event);
+        self.tracker.publisher.publish(event);
     }
 
     fn print(&self, slot: u32, owner: Option<&Owner>, stderr: bool, line: &str) {
         let attempt = owner.and_then(|owner| {
             let repeat = owner.turn.map_or(1, |(repeat, _)| repeat);
             let job = self.job(slot, &owner.key, repeat)?;
-            let attempt = owner.turn.map_or(self.attempts[job.0 as usize], |(_, attempt)| attempt);
-            Some(self.attempt(Assigned { job, attempt }, Some(slot)))
+            let attempt =
+                owner.turn.map_or(self.tracker.current_attempt(job), |(_, attempt)| attempt);
+            Some(self.tracker.attempt(Assigned { job, attempt }, Some(slot)))
         });
-        self.publisher.printed(attempt, Some(slot), stderr, line);
+        self.tracker.publisher.printed(attempt, Some(slot), stderr, line);
     }
 
     fn complain(&self, slot: u32, problem: &str) {
-        self.publisher.printed(None, Some(slot), true, &format!("proctor: {problem}"));
+        self.tracker.publisher.printed(None, Some(slot), true, &format!("proctor: {problem}"));
     }
 
     pub(super) fn suite_ended(&mut self, finished: Finished) {
         for line in &finished.output {
-            self.publisher.printed(None, None, true, line);
+            self.tracker.publisher.printed(None, None, true, line);
         }
         for leaked in &finished.leaked {
             let line = format!(
                 "left behind by the suite and ended: {} (pid {})",
                 leaked.command, leaked.pid
             );
-            self.publisher.printed(None, None, true, &line);
+            self.tracker.publisher.printed(None, None, true, &line);
         }
         for error in finished.errors {
-            self.publisher.error(error);
+            self.tracker.publisher.error(error);
         }
         self.notes.extend(finished.notes);
     }
@@ -560,32 +480,17 @@ impl<'a> Run<'a> {
         loaded: bool,
         setup: &RunSetup,
     ) -> RunResult {
-        let total = self.jobs.len() as u64;
-        let accounted = self.publisher.results == total;
-        if !accounted {
-            let message = format!(
-                "{total} results were to come, but {} came; this is a bug in proctor",
-                self.publisher.results
-            );
-            self.publisher.error(OutsideError {
-                phase: "accounting".to_owned(),
-                message: Some(message),
-                ..OutsideError::default()
-            });
-        }
-        let mut counts = self.verdicts.counts(self.publisher.errors);
-        counts.repetitions = total;
-        let facts = Facts { loaded, counts, accounted, stopped: self.stopped };
-        let verdict = RunVerdict::conclude(&facts, self.options.verdict_policy());
-        finish(&self.publisher, &facts, &verdict, self.started);
+        let policy = self.options.verdict_policy();
+        let (facts, verdict) =
+            self.tracker.conclude(loaded, self.stopped, policy, self.started.elapsed());
         let nothing = verdict.state() == RunState::NothingFound;
         RunResult {
             status: RunStatus::of(&verdict),
-            counts,
+            counts: facts.counts,
             problem: nothing.then(|| nothing_found(setup)),
             notes: [gathered.notes, self.notes].concat(),
             durations: self.durations,
-            failed: self.verdicts.failed(&self.examples),
+            failed: self.tracker.verdicts.failed(&self.tracker.examples),
             verdict,
         }
     }

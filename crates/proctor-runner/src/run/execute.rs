@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proctor_events::{Millis, SuiteFinished, SuiteStarted};
 use proctor_verdict::{Counts, Facts, RunVerdict, StopCause};
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::driver::Run;
 use super::publish::Publisher;
-use super::{Control, Problem, RunResult, RunSetup, RunStatus, Shared};
+use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
 use crate::suite::{Finished, Opened, SuiteError};
@@ -42,18 +42,13 @@ pub(super) async fn execute(
     } else {
         Vec::new()
     };
+    // Conversations need none: they are conducted in this process.
+    let has_workers = suites.iter().any(|suite| suite.launcher.has_processes());
     publisher.publish(SuiteStarted {
         seed: gathered.seed,
-        example_count: Some(examples.len() as u64),
-        repetition_count: Some(planned(&examples, setup.options.repeats)),
-        policy: Some(setup.options.verdict_policy().to_event()),
-        // Conversations need none: they are conducted in this process.
-        workers: suites
-            .iter()
-            .any(|suite| suite.launcher.has_processes())
-            .then_some(setup.options.workers),
-        repeats: (setup.options.repeats > 1).then_some(setup.options.repeats),
+        workers: has_workers.then_some(setup.options.workers),
         load_time_ms: Some(Millis::new(gathered.load_ms)),
+        ..announcement(&examples, &setup.options)
     });
     for error in std::mem::take(&mut gathered.errors) {
         publisher.error(error);
@@ -107,6 +102,17 @@ fn too_many(examples: &[Example], asked: u32) -> Option<OutsideError> {
         )),
         ..OutsideError::default()
     })
+}
+
+/// What a run says of itself at its beginning, as far as examples and options tell.
+pub(super) fn announcement(examples: &[Example], options: &RunOptions) -> SuiteStarted {
+    SuiteStarted {
+        example_count: Some(examples.len() as u64),
+        repetition_count: Some(planned(examples, options.repeats)),
+        policy: Some(options.verdict_policy().to_event()),
+        repeats: (options.repeats > 1).then_some(options.repeats),
+        ..SuiteStarted::default()
+    }
 }
 
 /// How many results there will be.
@@ -167,7 +173,7 @@ pub(super) fn nothing_found(setup: &RunSetup) -> Problem {
 }
 
 /// The last event of a run.
-pub(super) fn finish(publisher: &Publisher, facts: &Facts, verdict: &RunVerdict, started: Instant) {
+pub(super) fn finish(publisher: &Publisher, facts: &Facts, verdict: &RunVerdict, taken: Duration) {
     let counts = &facts.counts;
     publisher.publish(SuiteFinished {
         example_count: counts.examples,
@@ -175,7 +181,7 @@ pub(super) fn finish(publisher: &Publisher, facts: &Facts, verdict: &RunVerdict,
         pending_count: Some(counts.pending),
         counts: Some(counts.to_event()),
         error_count: Some(counts.errors),
-        duration_ms: Some(started.elapsed().into()),
+        duration_ms: Some(taken.into()),
         exit_code: verdict.exit_code().map(i32::from),
         state: verdict.ending(),
         stopped_by: verdict.stopped_by().cloned(),
@@ -204,7 +210,7 @@ fn ended_early(
     let counts = Counts { errors: publisher.errors, ..Counts::default() };
     let facts = Facts { loaded: false, counts, accounted: true, stopped };
     let verdict = RunVerdict::conclude(&facts, setup.options.verdict_policy());
-    finish(&publisher, &facts, &verdict, started);
+    finish(&publisher, &facts, &verdict, started.elapsed());
     RunResult {
         status: RunStatus::of(&verdict),
         verdict,

@@ -5,6 +5,9 @@ mod driver;
 mod execute;
 pub(crate) mod pace;
 mod publish;
+#[cfg(feature = "simulation")]
+pub(crate) mod simulation;
+pub(crate) mod tracker;
 mod verdicts;
 
 use std::collections::HashMap;

@@ -1,0 +1,114 @@
+//! A run of the dispatcher's simulated world, published as a real run is.
+//!
+//! Plan, dispatcher, verdicts and publisher are the real ones; only the workers and the time are made up.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use proctor_events::{Bus, StableId};
+use proctor_verdict::{Counts, RunVerdict, StopCause};
+
+use super::RunOptions;
+use super::execute::announcement;
+use super::publish::Publisher;
+use super::tracker::JobTracker;
+use super::verdicts::Verdicts;
+use crate::dispatch::world::{Fate, World};
+use crate::dispatch::{Input, JobId, StopReason};
+use crate::example::Example;
+use crate::plan::{PlanOptions, plan, times};
+
+const SIGINT: u8 = 2;
+
+/// An example and what it does.
+#[derive(Debug, Clone, Default)]
+pub struct SimulatedExample {
+    /// What each repetition does, over and over; one that passes if there are none.
+    pub fates: Vec<Fate>,
+    /// Examples next to each other with the same unit run in one worker, in order.
+    pub unit: Option<u32>,
+    /// The share of repetitions that must pass.
+    pub pass_rate: Option<f64>,
+    /// How often it is run, where the options leave that to it.
+    pub repeats: Option<u32>,
+}
+
+/// A run and what happens in it.
+#[derive(Debug, Clone, Default)]
+pub struct SimulatedRun {
+    /// How it is made.
+    pub options: RunOptions,
+    /// Its examples.
+    pub examples: Vec<SimulatedExample>,
+    /// Which workers, counted from 1 in the order of their start, cannot be started.
+    pub bad_starts: BTreeSet<u32>,
+    /// When somebody presses Ctrl-C, in microseconds.
+    pub stop_at: Option<u64>,
+    /// When somebody presses it again.
+    pub kill_at: Option<u64>,
+}
+
+impl SimulatedRun {
+    /// Plays the run; its events are published. Returns what its controller concludes.
+    pub fn play(&self, bus: &Bus) -> (Counts, RunVerdict) {
+        let options = &self.options;
+        let examples: Vec<Example> =
+            self.examples.iter().zip(1..).map(|(one, number)| example(one, number)).collect();
+        let publisher = Publisher::new(bus.clone());
+        publisher.publish(announcement(&examples, options));
+        let how = PlanOptions {
+            repeats: options.repeats,
+            split_groups: options.split_groups,
+            workers: options.workers,
+        };
+        let plan = plan(&examples, |_| 0, &HashMap::new(), how);
+        let fates = plan.jobs.iter().map(|job| {
+            let fates = &self.examples[job.example].fates;
+            let repeat = job.repeat as usize - 1;
+            fates.get(repeat % fates.len().max(1)).copied().unwrap_or(Fate::Pass)
+        });
+        let mut policy = options.policy(vec![options.workers], None);
+        let jobs = (0..).zip(&plan.jobs);
+        let gated = jobs.filter(|(_, job)| examples[job.example].pass_rate.is_some());
+        policy.gated = gated.map(|(number, _)| JobId(number)).collect();
+        let mut world = World::new(policy, plan.specs, fates.collect());
+        let repetitions = |example: &Example| times(example, options.repeats);
+        let verdicts = Verdicts::new(&examples, repetitions, options.verdict_policy());
+        world.tracker = Some(JobTracker::new(examples, plan.jobs, verdicts, publisher));
+        world.bad_starts.clone_from(&self.bad_starts);
+        if let Some(at) = self.stop_at {
+            world.plan(at, Input::Stop(StopReason::Cancelled));
+        }
+        if let Some(at) = self.kill_at {
+            world.plan(at, Input::KillNow);
+        }
+        world.run();
+        let asked = [self.stop_at, self.kill_at].into_iter().flatten().min();
+        let stopped = asked.filter(|at| *at <= world.now).map(|_| StopCause::Signal(SIGINT));
+        let taken = Duration::from_micros(world.now);
+        let Some(mut tracker) = world.tracker.take() else { unreachable!("it was set above") };
+        let policy = options.verdict_policy();
+        let (facts, verdict) = tracker.conclude(true, stopped, policy, taken);
+        (facts.counts, verdict)
+    }
+}
+
+fn example(simulated: &SimulatedExample, number: u32) -> Example {
+    let file = "./simulated".to_owned();
+    let path = vec!["simulated".to_owned(), format!("example {number}")];
+    Example {
+        id: StableId::new(&file, &path, 1).id,
+        key: number.to_string(),
+        suite: "simulated".to_owned(),
+        location: Some(format!("{file}:{number}")),
+        description: format!("example {number}"),
+        full_description: format!("simulated example {number}"),
+        tags: Vec::new(),
+        unit: simulated.unit,
+        scenario: None,
+        repeats: simulated.repeats,
+        pass_rate: simulated.pass_rate,
+        file,
+        path,
+    }
+}
