@@ -11,6 +11,7 @@
 //! | ready | `Started`, `Finished`, `Returned` | ready, topped up |
 //! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
 //! | ready, with an example open | `Unreadable` | ending; its end settles the example, if nothing did before |
+//! | killed | `Started` | killed: another worker runs it, unless its result comes before the exit |
 //! | ready, ending | time is up: of an example, of a hook, to end | killed, with [`Effect::Kill`] |
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
 //!
@@ -371,12 +372,20 @@ impl Dispatcher {
     }
 
     fn started(&mut self, number: u32, generation: u32, job: JobId) {
-        let now = self.now;
         let Some(slot) = self.slot(number, generation) else { return };
         if !slot.has_waiting(job) {
             self.odd(number, format!("started job {} which it was not given", job.0));
             return;
         }
+        if slot.phase == Phase::Killed {
+            // It will not get to the end of it, unless its result says otherwise: another worker runs it.
+            return;
+        }
+        self.begin(number, generation, job);
+    }
+
+    fn begin(&mut self, number: u32, generation: u32, job: JobId) {
+        let now = self.now;
         self.settle_unreported(number);
         let passed_over = self.slots[number as usize].passed_over_by(job);
         self.refused(number, generation, &passed_over, "it went on to a later one");
@@ -410,8 +419,8 @@ impl Dispatcher {
             return;
         }
         if slot.has_waiting(job) {
-            // The start could not be read; the result is one all the same.
-            self.started(number, generation, job);
+            // The start could not be read, or was not believed; the result is one all the same.
+            self.begin(number, generation, job);
         }
         let slot = &mut self.slots[number as usize];
         let Some(running_since) = slot.end(job, now) else {

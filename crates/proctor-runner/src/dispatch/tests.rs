@@ -340,6 +340,98 @@ fn b8_a_worker_that_gives_nothing_back_is_asked_again_only_when_something_has_ch
     assert!(asks(&dispatcher.step(990_000, Input::Tick)), "something has changed");
 }
 
+/// A dispatcher with one worker whose example has run out of time: its end is asked for and still to come.
+fn killed(jobs: usize) -> Dispatcher {
+    let policy = Policy { timeout: Some(10), ..slots(1) };
+    let mut dispatcher = Dispatcher::new(policy, vec![job(Some(1), None); jobs]);
+    let (slot, generation) = (0, 1);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot, generation });
+    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+    let effects = dispatcher.step(10_002, Input::Tick);
+    assert_eq!(effects, [Effect::Kill { slot, timed_out: true }]);
+    dispatcher
+}
+
+fn by_signal(signal: i32) -> Exit {
+    Exit { signal: Some(signal), ..Exit::default() }
+}
+
+#[test]
+fn a_result_that_comes_while_its_worker_is_ended_stands() {
+    let mut dispatcher = killed(2);
+    let (slot, generation) = (0, 1);
+    let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
+    let effects = dispatcher.step(10_003, finished);
+    assert_eq!(reported(&effects), [(0, Status::Passed, String::new())]);
+    let effects = dispatcher.step(10_004, Input::Exited { slot, generation, exit: by_signal(9) });
+    assert_eq!(effects, [Effect::Start { slot, generation: 2 }], "nothing is held against anybody");
+}
+
+/// What a worker begins while it is being ended cannot end there: it runs elsewhere, and its first start is no start.
+#[test]
+fn what_a_worker_starts_while_it_is_ended_is_run_elsewhere() {
+    let mut dispatcher = killed(2);
+    let (slot, generation) = (0, 1);
+    let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
+    let _ = dispatcher.step(10_003, finished);
+    let effects = dispatcher.step(10_004, Input::Started { slot, generation, job: JobId(1) });
+    assert_eq!(effects, []);
+    let effects = dispatcher.step(10_005, Input::Exited { slot, generation, exit: by_signal(9) });
+    assert_eq!(effects, [Effect::Start { slot, generation: 2 }]);
+    let effects = dispatcher.step(10_006, Input::Ready { slot, generation: 2 });
+    let again = vec![vec![Assigned { job: JobId(1), attempt: 1 }]];
+    assert_eq!(effects, [Effect::Assign { slot, units: again, failures_left: None }]);
+    let effects = dispatcher.step(10_007, Input::Started { slot, generation: 2, job: JobId(1) });
+    let assigned = Assigned { job: JobId(1), attempt: 1 };
+    assert_eq!(effects, [Effect::Announce { slot, assigned }]);
+}
+
+#[test]
+fn what_a_worker_runs_to_its_end_while_it_is_ended_has_a_result() {
+    let mut dispatcher = killed(2);
+    let (slot, generation) = (0, 1);
+    for job in [JobId(0), JobId(1)] {
+        let _ = dispatcher.step(10_003, Input::Started { slot, generation, job });
+        let finished = Input::Finished { slot, generation, job, outcome: passed() };
+        let effects = dispatcher.step(10_003, finished);
+        assert_eq!(reported(&effects), [(job.0, Status::Passed, String::new())]);
+    }
+    let effects = dispatcher.step(10_004, Input::Exited { slot, generation, exit: by_signal(9) });
+    assert_eq!(effects, [Effect::Done]);
+}
+
+/// The result stands; that the worker died is told apart from it, since a hook may have been lost with it.
+#[test]
+fn a_crash_after_the_result_leaves_the_result_and_is_told() {
+    let mut world = world(slots(1), &[Fate::CrashAfterResult]);
+    world.run();
+    assert_eq!(world.attempts[&JobId(0)], [Status::Passed]);
+    let [told] = &world.lost[..] else { panic!("{:?}", world.lost) };
+    assert!(told.contains("was killed by signal 11 (SEGV)"), "{told}");
+    let mut shared = self::world(slots(1), &[Fate::CrashAfterResult, Fate::Pass, Fate::Pass]);
+    shared.run();
+    assert!(shared.finals.values().all(|status| *status == Status::Passed));
+    assert_eq!(shared.lost.len(), 1, "{:?}", shared.lost);
+}
+
+/// Audit B8: `Ready` did not compare generations.
+#[test]
+fn b8_a_late_ready_of_an_earlier_generation_is_not_believed() {
+    let mut dispatcher = Dispatcher::new(slots(1), vec![job(None, None)]);
+    let slot = 0;
+    assert_eq!(dispatcher.step(0, Input::Begin), [Effect::Start { slot, generation: 1 }]);
+    let exit = Exit { status: Some(1), ..Exit::default() };
+    let effects = dispatcher.step(1, Input::Exited { slot, generation: 1, exit });
+    assert_eq!(effects, [Effect::Start { slot, generation: 2 }]);
+    assert_eq!(dispatcher.step(2, Input::Ready { slot, generation: 1 }), [], "it is gone");
+    assert_eq!(dispatcher.step(3, Input::Ready { slot, generation: 3 }), [], "it is not there yet");
+    let effects = dispatcher.step(4, Input::Ready { slot, generation: 2 });
+    assert!(matches!(effects[..], [Effect::Assign { .. }]), "{effects:?}");
+    let earlier = Input::Finished { slot, generation: 1, job: JobId(0), outcome: passed() };
+    assert_eq!(dispatcher.step(5, earlier), [], "nor is a result of it");
+}
+
 #[test]
 fn workers_that_never_start_end_the_run_with_everything_accounted_for() {
     let mut world = world(slots(2), &[Fate::Pass; 5]);
