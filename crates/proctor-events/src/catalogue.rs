@@ -205,6 +205,8 @@ events! {
         file: Option<String>,
         /// The description chain, outermost first, in the same case.
         path: Option<Vec<String>>,
+        /// The share of repetitions that must pass, in the same case.
+        pass_rate: Option<f64>,
     }
 
     /// A simulated conversation begins.

@@ -173,6 +173,7 @@ impl Aggregator {
         if example.description.is_none() {
             example.description.clone_from(&payload.description);
         }
+        example.pass_rate = example.pass_rate.or(payload.pass_rate);
         name_late(example, payload);
         if example.location.is_none() {
             example.location.clone_from(&payload.location);

@@ -21,7 +21,7 @@ pub use example::{Discovery, Example, OutsideError};
 pub use listing::{ListError, list};
 pub use plan::Selection;
 #[cfg(feature = "simulation")]
-pub use run::simulation::{SimulatedExample, SimulatedRun};
+pub use run::simulation::{PlayedRun, SimulatedExample, SimulatedRun};
 pub use run::{
     AlreadyStarted, AttendedRun, Controller, Problem, Progress, RunOptions, RunResult, RunSetup,
     RunStatus, attend,

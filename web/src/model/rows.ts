@@ -128,6 +128,7 @@ function inExample(run: Run, id: string, event: Event): void {
     row.description ??= event.description ?? null;
     nameLate(row, event);
     row.location ??= event.location ?? null;
+    row.pass_rate ??= event.pass_rate ?? null;
   }
   inAttempt(row, attemptOf(row, event), event);
   if (event.event_type === "ExampleStarted" || event.event_type === "ExampleFinished") {

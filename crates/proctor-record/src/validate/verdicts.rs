@@ -32,10 +32,11 @@ impl Verdicts {
     }
 
     pub(super) fn finished(&mut self, event: &Event, payload: &ExampleFinished) {
+        let tracked = self.examples.entry(event.example_id.clone()).or_default();
+        tracked.pass_rate = tracked.pass_rate.or(payload.pass_rate.and_then(PassRate::new));
         if payload.r#final == Some(false) {
             return;
         }
-        let tracked = self.examples.entry(event.example_id.clone()).or_default();
         let flaky = payload.flaky == Some(true);
         let fault = payload.fault.as_ref();
         tracked.tally.count(&payload.status, fault, flaky);

@@ -95,6 +95,7 @@ impl Publisher {
             outcome.location.clone_from(&example.location);
             outcome.file = Some(example.file.clone());
             outcome.path = Some(example.path.clone());
+            outcome.pass_rate = example.pass_rate;
         }
         self.publish(attempt.event(outcome));
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use proctor_events::{Bus, StableId};
+use proctor_events::{Bus, ExampleId, StableId};
 use proctor_verdict::{Counts, RunVerdict, StopCause};
 
 use super::RunOptions;
@@ -48,12 +48,24 @@ pub struct SimulatedRun {
     pub kill_at: Option<u64>,
 }
 
+/// What the controller of a simulated run concludes.
+#[derive(Debug, Clone)]
+pub struct PlayedRun {
+    /// The ids of its examples, in their order.
+    pub ids: Vec<ExampleId>,
+    /// The verdicts of its examples, counted.
+    pub counts: Counts,
+    /// Its verdict and exit code.
+    pub verdict: RunVerdict,
+}
+
 impl SimulatedRun {
-    /// Plays the run; its events are published. Returns what its controller concludes.
-    pub fn play(&self, bus: &Bus) -> (Counts, RunVerdict) {
+    /// Plays the run; its events are published.
+    pub fn play(&self, bus: &Bus) -> PlayedRun {
         let options = &self.options;
         let examples: Vec<Example> =
             self.examples.iter().zip(1..).map(|(one, number)| example(one, number)).collect();
+        let ids = examples.iter().map(|example| example.id.clone()).collect();
         let publisher = Publisher::new(bus.clone());
         publisher.publish(announcement(&examples, options));
         let how = PlanOptions {
@@ -89,7 +101,7 @@ impl SimulatedRun {
         let Some(mut tracker) = world.tracker.take() else { unreachable!("it was set above") };
         let policy = options.verdict_policy();
         let (facts, verdict) = tracker.conclude(true, stopped, policy, taken);
-        (facts.counts, verdict)
+        PlayedRun { ids, counts: facts.counts, verdict }
     }
 }
 

@@ -22,8 +22,8 @@ pub(crate) struct JobTracker {
     pub(super) verdicts: Verdicts,
     /// The attempt that each job is on, for events that name only the example.
     attempts: Vec<u32>,
-    /// Which jobs have been started at least once.
-    announced: Vec<bool>,
+    /// The last attempt of each job that has been started; 0 before the first.
+    announced: Vec<u32>,
     /// What the dispatcher is to be told next, last first.
     follow_ups: Vec<Input>,
 }
@@ -37,7 +37,7 @@ impl JobTracker {
     ) -> Self {
         Self {
             attempts: vec![1; jobs.len()],
-            announced: vec![false; jobs.len()],
+            announced: vec![0; jobs.len()],
             examples,
             jobs,
             publisher,
@@ -67,13 +67,13 @@ impl JobTracker {
             repeat: job.repeat,
             attempt: assigned.attempt,
             worker,
-            announced: self.announced[assigned.job.0 as usize],
+            announced: self.announced[assigned.job.0 as usize] == assigned.attempt,
         }
     }
 
     pub(crate) fn announce(&mut self, assigned: Assigned, worker: Option<u32>) {
         self.attempts[assigned.job.0 as usize] = assigned.attempt;
-        self.announced[assigned.job.0 as usize] = true;
+        self.announced[assigned.job.0 as usize] = assigned.attempt;
         self.publisher.started(self.attempt(assigned, worker));
     }
 
@@ -89,7 +89,7 @@ impl JobTracker {
             repeat: job.repeat,
             attempt: assigned.attempt,
             worker,
-            announced: self.announced[assigned.job.0 as usize],
+            announced: self.announced[assigned.job.0 as usize] == assigned.attempt,
         };
         let is_final = outcome.r#final == Some(true);
         let settled = is_final.then(|| self.verdicts.count(job.example, &outcome)).flatten();

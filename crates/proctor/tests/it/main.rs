@@ -3,6 +3,7 @@
 
 mod agent_docs;
 mod agents;
+mod agreement;
 mod architecture;
 mod compare;
 mod cover;

@@ -13,7 +13,7 @@ use crate::env::{TestEnv, repository, signal, wait_until};
 const ENDLESS: &str = "RSpec.describe('Endless') { it('never ends') { sleep 600 } }\n";
 
 /// A server of the project, stopped at its end.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     address: String,
     url: String,
@@ -21,7 +21,7 @@ struct Served {
 }
 
 impl Served {
-    fn start(env: &TestEnv) -> Self {
+    pub(crate) fn start(env: &TestEnv) -> Self {
         let mut child = env
             .command()
             .args(["serve", "--format", "json"])
@@ -53,12 +53,12 @@ impl Served {
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    fn get(&self, path: &str) -> Value {
+    pub(crate) fn get(&self, path: &str) -> Value {
         self.ask("GET", path, "")
     }
 
     /// Ends as Ctrl-C ends it.
-    fn end(self) {
+    pub(crate) fn end(self) {
         self.end_with(Signal::INT);
     }
 
