@@ -7,7 +7,6 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use proctor_events::ExampleId;
-use proctor_verdict::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::reader::{LoadError, RunChoice, load_outline};
@@ -53,11 +52,8 @@ pub fn save_timings(
 /// The examples of a recording that did not do what was asked: what failed the run, and what was not decided.
 pub fn failed_examples(path: &Path) -> Result<HashSet<ExampleId>, LoadError> {
     let run = load_outline(path, &RunChoice::Last)?.run;
-    let failed = run.examples.iter().filter(|example| {
-        let verdict = example.verdict(run.over);
-        let fine = verdict.is_passed() || verdict.outcome() == Outcome::Pending;
-        !fine || verdict.is_failure(run.policy)
-    });
+    let failed =
+        run.examples.iter().filter(|it| it.verdict(run.over).is_to_be_repeated(run.policy));
     Ok(failed.filter_map(|example| example.id.clone()).collect())
 }
 

@@ -4,6 +4,7 @@ use proctor_events::{
     AgentResponse, Body, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, Status,
     ToolCallCompleted, WorkerExited,
 };
+use proctor_verdict::is_success;
 
 use crate::backtrace::filtered;
 use crate::style::{Paint, Style, duration, plain, shorten};
@@ -73,7 +74,7 @@ pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<Str
     if finished.status == Status::Pending {
         return Vec::new();
     }
-    if finished.status.is_success() {
+    if is_success(&finished.status) {
         return finished.message.iter().map(|text| shorten(text, 200)).collect();
     }
     let exception = finished.exception.as_ref();

@@ -48,6 +48,16 @@ pub fn know_status(outcome: &mut ExampleFinished) {
     outcome.status = Status::Errored;
 }
 
+/// Whether a single attempt failed, through whosever fault: it was made to its end and did not end as it should.
+pub fn is_failure(status: &Status) -> bool {
+    is_made(status) && !is_success(status)
+}
+
+/// Whether nothing of the example ran: it was left out, or is known not to work yet.
+pub fn never_ran(status: &Status) -> bool {
+    matches!(status, Status::NotRun | Status::Pending)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn others_faults_excuse_whatever_the_status() {
+    fn v5_others_faults_excuse_whatever_the_status() {
         for fault in ["simulator", "judge", "tool", "harness"] {
             for status in Status::KNOWN {
                 assert_eq!(says(status, Some(fault)), Evidence::Nothing, "{status} {fault}");
@@ -109,5 +119,13 @@ mod tests {
         let good: Vec<&str> =
             Status::KNOWN.iter().copied().filter(|word| is_success(&Status::from(*word))).collect();
         assert_eq!(good, ["passed", "pending"]);
+        let all = |what: fn(&Status) -> bool| -> Vec<&str> {
+            Status::KNOWN.iter().copied().filter(|word| what(&Status::from(*word))).collect()
+        };
+        let failed = ["failed", "inconclusive", "errored", "crashed", "timed_out"];
+        assert_eq!(all(is_failure), failed);
+        assert_eq!(all(never_ran), ["pending", "not_run"]);
+        let future = Status::from("a_word_of_the_future");
+        assert!(is_failure(&future) && !never_ran(&future));
     }
 }

@@ -257,6 +257,16 @@ impl ExampleVerdict {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
+    /// Whether it is to run again where only what has not passed is asked for (`--only-failures`).
+    pub fn is_to_be_repeated(self, policy: Policy) -> bool {
+        match self.outcome.standing() {
+            Standing::Bad | Standing::BadUnlessTolerated | Standing::Missing | Standing::Open => {
+                true
+            }
+            Standing::Good | Standing::GoodUnlessRefused => self.is_failure(policy),
+        }
+    }
+
     /// Whether the example gave no result although it was to run.
     pub fn is_missing(self) -> bool {
         self.outcome.standing() == Standing::Missing
@@ -286,7 +296,8 @@ impl Serialize for ExampleVerdict {
 
 /// Whether an earlier attempt at the same repetition did not end well.
 fn failed_before(attempts: &[Observation<'_>], last: &Observation<'_>) -> bool {
-    last.number.attempt > 1
+    // Most attempts are first ones, and a repetition may have many others beside it.
+    last.number.attempt != 1
         && attempts.iter().any(|earlier| {
             last.number.replaces(earlier.number)
                 && earlier.status.is_some_and(|status| !is_success(status))

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use proctor_events::{EvaluationMode, ExampleFinished, Exception, Fault, Status};
+use proctor_events::{EvaluationMode, ExampleFinished, Exception, Fault};
 use proctor_record::{Attempt, Example, OutsideError, Turn};
-use proctor_verdict::{Counts, ExampleVerdict};
+use proctor_verdict::{Counts, ExampleVerdict, never_ran};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -240,7 +240,7 @@ impl ResultView {
 /// Whether the message of an attempt may be the agent's words. What never ran, and what the harness of a workspace itself could not do,
 /// is told in Proctor's own.
 fn quotes_agent(suite: Option<&str>, attempt: &Attempt, conversed: bool) -> bool {
-    let never_ran = matches!(attempt.status, Some(Status::Pending | Status::NotRun));
+    let never_ran = attempt.status.as_ref().is_some_and(never_ran);
     let by_harness = suite == Some(WORKSPACE) && attempt.fault == Some(Fault::Harness);
     quotes(suite, conversed) && !never_ran && !by_harness
 }

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use proctor_events::{Event, ExampleFinished, ExampleId, ExampleStarted, Status};
+use proctor_verdict::AttemptNumber;
 
 use super::Findings;
 
-/// An attempt: example, repetition, attempt. Events of older writers may name no example.
-type Key = (Option<ExampleId>, u32, u32);
+/// An attempt. Events of older writers may name no example.
+type Key = (Option<ExampleId>, AttemptNumber);
 
 /// All attempts of a run.
 #[derive(Debug, Default)]
@@ -26,12 +27,22 @@ struct Attempt {
 }
 
 fn key(event: &Event) -> Key {
-    (event.example_id.clone(), event.repeat.unwrap_or(1), event.attempt.unwrap_or(1))
+    (event.example_id.clone(), AttemptNumber::of(event))
 }
 
-fn shown(key: &Key) -> String {
-    let id = key.0.as_ref().map_or_else(|| "without id".to_owned(), ToString::to_string);
-    format!("example {id}, repetition {}, attempt {}", key.1, key.2)
+fn shown((id, AttemptNumber { repeat, attempt }): &Key) -> String {
+    let id = id.as_ref().map_or_else(|| "without id".to_owned(), ToString::to_string);
+    format!("example {id}, repetition {repeat}, attempt {attempt}")
+}
+
+/// The repetition that an attempt belongs to.
+fn repetition(key: &Key) -> (Option<ExampleId>, u32) {
+    (key.0.clone(), key.1.repeat)
+}
+
+/// Another attempt at the same repetition.
+fn other_attempt(key: &Key, attempt: u32) -> Key {
+    (key.0.clone(), AttemptNumber { attempt, ..key.1 })
 }
 
 impl Attempts {
@@ -59,10 +70,11 @@ impl Attempts {
             }
             _ => {}
         }
-        let before = (key.0.clone(), key.1, key.2.saturating_sub(1));
-        if let Some(earlier) = self.finals.get(&(key.0.clone(), key.1)) {
+        let number = key.1.attempt;
+        let before = other_attempt(&key, number.saturating_sub(1));
+        if let Some(earlier) = self.finals.get(&repetition(&key)) {
             fail(format!("starts {} after its final result in line {earlier}", shown(&key)));
-        } else if key.2 > 1 && self.attempts.get(&before).is_none_or(|it| it.finished.is_none()) {
+        } else if number > 1 && self.attempts.get(&before).is_none_or(|it| it.finished.is_none()) {
             fail(format!("starts {} before the attempt before it has ended", shown(&key)));
         }
         self.attempts.entry(key).or_default().started.get_or_insert(line);
@@ -122,7 +134,7 @@ impl Attempts {
         }
         attempt.finished.get_or_insert(line);
         if payload.r#final.unwrap_or(true)
-            && let Some(earlier) = self.finals.insert((key.0.clone(), key.1), line)
+            && let Some(earlier) = self.finals.insert(repetition(&key), line)
             && right
         {
             findings.error(
@@ -164,9 +176,8 @@ impl Attempts {
     /// What the end of a run leaves open: the line of the start and what is missing, in order.
     pub(super) fn left_open(&self) -> Vec<(u64, String)> {
         let missing = |(key, attempt): (&Key, &Attempt)| {
-            let (id, repeat, number) = key;
-            let next = (id.clone(), *repeat, number.saturating_add(1));
-            let final_there = self.finals.contains_key(&(id.clone(), *repeat));
+            let next = other_attempt(key, key.1.attempt.saturating_add(1));
+            let final_there = self.finals.contains_key(&repetition(key));
             match (attempt.started, attempt.finished) {
                 (Some(line), None) => Some((line, format!("{} never finished", shown(key)))),
                 (_, Some(line)) if !final_there && !self.attempts.contains_key(&next) => {

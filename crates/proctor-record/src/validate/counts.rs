@@ -1,50 +1,35 @@
-//! The numbers of one run: what `SuiteFinished` counts must be what was recorded.
+//! The numbers of a run of version 0.1, which counts every repetition: what `SuiteFinished` counts must be what was recorded.
 
-use proctor_events::{ExampleFinished, Status, StatusCounts, SuiteFinished};
+use proctor_events::{ExampleFinished, StatusCounts, SuiteFinished};
+use proctor_verdict::{Counts, ExampleTally, Policy};
 
 use super::Findings;
 
-/// Final results, counted.
+/// Final results, each counted by the verdict that it alone gives.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    passed: u64,
-    failed: u64,
-    pending: u64,
-    inconclusive: u64,
-    errored: u64,
-    crashed: u64,
-    timed_out: u64,
-    cancelled: u64,
-    pub(super) not_run: u64,
-    flaky: u64,
+pub(super) struct ResultCounts {
+    counts: Counts,
     /// Errors outside examples.
     pub(super) errors: u64,
     /// Whether an example may fail within its pass rate.
     pub(super) pass_rates: bool,
 }
 
-impl Counts {
+impl ResultCounts {
     /// Counts a result, if it is final.
     pub(super) fn add(&mut self, payload: &ExampleFinished) {
         if !payload.r#final.unwrap_or(true) {
             return;
         }
-        *match &payload.status {
-            Status::Passed => &mut self.passed,
-            Status::Failed => &mut self.failed,
-            Status::Pending => &mut self.pending,
-            Status::Inconclusive => &mut self.inconclusive,
-            Status::Crashed => &mut self.crashed,
-            Status::TimedOut => &mut self.timed_out,
-            Status::Cancelled => &mut self.cancelled,
-            Status::NotRun => &mut self.not_run,
-            Status::Errored | Status::Other(_) => &mut self.errored,
-        } += 1;
-        self.flaky += u64::from(payload.flaky == Some(true));
+        let mut tally = ExampleTally::default();
+        // Whose fault it was did not matter to these numbers.
+        tally.count(&payload.status, None, payload.flaky == Some(true));
+        self.counts.count(tally.verdict(None, 0), Policy::default());
     }
 
-    fn failures(&self) -> u64 {
-        self.failed + self.inconclusive + self.errored + self.crashed + self.timed_out
+    /// How many of the results are `not_run`.
+    pub(super) fn not_run(&self) -> u64 {
+        self.counts.not_run
     }
 
     /// Compares with what the end of the run says. False if they differ.
@@ -65,17 +50,17 @@ impl Counts {
             }
         }
         if let Some(pending) = end.pending_count {
-            same("pending results", pending, self.pending);
+            same("pending results", pending, self.counts.pending);
         }
         // Failures within a pass rate may be left out of this number.
-        if end.failure_count > self.failures() || !self.pass_rates {
-            same("failures", end.failure_count, self.failures());
+        if end.failure_count > self.counts.failures || !self.pass_rates {
+            same("failures", end.failure_count, self.counts.failures);
         }
         // RSpec counts errors that it does not describe, so there may be more.
         if let Some(errors) = end.error_count.filter(|errors| *errors < self.errors) {
             same("errors outside examples", errors, self.errors);
         }
-        let left = self.failures() - self.inconclusive + self.cancelled + self.not_run;
+        let left = self.counts.failures - self.counts.inconclusive + self.counts.missing();
         if end.exit_code == Some(0) && !self.pass_rates && left + self.errors > 0 {
             differ(format!("says exit code 0, but {} did not pass", left + self.errors));
         }
@@ -83,17 +68,18 @@ impl Counts {
     }
 
     fn pairs<'a>(&self, end: &StatusCounts) -> [(&'a str, Option<u64>, u64); 10] {
+        let counts = &self.counts;
         [
-            ("passed", end.passed, self.passed),
-            ("failed", end.failed, self.failed),
-            ("pending", end.pending, self.pending),
-            ("inconclusive", end.inconclusive, self.inconclusive),
-            ("errored", end.errored, self.errored),
-            ("crashed", end.crashed, self.crashed),
-            ("timed_out", end.timed_out, self.timed_out),
-            ("cancelled", end.cancelled, self.cancelled),
-            ("not_run", end.not_run, self.not_run),
-            ("flaky", end.flaky, self.flaky),
+            ("passed", end.passed, counts.passed),
+            ("failed", end.failed, counts.failed),
+            ("pending", end.pending, counts.pending),
+            ("inconclusive", end.inconclusive, counts.inconclusive),
+            ("errored", end.errored, counts.errored),
+            ("crashed", end.crashed, counts.crashed),
+            ("timed_out", end.timed_out, counts.timed_out),
+            ("cancelled", end.cancelled, counts.cancelled),
+            ("not_run", end.not_run, counts.not_run),
+            ("flaky", end.flaky, counts.flaky),
         ]
     }
 }

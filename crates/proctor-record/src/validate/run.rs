@@ -6,7 +6,7 @@ use proctor_verdict::{Liveness, Policy, RunState, RunVerdict};
 
 use super::attempts::Attempts;
 use super::chain::Chain;
-use super::counts::Counts;
+use super::counts::ResultCounts;
 use super::verdicts::Verdicts;
 use super::{CheckedRun, DigestState, Findings, RecordingState};
 
@@ -27,7 +27,7 @@ pub(super) struct RunCheck {
     set_back: Vec<(u64, i64)>,
     chain: Chain,
     attempts: Attempts,
-    counts: Counts,
+    counts: ResultCounts,
     verdicts: Verdicts,
     started: Option<u64>,
     announced: Option<u64>,
@@ -48,7 +48,7 @@ impl RunCheck {
             set_back: Vec::new(),
             chain: Chain::default(),
             attempts: Attempts::default(),
-            counts: Counts::default(),
+            counts: ResultCounts::default(),
             verdicts: Verdicts::default(),
             started: None,
             announced: None,
@@ -172,6 +172,7 @@ impl RunCheck {
                     self.attempts.started(line, event, payload, findings)
                 }
                 Body::ExampleFinished(payload) => {
+                    self.counts.pass_rates |= payload.pass_rate.is_some();
                     self.counts.add(payload);
                     self.verdicts.finished(event, payload);
                     self.attempts.finished(line, event, payload, self.numbered, findings)
@@ -259,7 +260,7 @@ impl RunCheck {
             digest,
             announced: self.announced,
             finished: self.attempts.final_count(),
-            not_run: self.counts.not_run,
+            not_run: self.counts.not_run(),
         }
     }
 

@@ -27,6 +27,7 @@ pub(crate) mod world;
 use std::collections::{HashSet, VecDeque};
 
 use proctor_events::{ExampleFinished, Fault, Millis, Status};
+use proctor_verdict::is_failure;
 
 pub(crate) use self::slot::Exit;
 use self::slot::{AskedBack, Killed, Left, Phase, Slot};
@@ -432,7 +433,7 @@ impl Dispatcher {
         let (sum, count) = &mut self.pools[pool].seen;
         (*sum, *count) = (*sum + measured.get(), *count + 1);
         let failures = self.failures;
-        let failed = !matches!(outcome.status, Status::Passed | Status::Pending | Status::NotRun);
+        let failed = is_failure(&outcome.status);
         self.settle(job, Some(number), outcome);
         if failed && self.failures == failures {
             self.change_failures_left(number, 1);
@@ -481,12 +482,10 @@ impl Dispatcher {
     /// An attempt is over: is it the last one?
     fn settle(&mut self, job: JobId, slot: Option<u32>, mut outcome: Box<ExampleFinished>) {
         let assigned = self.assigned(job);
-        let again = outcome.status.is_failure()
-            && assigned.attempt <= self.policy.retries
-            && self.stop.is_none();
+        let failed = is_failure(&outcome.status);
+        let again = failed && assigned.attempt <= self.policy.retries && self.stop.is_none();
         outcome.r#final = Some(!again);
         outcome.flaky = (outcome.status == Status::Passed && assigned.attempt > 1).then_some(true);
-        let failed = outcome.status.is_failure();
         self.effects.push(Effect::Report { slot, assigned, outcome });
         let state = &mut self.jobs[job.0 as usize];
         if again {

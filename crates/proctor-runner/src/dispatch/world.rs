@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use proctor_events::{ExampleFinished, Fault, Status};
+use proctor_verdict::is_failure;
 
 use super::{Assigned, Dispatcher, Effect, Exit, Input, JobId, JobSpec, Moment, Policy};
 use crate::run::tracker::JobTracker;
@@ -162,8 +163,7 @@ impl World {
             {
                 let worker = self.worker(*slot);
                 worker.running = None;
-                let good = matches!(outcome.status, Status::Passed | Status::Pending);
-                let failed = i32::from(!good);
+                let failed = i32::from(is_failure(&outcome.status));
                 worker.failures_left = worker.failures_left.map(|left| left - failed);
                 self.go_on(*slot);
             }
