@@ -5,6 +5,7 @@ mod agent_docs;
 mod agents;
 mod agreement;
 mod architecture;
+mod audited;
 mod compare;
 mod cover;
 mod embedded;
