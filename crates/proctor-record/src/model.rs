@@ -48,6 +48,9 @@ pub struct RunData {
     /// What it tolerates.
     #[serde(skip)]
     pub policy: Policy,
+    /// The verdict of the whole run, where only some of its examples are kept ([`select`](Self::select)).
+    #[serde(skip)]
+    pub verdict_of_all: Option<Box<RunVerdict>>,
     /// The number of the last event folded.
     pub last_seq: Option<u64>,
     /// How many events were folded.
@@ -386,9 +389,20 @@ impl RunData {
 
     /// The state and verdict of the run.
     pub fn verdict(&self) -> RunVerdict {
+        if let Some(verdict) = &self.verdict_of_all {
+            return verdict.as_ref().clone();
+        }
         let liveness = if self.over { Liveness::Gone } else { Liveness::Alive };
         RunVerdict::recorded(self.begun, self.ending.as_deref(), liveness, self.interrupted)
             .held_to(&self.summary(), self.policy)
+            .held_to_plan(self.summary().repetitions, self.planned_repetitions)
+    }
+
+    /// Keeps only these examples. The verdict stays that of the whole run.
+    pub fn select(&mut self, wanted: impl Fn(&Example) -> bool) {
+        let verdict = self.verdict();
+        self.examples.retain(wanted);
+        self.verdict_of_all = Some(Box::new(verdict));
     }
 
     /// Notes that the process that made the run is gone: what has not ended never will.

@@ -81,17 +81,18 @@ impl Run {
 
     /// Where the run is and what it came to. Looks at the file system.
     pub(crate) fn verdict(&self) -> RunVerdict {
-        let (begun, ending, counts, policy) = {
+        let (begun, ending, counts, policy, announced) = {
             let index = self.index();
             let run = index.run();
-            let counts = run.ending.is_some().then(|| run.summary());
-            (run.begun, run.ending.clone(), counts.unwrap_or_default(), run.policy)
+            let counts = run.ending.is_some().then(|| run.summary()).unwrap_or_default();
+            (run.begun, run.ending.clone(), counts, run.policy, run.planned_repetitions)
         };
         let alive = ending.is_none() && is_alive(&self.folder);
         let liveness = if alive { Liveness::Alive } else { Liveness::Gone };
         let interrupted = ending.is_some() && self.info().is_some_and(|info| info.interrupted);
         RunVerdict::recorded(begun, ending.as_deref(), liveness, interrupted)
             .held_to(&counts, policy)
+            .held_to_plan(counts.repetitions, announced)
     }
 
     /// What its starter wrote down.

@@ -124,6 +124,11 @@ impl RunVerdict {
         };
         let code = finished.exit_code.and_then(|code| u8::try_from(code).ok());
         match &finished.state {
+            Some(RunEnding::Finished)
+                if code == Some(EXIT_PASSED) && contradicts_itself(finished) =>
+            {
+                Self::ended(RunState::Finished, false, EXIT_FAILED)
+            }
             Some(RunEnding::Finished) => {
                 let passed = code == Some(EXIT_PASSED);
                 Self { exit_code: code, ..Self::ended(RunState::Finished, passed, EXIT_FAILED) }
@@ -176,6 +181,16 @@ impl RunVerdict {
             || (policy.unchecked_fails && counts.unchecked > 0);
         let contradicted = refused || bad + counts.missing() + counts.running + counts.errors > 0;
         if self.passed && contradicted {
+            return Self::ended(RunState::Finished, false, EXIT_FAILED);
+        }
+        self
+    }
+
+    /// The same, held to what was announced: an end that says `passed` is not believed where fewer repetitions are recorded than were to
+    /// come. Streams of version 0.1 do not announce them.
+    #[must_use]
+    pub fn held_to_plan(self, recorded: u64, announced: Option<u64>) -> Self {
+        if self.passed && announced.is_some_and(|announced| recorded < announced) {
             return Self::ended(RunState::Finished, false, EXIT_FAILED);
         }
         self
@@ -247,6 +262,25 @@ impl RunVerdict {
             RunState::Loading | RunState::Running | RunState::Died => None,
         }
     }
+}
+
+/// Whether an end counts examples that did not pass. Streams of version 0.1 count repetitions, which a pass rate may excuse.
+fn contradicts_itself(finished: &SuiteFinished) -> bool {
+    if finished.repetition_count.is_none() {
+        return false;
+    }
+    let counts = finished.counts.clone().unwrap_or_default();
+    let bad = [
+        counts.failed,
+        counts.errored,
+        counts.crashed,
+        counts.timed_out,
+        counts.cancelled,
+        counts.not_run,
+        finished.error_count,
+        Some(finished.failure_count),
+    ];
+    bad.into_iter().flatten().any(|count| count > 0)
 }
 
 impl Serialize for RunState {

@@ -305,3 +305,24 @@ fn attempts() -> impl Strategy<Value = Vec<Event>> {
         events
     })
 }
+
+#[test]
+fn an_example_that_is_missing_from_a_recording_fails_the_run() {
+    let start = r#"{"event_type":"SuiteStarted","example_count":2,"repetition_count":2}"#;
+    let result = |id: &str| {
+        format!(r#"{{"event_type":"ExampleFinished","example_id":"{id}","status":"passed"}}"#)
+    };
+    let end = r#"{"event_type":"SuiteFinished","example_count":2,"failure_count":0,"exit_code":0,"state":"finished","repetition_count":2}"#;
+    let run = |ids: &[&str]| {
+        let results: Vec<String> = ids.iter().map(|id| result(id)).collect();
+        lines(&format!("{start}\n{}\n{end}", results.join("\n")))
+    };
+    let mut whole = run(&["a", "b"]);
+    assert_eq!(whole.verdict().word(), "passed");
+    whole.select(|example| example.id == Some("a".into()));
+    assert_eq!((whole.examples.len(), whole.verdict().word()), (1, "passed"), "it was there");
+    let mut short = run(&["a"]);
+    assert_eq!((short.verdict().word(), short.verdict().exit_code()), ("failed", Some(1)));
+    short.select(|_| true);
+    assert_eq!(short.verdict().word(), "failed");
+}

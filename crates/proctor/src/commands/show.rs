@@ -67,7 +67,7 @@ fn select(run: &mut RunData, wanted: &str) -> Result<(), CommandError> {
             run.examples.len()
         )));
     }
-    run.examples.retain(matches);
+    run.select(matches);
     Ok(())
 }
 
