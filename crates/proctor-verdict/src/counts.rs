@@ -177,5 +177,6 @@ mod tests {
         let mut counts = Counts::default();
         counts.count(verdict, Policy::default());
         assert_eq!((counts.passed, counts.within_rate, counts.failures), (1, 1, 0));
+        assert_eq!(counts.to_event().within_rate, Some(1));
     }
 }

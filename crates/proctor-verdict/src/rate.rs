@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_boundary_is_exact() {
+    fn v5_the_boundary_of_a_rate_is_exact() {
         assert!(rate(0.056).is_reached_by(7, 125));
         assert!(!rate(0.056).is_reached_by(6, 125));
         assert!(rate(0.1).is_reached_by(3, 30) && rate(0.3).is_reached_by(3, 10));
@@ -201,6 +201,8 @@ mod tests {
         assert_eq!(one.to_string(), "passed 1 of 1 valid repetition");
         let open = Rate { open: 4, ..one };
         assert_eq!(sum.plus(open), Rate { passed: 2, valid: 3, void: 1, open: 4 });
+        assert_eq!(sum.plus(sum), Rate { passed: 2, valid: 4, void: 2, open: 0 });
+        assert_eq!(open.plus(open).open, 8);
         assert_eq!((sum.share(), Rate::default().share()), (Some(0.5), None));
         assert!(one.is_perfect() && !open.is_perfect() && !sum.is_perfect());
         assert!(!Rate { passed: 1, valid: 2, ..Rate::default() }.is_perfect());

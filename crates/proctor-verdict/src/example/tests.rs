@@ -244,6 +244,8 @@ fn only_what_passed_can_be_unchecked() {
         let beside = with_checks(&[("passed", None, Some(0)), (status, None, Some(1))], None);
         assert!(!beside.is_unchecked(), "{status}: it did not pass");
     }
+    let tolerated = with_checks(&[("failed", None, Some(0))], Some(0.0));
+    assert_eq!((tolerated.word(), tolerated.is_unchecked()), ("within_rate", false));
 }
 
 #[test]
@@ -301,6 +303,40 @@ fn what_tells_most_stands_first() {
     assert_eq!(rank(Some("inconclusive"), None), 3);
     assert_eq!(rank(Some("passed"), None), 4);
     assert_eq!(rank(Some("not_run"), None), 4);
+}
+
+#[test]
+fn what_has_not_passed_is_to_be_repeated() {
+    let (default, strict) = (Policy::default(), Policy { flaky_fails: true, ..Policy::default() });
+    let lenient = Policy { inconclusive_fails: false, ..default };
+    for (status, repeated) in [
+        ("passed", false),
+        ("pending", false),
+        ("failed", true),
+        ("inconclusive", true),
+        ("cancelled", true),
+        ("not_run", true),
+        ("-", true),
+    ] {
+        let verdict = verdict_of(&[(1, 1, status, None)], None, true);
+        assert_eq!(verdict.is_to_be_repeated(lenient), repeated, "{status}");
+    }
+    assert!(verdict_of(&[(1, 1, "-", None)], None, false).is_to_be_repeated(default));
+    let mixed = [(1, 1, "failed", None), (2, 1, "passed", None)];
+    assert!(verdict_of(&mixed, None, true).is_to_be_repeated(default), "one of two failed");
+    assert!(!verdict_of(&mixed, Some(0.5), true).is_to_be_repeated(default), "which is allowed");
+    let flaky = verdict_of(&[(1, 1, "failed", None), (1, 2, "passed", None)], None, true);
+    assert!(!flaky.is_to_be_repeated(default) && flaky.is_to_be_repeated(strict));
+}
+
+#[test]
+fn the_schema_of_a_verdict_lists_its_words() {
+    let schema = schemars::schema_for!(ExampleVerdict);
+    let words: Vec<&str> = Outcome::ALL.iter().map(|outcome| outcome.word()).collect();
+    assert_eq!(schema.get("enum"), Some(&serde_json::json!(words)));
+    assert_eq!(schema.get("type"), Some(&serde_json::json!("string")));
+    assert_eq!(ExampleVerdict::schema_name(), "ExampleVerdict");
+    assert!(ExampleVerdict::inline_schema(), "it stands where it is used");
 }
 
 #[test]

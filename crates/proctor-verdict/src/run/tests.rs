@@ -37,6 +37,9 @@ fn the_table_of_the_design() {
     assert_eq!(ended(|f| f.stopped = Some(StopCause::Signal(1))), ("stopped", Some(129)));
     assert_eq!(ended(|f| f.stopped = Some(StopCause::Request)), ("stopped", Some(130)));
     assert_eq!(ended(|f| f.stopped = Some(StopCause::TimeLimit)), ("stopped", Some(130)));
+    let stopped = facts(|f| f.stopped = Some(StopCause::TimeLimit));
+    let verdict = RunVerdict::conclude(&stopped, Policy::default());
+    assert_eq!(verdict.stopped_by(), Some(&StopReason::TimeLimit));
     let while_loading = |f: &mut Facts| (f.loaded, f.stopped) = (false, Some(StopCause::Signal(2)));
     assert_eq!(ended(while_loading), ("stopped", Some(130)));
 }
@@ -53,7 +56,7 @@ fn an_empty_run_may_be_allowed() {
 
 /// What the controller concludes is what every reader of the stream finds.
 #[test]
-fn the_stream_says_what_was_concluded() {
+fn v6_the_stream_says_what_was_concluded() {
     let all = [
         facts(|_| {}),
         facts(|f| f.counts.failures = 1),
@@ -119,6 +122,7 @@ fn streams_of_version_0_1_still_have_a_state() {
     assert_eq!(older(Some(2), true, none(), 0).exit_code(), Some(130));
     assert_eq!(older(Some(143), false, none(), 0).exit_code(), Some(143));
     assert_eq!(older(Some(143), false, none(), 0).word(), "stopped");
+    assert_eq!(older(Some(128), false, none(), 0).word(), "failed", "there is no signal 0");
     assert_eq!(older(Some(2), false, none(), 0).word(), "nothing_found");
     assert_eq!(older(Some(2), false, none(), 1).word(), "did_not_load");
     assert_eq!(older(None, false, none(), 0).exit_code(), Some(0));
@@ -197,6 +201,55 @@ fn an_end_that_contradicts_its_examples_is_not_believed() {
     let stopped =
         RunVerdict::conclude(&facts(|f| f.stopped = Some(StopCause::Request)), Policy::default());
     assert_eq!(stopped.clone().held_to(&one_failed, Policy::default()), stopped);
+}
+
+#[test]
+fn an_end_that_contradicts_itself_is_not_believed() {
+    let none = StatusCounts::default;
+    let end = |counts, failure_count, error_count, repetition_count| SuiteFinished {
+        counts: Some(counts),
+        failure_count,
+        error_count: Some(error_count),
+        repetition_count,
+        state: Some(RunEnding::Finished),
+        exit_code: Some(0),
+        ..SuiteFinished::default()
+    };
+    let read = |finished: &SuiteFinished| {
+        let read = RunVerdict::recorded(true, Some(finished), Liveness::Gone, false);
+        (read.word(), read.exit_code())
+    };
+    let good = StatusCounts { passed: Some(3), inconclusive: Some(1), flaky: Some(1), ..none() };
+    assert_eq!(read(&end(good, 0, 0, Some(4))), ("passed", Some(0)));
+    let bad: [StatusCounts; 6] = [
+        StatusCounts { failed: Some(1), ..none() },
+        StatusCounts { errored: Some(1), ..none() },
+        StatusCounts { crashed: Some(1), ..none() },
+        StatusCounts { timed_out: Some(1), ..none() },
+        StatusCounts { cancelled: Some(1), ..none() },
+        StatusCounts { not_run: Some(1), ..none() },
+    ];
+    for counts in bad {
+        assert_eq!(read(&end(counts.clone(), 0, 0, Some(4))), ("failed", Some(1)), "{counts:?}");
+        assert_eq!(read(&end(counts, 0, 0, None)), ("passed", Some(0)), "a rate may excuse it");
+    }
+    assert_eq!(read(&end(none(), 1, 0, Some(4))), ("failed", Some(1)));
+    assert_eq!(read(&end(none(), 0, 1, Some(4))), ("failed", Some(1)));
+    let failed = SuiteFinished { exit_code: Some(3), ..end(none(), 1, 0, Some(4)) };
+    assert_eq!(read(&failed), ("failed", Some(3)), "its own code stands");
+}
+
+#[test]
+fn an_end_over_fewer_results_than_were_announced_is_not_believed() {
+    let passed = || RunVerdict::conclude(&facts(|_| {}), Policy::default());
+    for (recorded, announced) in [(4, None), (4, Some(4)), (5, Some(4))] {
+        assert_eq!(passed().held_to_plan(recorded, announced), passed());
+    }
+    let short = passed().held_to_plan(3, Some(4));
+    assert_eq!((short.word(), short.exit_code()), ("failed", Some(1)));
+    let stopped =
+        RunVerdict::conclude(&facts(|f| f.stopped = Some(StopCause::Request)), Policy::default());
+    assert_eq!(stopped.clone().held_to_plan(0, Some(4)), stopped);
 }
 
 #[test]
