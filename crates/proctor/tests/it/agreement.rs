@@ -529,97 +529,107 @@ fn a_surface_that_decides_by_itself_is_found() {
     }
 }
 
-/// The surfaces that read recordings from disk: history, the server's list and pages, the agents' tools, the commands.
-#[test]
-fn v4_v6_history_server_and_tools_tell_the_verdicts_of_the_owner() {
-    let env = TestEnv::new();
-    let store = RunStore::new(&env.project);
-    let runs: BTreeMap<String, Played> = some_runs(12)
-        .iter()
-        .enumerate()
-        .map(|(number, simulated)| {
+/// Runs in the store of a project, by name.
+struct Stored {
+    env: TestEnv,
+    store: RunStore,
+    runs: BTreeMap<String, Played>,
+}
+
+impl Stored {
+    fn new(count: usize) -> Self {
+        let env = TestEnv::new();
+        let store = RunStore::new(&env.project);
+        let record = |(number, simulated): (usize, &SimulatedRun)| {
             let name = format!("simulated-{number:02}");
             let started = "2026-11-16T10:30:00Z".parse().unwrap();
-            let info = RunInfo::new(RunId::new(name.as_str()), started, vec!["proctor".to_owned()]);
+            let argv = vec!["proctor".to_owned()];
+            let info = RunInfo::new(RunId::new(name.as_str()), started, argv);
             let (_, recorder) = store.create(&info).unwrap();
             let played = Played::recorded(simulated, &name, |bus| bus.add_recorder(recorder));
             (name, played)
-        })
-        .collect();
-    let check = |surface: &str, name: &str, said: &Answer| {
-        let differs = disagreement(said, &runs[name].expected);
-        assert_eq!(differs, None, "{surface}: {name}\n{}", runs[name].text());
-    };
-    let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
-
-    let served = Served::start(&env);
-    let from_api = |one: &Value| Answer {
-        word: text(&one["verdict"]).or_else(|| text(&one["state"])),
-        exit_code: exit_code(&one["exit_code"]),
-        counts: Some(numbers(&one["counts"], &WORDS)),
-        ..Answer::default()
-    };
-    // First from the ends of the recordings, then, once it is there, from the index.
-    let listed = served.get("/api/runs");
-    for one in listed["runs"].as_array().unwrap() {
-        check("list of runs", one["id"].as_str().unwrap(), &from_api(one));
+        };
+        let runs = some_runs(count).iter().enumerate().map(record).collect();
+        Self { env, store, runs }
     }
-    for name in runs.keys() {
+
+    fn check(&self, surface: &str, name: &str, said: &Answer) {
+        let differs = disagreement(said, &self.runs[name].expected);
+        assert_eq!(differs, None, "{surface}: {name}\n{}", self.runs[name].text());
+    }
+
+    fn check_list(&self, served: &Served, surface: &str) {
+        let listed = served.get("/api/runs");
+        let listed = listed["runs"].as_array().unwrap();
+        assert_eq!(listed.len(), self.runs.len());
+        for one in listed {
+            self.check(surface, one["id"].as_str().unwrap(), &of_json(one, &one["counts"]));
+        }
+    }
+}
+
+/// A run as the API, the tools and the commands describe it.
+fn of_json(run: &Value, counts: &Value) -> Answer {
+    let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
+    Answer {
+        word: text(&run["verdict"]).or_else(|| text(&run["state"])),
+        exit_code: exit_code(&run["exit_code"]),
+        counts: Some(numbers(counts, &WORDS)),
+        ..Answer::default()
+    }
+}
+
+#[test]
+fn v4_v6_server_and_history_tell_the_verdicts_of_the_owner() {
+    let stored = Stored::new(12);
+    let served = Served::start(&stored.env);
+    stored.check_list(&served, "list of runs from their ends");
+    for name in stored.runs.keys() {
         let one = served.get(&format!("/api/runs/{name}"));
-        check("page of a run", name, &from_api(&one));
+        stored.check("page of a run", name, &of_json(&one, &one["counts"]));
         let rows = served.get(&format!("/api/runs/{name}/examples"));
         let examples = Some(verdicts_by_id(rows["rows"].as_array().unwrap()));
-        check("rows of a run", name, &Answer { examples, ..Answer::default() });
+        stored.check("rows of a run", name, &Answer { examples, ..Answer::default() });
     }
-    let mut history = History::open(&store).unwrap();
+    let mut history = History::open(&stored.store).unwrap();
     for row in history.runs().unwrap() {
-        let counts = row
-            .counts
-            .into_iter()
-            .filter(|(word, count)| *count > 0 && WORDS.contains(&word.as_str()));
+        let told = row.counts.into_iter();
+        let counts = told.filter(|(word, count)| *count > 0 && WORDS.contains(&word.as_str()));
         let said = Answer {
             word: row.verdict.or(row.state),
             exit_code: row.exit_code.and_then(|code| u8::try_from(code).ok()),
             counts: Some(counts.collect()),
             ..Answer::default()
         };
-        check("history", &row.name, &said);
+        stored.check("history", &row.name, &said);
     }
-    let listed = served.get("/api/runs");
-    assert_eq!(listed["runs"].as_array().unwrap().len(), runs.len());
-    for one in listed["runs"].as_array().unwrap() {
-        check("list of runs from the index", one["id"].as_str().unwrap(), &from_api(one));
-    }
+    stored.check_list(&served, "list of runs from the index");
     served.end();
+}
 
-    for name in runs.keys() {
+#[test]
+fn v4_v6_tools_and_commands_tell_the_verdicts_of_the_owner() {
+    let stored = Stored::new(12);
+    for name in stored.runs.keys() {
         let asked = json!({"run_id": name, "statuses": ["all"], "limit": 100}).to_string();
-        let ran = env.run(&["tool", "run_results", &asked]);
+        let ran = stored.env.run(&["tool", "run_results", &asked]);
         let told: Value = serde_json::from_str(&ran.stdout).unwrap();
         let run = &told["run"];
+        let mut counts = numbers(&run["counts"], &WORDS);
+        counts.extend(numbers(run, &["flaky", "within_rate"]));
         let said = Answer {
-            word: text(&run["verdict"]).or_else(|| text(&run["state"])),
-            exit_code: exit_code(&run["exit_code"]),
             failures: Some(run["failures"].as_u64().unwrap_or_default()),
-            counts: Some(numbers(&run["counts"], &WORDS)).map(|mut counts| {
-                counts.extend(numbers(run, &["flaky", "within_rate"]));
-                counts
-            }),
+            counts: Some(counts),
             examples: Some(verdicts_by_id(told["results"].as_array().unwrap())),
-            ..Answer::default()
+            ..of_json(run, &run["counts"])
         };
-        check("run_results", name, &said);
-        let shown = env.run(&["show", name, "--format", "json"]);
+        stored.check("run_results", name, &said);
+        let shown = stored.env.run(&["show", name, "--format", "json"]);
         let told: Value = serde_json::from_str(&shown.stdout).unwrap();
-        let said = Answer {
-            word: text(&told["verdict"]).or_else(|| text(&told["state"])),
-            exit_code: exit_code(&told["exit_code"]),
-            counts: Some(numbers(&told["summary"], &WORDS)),
-            examples: Some(verdicts_by_id(told["verdicts"].as_array().unwrap())),
-            ..Answer::default()
-        };
-        check("show", name, &said);
-        let validated = env.run(&["validate", name]);
+        let examples = Some(verdicts_by_id(told["verdicts"].as_array().unwrap()));
+        let said = Answer { examples, ..of_json(&told, &told["summary"]) };
+        stored.check("show", name, &said);
+        let validated = stored.env.run(&["validate", name]);
         assert_eq!(validated.code, Some(0), "{name}: {}", validated.stdout);
     }
 }
