@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use proctor_record::{RunFolder, RunInfo, RunStore};
-use proctor_verdict::{Liveness, RunState, RunVerdict};
+use proctor_verdict::{Counts, Liveness, RunState, RunVerdict};
 use tokio::sync::watch;
 
 use crate::error::ApiError;
@@ -84,7 +84,7 @@ impl Run {
         let (begun, ending, counts, policy, announced) = {
             let index = self.index();
             let run = index.run();
-            let counts = run.ending.is_some().then(|| run.summary()).unwrap_or_default();
+            let counts = if run.ending.is_some() { run.summary() } else { Counts::default() };
             (run.begun, run.ending.clone(), counts, run.policy, run.planned_repetitions)
         };
         let alive = ending.is_none() && is_alive(&self.folder);

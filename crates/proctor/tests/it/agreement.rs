@@ -128,7 +128,7 @@ fn expected(simulated: &SimulatedRun, played: &PlayedRun, events: &[Arc<Publishe
                 fault: result.fault.as_ref(),
                 is_final: result.r#final == Some(true),
                 flaky: result.flaky == Some(true),
-                checks: None,
+                checks: result.checks,
             })
             .collect();
         let verdict = ExampleVerdict::of(&attempts, example.pass_rate, true);
