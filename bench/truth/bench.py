@@ -79,7 +79,8 @@ def try_situation(situation, binary, base, views=True):
         collected.raw = [(surface, text) for surface, text in collected.raw if surface not in situation.without]
         judge(situation.truth, collected, claims, wrong)
         told = {w.what for w in wrong}
-        if collected.exit is not None and not collected.late:
+        # A process that cannot print exits with 2, after the run came to its own end.
+        if collected.exit is not None and not collected.late and not situation.name.startswith("destination/"):
             for surface, claim in claims.items():
                 if claim.exit is not None and claim.exit != collected.exit and claim.exit in situation.truth.exit:
                     wrong.append(Wrong(surface, "exit code", f"{collected.exit} as the process", str(claim.exit)))

@@ -57,7 +57,7 @@ def judged(name, plan, wanted, outcome, exit=0, args=(), **more):
     """The same with a judge: p satisfied, f not, i an answer that nobody can use."""
     judge = ("import sys, os\nsys.path.insert(0, '@PROGRAMS@')\nfrom judge import *\nn = int(open('@ROOT@/j').read()) if os.path.exists('@ROOT@/j') else 0\n"
              f"open('@ROOT@/j', 'w').write(str(n + 1))\nnow = ({plan!r} + 'i' * 99)[n]\nprint('I cannot say' if now == 'i' else honest(now == 'p'))\n")
-    situation(f"rate/{name}", truth(exit, {"T > odd": outcome}), {"judge.py": judge, "t.scenario.yaml": JUDGED % ("script: [{when: hi, say: Hello, then: repeat}]", len(plan), wanted)},
+    situation(f"rate/{name}", truth(exit, {"T > odd": outcome}, both_outcomes="any" if len(set(plan) - {"i"}) > 1 else None), {"judge.py": judge, "t.scenario.yaml": JUDGED % ("script: [{when: hi, say: Hello, then: repeat}]", len(plan), wanted)},
               [*ONE_AT_A_TIME, *args], **more)
 
 

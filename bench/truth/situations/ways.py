@@ -94,8 +94,9 @@ situation("plain-rspec/fail-fast", truth(1, {"A > one": "passed", "A > two": "fa
 situation("plain-rspec/KILL", CUT, {"spec/a_spec.rb": HOSTED % NOW}, drive=plain_rspec(stop=signal.SIGKILL), short=True)
 # RSpec lets the example that runs finish, and runs no more.
 situation("plain-rspec/INT", truth((1, 2, 130), {"A > one": "passed", "A > two": "passed|failed|cancelled", "A > three": "not_run"}, "stopped"), {"spec/a_spec.rb": HOSTED % NOW.replace("20", "1")}, drive=plain_rspec(stop=signal.SIGINT))
-for name, body, outcome, code in (("agent-raises", "", "failed|errored", 1), ("soft-fails", "evaluate(agent).to match(/Nope/)", "passed", 0), ("no-tool", "expect(agent).to call_tool(:refund)", "failed", 1),
-                                  ("forbidden-tool-not-called", "expect(agent).not_to call_tool(:refund)", "passed", 0), ("criterion-without-judge", 'expect(agent).to satisfy("is polite")', "inconclusive|errored|failed", 1)):
+# An agent that lists no calls at all may have made any: checks on them can be neither passed nor failed.
+for name, body, outcome, code in (("agent-raises", "", "failed|errored", 1), ("soft-fails", "evaluate(agent).to match(/Nope/)", "passed", 0), ("no-tool", "expect(agent).to call_tool(:refund)", "errored", 1),
+                                  ("forbidden-tool-not-called", "expect(agent).not_to call_tool(:refund)", "errored", 1), ("criterion-without-judge", 'expect(agent).to satisfy("is polite")', "inconclusive|errored|failed", 1)):
     text = HOSTED % body if name != "agent-raises" else (HOSTED % "1").replace('{ text: "Hello" }', 'messages.to_s.include?("boom") ? raise("no") : { text: "Hello" }').replace('it("two") { user.says "hi"', 'it("two") { user.says "boom"')
     situation(f"rspec-agent/{name}", truth(code, {"A > one": "passed", "A > two": outcome, "A > three": "passed"}), {"spec/a_spec.rb": text}, ["-w", "1"])
 

@@ -94,7 +94,8 @@ def validate(text):
             claim.unreadable = "findings, but exit code 0"
         said = data.get("state")
         if isinstance(said, str):
-            if (word(said) in RECORDING_WORDS) and (said == "complete") != (code == "0"):
+            # What was interrupted is whole as a recording: everything that happened is in it.
+            if (word(said) in RECORDING_WORDS) and (said in ("complete", "interrupted")) != (code == "0"):
                 claim.unreadable = f"exit code {code}, but {said}"
             if word(said) not in RECORDING_WORDS:
                 claim.state = word(said)

@@ -57,11 +57,11 @@ def progress(text):
         return unreadable(text)
     if data.get("status") == "idle":
         return None
-    claim = Claim(state=word(data["status"]) if isinstance(data.get("status"), str) else None, total=data.get("total"))
-    if claim.state not in ("finished", "passed", "failed"):
-        return claim
-    claim.passed = None if claim.state == "finished" else claim.state == "passed"
-    claim.state = "finished"
+    status = word(data["status"]) if isinstance(data.get("status"), str) else None
+    claim = Claim(state=state_of(data) or status, total=data.get("total"))
+    if status in ("passed", "failed"):
+        claim.passed = status == "passed"
+        claim.state = state_of(data) or "finished"
     return claim
 
 

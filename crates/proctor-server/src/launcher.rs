@@ -1,5 +1,6 @@
 //! Starting runs, as the server sees it. The binary implements it over the runner.
 
+use proctor_verdict::RunState;
 use serde::{Deserialize, Serialize};
 
 /// What a client asks to be run. Every field may be left out.
@@ -53,6 +54,8 @@ impl RunRequest {
 pub struct LaunchProgress {
     /// `running`, `passed`, `failed` or `cancelled`.
     pub status: String,
+    /// Where it is, in the words of every other surface.
+    pub state: RunState,
     /// Examples with a final status.
     pub completed: u64,
     /// Examples in all; 0 before discovery.

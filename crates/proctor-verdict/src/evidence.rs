@@ -36,16 +36,25 @@ pub fn is_success(status: &Status) -> bool {
     matches!(status, Status::Passed | Status::Pending)
 }
 
-/// Gives an attempt whose status is an unknown word one that everybody knows: it did not say what it should. Who
-/// hands the attempt on does this once, so that nobody further on has to guess.
+/// Gives an attempt whose status is an unknown word, or contradicts its fault, one that everybody reads alike. Who hands
+/// the attempt on does this once, so that nobody further on has to guess.
 pub fn know_status(outcome: &mut ExampleFinished) {
-    let Status::Other(word) = &outcome.status else { return };
-    let said = format!("it ended with the status `{word}`, which nobody here knows");
+    let (status, said) = match (&outcome.status, &outcome.fault) {
+        (Status::Other(word), _) => {
+            (Status::Errored, format!("it ended with the status `{word}`, which nobody here knows"))
+        }
+        (Status::Passed, Some(fault))
+            if evidence(&outcome.status, Some(fault)) == Evidence::Nothing =>
+        {
+            (Status::Inconclusive, format!("it is said to have passed, with the fault `{fault}`"))
+        }
+        _ => return,
+    };
     outcome.message = Some(match outcome.message.take() {
         Some(message) => format!("{said}: {message}"),
         None => said,
     });
-    outcome.status = Status::Errored;
+    outcome.status = status;
 }
 
 /// Whether a single attempt failed, through whosever fault: it was made to its end and did not end as it should.
@@ -76,6 +85,16 @@ mod tests {
             know_status(&mut outcome);
             assert_eq!(outcome.status, Status::Errored);
             assert_eq!(outcome.message.as_deref(), Some(expected));
+        }
+        for (fault, status) in
+            [(None, "passed"), (Some("agent"), "passed"), (Some("judge"), "inconclusive")]
+        {
+            let fault = fault.map(Fault::from);
+            let mut passed =
+                ExampleFinished { status: Status::Passed, fault, ..ExampleFinished::default() };
+            know_status(&mut passed);
+            assert_eq!(passed.status.as_str(), status);
+            assert_eq!(passed.message.is_some(), status == "inconclusive");
         }
         let mut known = ExampleFinished { status: Status::Failed, ..ExampleFinished::default() };
         know_status(&mut known);

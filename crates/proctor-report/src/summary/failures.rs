@@ -2,7 +2,6 @@
 
 use proctor_events::{Exception, Status};
 use proctor_record::{Attempt, Conversation, OutsideError};
-use proctor_verdict::Outcome;
 
 use super::SummaryOptions;
 use crate::backtrace::filtered;
@@ -31,8 +30,12 @@ impl Page {
         self.title(Paint::Bad, "Errors outside examples:");
         for (index, error) in errors.iter().enumerate() {
             let phase = error.phase.as_deref().unwrap_or("outside examples").replace('_', " ");
-            let place = error.place.as_deref().map(|place| format!(" {place}"));
-            let title = shorten(&format!("{phase}{}", place.unwrap_or_default()), 300);
+            let title = match error.place.as_deref() {
+                Some(place) if place.starts_with(&phase) => place.to_owned(),
+                Some(place) => format!("{phase} {place}"),
+                None => phase,
+            };
+            let title = shorten(&title, 300);
             self.line(2, &format!("{}) {title}", index + 1));
             if let Some(exception) = &error.exception {
                 self.full_exception(exception, options);
@@ -197,11 +200,10 @@ fn facts(failure: &Failure<'_>) -> String {
     let Failure { example, first, others, .. } = failure;
     let mut facts = Vec::new();
     facts.extend(example.location.as_deref().map(|place| shorten(place, 300)));
-    facts.push(match failure.verdict.outcome() {
-        // Its attempts alone would say something else.
-        Outcome::Flaky => failure.verdict.word().to_owned(),
-        _ => status_words(first),
-    });
+    // One attempt may say something else than all of them together.
+    let verdict = failure.verdict.word();
+    let same = first.status.as_ref().is_none_or(|status| status.as_str() == verdict);
+    facts.push(if same { status_words(first) } else { verdict.replace('_', " ") });
     facts.extend(failure.reason());
     facts.extend(exit_words(first));
     facts.extend(first.duration_ms.map(duration));

@@ -374,6 +374,9 @@ impl Dispatcher {
 
     fn started(&mut self, number: u32, generation: u32, job: JobId) {
         let Some(slot) = self.slot(number, generation) else { return };
+        if slot.running.is_some_and(|running| running.job == job) {
+            return; // said twice, and true both times
+        }
         if !slot.has_waiting(job) {
             self.odd(number, format!("started job {} which it was not given", job.0));
             return;
@@ -592,7 +595,7 @@ impl Dispatcher {
                 "worker {who} did not end within {} s and was ended: a hook hangs",
                 seconds(self.policy.end_within)
             ),
-            None if left.ending && exit.status != Some(0) => {
+            None if left.ending && (exit.status != Some(0) || exit.unanswered) => {
                 format!(
                     "{} instead of ending properly: a hook may have done it",
                     exit.describe(number)

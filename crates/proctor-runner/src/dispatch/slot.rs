@@ -329,6 +329,8 @@ pub(crate) struct Exit {
     pub(crate) output_tail: Vec<String>,
     /// Where it was when it was killed for taking too long.
     pub(crate) backtrace: Vec<String>,
+    /// Whether it ended without a word after it was told to, though it always has one.
+    pub(crate) unanswered: bool,
 }
 
 impl Exit {

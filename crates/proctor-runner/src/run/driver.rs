@@ -162,9 +162,14 @@ impl<'a> Run<'a> {
         self.tracker.publisher.flush();
     }
 
-    fn control(&mut self, control: Control) {
+    /// Somebody wants the run to end before it does by itself.
+    pub(super) fn stopped_by(&mut self, control: Control) {
         self.stopped.get_or_insert(control.cause());
         self.killed |= matches!(control, Control::Kill(_));
+    }
+
+    fn control(&mut self, control: Control) {
+        self.stopped_by(control);
         self.step(match control {
             Control::Stop(_) => Input::Stop(StopReason::Cancelled),
             Control::Kill(_) => Input::KillNow,

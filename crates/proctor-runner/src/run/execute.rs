@@ -14,6 +14,7 @@ use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared
 use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
 use crate::suite::{Finished, Opened, SuiteError};
+use crate::worker::BoxFuture;
 
 /// Makes a run from beginning to end.
 pub(super) async fn execute(
@@ -59,24 +60,41 @@ pub(super) async fn execute(
     if loaded {
         run.run_all(&mut orders).await;
     }
+    let grace = Duration::from_millis(setup.options.grace);
     for finish in endings {
-        let finished = tokio::select! {
-            finished = finish(run.killed || !loaded) => finished,
-            () = told_to_kill(&mut orders) => Finished::default(),
-        };
+        let at_once = run.killed || !loaded;
+        let finished = finish_unless_stopped(finish(at_once), &mut orders, grace, &mut run).await;
         run.suite_ended(finished);
     }
     run.result(gathered, loaded, &setup)
 }
 
-/// Waits for the order to end at once. What is being waited for meanwhile is dropped, and so killed.
-async fn told_to_kill(orders: &mut mpsc::UnboundedReceiver<Control>) {
-    while let Some(control) = orders.recv().await {
-        if matches!(control, Control::Kill(_)) {
-            return;
+/// Waits for a suite to end. Who is told to stop meanwhile gives it the grace; what is then still waited for is dropped,
+/// and so killed.
+async fn finish_unless_stopped(
+    mut finishing: BoxFuture<Finished>,
+    orders: &mut mpsc::UnboundedReceiver<Control>,
+    grace: Duration,
+    run: &mut Run<'_>,
+) -> Finished {
+    let mut end_at = None;
+    loop {
+        let graced = async {
+            match end_at {
+                Some(end_at) => tokio::time::sleep_until(end_at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            finished = &mut finishing => return finished,
+            () = graced => return Finished::default(),
+            Some(control) = orders.recv() => {
+                run.stopped_by(control);
+                let now = tokio::time::Instant::now();
+                end_at = Some(if run.killed { now } else { *end_at.get_or_insert(now + grace) });
+            }
         }
     }
-    std::future::pending::<()>().await;
 }
 
 async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {

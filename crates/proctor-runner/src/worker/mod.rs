@@ -40,6 +40,8 @@ pub(crate) struct Launched {
     pub(crate) ended: BoxFuture<Exit>,
     /// Ends the process and its children, now.
     pub(crate) kill: Box<dyn FnMut() + Send>,
+    /// Whether it is a worker of our own library, which answers when it is told to end.
+    pub(crate) answers: bool,
 }
 
 /// Starts workers of one suite.
@@ -186,8 +188,17 @@ pub(crate) async fn serve(
         Err(message) => return inbox.send(Report::StartFailed(message)).await,
     };
     let tails = Tails::default();
-    let Launched { channel, notifications, asking, stdout, stderr, pid, mut ended, mut kill } =
-        launched;
+    let Launched {
+        channel,
+        notifications,
+        asking,
+        stdout,
+        stderr,
+        pid,
+        mut ended,
+        mut kill,
+        answers,
+    } = launched;
     let streams = [stdout.clone(), stderr.clone()];
     let readers = [
         notifications
@@ -236,9 +247,13 @@ pub(crate) async fn serve(
     };
     channel.peer_is_gone();
     streams.iter().for_each(OutputStream::writer_ended);
-    for reader in readers.into_iter().flatten().chain(ending) {
+    for reader in readers.into_iter().flatten() {
         // A task that panicked has nothing more to tell.
         let _ = reader.await;
+    }
+    if let Some(ending) = ending {
+        let answered = ending.await.unwrap_or_default();
+        exit.unanswered = answers && !answered;
     }
     if is_silent {
         let why = "it had closed its channel and did not end by itself";
@@ -255,7 +270,7 @@ async fn silence(channel: Channel) {
 }
 
 /// Asks a worker to end: what it has not started is not to be started; then it may go. Its last answer says how much it has sent.
-async fn shut_down(channel: Channel, inbox: Inbox) {
+async fn shut_down(channel: Channel, inbox: Inbox) -> bool {
     let _ = channel.request("cancel", &json!({}), None).await;
     match channel.request("__shutdown__", &(), None).await {
         Ok(reply) => {
@@ -266,8 +281,12 @@ async fn shut_down(channel: Channel, inbox: Inbox) {
                 () = tokio::time::sleep(ENDS_WITHIN) => channel.close(),
                 _ = channel.closed() => {}
             }
+            true
         }
-        Err(error) => complain(&error, &inbox).await,
+        Err(error) => {
+            complain(&error, &inbox).await;
+            false
+        }
     }
 }
 

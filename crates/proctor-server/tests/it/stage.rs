@@ -58,6 +58,7 @@ impl Launcher for Notebook {
     fn progress(&self) -> Option<LaunchProgress> {
         (!self.0.lock().unwrap().is_empty()).then(|| LaunchProgress {
             status: "running".into(),
+            state: proctor_verdict::RunState::Running,
             completed: 5,
             total: 20,
             failures: 1,

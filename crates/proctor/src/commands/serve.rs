@@ -12,7 +12,7 @@ use proctor_runner::RunStatus;
 use proctor_server::{
     LaunchError, LaunchProgress, Launcher, Limits, Mcp, RunRequest, Server, ServerConfig,
 };
-use proctor_verdict::StopCause;
+use proctor_verdict::{RunState, StopCause};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -281,9 +281,16 @@ impl Launcher for Runs {
             RunStatus::Failed => "failed",
             RunStatus::Completed => "passed",
         };
-        let problem = run.controller.result().and_then(|result| result.problem.clone());
+        let result = run.controller.result();
+        let state = match &result {
+            Some(result) => result.verdict.state(),
+            None if progress.total == 0 => RunState::Loading,
+            None => RunState::Running,
+        };
+        let problem = result.and_then(|result| result.problem.clone());
         Some(LaunchProgress {
             status: status.to_owned(),
+            state,
             completed: progress.completed,
             total: progress.total,
             failures: progress.failures,

@@ -176,6 +176,48 @@ fn a_project_that_does_not_end_is_ended() {
     env.assert_nobody_left();
 }
 
+/// V6: whoever stops a run before its end has stopped it, even if all its examples were through.
+#[test]
+fn v6_a_signal_while_the_project_ends_stops_the_run() {
+    let env = TestEnv::with_spec(
+        r#"at_exit { File.write("ending", ""); sleep 60 }
+           RSpec.describe("A") { it("passes") { } }"#,
+    );
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let _ = std::fs::remove_file(env.project.join("ending"));
+        let child = env.spawn(&["run", "-w", "1", "--grace", "200ms"]);
+        crate::env::wait_until("the at_exit block", || env.project.join("ending").exists());
+        signal(&child, sent);
+        let ran = finish(&env, child);
+        assert_eq!(ran.code, Some(code), "{}", ran.terminal());
+        let recorded = env.recorded();
+        let ended = recorded.of("SuiteFinished").next().unwrap();
+        assert_eq!((&ended["state"], &ended["exit_code"]), (&"stopped".into(), &code.into()));
+        assert_eq!(recorded.result("passes").status, "passed");
+        env.assert_nobody_left();
+    }
+}
+
+/// A project that ends badly is not green because its examples were: `rspec` says the same.
+#[test]
+fn v19_an_end_that_goes_wrong_after_the_last_example_fails_the_run() {
+    for (hook, told) in [
+        (r#"at_exit { raise "x" }"#, "exit status 1"),
+        ("at_exit { exit 3 }", "exit status 3"),
+        ("at_exit { Process.kill(:KILL, Process.pid); sleep }", "signal 9"),
+        ("RSpec.configure { |c| c.after(:context) { exit!(0) } }", "instead of ending properly"),
+    ] {
+        let spec = format!("{hook}\nRSpec.describe('A') {{ it('one') {{ }}; it('two') {{ }} }}\n");
+        let env = TestEnv::with_spec(&spec);
+        let ran = env.run(&["run", "-w", "1"]);
+        assert_eq!(ran.code, Some(1), "{hook}: {}", ran.terminal());
+        assert!(ran.stdout.contains(told), "{hook}: {}", ran.terminal());
+        let recorded = env.recorded();
+        assert_eq!(recorded.statuses()["passed"], 2);
+        assert_eq!(recorded.count("ErrorOutsideExample"), 1, "{hook}: {}", ran.terminal());
+    }
+}
+
 #[test]
 fn nobody_outlives_a_proctor_that_was_killed() {
     for options in [&["run", "-w", "2"][..], &["run", "-w", "2", "--no-preload"]] {

@@ -31,6 +31,8 @@ module Proctor
       def main
         # Ctrl-C is the host's business. A block, not "IGNORE", which children would inherit.
         trap("INT") {}
+        # Of all at_exit blocks the first runs last. After `exit(0)` Ruby ends with 0 even if one of them raised.
+        at_exit { Native::EXIT_NOW.call(1) if $! && !$!.is_a?(SystemExit) } # rubocop:disable Style/SpecialGlobalVars
         @channel.start(self) { host_gone }
         loop { serve(@requests.pop) }
       end

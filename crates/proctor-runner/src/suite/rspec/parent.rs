@@ -9,13 +9,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proctor_host::Host;
 use proctor_process::protocol::Notification;
 use proctor_process::{
-    Channel, ChannelConfig, Connection, Guard, Listener, ListenerConfig, ManagedProcess,
-    Notifications, OutputConfig, OutputStream, Overflow, ProcessSpec, RpcMode,
+    Channel, ChannelConfig, Connection, ExitStatus, Guard, Listener, ListenerConfig,
+    ManagedProcess, Notifications, OutputConfig, OutputStream, Overflow, ProcessSpec, RpcMode,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -288,11 +288,22 @@ impl Forks {
                 kill_tree(pid);
             }
         });
-        Ok(Launched { channel, notifications, asking, stdout, stderr, pid, ended, kill })
+        Ok(Launched {
+            channel,
+            notifications,
+            asking,
+            stdout,
+            stderr,
+            pid,
+            ended,
+            kill,
+            answers: true,
+        })
     }
 
     async fn finish(self: Arc<Self>, now: bool) -> Finished {
         let Some(parent) = self.parent.lock().await.take() else { return Finished::default() };
+        let asked = Instant::now();
         let stopped =
             if now { parent.process.kill().await } else { parent.process.stop(END_WITHIN).await };
         let output = |stream: &OutputStream| {
@@ -300,8 +311,8 @@ impl Forks {
         };
         let mut lines = output(parent.process.stdout());
         lines.extend(output(parent.process.stderr()));
-        let status = stopped.as_ref().ok().and_then(|report| report.status.code());
-        let refused = status.filter(|code| *code != 0 && !now).map(refused_at_exit);
+        let ended = stopped.as_ref().ok().filter(|report| !now && !report.status.success());
+        let refused = ended.map(|report| refused_at_exit(report.status, asked.elapsed()));
         Finished {
             leaked: stopped.map(|report| report.leaked).unwrap_or_default(),
             output: lines,
@@ -333,14 +344,20 @@ impl Launcher for Handle {
 }
 
 /// Under `rspec` an `at_exit` block may fail the run, as that of `SimpleCov` does where too little is covered.
-fn refused_at_exit(code: i32) -> OutsideError {
-    OutsideError {
-        phase: "at_exit".to_owned(),
-        message: Some(format!(
-            "an at_exit block of the project ended the process with exit status {code}"
-        )),
-        ..OutsideError::default()
-    }
+fn refused_at_exit(status: ExitStatus, took: Duration) -> OutsideError {
+    let message = match status {
+        ExitStatus::Code(code) => {
+            format!("an at_exit block of the project ended the process with exit status {code}")
+        }
+        _ if took >= END_WITHIN => format!(
+            "an at_exit block of the project did not end within {} s and was ended",
+            END_WITHIN.as_secs()
+        ),
+        status => format!(
+            "the process of the project ended with {status}: an at_exit block may have done it"
+        ),
+    };
+    OutsideError { phase: "at_exit".to_owned(), message: Some(message), ..OutsideError::default() }
 }
 
 /// Hands connections to the workers they belong to.
