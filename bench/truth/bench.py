@@ -18,6 +18,7 @@ import threading
 import time
 import traceback
 
+import page
 import situations
 from claim import Wrong, check, disagreements
 from collect import SURFACES, on_screen, recorded_surfaces, run_situation
@@ -60,7 +61,7 @@ def judge(truth, collected, claims, wrong):
             continue
         if claim is None:
             continue
-        if not truth.plain_titles and not surface.endswith(("json", "junit")) and not surface.startswith(("api", "tool", "mcp", "history", "stream", "compare", "list", "flaky")):
+        if not truth.plain_titles and not surface.endswith(("json", "junit")) and not surface.startswith(("api", "tool", "mcp", "history", "stream", "compare", "list", "flaky", "page")):
             claim.examples, claim.lists = {}, None
         wrong.extend(check(surface, claim, truth, collected.names))
         if surface in claims:
@@ -172,6 +173,11 @@ def main():
         signal.signal(number, lambda received, frame: leave(base, received))
     program = binary()
     print(f"binary: {program}")
+    missing = page.open_page(base)
+    if missing:
+        print(f"left out: the page's own fold ({', '.join(page.SURFACES)}): {missing}")
+        for surface in page.SURFACES:
+            SURFACES.pop(surface)
     planted_wrong = 0
     if options.planted or options.short:
         import planted

@@ -12,6 +12,7 @@ import threading
 import time
 import zlib
 
+import page
 from project import LIVE, Ran
 from surfaces import recorded, reports, served, terminal
 
@@ -25,7 +26,7 @@ SURFACES = {
     "history example": recorded.history_example, "flaky": recorded.flaky_json, "validate": recorded.validate, "compare": recorded.compare_self,
     "list only-failures": recorded.only_failures,
     "api runs": served.api_runs, "api run": served.api_run, "api examples": served.api_examples, "api example": served.api_example,
-    "specs progress": served.progress,
+    "specs progress": served.progress, "page": served.page, "page html": served.page, "page show html": served.page,
     "tool run_status": served.tool_run, "tool run_wait": served.tool_run, "tool run_results": served.tool_results, "tool run_results all": served.tool_results_all,
     "tool show_example": served.tool_example, "mcp run_results": served.tool_results,
 }
@@ -176,10 +177,11 @@ def recorded_surfaces(situation, project, out):
     ask = lambda *args: project.run(*args, timeout=30)
     events = project.runs_folder() / run / "events.jsonl"
     out.add("stream", events.read_text(encoding="utf-8", errors="replace"))
-    files = {name: project.folder / f"show.{name}" for name in ("junit", "markdown")}
+    files = {name: project.folder / f"show.{name}" for name in ("junit", "markdown", "html")}
     shown = ask("show", run)
     out.add("show", shown.stdout + shown.stderr)
     ask("show", run, *[part for name, path in files.items() for part in (f"--{name}", path)])
+    page.add_folds(out, events.read_text(encoding="utf-8", errors="replace"), {"page html": project.folder / "live.html", "page show html": files.pop("html")})
     for name, path in files.items():
         if path.exists():
             out.add(f"show {name}", path.read_text(encoding="utf-8", errors="replace"))

@@ -5,6 +5,7 @@ import re
 
 from collect import SURFACES, on_screen, recorded_surfaces, run_situation
 from model import Situation, truth
+from page import SURFACES as PAGE_SURFACES
 from project import Project
 
 # A failing run and a passing one. What each surface says of them is changed before it is read.
@@ -59,6 +60,18 @@ def flip_counts(data):
 
 def flip_state(data):
     walk(data, lambda row: row.update(state="died") if row.get("state") == "finished" else None)
+
+
+def running_for_ever(data):
+    """A finished example is shown as one that still runs."""
+    walk(data, lambda row: row.update(verdict="running") if row.get("verdict") == "passed" and "bad" in row else None)
+
+
+def no_failures(data):
+    """The filter `failures` hides the failure."""
+    for row in data["examples"]:
+        row["bad"] = False
+    data["failures"] = []
 
 
 JSON_LIES = {"verdict": in_json(flip_words), "exit code": in_json(flip_exit), "count": in_json(flip_counts), "state": in_json(flip_state)}
@@ -121,6 +134,7 @@ LIES = {
     "validate": {"verdict": lambda text: "1\n" + text.partition("\n")[2]},
     "compare": {"verdict": in_json(lambda data: data["counts"].update(regressions=1))},
     "list only-failures": {"list": empty_list},
+    **{surface: {**JSON_LIES, "running": in_json(running_for_ever), "missing": in_json(drop_rows), "failures": in_json(no_failures)} for surface in PAGE_SURFACES},
     # A server that has started no run has nothing to say; what it would say is written here, and must be read.
     "specs progress": {"total": lambda text: json.dumps({"status": "finished", "completed": 9, "total": 9, "failures": 0})},
 }

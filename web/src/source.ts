@@ -1,7 +1,7 @@
 // Where runs come from: a server, or the events that stand in the page itself.
 
 import { isLive } from "./model/verdict";
-import { apply, emptyRun, runOf, type Run } from "./model/rows";
+import { apply, emptyRun, end, runOf, type Run } from "./model/rows";
 import type { Choice, EntryRows, JournalStats, WholeEntry } from "./model/journal";
 import { search } from "./model/search";
 import type { Comparison, Event, FlakyExample, Header, HistoryPoint, Row, RunInfo, RunListing, RunState, Searched } from "./model/types";
@@ -101,10 +101,11 @@ class LiveFeed implements Feed {
     this.socket = socket;
     socket.onmessage = (message) => this.take(JSON.parse(message.data as string) as Event);
     socket.onopen = () => { this.problem = null; this.retry = 250; };
-    socket.onclose = (end) => {
+    socket.onclose = (closing) => {
       if (this.closed || this.socket !== socket) return;
       this.flush();
-      if (end.code === 1000) {
+      if (closing.code === 1000) {
+        if (!this.run.ending) end(this.run, "died");
         this.state = this.run.ending ?? "died";
       } else {
         this.problem = "the connection was lost; trying again";
@@ -187,6 +188,7 @@ export function fileSource(text: string): Source {
     if (own) own.push(event);
     else byExample.set(event.example_id, [event]);
   }
+  if (!run.ending) end(run, "died");
   const id = run.header.run_id ?? "report";
   const state: RunState = run.ending ?? "died";
   const alone = () => Promise.reject(new Refusal("a report holds one run; `proctor serve` shows them all"));

@@ -3,12 +3,13 @@ import { expect, test } from "vitest";
 import sampleText from "./sample.events.jsonl?raw";
 import kept from "./sample.rows.json";
 import { criteriaOf } from "../src/model/criteria";
-import { apply, emptyHeader, emptyRun, isBad, rateOf, runOf, statusOf, titleOf } from "../src/model/rows";
+import { apply, countsOf, emptyHeader, emptyRun, isBad, rateOf, runOf, statusOf, titleOf } from "../src/model/rows";
 import { search } from "../src/model/search";
 import { talksOf } from "../src/model/talk";
 import { graphOf, START } from "../src/model/topics";
 import { linesOf } from "../src/model/tree";
 import type { Event } from "../src/model/types";
+import { fileSource } from "../src/source";
 
 const events = sampleText.trim().split("\n").map((line: string) => JSON.parse(line) as Event);
 
@@ -30,6 +31,13 @@ function plain(value: unknown): unknown {
 test("the page and the server see the same run", () => {
   const { header, rows } = folded();
   expect(plain({ header, rows })).toEqual(plain(kept));
+});
+
+test("what a run without an end left open is unfinished, not running", async () => {
+  const cut = events.findIndex((event) => event.event_type === "ExampleStarted");
+  const feed = await fileSource(events.slice(0, cut + 1).map((event) => JSON.stringify(event)).join("\n")).open("", () => {});
+  expect([feed.state, feed.run.rows.map(statusOf), feed.run.rows.map(isBad)]).toEqual(["died", ["unfinished"], [true]]);
+  expect(countsOf(feed.run.rows)).toEqual({ unfinished: 1 });
 });
 
 test("an example without a description is called by the one it gets while it runs", () => {

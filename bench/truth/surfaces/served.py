@@ -1,4 +1,4 @@
-"""The HTTP interface and the tools of agents."""
+"""The HTTP interface, the page's own fold of events, and the tools of agents."""
 
 from claim import Claim, word
 from surfaces.common import counts_of, parse, rows, state_of, unreadable, verdict_of
@@ -47,6 +47,32 @@ def api_example(text):
         return None
     claim = Claim()
     rows(claim, [{**row, "verdict": data["verdict"]} if "verdict" in data else row])
+    return claim
+
+
+def page(text):
+    """What the page's own code shows of a run (`programs/page.ts`)."""
+    data = parse(text)
+    if not isinstance(data, dict) or "error" in data:
+        return unreadable(text)
+    claim = run_row(data)
+    claim.state, claim.total, claim.lists = data["state"], len(data["examples"]), "all"
+    if claim.state == "finished":
+        claim.passed = word(data["verdict"]) == "passed"
+    elif word(data["verdict"]) != claim.state:
+        claim.unreadable = f"state {claim.state}, but the badge says {data['verdict']}"
+    for row in data["examples"]:
+        # `running` is a word as any other here: a page that nobody adds to any more shows it for ever.
+        claim.examples[row["id"]] = word(row["verdict"])
+        if row["fault"] and row["pass_rate"] is None:
+            claim.faults[row["id"]] = row["fault"]
+    bad = [row["id"] for row in data["examples"] if row["bad"]]
+    if sorted(bad) != sorted(data["failures"]):
+        claim.unreadable = "the filter `failures` and the marks of examples differ"
+    if claim.exit == 0 and bad:
+        claim.unreadable = f"exit code 0, but {len(bad)} examples are listed as failures"
+    if claim.exit == 1 and claim.state == "finished" and not bad and not data["errors"]:
+        claim.unreadable = "exit code 1, but no failure and no error is listed"
     return claim
 
 

@@ -13,7 +13,7 @@ export interface Run {
   places: Map<string, number>;
   /** The example that something happened in last, for those who follow. */
   latest: string | null;
-  /** How it came to its end, once it said so. */
+  /** How it came to its end, once that is known. */
   ending: RunState | null;
 }
 
@@ -61,8 +61,7 @@ export function apply(run: Run, event: Event): void {
       header.exit_code = event.exit_code ?? null;
       header.planned = event.example_count ?? null;
       header.planned_repetitions = event.repetition_count ?? null;
-      run.ending = endOf(event);
-      for (const row of run.rows) decide(row, header.policy, true);
+      end(run, endOf(event));
       return;
     case "WorkerStarted": {
       const worker = workerOf(header, event);
@@ -134,6 +133,12 @@ function inExample(run: Run, id: string, event: Event): void {
   if (event.event_type === "ExampleStarted" || event.event_type === "ExampleFinished") {
     decide(row, run.header.policy, run.ending !== null);
   }
+}
+
+/** No event comes any more, whether or not the run said so: what is still open has no end. */
+export function end(run: Run, state: RunState): void {
+  run.ending = state;
+  for (const row of run.rows) decide(row, run.header.policy, true);
 }
 
 function decide(row: Row, policy: Policy, over: boolean): void {
@@ -281,11 +286,11 @@ export function isBad(row: Row): boolean {
   return row.failure;
 }
 
-/** The verdicts of the examples, counted. */
+/** The verdicts of the examples, counted. What a run that is over left open does not run any more. */
 export function countsOf(rows: Row[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const row of rows) {
-    const status = countedAs(row.verdict);
+    const status = row.verdict === "unfinished" ? "unfinished" : countedAs(row.verdict);
     counts[status] = (counts[status] ?? 0) + 1;
   }
   return counts;

@@ -81,7 +81,7 @@ export function RunsPage() {
                   <td><RunBadge run={run} /></td>
                   <td><a href={link(["run", run.id])} title={`${when(run.started_at)} · ${run.id}`}>{ago(run.started_at) || shortId(run.id)}</a>{run.tags.map((tag) => <span class="tag">{tag}</span>)}</td>
                   <td class="r num">{duration(run.duration_ms)}</td>
-                  <td><Counts counts={run.counts} planned={run.planned} /></td>
+                  <td><Counts counts={isLive(run.state) ? run.counts : leftOpen(run.counts)} planned={run.planned} /></td>
                   <td class="r num">{run.cost_usd ? money(run.cost_usd) : ""}</td>
                   <td class="mono cut" title={run.argv.join(" ")}>{command(run.argv)}</td>
                   <td class="mono">{run.commit?.slice(0, 8)}{run.dirty ? <span title="with uncommitted changes">*</span> : ""}</td>
@@ -110,7 +110,12 @@ function RunBadge({ run }: { run: RunListing }) {
   return <Badge status={word} text={phraseOf(word)} title={isLive(run.state) ? undefined : `exit code ${run.exit_code ?? "unknown"}`} />;
 }
 
-const ORDER = ["passed", "failed", "crashed", "errored", "timed_out", "inconclusive", "pending", "cancelled", "not_run", "running"];
+const ORDER = ["passed", "failed", "crashed", "errored", "timed_out", "inconclusive", "pending", "cancelled", "not_run", "unfinished", "running"];
+
+/** The server counts what has no end as running; in a run that is over it is unfinished. */
+function leftOpen({ running = 0, ...counts }: Record<string, number>): Record<string, number> {
+  return { ...counts, unfinished: running };
+}
 
 export function Counts({ counts, planned }: { counts: Record<string, number>; planned: number | null }) {
   const total = Math.max(planned ?? 0, Object.values(counts).reduce((sum, count) => sum + count, 0));
