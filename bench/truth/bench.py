@@ -5,6 +5,7 @@ import atexit
 import collections
 import concurrent.futures
 import importlib
+import json
 import os
 import pathlib
 import pkgutil
@@ -33,6 +34,16 @@ SHORT_VIEWS = {"rspec/fails", "attempts/retry-passes", "rate/4-of-5-at-0.8", "ho
 def load():
     for module in sorted(pkgutil.iter_modules(situations.__path__), key=lambda found: found.name):
         importlib.import_module(f"situations.{module.name}")
+
+
+def uncut_events():
+    """Says at which event types of the published schema no situation cuts a recording; gives how many."""
+    from situations.recordings import CUT_TYPES
+    schema = json.loads((REPO / "schema/events.schema.json").read_text())
+    uncut = {rule["if"]["properties"]["event_type"]["const"] for rule in schema["allOf"]} - CUT_TYPES
+    if uncut:
+        print(f"no situation of recordings.py cuts a recording at: {', '.join(sorted(uncut))}")
+    return len(uncut)
 
 
 def binary():
@@ -165,7 +176,7 @@ def main():
             print(f"{'s' if situation.short else ' '} {situation.name}")
         kinds = collections.Counter(s.kind for s in chosen)
         print(f"{len(chosen)} situations, {len(chosen) - kinds[NOT_IN_THE_AIM]} in the aim: " + ", ".join(f"{k} {n}" for k, n in kinds.items()))
-        return 0
+        return uncut_events()
     base = tempfile.mkdtemp(prefix="tr-", dir="/tmp")
     atexit.register(lambda: os.environ.get("TRUTH_KEEP") or shutil.rmtree(base, ignore_errors=True))
     atexit.register(kill_all_started)
@@ -184,7 +195,8 @@ def main():
         planted_wrong = planted.main(program, base)
         if options.planted:
             return 1 if planted_wrong else 0
-    return report(run_all(chosen, program, base, options), chosen, planted_wrong, options)
+    uncut = uncut_events()
+    return report(run_all(chosen, program, base, options), chosen, planted_wrong + uncut, options)
 
 
 def leave(base, received):

@@ -8,15 +8,25 @@ from situations.agents import COMMAND, HEAD
 # A passing run that has an event of nearly every type, in an order that is always the same: one example after the other.
 AGENT = f"{HEAD}class Mine(Agent):\n    def chat(self, message):\n        return {{'text': 'Hello', 'tool_calls': [{{'name': 't', 'arguments': {{}}, 'result': 1}}]}}\nMine().main()\n"
 TALKS = ("describe: T\nagent: { %s }\nsimulator: { model: { script: [one, two, three] } }\njudge: { model: { verdicts: [{about: goal, seen: Hello, because: x}] } }\n"
-         "topics: { a: { next: b, expect: [{match: Hello}] }, b: { triggers: [{response: Hello}], next: a } }\nexamples:\n"
+         "topics: { a: { next: b, expect: [{match: Hello}] }, b: { triggers: [{response: Hello}], next: a, expect: [{match: Hello}] } }\nexamples:\n"
          "  - it: one\n    steps: [{user: hi, expect: [{match: Hello}], evaluate: [{match: Hello}]}]\n  - it: two\n    steps: [{simulate: {goal: x, max_turns: 3}}]\n") % COMMAND
 TALK_FILES = {"agent.py": AGENT, "t.scenario.yaml": TALKS}
 SPEC_FILES = {"spec/a_spec.rb": 'RSpec.describe("T") { it("one") { puts "said" }; it("two") { } }'}
-OPEN = "passed|unfinished|not_run?"
+# A judge that answers with nothing usable, and an agent that dies.
+ERROR_AGENT = f"{HEAD}class Mine(Agent):\n    def chat(self, message):\n        if self.said(message) == 'die':\n            os._exit(1)\n        return {{'text': 'Hello'}}\nMine().main()\n"
+ERROR_TALKS = ("describe: T\nagent: { %s }\nmodels: { judge: { command: ['@PYTHON@', '-c', 'print(1)'], tries: 1 } }\njudge: { retries: 0 }\nexamples:\n"
+               "  - it: one\n    steps: [{user: hi, expect: [{satisfy: polite enough}]}]\n  - it: two\n    steps: [{user: die}]\n") % COMMAND
+ERROR_FILES = {"agent.py": ERROR_AGENT, "t.scenario.yaml": ERROR_TALKS}
+HOOK_FILES = {"spec/a_spec.rb": 'RSpec.describe("T") { after(:context) { raise "late" }; it("one") { }; it("two") { } }'}
+
+# Event types that a recording is cut at; `bench.py` holds them against the schema and against what runs really record.
+CUT_TYPES = set()
 
 
 def cut_at(kind, which=0, torn=False):
     """Cuts the recording after the first (or last) event of a type, or in the middle of its line."""
+    CUT_TYPES.add(kind)
+
     def after(project, run):
         path = run / "events.jsonl"
         lines = path.read_bytes().splitlines(keepends=True)
@@ -42,16 +52,28 @@ def silently(project, out):
     return None
 
 
-# Exit codes a died run may be shown with: none. `1000` stands for a code that no surface may name.
+# A died run is shown with no exit code: `1000` stands for a code that no surface may name.
 DIED = dict(state="died", validate=(1, 2))
-for kind in ("SuiteStarted", "WorkerStarted", "ExampleStarted", "UserMessage", "AgentResponse", "ToolCallStarted", "ToolCallCompleted", "EvaluationRecorded", "TopicChanged",
-             "SimulationStarted", "SimulationEnded", "ExampleFinished", "Progress"):
-    files = SPEC_FILES if kind in ("WorkerStarted",) else TALK_FILES
-    damaged(f"cut-after-{kind}", cut_at(kind), truth(1000, {"T > one": OPEN, "T > two": OPEN}, **DIED), files, short=kind in ("ExampleStarted", "ExampleFinished"))
-    damaged(f"torn-at-{kind}", cut_at(kind, torn=True), truth(1000, {"T > one": OPEN, "T > two": OPEN}, ("died", "loading") if kind == "SuiteStarted" else "died", validate=(1, 2)), files)
-for kind in ("WorkerLog", "WorkerExited", "Progress", "ExampleFinished"):
-    damaged(f"cut-after-last-{kind}", cut_at(kind, -1), truth(1000, {"T > one": OPEN, "T > two": OPEN}, **DIED))
-damaged("torn-at-SuiteFinished", cut_at("SuiteFinished", torn=True), truth(1000, {"T > one": "passed", "T > two": "passed"}, **DIED), short=True)
+# Where a cut falls: what is certain about `one` and `two` there. Only an example whose end is recorded has an outcome.
+NOT_YET = "unfinished|not_run?"
+NOTHING, IN_ONE, ONE_DONE, IN_TWO, BOTH_DONE = (NOT_YET, NOT_YET), ("unfinished", NOT_YET), ("passed", NOT_YET), ("passed", "unfinished"), ("passed", "passed")
+CUTS = {
+    # type: (files, what is certain after its first event, what is certain while its line is torn)
+    "SuiteStarted": (TALK_FILES, NOTHING, NOTHING), "ExampleStarted": (TALK_FILES, IN_ONE, NOTHING), "UserMessage": (TALK_FILES, IN_ONE, IN_ONE), "AgentResponse": (TALK_FILES, IN_ONE, IN_ONE),
+    "ToolCallStarted": (TALK_FILES, IN_ONE, IN_ONE), "ToolCallCompleted": (TALK_FILES, IN_ONE, IN_ONE), "EvaluationRecorded": (TALK_FILES, IN_ONE, IN_ONE),
+    "TopicChanged": (TALK_FILES, IN_ONE, IN_ONE), "InvariantEvaluated": (TALK_FILES, IN_ONE, IN_ONE), "SimulationStarted": (TALK_FILES, IN_TWO, IN_TWO), "SimulationEnded": (TALK_FILES, IN_TWO, IN_TWO),
+    "ExampleFinished": (TALK_FILES, ONE_DONE, IN_ONE), "Progress": (TALK_FILES, NOTHING, NOTHING),
+    "ModelCall": (ERROR_FILES, IN_ONE, IN_ONE), "JudgeError": (ERROR_FILES, IN_ONE, IN_ONE), "AgentError": (ERROR_FILES, ("inconclusive:judge", "unfinished"), ("inconclusive:judge", "unfinished")),
+    "WorkerStarted": (SPEC_FILES, NOTHING, NOTHING), "GroupStarted": (SPEC_FILES, NOTHING, NOTHING), "GroupFinished": (SPEC_FILES, BOTH_DONE, BOTH_DONE),
+    "ErrorOutsideExample": (HOOK_FILES, BOTH_DONE, BOTH_DONE),
+}
+named = lambda pair: {"T > one": pair[0], "T > two": pair[1]}
+for kind, (files, after, torn) in CUTS.items():
+    damaged(f"cut-after-{kind}", cut_at(kind), truth(1000, named(after), **DIED), files, short=kind in ("ExampleStarted", "ExampleFinished"))
+    damaged(f"torn-at-{kind}", cut_at(kind, torn=True), truth(1000, named(torn), ("died", "loading") if kind == "SuiteStarted" else "died", validate=(1, 2)), files)
+for kind, certain in (("WorkerLog", BOTH_DONE), ("WorkerExited", BOTH_DONE), ("Progress", BOTH_DONE), ("ExampleFinished", BOTH_DONE), ("GroupFinished", BOTH_DONE)):
+    damaged(f"cut-after-last-{kind}", cut_at(kind, -1), truth(1000, named(certain), **DIED))
+damaged("torn-at-SuiteFinished", cut_at("SuiteFinished", torn=True), truth(1000, named(BOTH_DONE), **DIED), short=True)
 
 
 def lines(change):

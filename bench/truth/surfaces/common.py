@@ -78,8 +78,6 @@ def rows(claim, listed, key="id"):
     """Puts JSON rows of examples into a claim."""
     for row in listed:
         verdict = verdict_of(row)
-        if verdict == "running":
-            continue
         if verdict is not None:
             claim.examples[row.get(key)] = verdict
         fault = fault_of(row)
@@ -97,6 +95,8 @@ def state_of(row):
 def counts_of(mapping):
     """Counts by verdict, without numbers that are about something else."""
     other = {"examples", "attempts", "errors", "other", "running", "unchecked", "repetitions", "decided", "total", "planned", "known", "soft_failures", "failures", "flaky_attempts"}
+    # In a run that is over, what is counted as running has no end.
+    mapping = {"unfinished": mapping["running"], **mapping} if "running" in mapping else mapping
     return {word(key): value for key, value in mapping.items() if isinstance(value, int) and not isinstance(value, bool) and key not in other}
 
 

@@ -119,6 +119,16 @@ impl Index {
         })
     }
 
+    /// Of every example the last attempt, if it has no final result. They come after all results.
+    pub(super) fn open_attempts(&self) -> impl Iterator<Item = Final<'_>> {
+        self.examples().enumerate().filter_map(|(place, example)| {
+            let attempt = example.attempts.last()?;
+            let open = attempt.status.is_none() || !attempt.is_final;
+            let seq = self.last_seq() + 1 + place as u64;
+            open.then_some(Final { seq, example, attempt, traces: None })
+        })
+    }
+
     pub(super) fn workspaces(&self) -> &WorkspaceFold {
         &self.folded.workspaces
     }

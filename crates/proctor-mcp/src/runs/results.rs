@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proctor_record::Example;
-use proctor_verdict::worst_first;
+use proctor_verdict::{Outcome, worst_first};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
 
 /// The statuses there are.
-const STATUSES: [&str; 11] = [
+const STATUSES: [&str; 12] = [
     "passed",
     "failed",
     "pending",
@@ -30,6 +30,7 @@ const STATUSES: [&str; 11] = [
     "not_run",
     "flaky",
     "within_rate",
+    "unfinished",
 ];
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -128,6 +129,15 @@ fn telling<'a>(reading: &Reading<'a>, wanted: impl Fn(&Example) -> bool) -> Vec<
             if passed { rank(&result) > rank(known) } else { rank(&result) < rank(known) }
         };
         if found.get(id.as_str()).is_none_or(better) {
+            found.insert(id.as_str(), result);
+        }
+    }
+    // What a run without an end left open tells more than the attempts and repetitions before it.
+    for result in reading.index.open_attempts() {
+        let Some(id) = result.example.id.as_ref().filter(|_| wanted(result.example)) else {
+            continue;
+        };
+        if reading.verdict_of(result.example).outcome() == Outcome::Unfinished {
             found.insert(id.as_str(), result);
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use proctor_events::{EvaluationMode, ExampleFinished, Exception, Fault};
 use proctor_record::{Attempt, Example, OutsideError, Turn};
-use proctor_verdict::{Counts, ExampleVerdict, never_ran};
+use proctor_verdict::{Counts, ExampleVerdict, Outcome, never_ran};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -47,7 +47,8 @@ pub(super) struct RunView {
     /// What stopped it before its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stopped_by: Option<String>,
-    /// Examples so far by verdict: passed, failed, pending, inconclusive, errored, crashed, `timed_out`, cancelled, `not_run`.
+    /// Examples so far by verdict: passed, failed, pending, inconclusive, errored, crashed, `timed_out`, cancelled, `not_run`; and unfinished,
+    /// those that a run without an end left open.
     pub(super) counts: BTreeMap<String, u64>,
     /// Examples that have a verdict.
     pub(super) completed: u64,
@@ -99,7 +100,7 @@ impl RunView {
             verdict: reading.verdict.final_word(),
             stopped_by: reading.verdict.stopped_by().map(ToString::to_string),
             completed: counts.decided(),
-            counts: by_verdict(&counts),
+            counts: by_verdict(&counts, reading.state.is_over()),
             // What was planned and never seen is not there to be counted, once nothing more can come.
             total: run.planned.map(|planned| {
                 if reading.state.is_over() { counts.examples } else { planned.max(counts.examples) }
@@ -117,9 +118,10 @@ impl RunView {
     }
 }
 
-/// What occurred, by verdict. What runs has none.
-fn by_verdict(counts: &Counts) -> BTreeMap<String, u64> {
+/// What occurred, by verdict. What runs has none; once the run is over, it has no end.
+fn by_verdict(counts: &Counts, over: bool) -> BTreeMap<String, u64> {
     let all = [
+        ("unfinished", if over { counts.running } else { 0 }),
         ("passed", counts.passed),
         ("failed", counts.failed),
         ("pending", counts.pending),
@@ -218,10 +220,7 @@ impl ResultView {
             id: example.id.as_ref().map(ToString::to_string).unwrap_or_default(),
             title: brief(&example.title(), TITLE),
             location: example.location.clone().or_else(|| example.file.clone()),
-            status: attempt
-                .status
-                .as_ref()
-                .map_or_else(|| "running".to_owned(), ToString::to_string),
+            status: attempt.status.as_ref().map_or_else(|| open_word(verdict), ToString::to_string),
             verdict,
             unchecked: verdict.is_unchecked(),
             fault: attempt.fault.as_ref().map(ToString::to_string),
@@ -235,6 +234,16 @@ impl ResultView {
             untrusted_available: quotes(suite, traces.conversed) || traces.printed,
         }
     }
+}
+
+/// What an attempt without an end is called.
+fn open_word(verdict: ExampleVerdict) -> String {
+    let open = if verdict.outcome() == Outcome::Unfinished {
+        Outcome::Unfinished
+    } else {
+        Outcome::Running
+    };
+    open.word().to_owned()
 }
 
 /// Whether the message of an attempt may be the agent's words. What never ran, and what the harness of a workspace itself could not do,
