@@ -40,6 +40,25 @@ test("what a run without an end left open is unfinished, not running", async () 
   expect(countsOf(feed.run.rows)).toEqual({ unfinished: 1 });
 });
 
+test("an end that says passed is held to what was recorded before it", () => {
+  const code = (status: string, announced: number, more: Partial<Event>[] = []) => {
+    const run = emptyRun();
+    const tell = (event_type: string, fields = {}) => apply(run, { seq: 0, event_type, ...fields });
+    tell("SuiteStarted", { example_count: 1, policy: { flaky_fails: true } });
+    tell("ExampleStarted", { example_id: "a" });
+    tell("ExampleFinished", { example_id: "a", status });
+    for (const event of more) apply(run, { seq: 0, event_type: "", ...event });
+    tell("SuiteFinished", { state: "finished", exit_code: 0, example_count: 1, repetition_count: announced });
+    return run.header.exit_code;
+  };
+  expect(["passed", "pending", "inconclusive"].map((status) => code(status, 1))).toEqual([0, 0, 0]);
+  expect(["failed", "errored", "crashed", "timed_out", "cancelled", "not_run", "splendid"].map((status) => code(status, 1))).toEqual([1, 1, 1, 1, 1, 1, 1]);
+  expect(code("passed", 2)).toBe(1);
+  expect(code("passed", 1, [{ event_type: "ErrorOutsideExample" }])).toBe(1);
+  expect(code("passed", 1, [{ event_type: "ExampleStarted", example_id: "b" }])).toBe(1);
+  expect(code("failed", 1, [{ event_type: "ExampleFinished", example_id: "a", attempt: 2, status: "passed" }])).toBe(1);
+});
+
 test("an example without a description is called by the one it gets while it runs", () => {
   const run = emptyRun();
   const title = () => titleOf(run.rows[0]!);

@@ -71,8 +71,9 @@ def page(text):
         claim.unreadable = "the filter `failures` and the marks of examples differ"
     if claim.exit == 0 and bad:
         claim.unreadable = f"exit code 0, but {len(bad)} examples are listed as failures"
-    if claim.exit == 1 and claim.state == "finished" and not bad and not data["errors"]:
-        claim.unreadable = "exit code 1, but no failure and no error is listed"
+    hidden = [row["id"] for row in data["examples"] if not row["bad"] and row["verdict"] in ("failed", "errored", "crashed", "timed_out", "unfinished")]
+    if hidden:
+        claim.unreadable = f"not listed as failures: {', '.join(hidden)}"
     return claim
 
 

@@ -3,7 +3,7 @@
 
 import type { Attempt, Event, Header, Row, WorkerRow } from "./types";
 import type { Policy, RunState } from "./verdict";
-import { countedAs, DEFAULT_POLICY, endOf, fails, verdictOf } from "./verdict";
+import { contradicts, countedAs, deciding, DEFAULT_POLICY, endOf, fails, verdictOf } from "./verdict";
 
 const SHORT = 300;
 
@@ -137,8 +137,13 @@ function inExample(run: Run, id: string, event: Event): void {
 
 /** No event comes any more, whether or not the run said so: what is still open has no end. */
 export function end(run: Run, state: RunState): void {
+  const { header, rows } = run;
   run.ending = state;
-  for (const row of run.rows) decide(row, run.header.policy, true);
+  for (const row of rows) decide(row, header.policy, true);
+  if (state !== "finished" || header.exit_code !== 0) return;
+  const recorded = rows.reduce((sum, row) => sum + deciding(row.attempts).length, 0);
+  const missing = header.planned_repetitions !== null && recorded < header.planned_repetitions;
+  if (missing || header.errors.length > 0 || rows.some((row) => contradicts(row, header.policy))) header.exit_code = 1;
 }
 
 function decide(row: Row, policy: Policy, over: boolean): void {

@@ -111,6 +111,13 @@ export function fails(word: string, unchecked: boolean, policy: Policy = DEFAULT
   }
 }
 
+/** Whether a run that says it passed is not believed because of this example. Inconclusive ones may have been tolerated. */
+export function contradicts(example: { verdict: string; unchecked: boolean }, policy: Policy): boolean {
+  const { verdict, unchecked } = example;
+  return (policy.flaky_fails && verdict === "flaky") || (policy.unchecked_fails && unchecked)
+    || !["passed", "pending", "inconclusive"].includes(countedAs(verdict));
+}
+
 /** The status that a verdict is counted as. */
 export function countedAs(word: string): string {
   return BY_WORD.get(word)?.counted_as ?? word;

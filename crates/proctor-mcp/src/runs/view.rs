@@ -201,7 +201,9 @@ fn is_first(number: &u32) -> bool {
 impl ResultView {
     /// A result as the index has it.
     pub(super) fn of(result: Final<'_>, verdict: ExampleVerdict) -> Self {
-        let traces = result.traces.cloned().unwrap_or_default();
+        // An attempt without an end still holds what it was made of.
+        let open = result.attempt.status.is_none().then(|| Traces::of(result.attempt));
+        let traces = open.or_else(|| result.traces.cloned()).unwrap_or_default();
         Self::with(result.example, result.attempt, verdict, traces)
     }
 

@@ -94,6 +94,29 @@ async fn a_wait_is_never_longer_than_a_few_seconds() {
     assert!((4..30).contains(&took.as_secs()), "{took:?}");
 }
 
+/// What an example was doing when its run died is a failure that was never told: it is listed and counted. While the run lives, it is neither.
+#[tokio::test]
+async fn what_a_dead_run_left_open_is_unfinished() {
+    let desk = Desk::new();
+    let (live, path) = going(&desk);
+    finish(&path, 1);
+    append(
+        &path,
+        r#"{"v":1,"seq":4,"event_type":"ExampleStarted","example_id":"e2","path":["E","two"]}"#,
+    );
+    let told = desk.call("run_results", json!({})).await.unwrap();
+    assert_eq!((&told["run"]["counts"], &told["total"]), (&json!({ "passed": 1 }), &json!(0)));
+    drop(live);
+    for asked in [json!({}), json!({ "statuses": ["unfinished"] })] {
+        let told = desk.call("run_results", asked).await.unwrap();
+        assert_eq!(told["run"]["state"], "died");
+        assert_eq!(told["run"]["counts"], json!({ "passed": 1, "unfinished": 1 }));
+        let row = &told["results"][0];
+        let said = [&row["id"], &row["status"], &row["verdict"], &told["total"]];
+        assert_eq!(said, [&json!("e2"), &json!("unfinished"), &json!("unfinished"), &json!(1)]);
+    }
+}
+
 /// Progress comes in order, with the token, and before the answer.
 #[tokio::test]
 async fn progress_is_told_to_those_who_ask() {
