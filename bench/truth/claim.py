@@ -117,6 +117,15 @@ def check_counts(claim, truth, wrong):
             wrong("number of examples", low, claim.total)
     if not claim.counts or not truth.exact:
         return
+    if "rest" in claim.counts:
+        # Two numbers alone: what passed, and everything else.
+        good = {"passed", "flaky", "within_rate"}
+        outcomes = [outcome for outcome in truth.examples.values() if not outcome.optional]
+        for name, low, high in (("passed", sum(o.verdicts <= good for o in outcomes), sum(bool(o.verdicts & good) for o in truth.examples.values())),
+                                ("rest", sum(not o.verdicts & good for o in outcomes), sum(bool(o.verdicts - good) for o in truth.examples.values()))):
+            if not low <= claim.counts[name] <= high:
+                wrong(f"number {name}", low, claim.counts[name])
+        return
     summed = claim.counts.get("not_passed")
     if summed is not None:
         summed_up = (BAD | UNDECIDED) - set(claim.counts)

@@ -2,6 +2,7 @@
 
 import json
 
+from collect import ENTRY
 from model import situation, truth
 
 GOOD = 'RSpec.describe("A") { it("one") { }; it("two") { } }'
@@ -58,8 +59,6 @@ baseline_file("empty", "")
 baseline_file("no-json", "{")
 baseline_file("no-baseline", "{}")
 baseline_file("newer-version", json.dumps({"v": 99, "examples": []}))
-
-ENTRY = ("journal", "create", "--domain", "debugging", "--strategy", "check-assumptions", "--goal", "g", "--hypothesis", "h", "--action", "a", "--prediction", "p")
 
 
 def journal(name, command, confirmed, files=None, expect="pass"):

@@ -126,6 +126,50 @@ def compare_self(text):
     return claim
 
 
+def baseline(text):
+    """What a baseline made from the run keeps of it, and what `baseline show` says of that. A run without an end may be refused."""
+    data = parse(text)
+    kept = data["kept"]
+    if kept is None:
+        return Claim(unreadable="exit code 0, but nothing is kept") if data["code"] == 0 else None
+    if data["code"] != 0:
+        return Claim(unreadable=f"exit code {data['code']}, but a baseline is kept")
+    claim = Claim(total=len(kept["examples"]), lists="all")
+    rows(claim, [{"id": row["id"], "status": row["status"]} for row in kept["examples"]])
+    shown = next((row for row in parse(data["shown"]) or [] if row.get("name") == "truth"), {})
+    trials = [trial for row in kept["examples"] for trial in row["trials"]]
+    numbers = (len(kept["examples"]), sum(1 for trial in trials if trial["passed"]), len(trials))
+    if (shown.get("examples"), shown.get("passed"), shown.get("attempts")) != numbers:
+        claim.unreadable = f"`baseline show` counts {shown.get('examples')}, {shown.get('passed')} of {shown.get('attempts')}; the file has {numbers}"
+    for row in kept["examples"]:
+        if row["status"] in ("failed", "errored", "crashed", "timed_out", "inconclusive") and row["trials"] and all(trial["passed"] for trial in row["trials"]):
+            claim.unreadable = f"{row['title']}: {row['status']}, but every trial passed"
+    return claim
+
+
+def journal(text):
+    """What `--resolve-journal=pass` made of an entry that predicted a pass: confirmed, falsified, or left open."""
+    data = parse(text)
+    if not isinstance(data, list) or not data:
+        return Claim(unreadable="no entry: " + text.strip()[:120])
+    entry = data[0].get("entry") or data[0]
+    evidence = (entry.get("evidence") or [None])[-1]
+    status = (entry.get("outcome") or {}).get("status")
+    if status not in (None, "confirmed", "falsified"):
+        return Claim(unreadable=f"outcome {status}")
+    if evidence is None:
+        return Claim(unreadable=f"{status} without evidence") if status else None
+    claim = Claim(exit=evidence.get("exit"), passed=None if status is None else status == "confirmed")
+    counts = evidence.get("counts")
+    # Evidence that decides nothing (a stopped run) has numbers of nothing.
+    if counts and status:
+        # What gave no evidence (pending, inconclusive, not run) is counted as skipped.
+        claim.counts = {"passed": counts["passed"], "rest": counts["failed"] + counts["errors"] + counts["skipped"]}
+    if status == "confirmed" and not (counts and counts["passed"] and not counts["failed"] and not counts["errors"]):
+        claim.unreadable = f"confirmed by {counts}"
+    return claim
+
+
 def only_failures(text):
     """`list --only-failures`: everything that did not pass in the last run."""
     data = parse(text)
@@ -139,4 +183,4 @@ def only_failures(text):
     return claim
 
 
-__all__ = ["compare_self", "flaky_json", "history_example", "history_json", "only_failures", "rows", "runs_json", "runs_text", "validate"]
+__all__ = ["baseline", "compare_self", "flaky_json", "history_example", "history_json", "journal", "only_failures", "rows", "runs_json", "runs_text", "validate"]
