@@ -27,6 +27,7 @@ pub use run::{
     RunStatus, attend,
 };
 pub use suite::{
-    CommandSuite, DialogueSuite, ExampleFilter, RspecSuite, ScenarioFile, Suite, SuiteError,
-    Surroundings, Waiting, WorkspaceSuite,
+    CommandSuite, DialogueSuite, ExampleFilter, Reported, RspecSuite, SUITE_CAPABILITIES,
+    ScenarioFile, Suite, SuiteCapabilities, SuiteError, SuiteKind, Surroundings, Waiting,
+    WorkspaceSuite,
 };

@@ -13,7 +13,7 @@ use super::publish::Publisher;
 use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
-use crate::suite::{Finished, Opened, SuiteError};
+use crate::suite::{Finished, Opened, Suite, SuiteError, unchecked_is_unknown};
 use crate::worker::BoxFuture;
 
 /// Makes a run from beginning to end.
@@ -36,6 +36,10 @@ pub(super) async fn execute(
         Err(error) => return ended_early(&setup, publisher, started, Some(error), None),
     };
     let mut gathered = Gathered::new(&mut suites);
+    if setup.options.verdict_policy().unchecked_fails {
+        let unknown = |suite: &Suite| unchecked_is_unknown(suite.kind(), suite.name());
+        gathered.notes.extend(setup.suites.iter().filter_map(unknown));
+    }
     gathered.errors.extend(too_many(&gathered.examples, setup.options.repeats));
     let loaded = gathered.errors.is_empty();
     let examples = if loaded {

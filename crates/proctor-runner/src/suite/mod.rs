@@ -1,6 +1,7 @@
 //! Suites: sources of examples, and of workers that can run them.
 
-pub(crate) mod command;
+pub(crate) mod capabilities;
+mod command;
 pub(crate) mod dialogue;
 mod filter;
 pub(crate) mod library;
@@ -16,6 +17,8 @@ use proctor_process::{GuardCommand, Leaked};
 use crate::example::{Discovery, OutsideError};
 use crate::worker::{BoxFuture, Launcher};
 
+pub(crate) use capabilities::unchecked_is_unknown;
+pub use capabilities::{Reported, SUITE_CAPABILITIES, SuiteCapabilities, SuiteKind};
 pub use command::CommandSuite;
 pub use dialogue::{DialogueSuite, ScenarioFile};
 pub use filter::ExampleFilter;
@@ -108,6 +111,16 @@ pub(crate) struct Finished {
 }
 
 impl Suite {
+    /// What kind of suite it is.
+    pub fn kind(&self) -> SuiteKind {
+        match self {
+            Self::Rspec(_) => SuiteKind::Rspec,
+            Self::Command(_) => SuiteKind::Program,
+            Self::Dialogue(_) => SuiteKind::Scenario,
+            Self::Workspace(_) => SuiteKind::Workspace,
+        }
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Rspec(_) => "rspec",

@@ -41,6 +41,7 @@ mod run_words;
 mod runs;
 mod runs_stop;
 mod serve;
+mod suite_capabilities;
 mod surfaces;
 mod talks;
 mod wire;

@@ -222,7 +222,7 @@ fn reports_agree_with_the_run() {
         assert_eq!(json["summary"][status], *count, "{status}");
     }
     assert_eq!(json["summary"]["examples"], 11);
-    assert_eq!(json["run"]["exit_code"], 1);
+    assert_eq!(json["exit_code"], 1);
     let xml = env.read("out.xml");
     assert_eq!(xml.matches("<testcase ").count(), 11);
     let bad = 11 - statuses["passed"];
