@@ -44,7 +44,7 @@ fn hold(row: &str, recorded: &Recorded, says: bool) {
     // Where it is not reported it is measured.
     assert!(ended["duration_ms"].is_number(), "{}: {ended}", row.name);
     if row.name == "program" {
-        assert_eq!(ended["duration_ms"] == Value::from(1234.5), says, "{ended}");
+        assert_eq!(ended["duration_ms"] == 1234.5, says, "{ended}");
     }
     assert_eq!(ended["checks"].is_number(), is(row.checks), "{}: {ended}", row.name);
     let own = |event: &&Value| {
