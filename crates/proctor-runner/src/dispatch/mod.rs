@@ -27,7 +27,7 @@ pub(crate) mod world;
 use std::collections::{HashSet, VecDeque};
 
 use proctor_events::{ExampleFinished, Fault, Millis, Status};
-use proctor_verdict::is_failure;
+use proctor_verdict::{AttemptNumber, ExampleVerdict, Observation, is_failure};
 
 pub(crate) use self::slot::Exit;
 use self::slot::{AskedBack, Killed, Left, Phase, Slot};
@@ -91,6 +91,8 @@ pub(crate) struct Policy {
     pub(crate) prefetch: f64,
     /// Jobs whose failure a pass rate may allow: they count as failed only when [`Input::RateMissed`] says so.
     pub(crate) gated: HashSet<JobId>,
+    /// Which verdicts fail the run.
+    pub(crate) verdict: proctor_verdict::Policy,
 }
 
 impl Default for Policy {
@@ -108,6 +110,7 @@ impl Default for Policy {
             idle_deaths: 8,
             prefetch: 10.0,
             gated: HashSet::new(),
+            verdict: proctor_verdict::Policy::default(),
         }
     }
 }
@@ -489,6 +492,7 @@ impl Dispatcher {
         let again = failed && assigned.attempt <= self.policy.retries && self.stop.is_none();
         outcome.r#final = Some(!again);
         outcome.flaky = (outcome.status == Status::Passed && assigned.attempt > 1).then_some(true);
+        let fails_run = !again && fails_run(&outcome, self.policy.verdict);
         self.effects.push(Effect::Report { slot, assigned, outcome });
         let state = &mut self.jobs[job.0 as usize];
         if again {
@@ -500,8 +504,9 @@ impl Dispatcher {
         }
         state.done = true;
         self.open -= 1;
-        if failed && !self.policy.gated.contains(&job) {
-            self.count_failure(slot);
+        if fails_run && !self.policy.gated.contains(&job) {
+            // A worker counts what failed; that a pass is refused it cannot know.
+            self.count_failure(slot.filter(|_| failed));
         }
     }
 
@@ -704,6 +709,19 @@ fn index(number: usize) -> u32 {
 #[expect(clippy::cast_precision_loss, reason = "microseconds of a run fit a float's 53 bits")]
 fn millis_between(from: Moment, to: Moment) -> Millis {
     Millis::new(to.saturating_sub(from) as f64 / 1000.0)
+}
+
+/// Whether the last attempt at an example without a pass rate fails the run.
+fn fails_run(outcome: &ExampleFinished, policy: proctor_verdict::Policy) -> bool {
+    let seen = Observation {
+        number: AttemptNumber { repeat: 1, attempt: 1 },
+        status: Some(&outcome.status),
+        fault: outcome.fault.as_ref(),
+        is_final: true,
+        flaky: outcome.flaky == Some(true),
+        checks: outcome.checks,
+    };
+    ExampleVerdict::of(&[seen], None, true).is_failure(policy)
 }
 
 #[cfg(test)]

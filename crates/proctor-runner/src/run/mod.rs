@@ -112,6 +112,7 @@ impl RunOptions {
             max_per_worker: self.max_per_worker,
             grace: self.grace,
             idle_deaths: self.idle_deaths.unwrap_or(self.workers.saturating_mul(2).max(4)),
+            verdict: self.verdict_policy(),
             ..defaults
         }
     }

@@ -151,3 +151,29 @@ fn an_end_that_contradicts_its_own_policy_is_not_believed() {
     let shown = json(&env, &["show", "forged.jsonl", "--format", "json"]);
     assert_eq!((&shown["verdict"], &shown["exit_code"]), (&"failed".into(), &1.into()));
 }
+
+/// What fails the run ends it under `--fail-fast`, and nothing else does.
+#[test]
+fn b6_fail_fast_counts_what_fails_the_run() {
+    let env = TestEnv::new();
+    env.write(
+        "a.scenario.yaml",
+        "describe: A\nagent: {script: [{say: Hi, then: repeat}]}\nmodels: {judge: {command: \"false\"}}\nexamples:\n  \
+         - {it: a, steps: [{user: a}]}\n  \
+         - {it: b, steps: [{user: b, expect: [{satisfy: Is kind}]}]}\n  \
+         - {it: c, steps: [{user: c, expect: [{match: Hi}]}]}\n",
+    );
+    for (options, ran) in [
+        (&["--unchecked", "fail"][..], 1),
+        (&[], 2),
+        (&["--inconclusive", "ok"], 3),
+        (&["--inconclusive", "ok", "--unchecked", "fail"], 1),
+    ] {
+        let all = [&["run", "--fail-fast", "--concurrency", "1", "--schedule", "listed"], options];
+        let shown = env.run(&all.concat());
+        let recorded = env.recorded();
+        assert_eq!(recorded.count("ExampleStarted"), ran, "{options:?}: {}", shown.terminal());
+        recorded.assert_accounted(3);
+        assert_eq!(shown.code, Some(i32::from(ran != 3)), "{options:?}: {}", shown.terminal());
+    }
+}
