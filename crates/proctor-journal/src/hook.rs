@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use crate::capture::{Expectation, Run, Verdict, judge, looks_like_tests, observe};
+use crate::capture::{CommandReading, Expectation, Run, Verdict, judge, observe};
 use crate::disk::{Disk, Patience};
 use crate::entry::{Entry, Evidence};
 use crate::error::JournalError;
@@ -102,7 +102,7 @@ fn test_run(input: &Value) -> Option<Run> {
         return None;
     }
     let command = input.pointer("/tool_input/command")?.as_str()?;
-    if !looks_like_tests(command) {
+    if CommandReading::of_line(command) == CommandReading::NoTests {
         return None;
     }
     let response = input.get("tool_response").unwrap_or(&Value::Null);

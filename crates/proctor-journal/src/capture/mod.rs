@@ -4,6 +4,7 @@
 //! prediction's text. Whatever kept the tests from being a test (a signal, a time-out, a compile
 //! error, no tests) leaves the question open: such a run is inconclusive, never a falsification.
 
+mod command_line;
 mod expectation;
 mod json;
 mod junit;
@@ -11,9 +12,10 @@ mod tally;
 mod text;
 mod tool;
 
+pub use command_line::CommandReading;
 pub use expectation::{BadExpectation, Expectation};
 pub use tally::{Source, Tally, TallyReading, read_tally};
-pub use tool::{Tool, looks_like_tests};
+pub use tool::Tool;
 
 use crate::entry::{Counts, Evidence};
 use crate::model::OutcomeStatus;
@@ -230,16 +232,23 @@ fn tests_result(run: &Run, reading: Option<&TallyReading>) -> Result<(bool, Stri
 /// The result of a command that printed no numbers of tests.
 fn bare_result(run: &Run) -> Result<(bool, String), String> {
     let code = run.exit.ok_or_else(|| "the exit code is not known".to_owned())?;
-    match code {
-        126 | 127 => Err(format!("the command could not be run (exit code {code})")),
+    let reading = CommandReading::of_words(&run.argv);
+    match (code, reading) {
+        (126 | 127, _) => Err(format!("the command could not be run (exit code {code})")),
+        (129.., _) => Err(format!("the command was ended by signal {}", code - 128)),
         _ if text::has_no_tests(&run.output) => Err("no tests ran".to_owned()),
-        0 => Ok((true, "exit code 0".to_owned())),
-        _ if text::has_compile_error(&run.output) => {
+        (1.., _) if text::has_compile_error(&run.output) => {
             Err(format!("it could not be compiled or loaded (exit code {code})"))
         }
-        _ if looks_like_tests(&run.argv.join(" ")) => {
-            Err(format!("exit code {code} without a result of tests"))
+        // Both ways alike: a runner that counts nothing has shown nothing.
+        (_, CommandReading::Tests(runner)) => {
+            Err(format!("{runner} ended with exit code {code} and counted no tests"))
         }
-        _ => Ok((false, format!("exit code {code}"))),
+        (_, CommandReading::Unknown(what)) => Err(format!(
+            "`{}` ended with exit code {code}; whether it ran tests is not known",
+            crate::text::brief(&what, 80)
+        )),
+        (0, CommandReading::NoTests) => Ok((true, "exit code 0".to_owned())),
+        (_, CommandReading::NoTests) => Ok((false, format!("exit code {code}"))),
     }
 }
