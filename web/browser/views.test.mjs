@@ -1,6 +1,9 @@
 // Every view on recorded runs: what it shows, how it is used, and that nothing an agent said is taken for HTML.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { booking, project } from "./fixture.mjs";
@@ -322,8 +325,19 @@ test("a run that begins elsewhere appears, and one cut off is said to be so", as
   const watching = await newPage(browser);
   await watching.goto(other.url);
   await watching.waitForSelector(".empty");
-  booking(root, "019b0000-0001", { start: Date.now(), unfinished: true });
-  await watching.waitForSelector(".runs .s-running");
+  // Whoever writes a recording holds it.
+  const run = join(root, ".proctor/runs/019b0000-0001");
+  mkdirSync(run, { recursive: true });
+  writeFileSync(join(run, "events.jsonl"), "");
+  const writer = spawn("flock", ["--shared", join(run, "events.jsonl"), "sleep", "600"], { detached: true });
+  try {
+    booking(root, "019b0000-0001", { start: Date.now(), unfinished: true });
+    await watching.waitForSelector(".runs .s-running");
+  } finally {
+    process.kill(-writer.pid, "SIGKILL");
+  }
+  await watching.reload();
+  await watching.locator(".runs", { hasText: "died" }).waitFor();
   await other.stop();
   await watching.context().close();
 });

@@ -34,6 +34,11 @@ pattern!(VITEST_SUITES, r"(?m)Failed Suites (\d+)");
 pattern!(CARGO, r"(?m)^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;");
 pattern!(NEXTEST, r"(?m)^\s*Summary \[[^\]]*\]\s+\d+(?:/\d+)? tests? run: (.*)$");
 pattern!(
+    PROCTOR,
+    r"(?m)^(\d+) examples?(?: \(\d+ repetitions?\))?(?:: ([^\n]*?))?, finished in [^\n]*$"
+);
+pattern!(PROCTOR_OUTSIDE, r"(\d+) errors? outside examples");
+pattern!(
     RSPEC,
     r"(?m)^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?\r?$"
 );
@@ -75,7 +80,7 @@ type Reader = fn(&str) -> Option<Tally>;
 /// Adds up the summary lines of all runners found.
 pub(super) fn read(text: &str) -> Option<TallyReading> {
     let text = plain(text);
-    let readers: [(Tool, Reader); 8] = [
+    let readers: [(Tool, Reader); 9] = [
         (Tool::Pytest, pytest),
         (Tool::Jest, jest),
         (Tool::Vitest, vitest),
@@ -84,6 +89,7 @@ pub(super) fn read(text: &str) -> Option<TallyReading> {
         (Tool::Nextest, nextest),
         (Tool::Rspec, rspec),
         (Tool::Minitest, minitest),
+        (Tool::Proctor, proctor),
     ];
     let found: Vec<_> =
         readers.iter().filter_map(|(tool, read)| read(&text).map(|tally| (*tool, tally))).collect();
@@ -174,6 +180,29 @@ fn rspec(text: &str) -> Option<Tally> {
     })
 }
 
+/// Our own summary. What stayed inconclusive, was left out or cut short is neither passed nor failed; the exit code then
+/// objects.
+fn proctor(text: &str) -> Option<Tally> {
+    sum(&PROCTOR, text, |found| {
+        let items = found.get(2).map_or("", |items| items.as_str());
+        let of = |word: &str| -> u64 {
+            let words = items.split(", ").filter_map(|item| item.split_once(' '));
+            let named = words.filter(|(_, name)| name.split(" (").next() == Some(word));
+            named.filter_map(|(number, _)| number.parse::<u64>().ok()).sum()
+        };
+        let (passed, failed) = (of("passed"), of("failed"));
+        let errors = of("errored") + of("crashed") + of("timed out");
+        let outside = PROCTOR_OUTSIDE.captures(items).map_or(0, |found| group(&found, 1));
+        Tally {
+            passed,
+            failed,
+            errors,
+            skipped: group(found, 1).saturating_sub(passed + failed + errors),
+            unloadable: outside,
+        }
+    })
+}
+
 fn minitest(text: &str) -> Option<Tally> {
     sum(&MINITEST, text, |found| {
         let (failed, errors, skipped) = (group(found, 2), group(found, 3), group(found, 4));
@@ -219,6 +248,20 @@ mod tests {
         assert_eq!(read(""), None);
         assert!(!has_no_tests("") && !has_compile_error(""));
         assert_eq!(plain("\u{1b}[31mred\u{1b}[0m"), "red");
+    }
+
+    /// V12: our own runs are read like any other.
+    #[test]
+    fn v12_our_own_summary_is_read() {
+        let line = "2 examples: 2 passed (1 flaky), finished in 303 ms (load 29 ms), 4 workers";
+        assert_eq!(numbers(line), (2, 0, 0, 0));
+        let line = "9 examples (20 repetitions): 3 passed (1 within its pass rate), 1 failed, 1 errored, 1 crashed, 1 timed out, 1 inconclusive, 1 pending, finished in 1 s";
+        assert_eq!(numbers(line), (3, 1, 3, 2));
+        assert_eq!(numbers("0 examples, finished in 266 ms, found nothing"), (0, 0, 0, 0));
+        let outside =
+            read("1 example: 1 passed, 2 errors outside examples, finished in 1 s").unwrap();
+        assert_eq!(outside.tally.unloadable, 2);
+        assert_eq!(read("it took 2 examples: 2 passed, finished in time"), None);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub enum Tool {
     Rspec,
     /// Ruby's Minitest.
     Minitest,
+    /// This very program.
+    Proctor,
 }
 
 impl Tool {
@@ -35,6 +37,7 @@ impl Tool {
             Self::Nextest => "nextest",
             Self::Rspec => "rspec",
             Self::Minitest => "minitest",
+            Self::Proctor => "proctor",
         }
     }
 }
