@@ -20,7 +20,7 @@ pub enum CommandReading {
 impl CommandReading {
     /// What a line for a shell does.
     pub fn of_line(line: &str) -> Self {
-        Self::of_all(shell::commands(line), DEEPEST)
+        Self::of_all(&shell::commands(line), DEEPEST)
     }
 
     /// What a program with its arguments does.
@@ -28,7 +28,7 @@ impl CommandReading {
         of(&words.iter().map(String::as_str).collect::<Vec<_>>(), DEEPEST)
     }
 
-    fn of_all(commands: Vec<Vec<String>>, depth: usize) -> Self {
+    fn of_all(commands: &[Vec<String>], depth: usize) -> Self {
         let readings = commands
             .iter()
             .map(|words| of(&words.iter().map(String::as_str).collect::<Vec<_>>(), depth));
@@ -191,7 +191,7 @@ fn of(words: &[&str], depth: usize) -> CommandReading {
         "uv" | "poetry" | "pipenv" | "rye" | "hatch" | "pdm" | "pixi" | "conda" | "mamba"
         | "micromamba" => of_environment(&program, rest, depth),
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" => of_shell(rest, depth),
-        "eval" => CommandReading::of_all(shell::commands(&rest.join(" ")), depth),
+        "eval" => CommandReading::of_all(&shell::commands(&rest.join(" ")), depth),
         "xargs" => {
             of(after_options(rest, &["-n", "-P", "-I", "-L", "-d", "-a", "-s", "-E"]), depth)
         }
@@ -229,7 +229,8 @@ fn direct(name: &str, path: &str, arguments: &[&str]) -> CommandReading {
         });
         return if idle { NoTests } else { Tests(runner.name) };
     }
-    let is_script = path.contains('/') || name.ends_with(".sh");
+    let is_script =
+        path.contains('/') || name.rsplit_once('.').is_some_and(|(_, ending)| ending == "sh");
     let may_test = ["test", "spec", "check", "ci"].iter().any(|word| name.contains(word));
     if is_script && may_test && !arguments.iter().any(|word| is_idle(word)) {
         return Unknown(path.to_owned());
@@ -290,7 +291,7 @@ fn behind(words: &[&str], verbs: &[&str], depth: usize) -> CommandReading {
 fn of_package(words: &[&str], depth: usize) -> CommandReading {
     if let Some(place) = words.iter().position(|word| ["-c", "--call"].contains(word)) {
         let line = words.get(place + 1).copied().unwrap_or_default();
-        return CommandReading::of_all(shell::commands(line), depth);
+        return CommandReading::of_all(&shell::commands(line), depth);
     }
     of(after_options(words, &["-p", "--package", "--from", "--with", "--python"]), depth)
 }
@@ -358,7 +359,7 @@ fn of_shell(words: &[&str], depth: usize) -> CommandReading {
         words.iter().take_while(|word| word.starts_with('-')).position(|word| is_line(&word))
     {
         let line = words.get(place + 1).copied().unwrap_or_default();
-        return CommandReading::of_all(shell::commands(line), depth);
+        return CommandReading::of_all(&shell::commands(line), depth);
     }
     match after_options(words, &["-o", "+o"]).first() {
         Some(script) => Unknown((*script).to_owned()),
