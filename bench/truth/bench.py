@@ -26,7 +26,6 @@ from collect import SURFACES, on_screen, recorded_surfaces, run_situation
 from model import SITUATIONS
 from project import REPO, Project, kill_all_started
 
-NOT_IN_THE_AIM = "evidence"
 # In the short form these alone are run in every live view.
 SHORT_VIEWS = {"rspec/fails", "attempts/retry-passes", "rate/4-of-5-at-0.8", "hooks/syntax-error"}
 
@@ -175,7 +174,7 @@ def main():
         for situation in chosen:
             print(f"{'s' if situation.short else ' '} {situation.name}")
         kinds = collections.Counter(s.kind for s in chosen)
-        print(f"{len(chosen)} situations, {len(chosen) - kinds[NOT_IN_THE_AIM]} in the aim: " + ", ".join(f"{k} {n}" for k, n in kinds.items()))
+        print(f"{len(chosen)} situations: " + ", ".join(f"{k} {n}" for k, n in kinds.items()))
         return uncut_events()
     base = tempfile.mkdtemp(prefix="tr-", dir="/tmp")
     atexit.register(lambda: os.environ.get("TRUTH_KEEP") or shutil.rmtree(base, ignore_errors=True))
@@ -230,17 +229,12 @@ def run_all(chosen, program, base, options):
 
 
 def report(results, chosen, planted_wrong, options):
-    aim = [s for s in chosen if s.kind != NOT_IN_THE_AIM]
-    other = [s for s in chosen if s.kind == NOT_IN_THE_AIM]
     print()
     if options.times:
         for name, (_, took) in sorted(results.items(), key=lambda item: -item[1][1])[:25]:
             print(f"  {took:6.1f} s  {name}")
-    if other:
-        wrong = [(s.name, item) for s in other for item in results[s.name][0]]
-        table(f"group {NOT_IN_THE_AIM} (not in the aim, may fail; issue 16), {len(other)} situations", wrong)
-    wrong = [(s.name, item) for s in aim for item in results[s.name][0]]
-    table(f"{len(aim)} situations", wrong)
+    wrong = [(s.name, item) for s in chosen for item in results[s.name][0]]
+    table(f"{len(chosen)} situations", wrong)
     failed = len({name for name, _ in wrong})
-    print(f"\n{len(aim) - failed} passed, {failed} failed")
+    print(f"\n{len(chosen) - failed} passed, {failed} failed")
     return 1 if failed or planted_wrong else 0

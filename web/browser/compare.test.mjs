@@ -25,10 +25,13 @@ const EXAMPLES = [
 ];
 const STATUS = { p: "passed", f: "failed", w: "pending" };
 
-function record(id, side, start) {
+/** Conversations that differ by one outcome of eight, or by none. */
+const CLOSE = (outcomes) => ["greets", "offers", "books"].map((name, place) => [name, "./close.scenario.yaml", "./close.scenario.yaml", "pppppppp", place === 0 ? outcomes : "pppppppp", true]);
+
+function record(id, side, start, examples = EXAMPLES) {
   const run = new Recording(root, id, { start, commit: side === 0 ? "aaaaaaaa" : "bbbbbbbb" });
   run.add("SuiteStarted", { seed: 1 });
-  for (const [name, ...rest] of EXAMPLES) {
+  for (const [name, ...rest] of examples) {
     const [file, outcomes, talks] = [rest[side], rest[2 + side], rest[4]];
     if (file === null) continue;
     const path = ["Shop", name];
@@ -52,6 +55,9 @@ before(async () => {
   writeFileSync(join(root, "proctor.toml"), "");
   record("019d0000-0001", 0, Date.parse("2026-11-01T10:00:00Z"));
   record("019d0000-0002", 1, Date.parse("2026-11-02T10:00:00Z"));
+  record("019c0000-0003", 0, Date.parse("2026-10-01T10:00:00Z"), CLOSE("pppppppp"));
+  record("019c0000-0004", 1, Date.parse("2026-10-02T10:00:00Z"), CLOSE("pppppppf"));
+  record("019c0000-0005", 1, Date.parse("2026-10-03T10:00:00Z"), CLOSE("pppppppp"));
   server = await serve(root);
   browser = await launch();
   page = await newPage(browser, { viewport: { width: 1700, height: 1000 } });
@@ -67,10 +73,29 @@ after(async () => {
 const proctor = (...words) => execFileSync(PROCTOR, ["--root", root, ...words], { cwd: root, encoding: "utf8" });
 const SIDES = ["019d0000-0001", "019d0000-0002"];
 const share = (tally) => `${tally.passed}/${tally.attempts}`;
+const WORDS = /^\| \S+ (regression|cannot tell|improvement|no change seen) \|/;
+
+/** The gate's decision and reasons from lines of text: on one line if there is one reason, else a line each. */
+function gateOf(lines) {
+  const place = lines.findIndex((line) => line.startsWith("Gate: "));
+  const [, decision, code, rest] = lines[place].match(/^Gate: ([a-z ]+) \(exit code (\d)\):?\s*(.*)$/);
+  const more = lines.slice(place + 1).map((line) => line.trim()).filter(Boolean);
+  return { decision: decision.replaceAll(" ", "_"), exit_code: Number(code), reasons: rest ? [rest] : more };
+}
+
+/** What the page shows of the gate. */
+async function gateOnPage() {
+  const decision = (await page.locator(".gate .badge").innerText()).replace(/^\S+\s+/, "").replaceAll(" ", "_");
+  const code = Number((await page.locator(".gate").innerText()).match(/exit code (\d)/)[1]);
+  return { decision, exit_code: code, reasons: await page.locator(".gate li").allInnerTexts() };
+}
+
+/** Code is set in a font of its own on the page. */
+const withoutMarks = (gate) => ({ ...gate, reasons: gate.reasons.map((reason) => reason.replaceAll("`", "")) });
 
 test("the same table in terminal, Markdown, JSON, MCP and page", async () => {
   const json = JSON.parse(proctor("compare", ...SIDES, "--format", "json"));
-  assert.deepEqual(json.counts, { paired: 6, regressions: 2, improvements: 1, unchanged: 2, too_little_data: 1, missing_after: 2, missing_before: 1, moved: 1 });
+  assert.deepEqual(json.counts, { paired: 6, regressions: 2, improvements: 1, no_change_seen: 2, cannot_tell: 1, perhaps_worse: 1, missing_after: 2, missing_before: 1, moved: 1 });
   const rows = json.examples.map((one) => [one.verdict, one.title, share(one.before), share(one.after), one.why]);
 
   const text = proctor("compare", ...SIDES, "--all", "--color", "never");
@@ -79,13 +104,13 @@ test("the same table in terminal, Markdown, JSON, MCP and page", async () => {
     const place = lines.findIndex((line) => /^ {2}\S /.test(line) && line.includes(`${title} `));
     const [, sign, passed, now] = lines[place].match(/^ {2}(\S) .* (\d+\/\d+)[^→]*→ (\d+\/\d+)/);
     assert.equal(lines[place + 1].trim(), why);
-    return [{ "✗": "regression", "▲": "improvement", "?": "too_little_data", "=": "unchanged" }[sign], title, passed, now, why];
+    return [{ "✗": "regression", "▲": "improvement", "?": "cannot_tell", "=": "no_change_seen" }[sign], title, passed, now, why];
   });
   assert.deepEqual(inText, rows);
 
   const markdown = proctor("compare", ...SIDES, "--all", "--format", "markdown").split("\n");
-  const cells = markdown.filter((line) => /^\| \S+ (regression|improvement|unchanged|too little data) \|/.test(line)).map((line) => line.split("|").map((cell) => cell.trim()));
-  const plain = (cell) => cell.replaceAll("&gt;", ">").replace(/ \(moved from .*\)$/, "").replaceAll("\\", "");
+  const cells = markdown.filter((line) => WORDS.test(line)).map((line) => line.split("|").map((cell) => cell.trim()));
+  const plain = (cell) => cell.replaceAll("&gt;", ">").replaceAll("&lt;", "<").replace(/ \(moved from .*\)$/, "").replaceAll("\\", "");
   assert.deepEqual(cells.map((cell) => [cell[1].replace(/^\S+ /, "").replaceAll(" ", "_"), plain(cell[2]), cell[3].split(",")[0], cell[4].split(",")[0], plain(cell[5])]), rows);
 
   const tool = JSON.parse(proctor("tool", "run_compare", JSON.stringify({ before: SIDES[0], after: SIDES[1], all: true, limit: 100 })));
@@ -101,16 +126,23 @@ test("the same table in terminal, Markdown, JSON, MCP and page", async () => {
     return [cell(0).replace(/^\S+ /, ""), row.children[1].title.split("\n")[0], cell(2).match(/\d+\/\d+/)[0], cell(3).match(/\d+\/\d+/)[0], row.children[5].title];
   }));
   assert.deepEqual(shown.map(([verdict, ...rest]) => [verdict.replaceAll(" ", "_"), ...rest]), rows);
+  // Gate: stop, with all its reasons in all five.
+  assert.deepEqual([json.gate.decision, json.gate.exit_code], ["stop", 1]);
+  assert.ok(json.gate.reasons.length > 1, json.gate.reasons.join("; "));
+  assert.deepEqual(gateOf(lines), json.gate);
+  assert.deepEqual(withoutMarks(gateOf(markdown.map(plain))), withoutMarks(json.gate));
+  assert.deepEqual([tool.gate, tool.gate_reasons], [json.gate.decision, json.gate.reasons]);
+  assert.deepEqual(await gateOnPage(), withoutMarks(json.gate));
   // And what the page asks for is what the terminal prints as JSON.
   const asked = await page.evaluate(async ([a, b]) => (await fetch(`/api/compare?before=${a}&after=${b}`)).json(), SIDES);
   assert.deepEqual(asked, json);
 });
 
-test("a moved file is paired by its description chain, and gaps count for nobody", async () => {
+test("a moved file is paired by its description chain, and gaps move no rate but stop a gate", async () => {
   const json = JSON.parse(proctor("compare", ...SIDES, "--format", "json"));
   const moved = json.examples.find((one) => one.title === "Shop > moves house");
   assert.equal(moved.moved_from, "./spec/old_spec.rb");
-  assert.equal(moved.verdict, "unchanged");
+  assert.equal(moved.verdict, "no_change_seen");
   assert.deepEqual(json.gaps.map((gap) => [gap.title, gap.missing_after, gap.reason]).sort(), [["Shop > is gone", true, "not there"], ["Shop > is new", false, "not there"], ["Shop > waits", true, "pending"]]);
   // Both gaps of one side failed there: counted, they would move the rates.
   const rates = (side) => json.examples.map((one) => one[side].passed / one[side].attempts).reduce((a, b) => a + b) / json.examples.length;
@@ -118,7 +150,59 @@ test("a moved file is paired by its description chain, and gaps count for nobody
   await page.goto(`${server.base}/#/compare?before=${SIDES[0]}&after=${SIDES[1]}`);
   await page.waitForSelector("button.cmp-row");
   assert.equal(await page.locator("button.cmp-row .tag", { hasText: "moved" }).count(), 1);
-  assert.match(await page.locator(".verdict").innerText(), /2 without result after, 1 without result before/);
+  assert.match(await page.locator(".verdict").innerText(), /2 without a result after, 1 without a result before; they stop a gate/);
+  assert.ok(["2 examples without a result now", "1 example without a result before"].every((reason) => json.gate.reasons.includes(reason)), json.gate.reasons.join("; "));
+});
+
+test("what chance may explain is not called a change, and what would tell is said", async () => {
+  const sides = ["019c0000-0003", "019c0000-0004"];
+  const json = JSON.parse(proctor("compare", ...sides, "--format", "json"));
+  assert.deepEqual([json.verdict, json.gate.decision, json.gate.exit_code], ["cannot_tell", "cannot_tell", 3]);
+  assert.match(json.gate.reasons[0], /about \d+ repeats a side would tell/);
+  assert.deepEqual(gateOf(proctor("compare", ...sides, "--color", "never").split("\n")), json.gate);
+  await page.goto(`${server.base}/#/compare?before=${sides[0]}&after=${sides[1]}`);
+  await page.waitForSelector(".v-cannot_tell");
+  assert.deepEqual(await gateOnPage(), withoutMarks(json.gate));
+  const box = await page.locator(".verdict").innerText();
+  assert.match(box, /It may have got worse, or it is chance\./);
+  assert.match(box, /Fewer than three earlier runs; a bad day of the model would look like a regression\./);
+  assert.match(box, /not known how much runs vary/);
+});
+
+test("the same results are not unchanged unless a margin is shown", async () => {
+  const sides = ["019c0000-0003", "019c0000-0005"];
+  await page.goto(`${server.base}/#/compare?before=${sides[0]}&after=${sides[1]}`);
+  await page.waitForSelector(".v-no_change_seen");
+  const seen = JSON.parse(proctor("compare", ...sides, "--format", "json"));
+  assert.deepEqual(await gateOnPage(), seen.gate);
+  assert.match(seen.gate.reasons.join(), /a drop of up to [\d.]+ points is possible/);
+  assert.doesNotMatch(await page.locator("main").innerText(), /unchanged/);
+  for (const [margin, verdict] of [["5", "cannot_tell"], ["90", "unchanged"]]) {
+    await page.getByLabel("Margin in points").fill(margin);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`.v-${verdict}`);
+    assert.match(page.url(), new RegExp(`margin=${margin}`));
+    const asked = JSON.parse(proctor("compare", ...sides, "--margin", margin, "--format", "json"));
+    assert.equal(asked.verdict, verdict);
+    assert.deepEqual(await gateOnPage(), withoutMarks(asked.gate));
+  }
+  await page.getByLabel("Margin in points").fill("");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".v-no_change_seen");
+  await page.goto(`${server.base}/#/compare?before=${sides[0]}&after=${sides[1]}&margin=0`);
+  await page.waitForSelector("[role=alert]");
+  assert.match(await page.locator("[role=alert]").innerText(), /above 0 and below 100/);
+});
+
+test("nothing in common is not comparable, and says why", async () => {
+  const sides = ["019d0000-0001", "019c0000-0003"];
+  const json = JSON.parse(proctor("compare", ...sides, "--format", "json"));
+  await page.goto(`${server.base}/#/compare?before=${sides[0]}&after=${sides[1]}`);
+  await page.waitForSelector(".v-not_comparable");
+  assert.deepEqual([json.gate.decision, json.gate.exit_code], ["not_comparable", 2]);
+  assert.deepEqual(await gateOnPage(), json.gate);
+  assert.deepEqual(json.gate.reasons, [json.not_comparable]);
+  assert.equal(await page.locator("button.cmp-row").count(), 0);
 });
 
 test("both conversations of an example side by side, by keyboard, with what differs marked", async () => {

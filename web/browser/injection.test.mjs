@@ -136,7 +136,7 @@ test("the journal", async () => {
 
 test("what is in the address is no markup either", async () => {
   const evil = encodeURIComponent(`<img src=x onerror="window.__hacked=1">`);
-  for (const hash of [`#/run/${evil}`, `#/run/${RUN}/example/${evil}`, `#/search?q=${evil}`, `#/history?example=${evil}`, `#/history?tag=${evil}`, `#/compare?before=${evil}&after=${evil}`, `#/journal?q=${evil}&lane=${evil}`, `#/journal/entry/${evil}`, `#/${evil}`]) {
+  for (const hash of [`#/run/${evil}`, `#/run/${RUN}/example/${evil}`, `#/search?q=${evil}`, `#/history?example=${evil}`, `#/history?tag=${evil}`, `#/compare?before=${evil}&after=${evil}`, `#/compare?before=${RUN}&after=${RUN}&margin=${evil}`, `#/journal?q=${evil}&lane=${evil}`, `#/journal/entry/${evil}`, `#/${evil}`]) {
     await page.goto(`${server.base}/${hash}`);
     await page.waitForSelector("main > *");
     await page.waitForTimeout(100);

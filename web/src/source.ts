@@ -21,7 +21,8 @@ export interface Source {
   readonly kind: "server" | "file";
   runs(before?: string): Promise<{ runs: RunListing[]; more: string | null; total: number; can_run: boolean; can_stop: boolean }>;
   open(id: string, changed: () => void): Promise<Feed>;
-  compare(before: string, after: string): Promise<Comparison>;
+  /** `margin` in percentage points; empty for none. */
+  compare(before: string, after: string, margin: string): Promise<Comparison>;
   baselines(): Promise<string[]>;
   history(about: { example?: string; tag?: string }): Promise<{ example: { id: string; title: string } | null; points: HistoryPoint[]; notes: string[] }>;
   flaky(): Promise<FlakyExample[]>;
@@ -55,7 +56,7 @@ export function serverSource(): Source {
     kind: "server",
     runs: (before) => ask(`/api/runs?limit=100${before ? `&before=${name(before)}` : ""}`),
     open: openOnServer,
-    compare: (before, after) => ask(`/api/compare?before=${name(before)}&after=${name(after)}`),
+    compare: (before, after, margin) => ask(`/api/compare?before=${name(before)}&after=${name(after)}${margin ? `&margin=${name(margin)}` : ""}`),
     baselines: async () => (await ask<{ baselines: string[] }>("/api/baselines")).baselines,
     history: ({ example, tag }) => ask(`/api/history${example ? `?example=${name(example)}` : tag ? `?tag=${name(tag)}` : ""}`),
     flaky: async () => (await ask<{ flaky: FlakyExample[] }>("/api/flaky")).flaky,

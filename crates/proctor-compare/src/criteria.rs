@@ -1,18 +1,20 @@
 //! Quality per criterion.
 //!
-//! A criterion is checked in several examples. Its p-value comes from McNemar's test over the examples in which
-//! it holds less often and those in which it holds more often, so that many checks in one conversation do not count as many
-//! witnesses; with a single example from Fisher's test on the checks. Adjusted over the criteria.
+//! A criterion is checked in several examples, sometimes several times in one attempt. An attempt counts once: with the share of
+//! its checks that held, and with the mean of its scores. Both are compared by the exact stratified test over examples; its direction and
+//! its p-value are one thing. A criterion that gives both is worse if either is, and pays for having two chances.
 
 use std::collections::BTreeMap;
 
 use proctor_stats::{
-    Z95, benjamini_hochberg, fisher_exact, mcnemar_exact, mean_interval, newcombe, pass_hat_k,
+    Difference, SideMean, StopRule, Tails, Z95, benjamini_hochberg, mean, mean_difference,
+    stratified_scores,
 };
 use serde::Serialize;
 
 use crate::model::{Change, Rules, Tally, Verdict};
 use crate::pair::Pair;
+use crate::past::Between;
 use crate::side::{Check, Sample};
 
 /// One criterion on both sides, over the examples that check it on both.
@@ -28,27 +30,39 @@ pub struct CriterionChange {
     pub before: Tally,
     /// How often it held after.
     pub after: Tally,
-    /// The difference of the shares, with Newcombe's interval.
-    pub change: Change,
+    /// The mean change of the share of checks that held, over examples; absent where it only gives scores.
+    pub change: Option<Change>,
     /// The mean score before, where it gives scores.
     pub score_before: Option<f64>,
     /// The mean score after.
     pub score_after: Option<f64>,
-    /// The mean change of the score, with a t interval over examples.
+    /// The mean change of the score over examples.
     pub score_change: Option<Change>,
-    /// The p-value.
-    pub p: f64,
-    /// The same adjusted for the number of criteria.
-    pub p_adjusted: f64,
+    /// The p-value of «worse».
+    pub p_worse: f64,
+    /// The p-value of «better».
+    pub p_better: f64,
+    /// The p-value of «worse», adjusted for the number of criteria.
+    pub p_worse_adjusted: f64,
+    /// The p-value of «better», adjusted for the number of criteria.
+    pub p_better_adjusted: f64,
 }
+
+/// The attempts of one example: one value each.
+type Values = (Vec<f64>, Vec<f64>);
 
 #[derive(Default)]
 struct Seen<'a> {
-    before: Vec<&'a Check>,
-    after: Vec<&'a Check>,
+    /// The checks of each attempt.
+    before: Vec<Vec<&'a Check>>,
+    after: Vec<Vec<&'a Check>>,
 }
 
-pub(crate) fn changes(pairs: &[Pair<'_>], rules: &Rules) -> Vec<CriterionChange> {
+pub(crate) fn changes(
+    pairs: &[Pair<'_>],
+    between: &Between,
+    rules: &Rules,
+) -> Vec<CriterionChange> {
     let mut criteria: BTreeMap<&str, Vec<Seen<'_>>> = BTreeMap::new();
     for pair in pairs {
         for (name, seen) in per_example(pair) {
@@ -58,103 +72,155 @@ pub(crate) fn changes(pairs: &[Pair<'_>], rules: &Rules) -> Vec<CriterionChange>
         }
     }
     let mut changes: Vec<CriterionChange> =
-        criteria.iter().map(|(name, seen)| change(name, seen)).collect();
-    let adjusted = benjamini_hochberg(&changes.iter().map(|change| change.p).collect::<Vec<_>>());
-    for (change, adjusted) in changes.iter_mut().zip(adjusted) {
-        change.p_adjusted = adjusted;
+        criteria.iter().map(|(name, seen)| change(name, seen, between)).collect();
+    adjust(&mut changes);
+    for change in &mut changes {
         change.verdict = verdict(change, rules);
+        let (worse, better) =
+            (change.verdict == Verdict::Regression, change.verdict == Verdict::Improvement);
+        change.change = change.change.map(|shares| shares.agreeing(worse, better));
+        change.score_change = change.score_change.map(|scores| scores.agreeing(worse, better));
     }
     changes.sort_by(|a, b| {
-        (a.verdict, a.change.estimate)
-            .partial_cmp(&(b.verdict, b.change.estimate))
+        (a.verdict, estimate(a))
+            .partial_cmp(&(b.verdict, estimate(b)))
             .unwrap_or(std::cmp::Ordering::Equal)
             .then_with(|| a.name.cmp(&b.name))
     });
     changes
 }
 
+fn adjust(changes: &mut [CriterionChange]) {
+    let of = |value: fn(&CriterionChange) -> f64| {
+        benjamini_hochberg(&changes.iter().map(value).collect::<Vec<_>>())
+    };
+    let (worse, better) = (of(|change| change.p_worse), of(|change| change.p_better));
+    for (change, (worse, better)) in changes.iter_mut().zip(worse.into_iter().zip(better)) {
+        change.p_worse_adjusted = worse;
+        change.p_better_adjusted = better;
+    }
+}
+
 fn per_example<'a>(pair: &Pair<'a>) -> BTreeMap<&'a str, Seen<'a>> {
     let mut seen: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
-    for check in checks(pair.before) {
-        seen.entry(&check.name).or_default().before.push(check);
+    for (name, checks) in attempts(pair.before) {
+        seen.entry(name).or_default().before.push(checks);
     }
-    for check in checks(pair.after) {
-        seen.entry(&check.name).or_default().after.push(check);
+    for (name, checks) in attempts(pair.after) {
+        seen.entry(name).or_default().after.push(checks);
     }
     seen
 }
 
-fn checks(sample: &Sample) -> impl Iterator<Item = &Check> {
-    sample.trials.iter().flat_map(|trial| &trial.checks)
+/// The checks of each attempt by criterion.
+fn attempts(sample: &Sample) -> impl Iterator<Item = (&str, Vec<&Check>)> {
+    sample.trials.iter().flat_map(|trial| {
+        let mut checks: BTreeMap<&str, Vec<&Check>> = BTreeMap::new();
+        for check in &trial.checks {
+            checks.entry(&check.name).or_default().push(check);
+        }
+        checks
+    })
 }
 
-fn held<'a>(checks: impl IntoIterator<Item = &'a &'a Check>) -> (u64, u64) {
-    checks
-        .into_iter()
-        .filter_map(|check| check.passed)
-        .fold((0, 0), |(held, all), passed| (held + u64::from(passed), all + 1))
+fn share_held(checks: &[&Check]) -> Option<f64> {
+    let outcome = |check: &&Check| check.passed.map(|passed| if passed { 1.0 } else { 0.0 });
+    mean(checks.iter().filter_map(outcome))
 }
 
-fn scores<'a>(checks: impl IntoIterator<Item = &'a &'a Check>) -> Option<f64> {
-    let values: Vec<f64> = checks.into_iter().filter_map(|check| check.score).collect();
-    mean_interval(&values, 0.95).map(|mean| mean.mean)
+fn mean_score(checks: &[&Check]) -> Option<f64> {
+    mean(checks.iter().filter_map(|check| check.score))
 }
 
-fn change(name: &str, seen: &[Seen<'_>]) -> CriterionChange {
-    let before = held(seen.iter().flat_map(|seen| &seen.before));
-    let after = held(seen.iter().flat_map(|seen| &seen.after));
-    let differences: Vec<f64> =
-        seen.iter().filter_map(|seen| Some(scores(&seen.after)? - scores(&seen.before)?)).collect();
+/// One value for each attempt that has one, of examples that have some on both sides.
+fn values(seen: &[Seen<'_>], value: fn(&[&Check]) -> Option<f64>) -> Vec<Values> {
+    let side = |attempts: &[Vec<&Check>]| -> Vec<f64> {
+        attempts.iter().filter_map(|checks| value(checks)).collect()
+    };
+    seen.iter()
+        .map(|seen| (side(&seen.before), side(&seen.after)))
+        .filter(|(before, after)| !before.is_empty() && !after.is_empty())
+        .collect()
+}
+
+/// A test of one kind of value, and the mean difference.
+struct Tested {
+    worse: f64,
+    better: f64,
+    change: Difference,
+}
+
+fn test(values: &[Values], between: &Between) -> Option<Tested> {
+    let side = |values: &[f64]| {
+        let mean = mean(values.iter().copied())?.clamp(0.0, 1.0);
+        Some(SideMean { mean, count: values.len() as u64, stop: StopRule::Fixed })
+    };
+    let means: Vec<(SideMean, SideMean)> =
+        values.iter().filter_map(|(before, after)| Some((side(before)?, side(after)?))).collect();
+    let change = mean_difference(&means, Z95)?;
+    let Tails { lower, upper, excess, variance } = stratified_scores(values);
+    let worse = between.deflate(lower, excess, variance);
+    let better = between.deflate(upper, excess, variance);
+    Some(Tested { worse, better, change })
+}
+
+fn held(attempts: &[Vec<&Check>]) -> (u64, u64) {
+    let outcomes = attempts.iter().flatten().filter_map(|check| check.passed);
+    outcomes.fold((0, 0), |(held, all), passed| (held + u64::from(passed), all + 1))
+}
+
+fn change(name: &str, seen: &[Seen<'_>], between: &Between) -> CriterionChange {
+    let total = |side: fn(&'_ Seen<'_>) -> (u64, u64)| {
+        seen.iter().map(side).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    };
+    let (before, after) = (total(|seen| held(&seen.before)), total(|seen| held(&seen.after)));
+    let shares = test(&values(seen, share_held), between);
+    let score_values = values(seen, mean_score);
+    let scores = test(&score_values, between);
+    let chances = f64::from(u8::from(shares.is_some()) + u8::from(scores.is_some())).max(1.0);
+    let least = |tail: fn(&Tested) -> f64| {
+        let both = [shares.as_ref().map(tail), scores.as_ref().map(tail)];
+        (both.into_iter().flatten().fold(1.0, f64::min) * chances).min(1.0)
+    };
     CriterionChange {
         name: name.to_owned(),
-        verdict: Verdict::Unchanged,
+        verdict: Verdict::NoChangeSeen,
         examples: seen.len() as u64,
         before: Tally::of(before),
         after: Tally::of(after),
-        change: newcombe(before, after, Z95).into(),
-        score_before: scores(seen.iter().flat_map(|seen| &seen.before)),
-        score_after: scores(seen.iter().flat_map(|seen| &seen.after)),
-        score_change: mean_interval(&differences, 0.95)
-            .map(|mean| Change { estimate: mean.mean, range: mean.interval.map(Into::into) }),
-        p: p_value(seen, before, after),
-        p_adjusted: 1.0,
+        score_before: mean(score_values.iter().flat_map(|(before, _)| before.iter().copied())),
+        score_after: mean(score_values.iter().flat_map(|(_, after)| after.iter().copied())),
+        p_worse: least(|tested| tested.worse),
+        p_better: least(|tested| tested.better),
+        p_worse_adjusted: 1.0,
+        p_better_adjusted: 1.0,
+        change: shares.map(|tested| tested.change.into()),
+        score_change: scores.map(|tested| tested.change.into()),
     }
 }
 
-fn p_value(seen: &[Seen<'_>], before: (u64, u64), after: (u64, u64)) -> f64 {
-    if seen.len() == 1 {
-        return fisher_exact(before, after);
-    }
-    // The share that held; where a criterion only scores, its score.
-    let share = |checks: &[&Check]| {
-        let (held, all) = held(checks);
-        pass_hat_k(all, held, 1).or_else(|| scores(checks))
-    };
-    let (mut worse, mut better) = (0, 0);
-    for seen in seen {
-        if let (Some(old), Some(new)) = (share(&seen.before), share(&seen.after)) {
-            worse += u64::from(new < old);
-            better += u64::from(new > old);
-        }
-    }
-    mcnemar_exact(worse, better)
+/// The larger fall, or else the larger rise.
+fn estimate(change: &CriterionChange) -> f64 {
+    let estimates = [change.change, change.score_change].map(|change| change.map(|it| it.estimate));
+    let known = || estimates.into_iter().flatten();
+    let lowest = known().fold(f64::INFINITY, f64::min);
+    if lowest < 0.0 { lowest } else { known().fold(0.0, f64::max) }
 }
 
 fn verdict(change: &CriterionChange, rules: &Rules) -> Verdict {
-    let by_score = change.score_change.map_or(0.0, |change| change.estimate);
-    let scored_only = change.before.attempts == 0 && change.after.attempts == 0;
-    let (estimate, range) = if scored_only {
-        (by_score, change.score_change.and_then(|change| change.range))
+    let falls = |change: Option<Change>| change.is_some_and(|change| change.estimate < -1e-12);
+    let rises = |change: Option<Change>| change.is_some_and(|change| change.estimate > 1e-12);
+    let worse = change.p_worse_adjusted <= rules.level_criteria;
+    let better = change.p_better_adjusted <= rules.level_criteria;
+    if worse && (falls(change.change) || falls(change.score_change)) {
+        Verdict::Regression
+    } else if falls(change.change) || falls(change.score_change) {
+        Verdict::CannotTell
+    } else if better {
+        Verdict::Improvement
+    } else if rises(change.change) || rises(change.score_change) {
+        Verdict::CannotTell
     } else {
-        (change.change.estimate, change.change.range)
-    };
-    if estimate.abs() < 1e-12 {
-        return Verdict::Unchanged;
+        Verdict::NoChangeSeen
     }
-    if change.p_adjusted <= rules.alpha() {
-        return if estimate < 0.0 { Verdict::Regression } else { Verdict::Improvement };
-    }
-    let within =
-        range.is_some_and(|range| range.low >= -rules.margin && range.high <= rules.margin);
-    if within { Verdict::Unchanged } else { Verdict::TooLittleData }
 }

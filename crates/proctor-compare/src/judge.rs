@@ -2,141 +2,342 @@
 //!
 //! | example | outcomes | verdict |
 //! |---|---|---|
-//! | deterministic | pass → fail, fail → pass, same | regression, improvement, unchanged |
-//! | otherwise | adjusted p at or below the level | regression or improvement, by direction |
-//! | | same rate, or interval of the difference within the margin | unchanged |
-//! | | else | too little data |
+//! | deterministic | pass → fail, fail → pass, same | regression, improvement, no change seen |
+//! | otherwise | adjusted p at or below the level of its direction | regression or improvement |
+//! | | the same rate | no change seen |
+//! | | else | cannot tell |
 //!
-//! Deterministic is an example in which no model takes part, with one outcome per side, that is not known to be flaky.
-//! Otherwise there are two tests, and the numbers of attempts decide which is made, never their outcomes:
+//! Deterministic is what is declared so, or in which no model takes part; with one outcome per side, and not known to be flaky.
+//! Otherwise the numbers of attempts decide which test is made, never their outcomes:
 //!
-//! * Fisher's, where it could tell all from none. A table that could not have come out significant given its margins
+//! * Fisher's in one direction, where it could tell all from none. Where earlier runs have had good and bad days, an example must be
+//!   worse than the day that the other examples show explains. A table that could not have come out significant given its margins
 //!   does not count among those that the adjustment is made for: it can raise no alarm.
 //! * Else the record. An example that gave the same outcome in its last H attempts and the other one in all n attempts now
 //!   does so by chance with probability at most `H^H n^n / (H+n)^(H+n)`, whatever its true rate. Every example with
 //!   such a record counts for the adjustment, whatever it does now.
+//! * Where a run decided on its repetitions as it went: the e-value of its pairs of attempts.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use proctor_stats::{
-    Z95, benjamini_hochberg, fisher_exact, fisher_smallest_p, newcombe, repeats_to_tell,
+    Arm, Stratum, Tails, Z95, benjamini_hochberg, discordant_e_value, fisher_worse,
+    fisher_worse_least, fisher_worse_shifted, newcombe, repeats_to_show, stratified_exact,
 };
+use serde::Serialize;
 
-use crate::model::{Basis, Change, ExampleChange, Record, Rules, Tally, Verdict};
+use crate::model::{Basis, Change, ExampleChange, Rules, Tally, Verdict};
 use crate::pair::Pair;
+use crate::past::{Between, Past, Record, Streak};
 use crate::side::Sample;
+use crate::suite::{cautious, discordant, p_of_e};
 use crate::usage::mean;
+
+/// Which way the observed pass rate went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// It passes less often.
+    Worse,
+    /// It passes as often.
+    Same,
+    /// It passes more often.
+    Better,
+}
+
+impl Direction {
+    /// Compares the shares as whole numbers.
+    pub(crate) fn of(pair: &Pair<'_>) -> Self {
+        let ((old, before), (new, after)) = (pair.before.tally(), pair.after.tally());
+        let (old, new) =
+            (u128::from(old) * u128::from(after), u128::from(new) * u128::from(before));
+        match new.cmp(&old) {
+            std::cmp::Ordering::Less => Self::Worse,
+            std::cmp::Ordering::Equal => Self::Same,
+            std::cmp::Ordering::Greater => Self::Better,
+        }
+    }
+}
+
+/// The pairs, judged, and whether each is deterministic.
+pub(crate) struct Judged {
+    pub(crate) examples: Vec<ExampleChange>,
+    pub(crate) deterministic: Vec<bool>,
+}
 
 pub(crate) fn examples(
     pairs: &[Pair<'_>],
-    history: &BTreeMap<String, Record>,
+    past: &Past,
+    between: &Between,
+    adaptive: bool,
     rules: &Rules,
-) -> Vec<ExampleChange> {
-    let tested: Vec<Tested> = pairs.iter().map(|pair| test(pair, history, rules)).collect();
-    let family: Vec<f64> =
-        tested.iter().filter(|test| test.in_family).filter_map(|test| test.p).collect();
-    let mut adjusted = benjamini_hochberg(&family).into_iter();
-    pairs
+) -> Judged {
+    let whole = if between.runs_vary() { day(pairs) } else { (0.0, 0.0) };
+    let judge = Judge { past, between, adaptive, whole, rules };
+    let tested: Vec<Tested> = pairs.iter().map(|pair| judge.test(pair)).collect();
+    let worse = adjusted(&tested, |test| test.worse);
+    let better = adjusted(&tested, |test| test.better);
+    let mut advisor = Advisor {
+        level: rules.level_examples
+            / count(tested.iter().filter(|test| test.is_open()).count().max(1)),
+        known: HashMap::new(),
+    };
+    let deterministic = tested.iter().map(|test| !test.is_open()).collect();
+    let examples = pairs
         .iter()
         .zip(tested)
-        .map(|(pair, test)| {
-            let p_adjusted = if test.in_family { adjusted.next() } else { test.p.map(|_| 1.0) };
-            Judged { pair, test, p_adjusted, rules }.change()
-        })
-        .collect()
+        .zip(worse.into_iter().zip(better))
+        .map(|((pair, test), p)| Row { pair, test, p, rules, between }.change(&mut advisor))
+        .collect();
+    Judged { examples, deterministic }
+}
+
+/// What a test in one direction gave.
+#[derive(Clone, Copy)]
+struct Tail {
+    p: f64,
+    /// Whether it could have come out significant, so that the adjustment counts it.
+    in_family: bool,
 }
 
 struct Tested {
     basis: Basis,
     /// Why it is deterministic, or why not.
     reason: String,
-    p: Option<f64>,
-    in_family: bool,
+    worse: Tail,
+    better: Tail,
+    /// The variance of its passes by chance.
+    variance: f64,
 }
 
-fn test(pair: &Pair<'_>, history: &BTreeMap<String, Record>, rules: &Rules) -> Tested {
-    let record = history.get(&pair.after.id).or_else(|| history.get(&pair.before.id));
-    let reason = match determinism(pair, record) {
-        Ok(reason) => {
-            let basis = Basis::Deterministic;
-            return Tested { basis, reason: reason.to_owned(), p: None, in_family: false };
+impl Tested {
+    fn is_open(&self) -> bool {
+        self.basis != Basis::Deterministic
+    }
+}
+
+/// The p-values of one direction, adjusted over the examples in which that direction could have shown.
+fn adjusted(tested: &[Tested], tail: impl Fn(&Tested) -> Tail) -> Vec<f64> {
+    let family: Vec<f64> =
+        tested.iter().map(&tail).filter(|tail| tail.in_family).map(|tail| tail.p).collect();
+    let mut values = benjamini_hochberg(&family).into_iter();
+    tested
+        .iter()
+        .map(|test| if tail(test).in_family { values.next().unwrap_or(1.0) } else { 1.0 })
+        .collect()
+}
+
+/// Excess and variance of the passes after, over all examples: what the day did to them.
+fn day(pairs: &[Pair<'_>]) -> (f64, f64) {
+    pairs.iter().fold((0.0, 0.0), |sum, pair| {
+        let tails = tails(pair.before.unconditional(), pair.after.unconditional());
+        (sum.0 + tails.excess, sum.1 + tails.variance)
+    })
+}
+
+fn tails(before: (u64, u64), after: (u64, u64)) -> Tails {
+    stratified_exact(&[Stratum { before: Arm::fixed(before), after: Arm::fixed(after) }])
+}
+
+struct Judge<'a> {
+    past: &'a Past,
+    between: &'a Between,
+    adaptive: bool,
+    /// Excess and variance over all examples, where runs vary.
+    whole: (f64, f64),
+    rules: &'a Rules,
+}
+
+impl Judge<'_> {
+    fn test(&self, pair: &Pair<'_>) -> Tested {
+        let record = self.past.record(pair);
+        let nothing = Tail { p: 1.0, in_family: false };
+        let reason = match determinism(pair, record) {
+            Ok(reason) => {
+                let basis = Basis::Deterministic;
+                let variance = 0.0;
+                return Tested { basis, reason, worse: nothing, better: nothing, variance };
+            }
+            Err(reason) => reason,
+        };
+        if self.adaptive {
+            return self.by_pairs(pair, reason);
         }
-        Err(reason) => reason.to_owned(),
-    };
-    let (before, after) = (pair.before.tally(), pair.after.tally());
-    let alpha = rules.alpha_examples;
-    let could_tell = fisher_exact((before.1, before.1), (0, after.1)) <= alpha;
-    if let Some(record) = record.filter(|record| !could_tell && !record.flaky && record.streak > 0)
-    {
-        return by_record(record, pair, after, reason);
+        let (before, after) = (pair.before.unconditional(), pair.after.unconditional());
+        let could_tell =
+            fisher_worse((before.1, before.1), (0, after.1)) <= self.rules.level_examples;
+        match record.filter(|_| !could_tell) {
+            Some(record) => self.by_record(record, pair, after, &reason),
+            None => self.by_fisher(before, after, reason),
+        }
     }
-    Tested {
-        basis: Basis::Fisher,
-        reason,
-        p: Some(fisher_exact(before, after)),
-        in_family: fisher_smallest_p(before, after) <= alpha,
+
+    fn by_fisher(&self, before: (u64, u64), after: (u64, u64), reason: String) -> Tested {
+        let Tails { excess, variance, .. } = tails(before, after);
+        let others = (self.whole.0 - excess, self.whole.1 - variance);
+        let failures = |(passed, attempts): (u64, u64)| (attempts - passed, attempts);
+        let (bad_before, bad_after) = (failures(before), failures(after));
+        let (worst, best) = (self.rules.level_examples, self.rules.level_better);
+        Tested {
+            basis: Basis::Fisher,
+            reason,
+            worse: Tail {
+                p: self.between.over_days(
+                    others,
+                    |shift| shift.min(0.0),
+                    |shift| fisher_worse_shifted(before, after, shift),
+                ),
+                in_family: fisher_worse_least(before, after) <= worst,
+            },
+            better: Tail {
+                p: self.between.over_days(
+                    others,
+                    |shift| shift.max(0.0),
+                    |shift| fisher_worse_shifted(bad_before, bad_after, -shift),
+                ),
+                in_family: fisher_worse_least(bad_before, bad_after) <= best,
+            },
+            variance,
+        }
+    }
+
+    fn by_record(
+        &self,
+        record: &Record,
+        pair: &Pair<'_>,
+        after: (u64, u64),
+        reason: &str,
+    ) -> Tested {
+        let even = !pair.before.mixed && !pair.after.mixed;
+        let tail = |streak: Streak, opposite: bool| {
+            let (earlier, now) = if self.between.runs_vary() {
+                (streak.runs, 1)
+            } else {
+                (streak.attempts, after.1)
+            };
+            let p = if opposite && even { chance(earlier, now) } else { 1.0 };
+            Tail { p, in_family: earlier > 0 }
+        };
+        let worse = tail(record.passed_in_a_row, after.0 == 0 && pair.before.tally().0 > 0);
+        let better = tail(record.failed_in_a_row, after.0 == after.1 && pair.before.tally().0 == 0);
+        let (outcome, streak) = if worse.p <= better.p {
+            ("passed", record.passed_in_a_row.attempts)
+        } else {
+            ("failed", record.failed_in_a_row.attempts)
+        };
+        Tested {
+            basis: Basis::Record,
+            reason: match streak {
+                0 | 1 => reason.to_owned(),
+                streak => format!("it {outcome} {streak} times in a row before"),
+            },
+            worse,
+            better,
+            variance: 0.0,
+        }
+    }
+
+    fn by_pairs(&self, pair: &Pair<'_>, reason: String) -> Tested {
+        let (worse, better) = discordant(pair);
+        #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
+        let (excess, variance) =
+            ((better as f64 - worse as f64) / 2.0, (worse + better) as f64 / 4.0);
+        let tail = |against: u64, other: u64| Tail {
+            p: self.between.deflate(p_of_e(discordant_e_value(against, other)), excess, variance),
+            in_family: true,
+        };
+        Tested {
+            basis: Basis::Pairs,
+            reason,
+            worse: tail(worse, better),
+            better: tail(better, worse),
+            variance,
+        }
     }
 }
 
-fn by_record(record: &Record, pair: &Pair<'_>, after: (u64, u64), reason: String) -> Tested {
-    let opposite = if record.newest_passed { after.0 == 0 } else { after.0 == after.1 };
-    let even = !pair.before.mixed && !pair.after.mixed;
-    let p = if opposite && even { chance(record.streak, after.1) } else { 1.0 };
-    let outcome = if record.newest_passed { "passed" } else { "failed" };
-    Tested {
-        basis: Basis::Record,
-        reason: match record.streak {
-            1 => reason,
-            streak => format!("it {outcome} {streak} times in a row before"),
-        },
-        p: Some(p),
-        in_family: true,
-    }
-}
-
-/// The most that `rate^streak × (1 − rate)^others` can be.
-fn chance(streak: u64, others: u64) -> f64 {
+/// The most that `rate^earlier × (1 − rate)^now` can be.
+fn chance(earlier: u64, now: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
-    let (streak, others) = (streak as f64, others as f64);
-    let both = streak + others;
-    (streak * (streak / both).ln() + others * (others / both).ln()).exp()
+    let (earlier, now) = (earlier as f64, now as f64);
+    if earlier <= 0.0 || now <= 0.0 {
+        return 1.0;
+    }
+    let both = earlier + now;
+    (earlier * (earlier / both).ln() + now * (now / both).ln()).exp()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of examples are far below 2^53")]
+fn count(number: usize) -> f64 {
+    number as f64
 }
 
 /// Why one outcome is as good as many, or why it is not.
-fn determinism(pair: &Pair<'_>, record: Option<&Record>) -> Result<&'static str, &'static str> {
+fn determinism(pair: &Pair<'_>, record: Option<&Record>) -> Result<String, String> {
     let even = |sample: &Sample| {
         let (passed, attempts) = sample.tally();
         !sample.mixed && (passed == 0 || passed == attempts)
     };
     let model = |sample: &Sample| sample.trials.iter().any(|trial| trial.model);
+    let declared = pair.after.deterministic.or(pair.before.deterministic);
     if !even(pair.before) || !even(pair.after) {
-        Err("both outcomes were seen in one run")
-    } else if record.is_some_and(|record| record.flaky) {
-        Err("it is known to be flaky")
-    } else if model(pair.before) || model(pair.after) {
-        Err("a model takes part")
-    } else {
-        Ok("no model takes part")
+        return Err("both outcomes were seen in one run".to_owned());
+    }
+    if let Some(how) = record.and_then(|record| record.flaky.as_ref()) {
+        return Err(format!("it is known to be flaky: {how}"));
+    }
+    match declared {
+        Some(false) => Err("it is declared not deterministic".to_owned()),
+        _ if model(pair.before) || model(pair.after) => Err("a model takes part".to_owned()),
+        Some(true) => Ok("it is declared deterministic".to_owned()),
+        None => Ok("no model takes part".to_owned()),
     }
 }
 
-struct Judged<'a> {
-    pair: &'a Pair<'a>,
-    test: Tested,
-    p_adjusted: Option<f64>,
-    rules: &'a Rules,
+/// How many repeats would tell, computed once for rates that are alike.
+struct Advisor {
+    /// What the adjustment over all examples leaves to one of them at worst.
+    level: f64,
+    known: HashMap<(u64, u64), Option<u64>>,
 }
 
-impl Judged<'_> {
-    fn change(self) -> ExampleChange {
+impl Advisor {
+    fn repeats(&mut self, worse: (u64, u64), better: (u64, u64)) -> Option<u64> {
+        let (high, low) = (cautious(better), cautious(worse));
+        *self
+            .known
+            .entry((high.to_bits(), low.to_bits()))
+            .or_insert_with(|| repeats_to_show(high, low, self.level))
+    }
+}
+
+struct Row<'a> {
+    pair: &'a Pair<'a>,
+    test: Tested,
+    /// Adjusted p-values: of worse, of better.
+    p: (f64, f64),
+    rules: &'a Rules,
+    between: &'a Between,
+}
+
+impl Row<'_> {
+    fn change(self, advisor: &mut Advisor) -> ExampleChange {
         let Pair { before, after } = self.pair;
-        let difference = newcombe(before.tally(), after.tally(), Z95);
-        let verdict = self.verdict(&difference);
+        let direction = Direction::of(self.pair);
+        let verdict = self.verdict(direction);
         let (old, new) = (Tally::of_sample(before), Tally::of_sample(after));
-        let repeats = match (verdict, old.rate, new.rate) {
-            (Verdict::TooLittleData, Some(old), Some(new)) => repeats_to_tell(old, new),
+        let repeats = match (verdict, direction) {
+            (Verdict::CannotTell, Direction::Worse) => {
+                advisor.repeats(after.tally(), before.tally())
+            }
+            (Verdict::CannotTell, _) => advisor.repeats(before.tally(), after.tally()),
             _ => None,
         };
+        let tail = match direction {
+            Direction::Better => (self.test.better.p, self.p.1),
+            Direction::Worse | Direction::Same => (self.test.worse.p, self.p.0),
+        };
+        let tested = self.test.is_open();
         ExampleChange {
             id: after.id.clone(),
             id_before: (before.id != after.id).then(|| before.id.clone()),
@@ -144,15 +345,16 @@ impl Judged<'_> {
             file: after.file.clone(),
             moved_from: self.pair.moved_from(),
             verdict,
+            direction,
             basis: self.test.basis,
-            why: self.why(verdict, &old, &new, repeats),
+            why: self.why(verdict, direction, (&old, &new), repeats, tail),
             before: old,
             after: new,
             status_before: before.status.clone(),
             status_after: after.status.clone(),
-            change: Change::from(difference),
-            p: self.test.p,
-            p_adjusted: self.p_adjusted,
+            change: self.difference(verdict),
+            p: tested.then_some(tail.0),
+            p_adjusted: tested.then_some(tail.1),
             repeats_to_tell: repeats,
             duration_before_ms: mean(before, |trial| trial.duration_ms),
             duration_after_ms: mean(after, |trial| trial.duration_ms),
@@ -161,37 +363,52 @@ impl Judged<'_> {
         }
     }
 
-    fn verdict(&self, difference: &proctor_stats::Difference) -> Verdict {
-        let direction =
-            if difference.estimate < 0.0 { Verdict::Regression } else { Verdict::Improvement };
-        let same = difference.estimate.abs() < 1e-12;
-        let settled = match self.test.basis {
-            Basis::Deterministic => true,
-            Basis::Fisher | Basis::Record => {
-                self.p_adjusted.is_some_and(|p| p <= self.rules.alpha_examples)
+    fn verdict(&self, direction: Direction) -> Verdict {
+        let certain = !self.test.is_open();
+        match direction {
+            Direction::Worse if certain || self.p.0 <= self.rules.level_examples => {
+                Verdict::Regression
             }
-        };
-        let within = difference.interval.low >= -self.rules.margin
-            && difference.interval.high <= self.rules.margin;
-        match (same, settled, within) {
-            (true, _, _) | (false, false, true) => Verdict::Unchanged,
-            (false, true, _) => direction,
-            (false, false, false) => Verdict::TooLittleData,
+            Direction::Better if certain || self.p.1 <= self.rules.level_better => {
+                Verdict::Improvement
+            }
+            Direction::Same => Verdict::NoChangeSeen,
+            Direction::Worse | Direction::Better => Verdict::CannotTell,
         }
     }
 
-    fn why(&self, verdict: Verdict, old: &Tally, new: &Tally, repeats: Option<u64>) -> String {
+    /// The difference of the rates. A deterministic example's is exact.
+    fn difference(&self, verdict: Verdict) -> Change {
+        let Pair { before, after } = self.pair;
+        let mut change = newcombe(before.tally(), after.tally(), Z95);
+        if !self.test.is_open() {
+            return Change { estimate: change.estimate, range: None };
+        }
+        let widening = self.between.widening(self.test.variance);
+        let interval = &mut change.interval;
+        interval.low = (change.estimate + (interval.low - change.estimate) * widening).max(-1.0);
+        interval.high = (change.estimate + (interval.high - change.estimate) * widening).min(1.0);
+        Change::from(change)
+            .agreeing(verdict == Verdict::Regression, verdict == Verdict::Improvement)
+    }
+
+    fn why(
+        &self,
+        verdict: Verdict,
+        direction: Direction,
+        (old, new): (&Tally, &Tally),
+        repeats: Option<u64>,
+        p: (f64, f64),
+    ) -> String {
         let counts = format!(
             "{} of {} passed before, {} of {} now",
             old.passed, old.attempts, new.passed, new.attempts
         );
         let reason = &self.test.reason;
         match (self.test.basis, verdict) {
-            (Basis::Record, Verdict::Regression) => {
-                format!("{reason}, and fails now{}", self.p_words())
-            }
+            (Basis::Record, Verdict::Regression) => format!("{reason}, and fails now{}", words(p)),
             (Basis::Record, Verdict::Improvement) => {
-                format!("{reason}, and passes now{}", self.p_words())
+                format!("{reason}, and passes now{}", words(p))
             }
             (Basis::Deterministic, Verdict::Regression) => {
                 format!("passed before, fails now; {reason}")
@@ -199,28 +416,39 @@ impl Judged<'_> {
             (Basis::Deterministic, Verdict::Improvement) => {
                 format!("failed before, passes now; {reason}")
             }
-            (_, Verdict::Unchanged) if new.rate == old.rate => match new.rate {
-                Some(rate) if rate >= 1.0 => "passes as before".to_owned(),
-                Some(rate) if rate <= 0.0 => "fails as before".to_owned(),
-                _ => counts,
-            },
-            (_, Verdict::TooLittleData) => {
-                let more = repeats
-                    .map(|repeats| format!("; about {repeats} repeats a side would tell"))
-                    .unwrap_or_default();
-                format!("{counts}, and {reason}{}{more}", self.p_words())
+            (_, Verdict::NoChangeSeen) if new.passed == new.attempts => {
+                "passes as before".to_owned()
             }
-            _ => format!("{counts}{}", self.p_words()),
+            (_, Verdict::NoChangeSeen) if new.passed == 0 => "fails as before".to_owned(),
+            (_, Verdict::CannotTell) => {
+                let more = match repeats {
+                    Some(repeats) => format!("; about {repeats} repeats a side would tell"),
+                    None => String::new(),
+                };
+                let sense = match direction {
+                    Direction::Worse => "may be worse or chance",
+                    Direction::Same | Direction::Better => "may be better or chance",
+                };
+                format!("{counts}: {sense}; {reason}{}{more}", words(p))
+            }
+            _ => format!("{counts}{}", words(p)),
         }
     }
+}
 
-    fn p_words(&self) -> String {
-        match (self.test.p, self.p_adjusted) {
-            (Some(p), Some(adjusted)) if self.test.in_family => {
-                format!(" (p = {p:.3}, adjusted {adjusted:.3})")
-            }
-            (Some(p), _) => format!(" (p = {p:.3})"),
-            _ => String::new(),
-        }
+fn words((p, adjusted): (f64, f64)) -> String {
+    if (p - adjusted).abs() < 5e-4 {
+        format!(" ({})", p_words(p))
+    } else {
+        format!(
+            " ({}, {} adjusted)",
+            p_words(p),
+            p_words(adjusted).trim_start_matches("p = ").trim_start_matches("p ")
+        )
     }
+}
+
+/// `p = 0.012` or `p < 0.001`.
+pub(crate) fn p_words(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }

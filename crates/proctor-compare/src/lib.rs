@@ -4,39 +4,50 @@
 //! examples of two sides and judges each pair; it returns a [`Comparison`], plain data that every view shows
 //! alike: terminal, Markdown, web, JSON, MCP. The rules are in `docs/comparing.md`.
 //!
-//! Pure: no files, no clock, no randomness. What earlier runs have shown is passed in as [`Record`]s.
+//! Pure: no files, no clock, no randomness. What earlier runs have shown is passed in as [`Past`].
 
 mod criteria;
+mod gate;
 mod judge;
 mod model;
 mod pair;
+mod past;
 mod side;
 mod suite;
 mod usage;
 
-use std::collections::BTreeMap;
-
 pub use criteria::CriterionChange;
+pub use gate::{AllowedGaps, Decision, Gate, GateRules, Undecided};
+pub use judge::Direction;
 pub use model::{
-    Basis, Change, Comparison, Counts, ExampleChange, Gap, Range, Record, Rules, SideInfo,
-    SuiteChange, Tally, UsageChange, Verdict,
+    Basis, Change, Comparison, Counts, ExampleChange, Gap, Range, Rules, SideInfo, SuiteChange,
+    SuiteTest, Tally, UsageChange, Verdict,
 };
+pub use past::{Past, PastRun, PastSample, Record, Streak};
 pub use side::{BadSide, Check, SIDE_VERSION, Sample, Side, Trial};
 
-/// Judges `after` against `before`.
-///
-/// `history` says what earlier runs have shown of an example, by stable id; it may be empty.
-pub fn compare(
-    before: &Side,
-    after: &Side,
-    history: &BTreeMap<String, Record>,
-    rules: &Rules,
-) -> Comparison {
+/// Judges `after` against `before`, with what `past` runs have shown.
+pub fn compare(before: &Side, after: &Side, past: &Past, rules: &Rules) -> Comparison {
     let paired = pair::pair(before, after);
-    let mut examples = judge::examples(&paired.pairs, history, rules);
-    let suite = suite::change(&paired.pairs, rules);
+    let pairs = &paired.pairs;
+    let between = past.between(pairs);
+    let adaptive = before.adaptive || after.adaptive;
+    let judged = judge::examples(pairs, past, &between, adaptive, rules);
+    let compared: Vec<suite::Compared<'_>> = pairs
+        .iter()
+        .zip(&judged.deterministic)
+        .map(|(pair, deterministic)| suite::Compared { pair, deterministic: *deterministic })
+        .collect();
+    let suite = suite::change(&compared, adaptive, &between, rules);
+    let mut examples = judged.examples;
     let counts = Counts::of(&examples, &paired.gaps);
     examples.sort_by_cached_key(|change| (change.verdict, change.title.clone()));
+    let not_comparable = obstacle(before, after, pairs.is_empty());
+    let verdict = if not_comparable.is_some() {
+        Verdict::NotComparable
+    } else {
+        model::overall(&counts, &suite, after.errors > before.errors)
+    };
     Comparison {
         v: model::COMPARISON_VERSION,
         before: SideInfo::of(before),
@@ -47,15 +58,28 @@ pub fn compare(
             .zip(after.config_fingerprint.as_ref())
             .map(|(before, after)| before != after),
         rules: *rules,
-        verdict: model::overall(&counts, &suite),
+        verdict,
+        not_comparable,
+        gate: Gate::open(),
         suite,
         counts,
-        criteria: criteria::changes(&paired.pairs, rules),
-        duration: usage::duration(&paired.pairs),
-        cost: usage::cost(&paired.pairs),
+        criteria: criteria::changes(pairs, &between, rules),
+        duration: usage::duration(pairs, &between),
+        cost: usage::cost(pairs, &between),
         examples,
         gaps: paired.gaps,
     }
+    .gated(&GateRules::default())
+}
+
+/// Why the two cannot be compared, where that is so.
+fn obstacle(before: &Side, after: &Side, nothing_paired: bool) -> Option<String> {
+    let of = |name: &str, side: &Side| {
+        side.obstacle().map(|why| format!("the side {name} ({}): {why}", side.label))
+    };
+    of("before", before).or_else(|| of("after", after)).or_else(|| {
+        nothing_paired.then(|| "the two have no example with a result in common".to_owned())
+    })
 }
 
 #[cfg(test)]

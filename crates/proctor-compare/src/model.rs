@@ -1,76 +1,90 @@
 //! What a comparison says: plain data with stable names, for every view.
 
-use proctor_stats::{Difference, Interval, Z95, wilson};
+use proctor_stats::{Arm, Difference, Interval, Z95, wilson};
 use serde::{Deserialize, Serialize};
 
 use crate::criteria::CriterionChange;
+use crate::gate::{Gate, GateRules};
+use crate::judge::Direction;
 use crate::side::{Sample, Side};
 
 /// The version of a comparison as JSON.
-pub(crate) const COMPARISON_VERSION: u32 = 1;
+pub(crate) const COMPARISON_VERSION: u32 = 2;
 
 /// The rules of a comparison.
 ///
-/// The two levels add up to 5 %: so often, at most, does a comparison of a thing with itself raise an alarm.
+/// The levels of «worse» and «better» for examples and suite add up to 5 %: so often, at most, does a comparison of a thing with itself
+/// claim any change. «Better» gets the smaller share: a false alarm stops a change, a false compliment only pleases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// The false-discovery rate over examples.
-    pub alpha_examples: f64,
-    /// The level of the test of the suite as a whole.
-    pub alpha_suite: f64,
-    /// Rates are unchanged where the interval of their difference lies within this.
-    pub margin: f64,
+    /// The level at which the suite as a whole is said to be worse.
+    pub level_suite: f64,
+    /// The false-discovery rate over examples that are said to be worse.
+    pub level_examples: f64,
+    /// The same two levels for «better», each.
+    pub level_better: f64,
+    /// The false-discovery rate over criteria, in each direction.
+    pub level_criteria: f64,
+    /// The suite is unchanged only if «not worse by more than this» is shown; absent where that is not asked for.
+    pub margin: Option<f64>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { alpha_examples: 0.03, alpha_suite: 0.02, margin: 0.2 }
+        Self {
+            level_suite: proctor_stats::SUITE_LEVEL,
+            level_examples: proctor_stats::EXAMPLES_LEVEL,
+            level_better: 0.005,
+            level_criteria: 0.01,
+            margin: None,
+        }
     }
 }
 
 impl Rules {
-    /// Both levels together.
-    pub(crate) fn alpha(&self) -> f64 {
-        self.alpha_examples + self.alpha_suite
+    /// The same with a margin in percentage points. `None` where it is not above 0 and below 100.
+    pub fn with_margin(self, points: f64) -> Option<Self> {
+        (points > 0.0 && points < 100.0).then_some(Self { margin: Some(points / 100.0), ..self })
     }
-}
-
-/// What earlier runs have shown of an example.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// Attempts that counted.
-    pub attempts: u64,
-    /// How many of them passed.
-    pub passed: u64,
-    /// How many of the newest had the same outcome as the newest.
-    pub streak: u64,
-    /// Whether the newest passed.
-    pub newest_passed: bool,
-    /// Whether both outcomes were seen with nothing changed: within a run, or in two runs of the same clean commit.
-    pub flaky: bool,
 }
 
 /// What is to be said of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It got worse.
+    /// A side did not load, or the two have no example in common.
+    NotComparable,
+    /// It got worse, and that is not chance.
     Regression,
-    /// It got better.
+    /// It differs, and that may be chance.
+    CannotTell,
+    /// It got better, and that is not chance.
     Improvement,
-    /// It differs, or may differ, and there is too little data to tell.
-    TooLittleData,
-    /// Nothing changed, as far as the data can show.
+    /// The results are the same. What few attempts can hide is in the interval.
+    NoChangeSeen,
+    /// It is shown not to be worse by more than the margin.
     Unchanged,
 }
 
 impl Verdict {
+    /// All of them, worst first.
+    pub const ALL: [Self; 6] = [
+        Self::NotComparable,
+        Self::Regression,
+        Self::CannotTell,
+        Self::Improvement,
+        Self::NoChangeSeen,
+        Self::Unchanged,
+    ];
+
     /// The words for people.
     pub fn words(self) -> &'static str {
         match self {
+            Self::NotComparable => "not comparable",
             Self::Regression => "regression",
+            Self::CannotTell => "cannot tell",
             Self::Improvement => "improvement",
-            Self::TooLittleData => "too little data",
+            Self::NoChangeSeen => "no change seen",
             Self::Unchanged => "unchanged",
         }
     }
@@ -86,6 +100,28 @@ pub enum Basis {
     Fisher,
     /// The example's even record in earlier runs, with the same control.
     Record,
+    /// The e-value of pairs of attempts, with the same control: the run decided on its repetitions as it went.
+    Pairs,
+}
+
+/// How the suite was tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SuiteTest {
+    /// The exact stratified test over examples.
+    Stratified,
+    /// The e-value of pairs of attempts.
+    Pairs,
+}
+
+impl SuiteTest {
+    /// The words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Stratified => "exact stratified test",
+            Self::Pairs => "e-value of pairs",
+        }
+    }
 }
 
 /// Two runs compared.
@@ -102,15 +138,20 @@ pub struct Comparison {
     pub config_changed: Option<bool>,
     /// The rules that were applied.
     pub rules: Rules,
-    /// A regression where any example or the suite regressed; else an improvement where any improved; else what the suite says.
+    /// The worst thing that is to be said of examples, suite and errors outside examples.
     pub verdict: Verdict,
+    /// Why the two cannot be compared, where that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_comparable: Option<String>,
+    /// What a gate decides.
+    pub gate: Gate,
     /// The suite as a whole.
     pub suite: SuiteChange,
     /// Examples by verdict.
     pub counts: Counts,
-    /// Every paired example: regressions first, then improvements, too little data, unchanged.
+    /// Every paired example: regressions first, then what cannot be told, improvements, the rest.
     pub examples: Vec<ExampleChange>,
-    /// Examples that only one side can say something about. They count for nothing.
+    /// Examples that only one side can say something about. They stop a gate.
     pub gaps: Vec<Gap>,
     /// Criteria, worst first.
     pub criteria: Vec<CriterionChange>,
@@ -121,9 +162,23 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether a gate has to stop the change.
+    /// The same with the decision of a gate that has these rules.
+    #[must_use]
+    pub fn gated(mut self, rules: &GateRules) -> Self {
+        self.gate = Gate::of(&self, rules);
+        self
+    }
+
+    /// Whether something got worse beyond chance.
     pub fn regressed(&self) -> bool {
         self.verdict == Verdict::Regression
+    }
+
+    /// By how much the suite may have got worse all the same, as a share; absent where every example is deterministic.
+    pub fn possible_drop(&self) -> Option<f64> {
+        let open = self.suite.paired > self.suite.deterministic;
+        let range = self.suite.change.and_then(|change| change.range).filter(|_| open)?;
+        Some((-range.low).max(0.0))
     }
 }
 
@@ -169,10 +224,12 @@ pub struct Counts {
     pub regressions: u64,
     /// Improvements.
     pub improvements: u64,
-    /// Unchanged ones.
-    pub unchanged: u64,
-    /// Those with too little data.
-    pub too_little_data: u64,
+    /// Those that give the same results.
+    pub no_change_seen: u64,
+    /// Those that differ, perhaps by chance.
+    pub cannot_tell: u64,
+    /// Those among them that pass less often.
+    pub perhaps_worse: u64,
     /// Coverage gaps: examples without a result after.
     pub missing_after: u64,
     /// Coverage gaps: examples without a result before.
@@ -190,8 +247,14 @@ impl Counts {
             paired: examples.len() as u64,
             regressions: verdicts(Verdict::Regression),
             improvements: verdicts(Verdict::Improvement),
-            unchanged: verdicts(Verdict::Unchanged),
-            too_little_data: verdicts(Verdict::TooLittleData),
+            no_change_seen: verdicts(Verdict::NoChangeSeen),
+            cannot_tell: verdicts(Verdict::CannotTell),
+            perhaps_worse: examples
+                .iter()
+                .filter(|change| {
+                    change.verdict == Verdict::CannotTell && change.direction == Direction::Worse
+                })
+                .count() as u64,
             missing_after: missing(true),
             missing_before: missing(false),
             moved: examples.iter().filter(|change| change.moved_from.is_some()).count() as u64,
@@ -199,16 +262,23 @@ impl Counts {
     }
 }
 
-/// The one verdict over examples and suite.
-pub(crate) fn overall(counts: &Counts, suite: &SuiteChange) -> Verdict {
-    if counts.regressions > 0 || suite.verdict == Verdict::Regression {
+/// The one verdict over examples, suite and what went wrong outside examples.
+///
+/// With a margin the suite's claim takes the place of what single examples may hide.
+pub(crate) fn overall(counts: &Counts, suite: &SuiteChange, new_errors: bool) -> Verdict {
+    let perhaps_worse = match suite.verdict {
+        Verdict::CannotTell => true,
+        Verdict::Unchanged => false,
+        _ => counts.perhaps_worse > 0,
+    };
+    if counts.regressions > 0 || suite.verdict == Verdict::Regression || new_errors {
         Verdict::Regression
+    } else if perhaps_worse {
+        Verdict::CannotTell
     } else if counts.improvements > 0 || suite.verdict == Verdict::Improvement {
         Verdict::Improvement
-    } else if counts.too_little_data > 0 || counts.paired == 0 {
-        Verdict::TooLittleData
     } else {
-        Verdict::Unchanged
+        suite.verdict
     }
 }
 
@@ -230,7 +300,7 @@ impl Tally {
         Self {
             passed,
             attempts,
-            rate: proctor_stats::pass_hat_k(attempts, passed, 1),
+            rate: Arm::fixed((passed, attempts)).rate(),
             range: wilson(passed, attempts, Z95).into(),
         }
     }
@@ -270,6 +340,19 @@ impl From<Difference> for Change {
     }
 }
 
+impl Change {
+    /// The same with an interval that holds «no change» exactly where no change is claimed.
+    pub(crate) fn agreeing(mut self, worse: bool, better: bool) -> Self {
+        if let Some(range) = self.range.as_mut().filter(|range| range.low < range.high) {
+            let claimed_worse = worse && self.estimate < 0.0;
+            let claimed_better = better && self.estimate > 0.0;
+            range.high = if claimed_worse { range.high.min(0.0) } else { range.high.max(0.0) };
+            range.low = if claimed_better { range.low.max(0.0) } else { range.low.min(0.0) };
+        }
+        self
+    }
+}
+
 /// One example on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExampleChange {
@@ -287,6 +370,8 @@ pub struct ExampleChange {
     pub moved_from: Option<String>,
     /// What is to be said.
     pub verdict: Verdict,
+    /// Which way the observed pass rate went.
+    pub direction: Direction,
     /// What that rests on.
     pub basis: Basis,
     /// The reason as a sentence.
@@ -299,13 +384,13 @@ pub struct ExampleChange {
     pub status_before: String,
     /// How it ended after.
     pub status_after: String,
-    /// The difference of the rates, with Newcombe's interval.
+    /// The difference of the rates, with Newcombe's interval, widened where runs vary; it holds 0 where no change is claimed.
     pub change: Change,
-    /// The p-value, where it was tested.
+    /// The p-value of the direction it went, where it was tested.
     pub p: Option<f64>,
     /// The same adjusted for the number of examples tested.
     pub p_adjusted: Option<f64>,
-    /// How many repeats a side would tell rates like these apart.
+    /// How many repeats a side would tell rates like these apart, with 80 % power.
     pub repeats_to_tell: Option<u64>,
     /// Mean duration before, in milliseconds.
     pub duration_before_ms: Option<f64>,
@@ -337,20 +422,32 @@ pub struct Gap {
 pub struct SuiteChange {
     /// What is to be said.
     pub verdict: Verdict,
+    /// How it was tested.
+    pub test: SuiteTest,
     /// Paired examples.
     pub paired: u64,
+    /// Those of them that are deterministic.
+    pub deterministic: u64,
     /// Examples that pass less often than before.
     pub worse: u64,
     /// Examples that pass more often than before.
     pub better: u64,
-    /// McNemar's exact test over those.
-    pub p: f64,
+    /// The p-value of «worse», with the variation between runs allowed for.
+    pub p_worse: f64,
+    /// The p-value of «better», likewise.
+    pub p_better: f64,
     /// The mean pass rate of the paired examples before.
     pub rate_before: Option<f64>,
     /// The mean pass rate of the paired examples after.
     pub rate_after: Option<f64>,
-    /// The mean change of the pass rate, with a t interval over examples.
+    /// The mean change of the pass rate over examples. Where runs vary its interval is wider.
     pub change: Option<Change>,
+    /// How many earlier runs say how much runs vary; absent with fewer than three.
+    pub earlier_runs: Option<u64>,
+    /// Whether those differ from each other by more than chance: good and bad days.
+    pub runs_vary: bool,
+    /// How many repeats of every example would tell, with 80 % power.
+    pub repeats_to_tell: Option<u64>,
     /// The k of the next two: the fewest attempts that any paired example has.
     pub k: u64,
     /// pass^k before: the chance that all of k attempts at an example pass.
@@ -364,14 +461,16 @@ pub struct SuiteChange {
 pub struct UsageChange {
     /// Examples that have it on both sides.
     pub examples: u64,
-    /// The sum over those examples before, of the mean per attempt.
+    /// Those of them with more than nothing on both sides, which alone have a factor.
+    pub rated: u64,
+    /// The sum over all of them before, of the mean per attempt.
     pub before: f64,
-    /// The sum over those examples after.
+    /// The sum over all of them after.
     pub after: f64,
-    /// The typical factor: the geometric mean over examples.
-    pub ratio: f64,
-    /// Where the true factor is to be expected; absent with a single example.
+    /// The typical factor: the geometric mean over examples; absent where none has one.
+    pub ratio: Option<f64>,
+    /// Where the factor would lie if nothing but the run had changed; absent with fewer than three earlier runs.
     pub ratio_range: Option<Range>,
-    /// Whether the interval leaves no room for «the same».
-    pub significant: bool,
+    /// Whether that leaves no room for «the same»; absent where it is not known.
+    pub clear: Option<bool>,
 }

@@ -28,8 +28,8 @@ pub(crate) struct Paired<'a> {
 pub(crate) fn pair<'a>(before: &'a Side, after: &'a Side) -> Paired<'a> {
     let known: HashMap<&str, &Sample> =
         before.examples.iter().map(|sample| (sample.id.as_str(), sample)).collect();
-    let mut partner: HashMap<&str, &Sample> = HashMap::new();
-    let mut taken: HashSet<&str> = HashSet::new();
+    let mut partner: HashMap<&str, &Sample> = HashMap::with_capacity(after.examples.len());
+    let mut taken: HashSet<&str> = HashSet::with_capacity(before.examples.len());
     for sample in &after.examples {
         if let Some(old) = known.get(sample.id.as_str()) {
             partner.insert(&sample.id, old);

@@ -4,7 +4,8 @@
 //! broke through no fault of what was tested, and those that never ran, count for neither side.
 
 use proctor_record::{Attempt, CheckTally, Example, RunData, RunInfo, Tally};
-use proctor_verdict::{Evidence, evidence};
+use proctor_stats::{Arm, StopRule};
+use proctor_verdict::{Evidence, PassRate, RunState, evidence};
 use serde::{Deserialize, Serialize};
 
 /// The version of a stored side.
@@ -31,6 +32,15 @@ pub struct Side {
     pub config_fingerprint: Option<String>,
     /// Whether the run came to its end.
     pub complete: bool,
+    /// The state of the run, in the words of `SuiteFinished.state`. Absent in sides stored by version 0.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Whether the run decided on further repetitions by the results so far (`--repeat auto`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub adaptive: bool,
+    /// How many lines of the recording could not be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable: u64,
     /// How many errors it had outside examples.
     #[serde(default)]
     pub errors: u64,
@@ -62,6 +72,15 @@ pub struct Sample {
     /// Whether both outcomes were seen in this run, retries included.
     #[serde(default)]
     pub mixed: bool,
+    /// The share of repetitions that must pass, where the example says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass_rate: Option<f64>,
+    /// How many repetitions were planned, where it was more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<u32>,
+    /// What the project declares of the example's agent or suite (`deterministic: true`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deterministic: Option<bool>,
 }
 
 /// One attempt that counts.
@@ -130,6 +149,9 @@ impl Side {
             commit: None,
             config_fingerprint: None,
             complete: run.finished_at.is_some(),
+            state: Some(run.verdict().state().word().to_owned()),
+            adaptive: run.repeat_limit.is_some(),
+            unreadable: 0,
             errors: run.errors.len() as u64,
             examples: run
                 .examples
@@ -147,6 +169,22 @@ impl Side {
             self.config_fingerprint = info.config_fingerprint;
         }
         self
+    }
+
+    /// Why nothing can be compared with this side, where that is so.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let state = |state: RunState| self.state.as_deref() == Some(state.word());
+        if self.unreadable > 0 {
+            let lines = if self.unreadable == 1 { "line" } else { "lines" };
+            return Some(format!("{} {lines} of its recording cannot be read", self.unreadable));
+        }
+        if state(RunState::DidNotLoad) {
+            return Some(RunState::DidNotLoad.phrase().to_owned());
+        }
+        if state(RunState::NothingFound) || self.examples.is_empty() {
+            return Some("it has no example".to_owned());
+        }
+        None
     }
 
     /// Reads a stored side.
@@ -169,7 +207,9 @@ impl Sample {
     pub fn of(example: &Example, over: bool) -> Option<Self> {
         let id = example.id.as_ref()?.to_string();
         let deciding = example.deciding_attempts();
-        let trials: Vec<Trial> = deciding.iter().filter_map(|attempt| trial(attempt)).collect();
+        let declared = example.deterministic == Some(true);
+        let trials: Vec<Trial> =
+            deciding.iter().filter_map(|attempt| trial(attempt, declared)).collect();
         let outcomes: Vec<bool> = example.attempts.iter().filter_map(outcome).collect();
         let verdict = example.verdict(over);
         Some(Self {
@@ -181,6 +221,9 @@ impl Sample {
             trials,
             status: verdict.word().to_owned(),
             mixed: outcomes.contains(&true) && outcomes.contains(&false),
+            pass_rate: example.pass_rate,
+            planned: example.repeats,
+            deterministic: example.deterministic,
         })
     }
 
@@ -191,13 +234,69 @@ impl Sample {
     }
 }
 
+impl Sample {
+    /// Its attempts as a test needs them: how many passed, and by which rule they ended.
+    ///
+    /// A pass rate ends an example as soon as it is settled. Repetitions that were under way at that moment may have added results;
+    /// those beyond the first that settle it are left out, so that what remains follows from the rule alone.
+    pub(crate) fn arm(&self) -> Arm {
+        let (passed, attempts) = self.tally();
+        let all = Arm::fixed((passed, attempts));
+        let Some((needed, planned)) = self.settling() else { return all };
+        let too_many = planned - needed + 1;
+        let stop = StopRule::Settled { needed, planned };
+        let (mut passed, mut failed) = (0, 0);
+        for trial in &self.trials {
+            if trial.passed {
+                passed += 1;
+            } else {
+                failed += 1;
+            }
+            let settled = passed == needed || failed == too_many;
+            if settled && (attempts < planned || passed + failed == planned) {
+                return Arm { passed, attempts: passed + failed, stop };
+            }
+        }
+        all
+    }
+
+    /// The attempts that are made whatever their outcome: all, or those that come before a pass rate can be settled.
+    pub(crate) fn unconditional(&self) -> (u64, u64) {
+        let Some((needed, planned)) = self.settling() else { return self.tally() };
+        if self.arm().stop == StopRule::Fixed {
+            return self.tally();
+        }
+        let least = usize::try_from(needed.min(planned - needed + 1)).unwrap_or(usize::MAX);
+        let first = self.trials.iter().take(least);
+        (first.clone().filter(|trial| trial.passed).count() as u64, first.count() as u64)
+    }
+
+    /// Passes that settle its pass rate, and the repetitions planned for it; `None` where it has no rate to settle.
+    fn settling(&self) -> Option<(u64, u64)> {
+        let rate = PassRate::new(self.pass_rate?)?;
+        let planned = u64::from(self.planned?);
+        let needed = (1..=planned).find(|passed| rate.is_reached_by(*passed, planned))?;
+        Some((needed, planned))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// The attempt that decides a repetition, where it says something.
-fn trial(attempt: &Attempt) -> Option<Trial> {
+fn trial(attempt: &Attempt, declared: bool) -> Option<Trial> {
     let passed = outcome(attempt)?;
     let tally = attempt.tally();
     Some(Trial {
         passed,
-        model: involves_a_model(&tally),
+        model: involves_a_model(&tally, declared),
         duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),
         cost_usd: tally.cost_usd,
         checks: tally.checks.iter().filter_map(check).collect(),
@@ -216,8 +315,11 @@ fn outcome(attempt: &Attempt) -> Option<bool> {
 /// Whether the attempt could go otherwise without any change to the code.
 ///
 /// Scripted answers and answers from a cache or cassette come out the same every time. An agent that was
-/// talked to without our asking its model may be anything, so it counts as one.
-fn involves_a_model(tally: &Tally) -> bool {
+/// talked to without our asking its model may be anything, so it counts as one, unless it is declared deterministic.
+fn involves_a_model(tally: &Tally, declared: bool) -> bool {
+    if declared {
+        return tally.open_calls > tally.agent_calls;
+    }
     tally.open_calls > 0 || (tally.replies > 0 && tally.agent_calls == 0)
 }
 

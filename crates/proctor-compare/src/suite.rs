@@ -1,60 +1,200 @@
-//! The suite as a whole: McNemar's test over examples, mean rates, pass^k.
+//! The suite as a whole: the exact stratified test over examples, mean rates with their interval, pass^k.
+//!
+//! | | verdict |
+//! |---|---|
+//! | p of «worse» at or below its level | regression |
+//! | p of «better» at or below its level | improvement |
+//! | a margin is given and the interval lies above it | unchanged |
+//! | a margin is given and the interval does not | cannot tell |
+//! | passes less often than before | cannot tell |
+//! | else | no change seen |
+//!
+//! Where a run decided on its repetitions as it went, the test is the e-value of pairs of attempts, which holds whenever one stops.
 
-use proctor_stats::{mcnemar_exact, mean_interval, pass_hat_k};
+use proctor_stats::{
+    Difference, Interval, SideMean, Stratum, Tails, Z95, discordant_e_value, mean, mean_difference,
+    pass_hat_k, repeats_to_show, stratified_exact,
+};
 
-use crate::model::{Change, Rules, SuiteChange, Verdict};
+use crate::judge::Direction;
+use crate::model::{Change, Rules, SuiteChange, SuiteTest, Verdict};
 use crate::pair::Pair;
+use crate::past::Between;
 use crate::side::Sample;
 
-pub(crate) fn change(pairs: &[Pair<'_>], rules: &Rules) -> SuiteChange {
-    let rates: Vec<(f64, f64)> =
-        pairs.iter().filter_map(|pair| Some((rate(pair.before)?, rate(pair.after)?))).collect();
-    let worse = rates.iter().filter(|(before, after)| after < before).count() as u64;
-    let better = rates.iter().filter(|(before, after)| after > before).count() as u64;
-    let p = mcnemar_exact(worse, better);
-    let differences: Vec<f64> = rates.iter().map(|(before, after)| after - before).collect();
-    let average = |side: fn(&(f64, f64)) -> f64| {
-        let values: Vec<f64> = rates.iter().map(side).collect();
-        mean_interval(&values, 0.95).map(|mean| mean.mean)
+/// What the tests of a suite need to know of one pair.
+pub(crate) struct Compared<'a> {
+    pub(crate) pair: &'a Pair<'a>,
+    /// Whether one attempt on each side is certain.
+    pub(crate) deterministic: bool,
+}
+
+/// Both tails, with the variation between runs allowed for.
+struct Tested {
+    test: SuiteTest,
+    worse: f64,
+    better: f64,
+    excess: f64,
+    variance: f64,
+}
+
+pub(crate) fn change(
+    examples: &[Compared<'_>],
+    adaptive: bool,
+    between: &Between,
+    rules: &Rules,
+) -> SuiteChange {
+    let tested = if adaptive { by_pairs(examples) } else { by_strata(examples) };
+    let p_worse = between.deflate(tested.worse, tested.excess, tested.variance);
+    let p_better = between.deflate(tested.better, tested.excess, tested.variance);
+    let change = difference(examples, between.widening(tested.variance)).map(|change| {
+        let (worse, better) = (p_worse <= rules.level_suite, p_better <= rules.level_better);
+        Change::from(change).agreeing(worse, better)
+    });
+    let verdict = verdict(p_worse, p_better, change.as_ref(), rules);
+    let directions = |wanted| {
+        let counted = examples.iter().filter(|one| Direction::of(one.pair) == wanted);
+        counted.count() as u64
     };
-    let fewest = |pair: &Pair<'_>| pair.before.tally().1.min(pair.after.tally().1);
-    let k = pairs.iter().map(fewest).min().unwrap_or(0);
-    let all_of_k = |side: fn(&Pair<'_>) -> (u64, u64)| {
-        let chance = |pair: &Pair<'_>| {
-            let (passed, attempts) = side(pair);
+    let average = |side: for<'a> fn(&'a Pair<'a>) -> &'a Sample| {
+        mean(examples.iter().filter_map(|one| side(one.pair).arm().rate()))
+    };
+    let fewest = |one: &Compared<'_>| one.pair.before.tally().1.min(one.pair.after.tally().1);
+    let k = examples.iter().map(fewest).min().unwrap_or(0);
+    let all_of_k = |side: for<'a> fn(&'a Pair<'a>) -> &'a Sample| {
+        let chance = |one: &Compared<'_>| {
+            let (passed, attempts) = side(one.pair).tally();
             pass_hat_k(attempts, passed, k)
         };
-        let values: Vec<f64> = pairs.iter().filter_map(chance).collect();
-        mean_interval(&values, 0.95).map(|mean| mean.mean)
+        mean(examples.iter().filter_map(chance))
     };
     SuiteChange {
-        verdict: verdict(worse, better, p, rules),
-        paired: pairs.len() as u64,
-        worse,
-        better,
-        p,
-        rate_before: average(|rates| rates.0),
-        rate_after: average(|rates| rates.1),
-        change: mean_interval(&differences, 0.95)
-            .map(|mean| Change { estimate: mean.mean, range: mean.interval.map(Into::into) }),
+        verdict,
+        test: tested.test,
+        paired: examples.len() as u64,
+        deterministic: examples.iter().filter(|one| one.deterministic).count() as u64,
+        worse: directions(Direction::Worse),
+        better: directions(Direction::Better),
+        p_worse,
+        p_better,
+        rate_before: average(|pair| pair.before),
+        rate_after: average(|pair| pair.after),
+        change,
+        earlier_runs: between.rates.map(|rates| rates.runs),
+        runs_vary: between.runs_vary(),
+        repeats_to_tell: (verdict == Verdict::CannotTell)
+            .then(|| advice(examples, rules))
+            .flatten(),
         k,
-        pass_hat_k_before: all_of_k(|pair| pair.before.tally()),
-        pass_hat_k_after: all_of_k(|pair| pair.after.tally()),
+        pass_hat_k_before: all_of_k(|pair| pair.before),
+        pass_hat_k_after: all_of_k(|pair| pair.after),
     }
 }
 
-fn rate(sample: &Sample) -> Option<f64> {
-    let (passed, attempts) = sample.tally();
-    pass_hat_k(attempts, passed, 1)
+fn by_strata(examples: &[Compared<'_>]) -> Tested {
+    let strata: Vec<Stratum> = examples
+        .iter()
+        .map(|one| Stratum { before: one.pair.before.arm(), after: one.pair.after.arm() })
+        .collect();
+    let Tails { lower, upper, excess, variance } = stratified_exact(&strata);
+    Tested { test: SuiteTest::Stratified, worse: lower, better: upper, excess, variance }
 }
 
-fn verdict(worse: u64, better: u64, p: f64, rules: &Rules) -> Verdict {
-    // Had all of them gone one way, would it have been enough?
-    let could_tell = mcnemar_exact(worse + better, 0) <= rules.alpha_suite;
-    match (p <= rules.alpha_suite, worse > better) {
-        (true, true) => Verdict::Regression,
-        (true, false) => Verdict::Improvement,
-        (false, _) if worse + better == 0 || could_tell => Verdict::Unchanged,
-        (false, _) => Verdict::TooLittleData,
+fn by_pairs(examples: &[Compared<'_>]) -> Tested {
+    let (mut worse, mut better) = (0, 0);
+    for one in examples {
+        let pairs = discordant(one.pair);
+        worse += pairs.0;
+        better += pairs.1;
     }
+    #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
+    let (down, up) = (worse as f64, better as f64);
+    Tested {
+        test: SuiteTest::Pairs,
+        worse: p_of_e(discordant_e_value(worse, better)),
+        better: p_of_e(discordant_e_value(better, worse)),
+        excess: (up - down) / 2.0,
+        variance: (up + down) / 4.0,
+    }
+}
+
+/// The j-th attempts of both sides, where they differ: how many went from pass to fail, and from fail to pass.
+pub(crate) fn discordant(pair: &Pair<'_>) -> (u64, u64) {
+    let both = || pair.before.trials.iter().zip(&pair.after.trials);
+    let count = |passed: bool| {
+        both().filter(|(old, new)| old.passed == passed && new.passed != passed).count() as u64
+    };
+    (count(true), count(false))
+}
+
+/// An e-value is at least as good as a p-value of its reciprocal.
+pub(crate) fn p_of_e(e: f64) -> f64 {
+    (1.0 / e).min(1.0)
+}
+
+/// The mean difference of the rates. Deterministic examples are known exactly and add nothing to its width.
+fn difference(examples: &[Compared<'_>], widening: f64) -> Option<Difference> {
+    let side = |sample: &Sample| {
+        let arm = sample.arm();
+        Some(SideMean { mean: arm.rate()?, count: arm.attempts, stop: arm.stop })
+    };
+    let sides = |one: &Compared<'_>| Some((side(one.pair.before)?, side(one.pair.after)?));
+    let (certain, open): (Vec<&Compared<'_>>, Vec<&Compared<'_>>) =
+        examples.iter().partition(|one| one.deterministic);
+    let certain: Vec<(SideMean, SideMean)> = certain.into_iter().filter_map(sides).collect();
+    let open: Vec<(SideMean, SideMean)> = open.into_iter().filter_map(sides).collect();
+    #[expect(clippy::cast_precision_loss, reason = "counts of examples are far below 2^53")]
+    let (known, all) = (certain.len() as f64, (certain.len() + open.len()) as f64);
+    if all <= 0.0 {
+        return None;
+    }
+    let sum: f64 = certain.iter().map(|(before, after)| after.mean - before.mean).sum();
+    let nothing = Difference { estimate: 0.0, interval: Interval { low: 0.0, high: 0.0 } };
+    let varying = mean_difference(&open, Z95).unwrap_or(nothing);
+    let place = |value: f64| {
+        let wide = varying.estimate + (value - varying.estimate) * widening;
+        (sum + wide.clamp(-1.0, 1.0) * (all - known)) / all
+    };
+    Some(Difference {
+        estimate: (sum + varying.estimate * (all - known)) / all,
+        interval: Interval { low: place(varying.interval.low), high: place(varying.interval.high) },
+    })
+}
+
+fn verdict(p_worse: f64, p_better: f64, change: Option<&Change>, rules: &Rules) -> Verdict {
+    let Some(change) = change else { return Verdict::NotComparable };
+    if p_worse <= rules.level_suite && change.estimate < 0.0 {
+        return Verdict::Regression;
+    }
+    if p_better <= rules.level_better && change.estimate > 0.0 {
+        return Verdict::Improvement;
+    }
+    let low = change.range.map_or(change.estimate, |range| range.low);
+    match rules.margin {
+        Some(margin) if low > -margin => Verdict::Unchanged,
+        Some(_) => Verdict::CannotTell,
+        None if change.estimate < -1e-12 => Verdict::CannotTell,
+        None => Verdict::NoChangeSeen,
+    }
+}
+
+/// How many repeats of every example would show a drop like this one with 80 % power.
+fn advice(examples: &[Compared<'_>], rules: &Rules) -> Option<u64> {
+    let total = |side: for<'a> fn(&'a Pair<'a>) -> &'a Sample| {
+        let tallies = examples.iter().filter(|one| !one.deterministic);
+        tallies
+            .map(|one| side(one.pair).tally())
+            .fold((0, 0), |sum, tally| (sum.0 + tally.0, sum.1 + tally.1))
+    };
+    let (before, after) = (total(|pair| pair.before), total(|pair| pair.after));
+    let open = examples.iter().filter(|one| !one.deterministic).count() as u64;
+    let attempts = repeats_to_show(cautious(before), cautious(after), rules.level_suite)?;
+    Some(attempts.div_ceil(open.max(1)))
+}
+
+/// A rate from few attempts, drawn towards one half (Jeffreys).
+pub(crate) fn cautious((passed, attempts): (u64, u64)) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
+    let (passed, attempts) = (passed as f64, attempts as f64);
+    (passed + 0.5) / (attempts + 1.0)
 }

@@ -13,8 +13,8 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use proctor_dialogue::{
-    AgentAnswer, Effect, Engine, Example, Input, JudgeRequest, Message, Next, Reports, RequestId,
-    SimulatorRequest, ToolCall, Transcript, Verdict,
+    AgentAnswer, ConversationOutcome, Effect, Engine, Example, Input, JudgeRequest, Message, Next,
+    Reports, RequestId, SimulatorRequest, ToolCall, Transcript,
 };
 use proctor_events::{Body, Fault, Status};
 use proctor_llm::Redactor;
@@ -23,17 +23,17 @@ use tokio::time::Instant;
 
 use crate::BoxFuture;
 use crate::agent::{Agent, AgentTurn, Session};
+use crate::attempt_id::AttemptId;
 use crate::check::Checks;
 use crate::failure::{Asked, Blame, Failure};
 use crate::judge::Judge;
-use crate::lane::Lane;
-use crate::marks::MarkSource;
+use crate::judge_marks::MarkSource;
 use crate::simulator::Simulator;
 use crate::tape::{PartySettings, Tape};
 use crate::tools::Tools;
 
 /// Where the events of a conversation go.
-pub trait Sink: Send {
+pub trait EventSink: Send {
     /// Takes an event.
     fn emit(&mut self, body: Body);
 
@@ -43,7 +43,7 @@ pub trait Sink: Send {
 
 /// The parties of a conversation. One room serves any number of conversations.
 #[derive(Clone)]
-pub struct Room {
+pub struct Parties {
     /// The agent under test.
     pub agent: Arc<dyn Agent>,
     /// Who plays the user.
@@ -68,8 +68,8 @@ pub struct Room {
 
 /// One attempt at one example.
 pub struct Conversation {
-    room: Arc<Room>,
-    lane: Lane,
+    room: Arc<Parties>,
+    lane: AttemptId,
     engine: Engine,
     session: Option<Box<dyn Session>>,
     deadline: Option<(RequestId, Instant)>,
@@ -88,32 +88,32 @@ enum Ask {
 struct Wishes {
     ask: Option<Ask>,
     tools: Vec<(RequestId, ToolCall)>,
-    verdict: Option<Verdict>,
+    verdict: Option<ConversationOutcome>,
 }
 
 impl Conversation {
     /// A conversation that has not begun.
-    pub fn new(example: Arc<Example>, room: Arc<Room>, lane: Lane) -> Self {
+    pub fn new(example: Arc<Example>, room: Arc<Parties>, lane: AttemptId) -> Self {
         let engine = Engine::new(example).with_reports(Arc::clone(&room.reports));
         Self { room, lane, engine, session: None, deadline: None }
     }
 
     /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
     /// waits for [`proceed`](Self::proceed).
-    pub fn open_ended(example: Arc<Example>, room: Arc<Room>, lane: Lane) -> Self {
+    pub fn open_ended(example: Arc<Example>, room: Arc<Parties>, lane: AttemptId) -> Self {
         let engine = Engine::open_ended(example).with_reports(Arc::clone(&room.reports));
         Self { room, lane, engine, session: None, deadline: None }
     }
 
     /// Conducts it to its verdict, or to its first pause.
-    pub async fn run(&mut self, sink: &mut impl Sink) -> Verdict {
+    pub async fn run(&mut self, sink: &mut impl EventSink) -> ConversationOutcome {
         let marks = self.room.marks.next_key();
         self.conduct(Input::Begin { marks }, sink).await
     }
 
     /// Goes on after a pause, to the next one or to the end. What an earlier call left undone, because it was
     /// dropped, is given up first.
-    pub async fn proceed(&mut self, next: Next, sink: &mut impl Sink) -> Verdict {
+    pub async fn proceed(&mut self, next: Next, sink: &mut impl EventSink) -> ConversationOutcome {
         self.deadline = None;
         if !self.engine.is_paused() {
             self.step(Input::Cancel, sink);
@@ -126,7 +126,7 @@ impl Conversation {
         self.engine.transcript()
     }
 
-    async fn conduct(&mut self, first: Input, sink: &mut impl Sink) -> Verdict {
+    async fn conduct(&mut self, first: Input, sink: &mut impl EventSink) -> ConversationOutcome {
         let room = Arc::clone(&self.room);
         let lane = self.lane.clone();
         let mut tools: FuturesUnordered<BoxFuture<'_, Input>> = FuturesUnordered::new();
@@ -164,7 +164,11 @@ impl Conversation {
 
     /// Gives it up, because it took too long or because nobody wants it any more. The verdict is there unless
     /// it had been given before.
-    pub fn cancel(&mut self, sink: &mut impl Sink, timed_out: bool) -> Option<Verdict> {
+    pub fn cancel(
+        &mut self,
+        sink: &mut impl EventSink,
+        timed_out: bool,
+    ) -> Option<ConversationOutcome> {
         self.step(if timed_out { Input::TimedOut } else { Input::Cancel }, sink).verdict
     }
 
@@ -185,7 +189,7 @@ impl Conversation {
         self.engine.is_finished()
     }
 
-    fn step(&mut self, input: Input, sink: &mut impl Sink) -> Wishes {
+    fn step(&mut self, input: Input, sink: &mut impl EventSink) -> Wishes {
         let mut wishes = Wishes::default();
         for effect in self.engine.step(input) {
             match effect {
@@ -223,7 +227,7 @@ impl Conversation {
         body
     }
 
-    fn verdict_without_secrets(&self, mut verdict: Verdict) -> Verdict {
+    fn verdict_without_secrets(&self, mut verdict: ConversationOutcome) -> ConversationOutcome {
         let failures = verdict.failures.iter_mut().map(|failure| &mut failure.message);
         for message in verdict.message.iter_mut().chain(failures) {
             if let Some(clean) = self.room.redactor.without_known(message) {
@@ -247,7 +251,7 @@ type Answered = (Input, Option<Box<proctor_events::ModelCall>>);
 async fn until(
     deadline: Option<(RequestId, Instant)>,
     answer: impl Future<Output = Answered>,
-    sink: &mut impl Sink,
+    sink: &mut impl EventSink,
 ) -> Answered {
     if let Some((id, at)) = deadline
         && Instant::now() >= at
@@ -269,8 +273,8 @@ async fn until(
 }
 
 async fn answer(
-    room: &Room,
-    lane: &Lane,
+    room: &Parties,
+    lane: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
     ask: Ask,
 ) -> Answered {
@@ -332,8 +336,8 @@ fn blamed(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
 }
 
 async fn chat(
-    room: &Room,
-    lane: &Lane,
+    room: &Parties,
+    lane: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
     turn: u32,
     messages: &[Message],
@@ -359,7 +363,7 @@ async fn chat(
     room.tape.agent(&room.settings, asking, ask).await
 }
 
-async fn call_tool(room: &Room, lane: &Lane, id: RequestId, call: ToolCall) -> Input {
+async fn call_tool(room: &Parties, lane: &AttemptId, id: RequestId, call: ToolCall) -> Input {
     match room.tape.tool(&*room.tools, &call, lane).await {
         Ok(outcome) => Input::ToolResult { id, outcome },
         Err(failure) => {

@@ -11,8 +11,8 @@ use proctor_llm::{Acceptance, Model, Purpose, Redactor, Request};
 use serde_json::{Map, Value, json};
 
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::{Asked, Failure};
-use crate::lane::Lane;
 
 /// Judges conversations.
 pub trait Judge: Send + Sync {
@@ -20,7 +20,7 @@ pub trait Judge: Send + Sync {
     fn judge<'a>(
         &'a self,
         request: &'a JudgeRequest,
-        lane: &'a Lane,
+        lane: &'a AttemptId,
     ) -> BoxFuture<'a, Asked<String>>;
 }
 
@@ -44,7 +44,7 @@ impl ModelJudge {
     }
 
     /// The question as the model is asked it. The whole question is kept with it, to tell usable answers by.
-    fn request(&self, asked: &JudgeRequest, lane: &Lane) -> Request {
+    fn request(&self, asked: &JudgeRequest, lane: &AttemptId) -> Request {
         let prompt = judge_prompt(asked);
         let label = asked.items.first().map_or("", |item| kind(&item.question).as_str());
         let question = Arc::new(JudgeRequest { turns: Vec::new(), ..asked.clone() });
@@ -69,7 +69,7 @@ impl Judge for ModelJudge {
     fn judge<'a>(
         &'a self,
         request: &'a JudgeRequest,
-        lane: &'a Lane,
+        lane: &'a AttemptId,
     ) -> BoxFuture<'a, Asked<String>> {
         Box::pin(async move {
             let request = self.request(request, lane);
@@ -86,8 +86,8 @@ pub(crate) async fn ask_model(model: &dyn Model, request: &Request) -> Asked<Str
     Asked { outcome: outcome.map(|answer| answer.text).map_err(Failure::from), call: Some(call) }
 }
 
-/// The record of a call.
-pub(crate) fn model_call(
+/// The event that records a call of a model: who was asked, what it cost, how it ended.
+pub fn model_call(
     model: &dyn Model,
     purpose: Purpose,
     outcome: &Result<proctor_llm::Answer, proctor_llm::ModelError>,
@@ -176,7 +176,11 @@ impl ScriptedJudge {
 }
 
 impl Judge for ScriptedJudge {
-    fn judge<'a>(&'a self, request: &'a JudgeRequest, _: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+    fn judge<'a>(
+        &'a self,
+        request: &'a JudgeRequest,
+        _: &'a AttemptId,
+    ) -> BoxFuture<'a, Asked<String>> {
         let outcome = self.answer(request);
         let call = ModelCall {
             backend: Some("scripted".into()),
@@ -193,7 +197,7 @@ impl Judge for ScriptedJudge {
 pub(crate) struct NoJudge(pub(crate) Failure);
 
 impl Judge for NoJudge {
-    fn judge<'a>(&'a self, _: &'a JudgeRequest, _: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+    fn judge<'a>(&'a self, _: &'a JudgeRequest, _: &'a AttemptId) -> BoxFuture<'a, Asked<String>> {
         Box::pin(async { Asked::plain(Err(self.0.clone())) })
     }
 }

@@ -1,7 +1,7 @@
 //! The async side of conversations.
 //!
 //! [`Conversation`] conducts one attempt at one example: it steps the pure engine of `proctor-dialogue`, carries its
-//! questions to the parties, keeps its deadlines, and hands every event to a [`Sink`]. The parties are small
+//! questions to the parties, keeps its deadlines, and hands every event to an [`EventSink`]. The parties are small
 //! traits, so that each can be used alone (an RSpec process that asks for a judge needs nothing else):
 //!
 //! * [`Agent`]: scripted, a model behind HTTP, or a program that speaks the worker protocol;
@@ -14,19 +14,20 @@
 //! started. Nothing here prints or reads the environment; variables are asked of the caller.
 
 mod agent;
+mod attempt_id;
 mod check;
 mod conversation;
 mod failure;
 mod judge;
-mod lane;
-mod marks;
-mod saved;
-mod saved_events;
+mod judge_marks;
+mod saved_conversation;
+mod saved_conversation_builder;
 mod simulator;
 mod stage;
 mod tape;
 mod tools;
 mod wire;
+pub mod worker_host;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,16 +36,19 @@ pub use agent::{
     Agent, AgentTurn, CommandAgent, ModelAgent, Printed, PrintedLine, ScriptedAgent, ServedAgent,
     Session,
 };
+pub use attempt_id::AttemptId;
 pub use check::{Checks, CommandChecks};
-pub use conversation::{Conversation, Room, Sink};
+pub use conversation::{Conversation, EventSink, Parties};
 pub use failure::{Asked, Blame, Failure};
-pub use judge::{Judge, ModelJudge, ScriptedJudge};
-pub use lane::Lane;
-pub use marks::MarkSource;
-pub use saved::{Saved, SavedCall, SavedEnding, SavedTalk};
-pub use saved_events::SavedTalkBuilder;
+pub use judge::{Judge, ModelJudge, ScriptedJudge, model_call};
+pub use judge_marks::MarkSource;
+pub use saved_conversation::{Saved, SavedCall, SavedConversation, SavedEnding};
+pub use saved_conversation_builder::SavedConversationBuilder;
 pub use simulator::{ModelSimulator, ScriptedSimulator, Simulator};
-pub use stage::{Cassette, Ended, Environment, Settings, Shared, Stage, StageError};
+pub use stage::{
+    Cassette, Ended, Environment, Settings, Shared, SingleModel, SingleModelSetup, Stage,
+    StageError,
+};
 pub use tape::{PartySettings, Tape};
 pub use tools::{McpServer, ScenarioTools, Tools};
 pub use wire::{AnswerError, read_answer};

@@ -8,9 +8,9 @@ use proctor_events::ModelCall;
 use proctor_llm::{Acceptance, Model, Purpose, Redactor, Request};
 
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::{Asked, Failure};
 use crate::judge::ask_model;
-use crate::lane::Lane;
 
 /// Plays the user.
 pub trait Simulator: Send + Sync {
@@ -18,11 +18,11 @@ pub trait Simulator: Send + Sync {
     fn say<'a>(
         &'a self,
         request: &'a SimulatorRequest,
-        lane: &'a Lane,
+        lane: &'a AttemptId,
     ) -> BoxFuture<'a, Asked<String>>;
 
     /// A conversation is over.
-    fn forget(&self, _lane: &Lane) {}
+    fn forget(&self, _lane: &AttemptId) {}
 }
 
 /// A model that plays the user. It is not told secrets, whoever said them.
@@ -49,7 +49,7 @@ impl Simulator for ModelSimulator {
     fn say<'a>(
         &'a self,
         request: &'a SimulatorRequest,
-        lane: &'a Lane,
+        lane: &'a AttemptId,
     ) -> BoxFuture<'a, Asked<String>> {
         let prompt = &request.prompt;
         Box::pin(async move {
@@ -74,7 +74,11 @@ impl Simulator for ModelSimulator {
 pub(crate) struct NoSimulator(pub(crate) Failure);
 
 impl Simulator for NoSimulator {
-    fn say<'a>(&'a self, _: &'a SimulatorRequest, _: &'a Lane) -> BoxFuture<'a, Asked<String>> {
+    fn say<'a>(
+        &'a self,
+        _: &'a SimulatorRequest,
+        _: &'a AttemptId,
+    ) -> BoxFuture<'a, Asked<String>> {
         Box::pin(async { Asked::plain(Err(self.0.clone())) })
     }
 }
@@ -83,7 +87,7 @@ impl Simulator for NoSimulator {
 pub struct ScriptedSimulator {
     rules: Arc<[ScriptRule]>,
     /// How often each rule has spoken, by conversation.
-    used: Mutex<HashMap<Lane, Vec<usize>>>,
+    used: Mutex<HashMap<AttemptId, Vec<usize>>>,
 }
 
 impl ScriptedSimulator {
@@ -92,7 +96,7 @@ impl ScriptedSimulator {
         Self { rules, used: Mutex::default() }
     }
 
-    fn next(&self, last: &str, lane: &Lane) -> Result<Say, Failure> {
+    fn next(&self, last: &str, lane: &AttemptId) -> Result<Say, Failure> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = used.entry(lane.clone()).or_insert_with(|| vec![0; self.rules.len()]);
         for (rule, count) in self.rules.iter().zip(counts) {
@@ -114,7 +118,7 @@ impl Simulator for ScriptedSimulator {
     fn say<'a>(
         &'a self,
         request: &'a SimulatorRequest,
-        lane: &'a Lane,
+        lane: &'a AttemptId,
     ) -> BoxFuture<'a, Asked<String>> {
         let said = self.next(&request.last_answer, lane);
         let call = ModelCall {
@@ -138,7 +142,7 @@ impl Simulator for ScriptedSimulator {
         })
     }
 
-    fn forget(&self, lane: &Lane) {
+    fn forget(&self, lane: &AttemptId) {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(lane);
     }
 }

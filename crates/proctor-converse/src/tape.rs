@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::agent::AgentTurn;
-use crate::conversation::Room;
+use crate::attempt_id::AttemptId;
+use crate::conversation::Parties;
 use crate::failure::{Asked, Blame, Failure};
-use crate::lane::Lane;
 use crate::tools::Tools;
 use crate::wire::{WireAnswer, read_kept_answer};
 
@@ -88,9 +88,9 @@ impl Tape {
 
     pub(crate) async fn simulator(
         &self,
-        room: &Room,
+        room: &Parties,
         request: &SimulatorRequest,
-        lane: &Lane,
+        lane: &AttemptId,
     ) -> Asked<String> {
         let prompt = &request.prompt;
         let asked = || {
@@ -103,9 +103,9 @@ impl Tape {
 
     pub(crate) async fn judge(
         &self,
-        room: &Room,
+        room: &Parties,
         request: &JudgeRequest,
-        lane: &Lane,
+        lane: &AttemptId,
     ) -> Asked<String> {
         let mark = &request.mark;
         let asking = room.judge.judge(request, lane);
@@ -139,7 +139,7 @@ impl Tape {
         &self,
         tools: &dyn Tools,
         call: &ToolCall,
-        lane: &Lane,
+        lane: &AttemptId,
     ) -> Result<ToolOutcome, Failure> {
         let request = || json!({"tool": call.name, "arguments": call.arguments});
         let asking = async { Asked::plain(tools.call(call, lane).await) };
@@ -161,7 +161,7 @@ impl Tape {
     async fn around<T>(
         &self,
         purpose: Purpose,
-        lane: &Lane,
+        lane: &AttemptId,
         request: impl FnOnce() -> Value,
         asking: impl Future<Output = Asked<T>>,
         keep: impl FnOnce(&T) -> Value,
@@ -198,7 +198,7 @@ impl Tape {
 fn replayed<T>(
     player: &Player,
     purpose: Purpose,
-    lane: &Lane,
+    lane: &AttemptId,
     request: &Value,
     read: impl FnOnce(Value) -> Result<T, serde_json::Error>,
 ) -> Result<T, Failure> {

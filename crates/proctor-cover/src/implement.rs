@@ -99,7 +99,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn run(&self, rounds: &[Round], halve: bool) -> io::Result<verify::Verdict> {
+    fn run(&self, rounds: &[Round], halve: bool) -> io::Result<verify::RepeatedRuns> {
         let Workshop { programs, clean, .. } = self.workshop;
         verify::run(self.sandbox, programs, clean, rounds, halve)
     }
@@ -170,7 +170,7 @@ fn specs_of(drafts: &[Draft<'_>]) -> Vec<String> {
 }
 
 /// The examples that must go: those that fail by themselves, and those of ours that make others fail.
-fn blamed(drafts: &[Draft<'_>], verdict: &verify::Verdict) -> BTreeSet<Spot> {
+fn blamed(drafts: &[Draft<'_>], verdict: &verify::RepeatedRuns) -> BTreeSet<Spot> {
     let is_ours = |spot: &Spot| drafts.iter().any(|draft| draft.unit_at(spot).is_some());
     let mut found = verdict.failed.clone();
     let mut disturbers: BTreeSet<Spot> = BTreeSet::new();

@@ -37,12 +37,13 @@ pub use choice::{Answers, Choice, Typed, typed};
 pub use discover::{Discovery, Mode, Target, discover};
 pub use factories::{Factories, Factory, Proposal};
 pub use fill::{
-    Answer, Condition, FillRequest, Filler, Kept, OpenItem, Plan, Refusal, plan, submit,
+    Answer, Condition, FillRequest, Filler, Kept, OpenItem, Plan, PromptMessage, Refusal,
+    SYSTEM_PROMPT, plan, prompt_messages, read_model_answer, submit,
 };
 pub use implement::{Task, Written, implement};
-pub use metadata::{KeptAnswer, Metadata, STAGES, VERSION, slug};
+pub use metadata::{KeptAnswer, Metadata, MetadataError, STAGES, VERSION, slug};
 pub use observation::{
-    Case, Effort, Fault, Observation, Sight, Workshop, faults, find_ways, observe,
+    Case, Effort, Fault, LoadError, Observation, Sight, Workshop, faults, find_ways, observe,
 };
 pub use pipeline::{
     Ending, FileReport, Helpers, MethodReport, Options, Report, SpecFailure, SpecRun, SpecRunner,

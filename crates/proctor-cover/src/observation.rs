@@ -173,6 +173,19 @@ pub(crate) fn base_of(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(0).saturating_mul(STRIDE)
 }
 
+/// Why a file cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum LoadError {
+    #[error("Ruby did not answer: {stderr}")]
+    NoAnswer { stderr: String },
+    /// Loading raised an exception; `place` is relative to the project.
+    #[error("{error} ({place})")]
+    Raised { error: String, place: String },
+    #[error("it cannot be loaded")]
+    NoWay,
+}
+
 /// How each file is best loaded, or why it cannot be.
 pub fn find_ways(
     project: &Project,
@@ -180,7 +193,7 @@ pub fn find_ways(
     sandbox: &Sandbox,
     files: &[SourceFile],
     all: &[SourceFile],
-) -> io::Result<Vec<Result<Way, String>>> {
+) -> io::Result<Vec<Result<Way, LoadError>>> {
     let at = &workshop.clean;
     let ways: Vec<Vec<Way>> = files
         .iter()
@@ -204,8 +217,8 @@ pub fn find_ways(
     let finished = sandbox.run(&arguments, at, &[], limit)?;
     let last = finished.stdout.lines().last().unwrap_or_default();
     let Ok(answers) = serde_json::from_str::<Vec<Vec<Value>>>(last) else {
-        let reason = format!("Ruby did not answer: {}", finished.stderr.trim());
-        return Ok(files.iter().map(|_| Err(reason.clone())).collect());
+        let error = LoadError::NoAnswer { stderr: finished.stderr.trim().to_owned() };
+        return Ok(files.iter().map(|_| Err(error.clone())).collect());
     };
     let found = files.iter().zip(ways).zip(answers).map(|((file, ways), answers)| {
         best_way(&ways, &answers, at, &project.spec_path(&file.path))
@@ -213,7 +226,7 @@ pub fn find_ways(
     Ok(found.collect())
 }
 
-fn best_way(ways: &[Way], answers: &[Value], at: &Path, spec: &str) -> Result<Way, String> {
+fn best_way(ways: &[Way], answers: &[Value], at: &Path, spec: &str) -> Result<Way, LoadError> {
     let complete = |answer: &Value| {
         answer["loaded"] == true && answer["missing"].as_array().is_some_and(Vec::is_empty)
     };
@@ -222,12 +235,11 @@ fn best_way(ways: &[Way], answers: &[Value], at: &Path, spec: &str) -> Result<Wa
         .position(complete)
         .or_else(|| answers.iter().position(|answer| answer["loaded"] == true));
     let Some(place) = chosen else {
-        let error = answers.first().map(|answer| {
-            let place =
-                answer["place"].as_str().unwrap_or("?").replace(&*at.to_string_lossy(), ".");
-            format!("{} ({place})", answer["error"].as_str().unwrap_or("unknown error"))
+        let raised = answers.first().map(|answer| LoadError::Raised {
+            place: answer["place"].as_str().unwrap_or("?").replace(&*at.to_string_lossy(), "."),
+            error: answer["error"].as_str().unwrap_or("unknown error").to_owned(),
         });
-        return Err(error.unwrap_or_else(|| "it cannot be loaded".to_owned()));
+        return Err(raised.unwrap_or(LoadError::NoWay));
     };
     let mut way = ways[place].clone();
     // What had to be loaded first was found last-needed first.

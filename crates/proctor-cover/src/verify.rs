@@ -15,9 +15,9 @@ use crate::sandbox::Sandbox;
 /// Spec and line of an example.
 pub(crate) type Spot = (String, u64);
 
-/// What several runs gave together.
+/// The results of several runs of the same specs, merged.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Verdict {
+pub(crate) struct RepeatedRuns {
     /// Examples that failed in at least one run.
     pub failed: BTreeSet<Spot>,
     /// Among them those that hold alone, each with the example after which it fails.
@@ -28,7 +28,7 @@ pub(crate) struct Verdict {
     pub errors: Vec<Option<String>>,
 }
 
-impl Verdict {
+impl RepeatedRuns {
     /// The first reason why a run was none.
     pub(crate) fn error(&self) -> Option<&str> {
         self.errors.iter().flatten().next().map(String::as_str)
@@ -98,7 +98,7 @@ pub(crate) fn run(
     root: &Path,
     rounds: &[Round],
     halve: bool,
-) -> io::Result<Verdict> {
+) -> io::Result<RepeatedRuns> {
     let folder =
         tempfile::Builder::new().prefix("verify-").tempdir_in(root.parent().unwrap_or(root))?;
     let (job, result) = (folder.path().join("job.json"), folder.path().join("result.json"));
@@ -115,7 +115,7 @@ pub(crate) fn run(
         let first: Vec<&str> =
             finished.stderr.lines().chain(finished.stdout.lines()).take(5).collect();
         let error = format!("{words}: {}", first.join(" / "));
-        Verdict { errors: vec![Some(error)], ..Verdict::default() }
+        RepeatedRuns { errors: vec![Some(error)], ..RepeatedRuns::default() }
     }))
 }
 

@@ -12,7 +12,7 @@ use crate::file::At;
 use crate::format::{Assertion, BlockKind, Criterion, Ordered};
 use crate::judge::JudgeQuestion;
 
-pub(crate) use self::decide::{calls_tool, decide, unreported};
+pub(crate) use self::decide::{CheckError, calls_tool, decide, unreported};
 pub(crate) use self::describe::{describe, evaluation_type};
 
 /// One check that is going to be made.
@@ -110,7 +110,21 @@ fn demand(assertion: &Assertion, goal: Option<&str>) -> Demand {
         },
         Assertion::Command(command) => Demand::Command(command.0.clone()),
         Assertion::Block(block) => Demand::Command(block.command()),
-        _ => Demand::Here,
+        // `plan` makes the checks of `Satisfy` itself and takes every `Not` off.
+        Assertion::Not(_)
+        | Assertion::Satisfy(_)
+        | Assertion::Match(_)
+        | Assertion::MatchAny(_)
+        | Assertion::CallTool(_)
+        | Assertion::CalledTool(_)
+        | Assertion::ToolOrder(_)
+        | Assertion::Topic(_)
+        | Assertion::ReachedTopic(_)
+        | Assertion::TopicHistory(_)
+        | Assertion::TurnCount(_)
+        | Assertion::LatencyMs(_)
+        | Assertion::CostUsd(_)
+        | Assertion::Expression(_) => Demand::Here,
     }
 }
 
@@ -131,6 +145,14 @@ pub(crate) fn invariant_type(assertion: &Assertion) -> InvariantType {
             BlockKind::ToolCall | BlockKind::ConversationToolCall => InvariantType::ToolCall,
             BlockKind::Custom => InvariantType::Custom,
         },
-        _ => InvariantType::Custom,
+        Assertion::Not(_)
+        | Assertion::Topic(_)
+        | Assertion::ReachedTopic(_)
+        | Assertion::TopicHistory(_)
+        | Assertion::TurnCount(_)
+        | Assertion::LatencyMs(_)
+        | Assertion::CostUsd(_)
+        | Assertion::Expression(_)
+        | Assertion::Command(_) => InvariantType::Custom,
     }
 }

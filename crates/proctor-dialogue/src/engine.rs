@@ -60,8 +60,8 @@ use self::judging::{AnsweredQuestions, Asking};
 use self::open_ended::OpenEnd;
 use self::outside::Outside;
 pub use self::protocol::{
-    AgentAnswer, Effect, Input, Message, Next, RequestId, Role, ToolOutcome, Verdict,
-    VerdictFailure,
+    AgentAnswer, ConversationOutcome, Effect, FailedAssertion, Input, Message, Next, RequestId,
+    Role, ToolOutcome,
 };
 use self::simulate::Simulation;
 use crate::capabilities::Reports;
@@ -91,8 +91,8 @@ pub struct Engine {
     messages: Vec<Message>,
     simulation: Option<Simulation>,
     batch: Option<Batch>,
-    failures: Vec<VerdictFailure>,
-    trouble: Option<Trouble>,
+    failures: Vec<FailedAssertion>,
+    trouble: Option<Breakdown>,
     /// How many checks were answered that could have failed the attempt.
     checks: u64,
     effects: Vec<Effect>,
@@ -157,7 +157,7 @@ enum Work {
 
 /// Why the attempt cannot come to a verdict about the agent.
 #[derive(Debug, Clone)]
-struct Trouble {
+struct Breakdown {
     status: Status,
     fault: Option<Fault>,
     message: String,
@@ -166,7 +166,7 @@ struct Trouble {
 /// Time is up, or the conversation is not wanted any more.
 #[derive(Debug, Clone)]
 struct Expired {
-    trouble: Trouble,
+    trouble: Breakdown,
     reason: TerminationReason,
     /// Whether it is only the simulation that has no time left.
     simulation: bool,
@@ -253,7 +253,7 @@ impl Engine {
         }
         self.marks = marks;
         if let Some(reason) = self.example.pending.clone() {
-            self.finish(Verdict::pending(reason));
+            self.finish(ConversationOutcome::pending(reason));
             return;
         }
         self.enter_first_topic();
@@ -402,7 +402,7 @@ impl Engine {
         reason: TerminationReason,
     ) {
         self.end_simulation(reason);
-        self.trouble.get_or_insert(Trouble { status, fault, message });
+        self.trouble.get_or_insert(Breakdown { status, fault, message });
         self.conclude();
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use cel::objects::{Key, Map, Opaque};
-use cel::{Context, Env, Value as Cel};
+use cel::{Context, Env, ExecutionError, Value as Cel};
 use serde_json::{Number, Value};
 
 use crate::decimal::is_whole;
@@ -14,6 +14,18 @@ use crate::transcript::{KNOWN_CALLS, Scope, Transcript};
 /// Building the functions of CEL takes longer than most expressions.
 pub(crate) static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
+/// Why an expression has no truth value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum EvaluationError {
+    #[error("`{expression}` cannot be evaluated: {reason} ({source})")]
+    CallsUnknown { expression: String, reason: String, source: ExecutionError },
+    #[error("`{expression}` gave {value:?}, not true or false")]
+    NotBoolean { expression: String, value: Cel },
+    #[error("`{expression}` cannot be evaluated: {source}")]
+    Failed { expression: String, source: ExecutionError },
+}
+
 /// Whether an expression is true. Its variables are `turn`, `turns`, `turn_count`, `tool_calls`, `topic`,
 /// `topics`, `goal` and `row`.
 /// Under a topic they show nothing but that topic.
@@ -21,7 +33,7 @@ pub fn evaluate(
     expression: &Expression,
     transcript: &Transcript,
     scope: &Scope,
-) -> Result<bool, String> {
+) -> Result<bool, EvaluationError> {
     let mut context = Context::with_env(Arc::clone(&STDLIB));
     if let Value::Object(variables) = transcript.seen_by(scope) {
         for (name, value) in &variables {
@@ -31,18 +43,20 @@ pub fn evaluate(
             context.add_variable_from_value(name.as_str(), to_cel(value));
         }
     }
-    let executed = expression.program().execute(&context);
-    if let Err(error) = &executed
-        && expression.source().contains("tool_calls")
-        && transcript.turns.iter().any(|turn| turn.calls_unknown)
-    {
-        let why = transcript.reports.way_out();
-        return Err(format!("`{}` cannot be evaluated: {why} ({error})", expression.source()));
-    }
-    match executed {
+    let looks_at_unknown_calls = || {
+        expression.source().contains("tool_calls")
+            && transcript.turns.iter().any(|turn| turn.calls_unknown)
+    };
+    let written = expression.source().to_owned();
+    match expression.program().execute(&context) {
         Ok(Cel::Bool(value)) => Ok(value),
-        Ok(other) => Err(format!("`{}` gave {other:?}, not true or false", expression.source())),
-        Err(error) => Err(format!("`{}` cannot be evaluated: {error}", expression.source())),
+        Ok(value) => Err(EvaluationError::NotBoolean { expression: written, value }),
+        Err(source) if looks_at_unknown_calls() => Err(EvaluationError::CallsUnknown {
+            expression: written,
+            reason: transcript.reports.way_out(),
+            source,
+        }),
+        Err(source) => Err(EvaluationError::Failed { expression: written, source }),
     }
 }
 
@@ -118,7 +132,7 @@ mod tests {
         }
     }
 
-    fn holds(source: &str) -> Result<bool, String> {
+    fn holds(source: &str) -> Result<bool, EvaluationError> {
         evaluate(&Expression::new(source).unwrap(), &transcript(), &Scope::Conversation)
     }
 
@@ -158,8 +172,9 @@ mod tests {
 
     #[test]
     fn what_is_no_truth_is_an_error() {
-        assert!(holds("turn_count + 1").unwrap_err().contains("not true or false"));
-        assert!(holds("row.nothing == 1").unwrap_err().contains("cannot be evaluated"));
+        assert!(matches!(holds("turn_count + 1"), Err(EvaluationError::NotBoolean { .. })));
+        let failed = holds("row.nothing == 1").unwrap_err();
+        assert!(failed.to_string().contains("cannot be evaluated"), "{failed}");
         assert!(holds("turns[9].agent == ''").is_err());
     }
 

@@ -11,6 +11,6 @@ pub(crate) use self::at::LIST_MARK;
 pub(crate) use self::node::{BYTE_ORDER_MARK, read_yaml};
 pub use self::node::{Key, Kind, Node, Place};
 pub use self::problem::FileProblem;
-pub(crate) use self::problem::{Finding, Findings};
+pub(crate) use self::problem::{Finding, Findings, nearest_or_known};
 pub(crate) use self::read::read_node;
-pub use self::read::read_value;
+pub use self::read::{ValueError, read_value};

@@ -29,11 +29,13 @@ pub use self::agent::{
 pub use self::assertion::{Assertion, EmptyAssertion, Goal, Grounding, Intent, ToolExpectation};
 pub use self::block::{Block, BlockKind};
 pub use self::host_tools::HostTools;
-pub use self::matcher::{Condition, Matcher, NumberMatcher};
+pub use self::matcher::{Condition, Matcher, MatcherError, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
 pub use self::program::{ServerSpec, Words};
 pub use self::script::{QuestionKind, Say, ScriptRule, ScriptedCall, Then, VerdictRule};
-pub use self::shorthand::{Expression, OneOrMany, Ordered, Pattern};
+pub use self::shorthand::{
+    Expression, ExpressionError, OneOrMany, Ordered, Pattern, PatternError, UnknownName,
+};
 pub use self::simulator::{
     EveryTurn, OnMaxTurns, Rules, Simulate, Simulator, StopWhen, TopicManner,
 };

@@ -25,11 +25,12 @@ mod transcript;
 
 pub use capabilities::{AGENT_CAPABILITIES, AgentKind, Capabilities, Capability, Offered, Reports};
 pub use engine::{
-    AgentAnswer, DEFAULT_JUDGE_RETRIES, DEFAULT_MAX_TURNS, Effect, Engine, Input, MAX_TOOL_ROUNDS,
-    Message, Next, RequestId, Role, SIMULATOR_RETRIES, ToolOutcome, Verdict, VerdictFailure,
+    AgentAnswer, ConversationOutcome, DEFAULT_JUDGE_RETRIES, DEFAULT_MAX_TURNS, Effect, Engine,
+    FailedAssertion, Input, MAX_TOOL_ROUNDS, Message, Next, RequestId, Role, SIMULATOR_RETRIES,
+    ToolOutcome,
 };
-pub use expression::evaluate;
-pub use file::{At, FileProblem, Key, Kind, Node, Place, read_value};
+pub use expression::{EvaluationError, evaluate};
+pub use file::{At, FileProblem, Key, Kind, Node, Place, ValueError, read_value};
 pub use format::*;
 pub use judge::{
     ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, MarkKey, Prompt, TopicChoice,
@@ -37,7 +38,7 @@ pub use judge::{
     parse_judge_answer,
 };
 pub use reported_calls::{MalformedCall, read_call, read_made_calls, read_requested_calls};
-pub use rows::{Row, RowFormat, parse_rows, row_name};
+pub use rows::{Row, RowFormat, RowsError, parse_rows, row_name};
 pub use scenario::{Cast, Example, OpenEnded, ScenarioFile, Whereabouts, parse, scenario_schema};
 pub use simulated_user::{
     SimulatorRequest, clean_simulator_answer, simulator_prompt, simulator_request,

@@ -32,26 +32,50 @@ impl RowFormat {
     }
 }
 
-/// Reads rows. The message of an error names the row.
-pub fn parse_rows(text: &str, format: RowFormat) -> Result<Vec<Row>, String> {
+/// Why a file gives no rows. Rows count from 1, without the header line.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum RowsError {
+    /// For callers that read the file themselves: its ending names no format.
+    #[error("its name ends neither in .json nor .yaml nor .csv")]
+    UnknownEnding,
+    /// For callers that read the file themselves.
+    #[error(transparent)]
+    Unreadable(#[from] std::io::Error),
+    #[error("not JSON: {0}")]
+    NotJson(#[source] serde_json::Error),
+    #[error("line {line}: {message}")]
+    NotYaml { line: u32, message: String },
+    #[error("expected a list of rows")]
+    NotAList,
+    #[error("row {row}: expected a mapping, found {found}")]
+    NotAMapping { row: usize, found: Value },
+    #[error("the file is empty; its first line names the columns")]
+    Empty,
+    #[error("row {row}: {values} values for {columns} columns")]
+    WrongLength { row: usize, values: usize, columns: usize },
+    #[error("row {row}: a quote is never closed")]
+    UnclosedQuote { row: usize },
+}
+
+/// Reads rows.
+pub fn parse_rows(text: &str, format: RowFormat) -> Result<Vec<Row>, RowsError> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let value = match format {
-        RowFormat::Json => {
-            serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?
-        }
-        RowFormat::Yaml => read_yaml(text)
-            .map(|node| node.to_value())
-            .map_err(|error| format!("line {}: {}", error.place.line, error.message))?,
+        RowFormat::Json => serde_json::from_str(text).map_err(RowsError::NotJson)?,
+        RowFormat::Yaml => read_yaml(text).map(|node| node.to_value()).map_err(|error| {
+            RowsError::NotYaml { line: error.place.line, message: error.message }
+        })?,
         RowFormat::Csv => return parse_csv(text),
     };
-    let Value::Array(items) = value else { return Err("expected a list of rows".into()) };
+    let Value::Array(items) = value else { return Err(RowsError::NotAList) };
     items.into_iter().enumerate().map(|(index, item)| row(index, item)).collect()
 }
 
-fn row(index: usize, item: Value) -> Result<Row, String> {
+fn row(index: usize, item: Value) -> Result<Row, RowsError> {
     match item {
         Value::Object(row) => Ok(row),
-        other => Err(format!("row {}: expected a mapping, found {other}", index + 1)),
+        found => Err(RowsError::NotAMapping { row: index + 1, found }),
     }
 }
 
@@ -66,18 +90,14 @@ pub fn row_name(row: &Row, index: usize) -> String {
 }
 
 /// Columns with dots make nested values; numbers, `true`, `false` and nothing are taken as such.
-fn parse_csv(text: &str) -> Result<Vec<Row>, String> {
+fn parse_csv(text: &str) -> Result<Vec<Row>, RowsError> {
     let mut records = csv_records(text)?.into_iter();
-    let header = records.next().ok_or("the file is empty; its first line names the columns")?;
+    let header = records.next().ok_or(RowsError::Empty)?;
     let mut rows = Vec::new();
     for (index, record) in records.enumerate() {
         if record.len() != header.len() {
-            return Err(format!(
-                "row {}: {} values for {} columns",
-                index + 1,
-                record.len(),
-                header.len()
-            ));
+            let (values, columns) = (record.len(), header.len());
+            return Err(RowsError::WrongLength { row: index + 1, values, columns });
         }
         let mut row = Row::new();
         for (column, cell) in header.iter().zip(record) {
@@ -131,7 +151,7 @@ fn number(text: &str) -> Option<Value> {
     (same && number.to_string() == text).then_some(Value::Number(number))
 }
 
-fn csv_records(text: &str) -> Result<Vec<Vec<Cell>>, String> {
+fn csv_records(text: &str) -> Result<Vec<Vec<Cell>>, RowsError> {
     let mut records = Vec::new();
     let mut record = Vec::new();
     let mut cell = Cell::default();
@@ -158,7 +178,7 @@ fn csv_records(text: &str) -> Result<Vec<Vec<Cell>>, String> {
         }
     }
     if inside {
-        return Err(format!("row {}: a quote is never closed", records.len()));
+        return Err(RowsError::UnclosedQuote { row: records.len() });
     }
     record.push(cell);
     finish(&mut records, &mut record);
@@ -174,7 +194,7 @@ fn finish(records: &mut Vec<Vec<Cell>>, record: &mut Vec<Cell>) {
 }
 
 /// What is wrong with rows that stand in a scenario file.
-pub(crate) fn rows_finding(place: crate::file::Place, file: &str, reason: &str) -> Finding {
+pub(crate) fn rows_finding(place: crate::file::Place, file: &str, reason: &RowsError) -> Finding {
     Finding::new(place, format!("rows of `{file}`: {reason}"))
 }
 
@@ -237,7 +257,7 @@ mod tests {
 
     #[test]
     fn mistakes_name_the_row() {
-        let error = |text, format| parse_rows(text, format).unwrap_err();
+        let error = |text, format| parse_rows(text, format).unwrap_err().to_string();
         assert_eq!(error("a,b\n1,2\n3\n", RowFormat::Csv), "row 2: 1 values for 2 columns");
         assert_eq!(error("[1]", RowFormat::Json), "row 1: expected a mapping, found 1");
         assert_eq!(error("a: 1", RowFormat::Yaml), "expected a list of rows");

@@ -22,7 +22,7 @@ use crate::format::{
     AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,
     ServerSpec, Simulator, Step, ToolStub, Topic,
 };
-use crate::rows::Row;
+use crate::rows::{Row, RowsError};
 use crate::transcript::ToolCall;
 
 /// A scenario file that has been read and found to make sense.
@@ -136,7 +136,7 @@ impl ScenarioFile {
     pub fn examples(
         &self,
         ids: &mut StableIds,
-        rows: &mut dyn FnMut(&str) -> Result<Vec<Row>, String>,
+        rows: &mut dyn FnMut(&str) -> Result<Vec<Row>, RowsError>,
     ) -> Result<Vec<Example>, Vec<FileProblem>> {
         let mut findings = Findings::default();
         let mut some_rows = |name: &str| rows(name).map(Some);

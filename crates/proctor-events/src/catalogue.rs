@@ -97,6 +97,11 @@ events! {
         repetition_count: Option<u64>,
         /// What the run tolerates.
         policy: Option<RunPolicy>,
+        /// Up to how many repetitions an example may get where the runner decides on each further one by the results so far
+        /// (`--repeat auto`); absent where their number is fixed. `repetition_count` then says how many there will be at least.
+        repeat_limit: Option<u32>,
+        /// What such a run is sampled against: the run id, else the name, of the baseline.
+        repeat_against: Option<String>,
     }
 
     /// The run is over. Sent once, by the controller.
@@ -167,6 +172,11 @@ events! {
         scenario: Option<Json>,
         /// The share of repetitions that must pass, where the test says so.
         pass_rate: Option<f64>,
+        /// What the project declares of its agent or suite: whether the same code gives the same result every time.
+        deterministic: Option<bool>,
+        /// How many repetitions of the example are planned, where it is more than one. A pass rate may be settled before the last of
+        /// them, which are then not run. In a run with a `repeat_limit` there are at most so many.
+        repeats: Option<u32>,
     }
 
     /// An attempt at an example is over.
@@ -207,6 +217,8 @@ events! {
         path: Option<Vec<String>>,
         /// The share of repetitions that must pass, in the same case.
         pass_rate: Option<f64>,
+        /// How many repetitions are planned, in the same case.
+        repeats: Option<u32>,
     }
 
     /// A simulated conversation begins.

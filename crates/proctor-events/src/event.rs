@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::Timestamp;
 use crate::alias;
@@ -150,13 +151,23 @@ impl Event {
         Self::from_fields(event_type.to_owned(), fields)
     }
 
+    /// Reads an event whose payload was split before, by whoever read the line around it.
+    pub fn from_raw_fields(
+        event_type: &str,
+        fields: Vec<(Box<str>, Box<RawValue>)>,
+    ) -> Result<Self, ReadError> {
+        let mut fields = RawFields::from_owned(fields);
+        fields.remove("event_type");
+        Self::from_fields(event_type.to_owned(), fields)
+    }
+
     fn from_fields(event_type: String, mut fields: RawFields<'_>) -> Result<Self, ReadError> {
         let event_type = alias::normalise(event_type, &mut fields);
         if fields.get(DIGEST).is_some_and(|value| is_digest(value.get())) {
             fields.remove(DIGEST);
         }
         let read = |fields: &mut RawFields<'_>| -> Result<Self, FieldError> {
-            let mut event = Self {
+            Ok(Self {
                 v: fields.take("v")?,
                 seq: fields.take("seq")?,
                 run_id: fields.take("run_id")?,
@@ -165,13 +176,12 @@ impl Event {
                 repeat: fields.take("repeat")?,
                 attempt: fields.take("attempt")?,
                 worker: fields.take("worker")?,
-                body: Body::Unknown(UnknownEvent { event_type: event_type.as_str().into() }),
+                body: match EventType::from_name(&event_type) {
+                    Some(known) => known.read(fields)?,
+                    None => Body::Unknown(UnknownEvent { event_type: event_type.as_str().into() }),
+                },
                 extra: Vec::new(),
-            };
-            if let Some(known) = EventType::from_name(&event_type) {
-                event.body = known.read(fields)?;
-            }
-            Ok(event)
+            })
         };
         let mut event = read(&mut fields).map_err(|error| field_error(&event_type, error))?;
         event.extra = fields.into_extra();

@@ -33,17 +33,54 @@ pub type Extra = Vec<(Box<str>, Json)>;
 
 /// The fields of one object, not yet interpreted.
 #[derive(Debug, Default)]
-pub(crate) struct RawFields<'a>(Vec<(Cow<'a, str>, Cow<'a, RawValue>)>);
+pub(crate) struct RawFields<'a> {
+    /// In the order they came. One that was taken stays behind without a value, so that the others need not move.
+    fields: Vec<(Cow<'a, str>, Option<Cow<'a, RawValue>>)>,
+    /// Where the next field that is asked for probably stands: fields are read in the order in which they are written.
+    next: usize,
+    /// The [bits](bit) of all names. Most fields that are asked for are not there, and this says so without looking at any.
+    names: u64,
+}
+
+/// One of 64 bits that a name is told by; two names may share one.
+fn bit(name: &str) -> u64 {
+    let edge = |byte: Option<&u8>| byte.copied().map_or(0, u64::from);
+    let bytes = name.as_bytes();
+    let sum = bytes.len() as u64 * 5 + edge(bytes.first()) * 3 + edge(bytes.last());
+    1 << (sum % 64)
+}
 
 impl<'a> RawFields<'a> {
+    /// Fields that were split before; of two with one name the last counts.
+    pub(crate) fn from_owned(owned: Vec<(Box<str>, Box<RawValue>)>) -> Self {
+        let mut fields = Self { fields: Vec::with_capacity(owned.len()), ..Self::default() };
+        for (name, value) in owned {
+            fields.insert(Cow::Owned(name.into()), Cow::Owned(value));
+        }
+        fields
+    }
+
     /// Removes and returns a field's text.
     pub(crate) fn remove(&mut self, name: &str) -> Option<Cow<'a, RawValue>> {
-        let index = self.0.iter().position(|(key, _)| key == name)?;
-        Some(self.0.remove(index).1)
+        let place = self.position(name)?;
+        self.next = place + 1;
+        self.fields[place].1.take()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&RawValue> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| &**value)
+        self.fields[self.position(name)?].1.as_deref()
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        if self.names & bit(name) == 0 {
+            return None;
+        }
+        let (before, after) = self.fields.split_at(self.next);
+        let wanted = |(key, value): &(Cow<'a, str>, Option<_>)| key == name && value.is_some();
+        match after.iter().position(wanted) {
+            Some(place) => Some(self.next + place),
+            None => before.iter().position(wanted),
+        }
     }
 
     /// Sets a field, replacing what was there.
@@ -52,9 +89,11 @@ impl<'a> RawFields<'a> {
     }
 
     fn insert(&mut self, name: Cow<'a, str>, value: Cow<'a, RawValue>) {
-        match self.0.iter_mut().find(|(key, _)| *key == name) {
-            Some((_, old)) => *old = value,
-            None => self.0.push((name, value)),
+        if let Some(place) = self.position(&name) {
+            self.fields[place].1 = Some(value);
+        } else {
+            self.names |= bit(&name);
+            self.fields.push((name, Some(value)));
         }
     }
 
@@ -75,9 +114,12 @@ impl<'a> RawFields<'a> {
 
     /// What is left.
     pub(crate) fn into_extra(self) -> Extra {
-        self.0
+        if self.fields.iter().all(|(_, value)| value.is_none()) {
+            return Vec::new();
+        }
+        self.fields
             .into_iter()
-            .map(|(name, value)| (name.into(), Json::from(value.into_owned())))
+            .filter_map(|(name, value)| Some((name.into(), Json::from(value?.into_owned()))))
             .collect()
     }
 }
@@ -94,7 +136,8 @@ impl<'de> Deserialize<'de> for RawFields<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = RawFields(Vec::with_capacity(16));
+                let mut fields =
+                    RawFields { fields: Vec::with_capacity(16), ..RawFields::default() };
                 while let Some(BorrowedKey(name)) = map.next_key()? {
                     let value: &'de RawValue = map.next_value()?;
                     fields.insert(name, Cow::Borrowed(value));
@@ -266,6 +309,49 @@ impl<T: DeserializeOwned + Serialize> Field for Vec<T> {
         match raw {
             None => Ok(Self::new()),
             Some(raw) => parse::<Option<Self>>(raw).map(Option::unwrap_or_default),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// In whatever order fields come and are asked for: of two with one name the last counts, what was taken is gone, and what is
+        /// left keeps its order.
+        #[test]
+        fn fields_are_taken_once_and_the_rest_is_kept(
+            given in prop::collection::vec(("[a-d]{1,2}", 0_u64..9), 0..12),
+            asked in prop::collection::vec("[a-d]{1,2}", 0..12),
+        ) {
+            let given: Vec<(String, u64)> = given;
+            let text: Vec<String> =
+                given.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            let text = format!("{{{}}}", text.join(","));
+            let mut fields: RawFields<'_> = serde_json::from_str(&text).unwrap();
+            let mut expected: BTreeMap<&str, u64> =
+                given.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            for name in &asked {
+                let value = expected.remove(name.as_str()).map(|value| value.to_string());
+                prop_assert_eq!(fields.get(name).map(|raw| raw.get().to_owned()), value.clone());
+                prop_assert_eq!(fields.remove(name).map(|raw| raw.get().to_owned()), value);
+            }
+            let mut order: Vec<&str> = Vec::new();
+            for (name, _) in &given {
+                if expected.contains_key(name.as_str()) && !order.contains(&name.as_str()) {
+                    order.push(name);
+                }
+            }
+            let left = fields.into_extra();
+            prop_assert_eq!(left.iter().map(|(name, _)| &**name).collect::<Vec<_>>(), order);
+            for (name, value) in &left {
+                prop_assert_eq!(value.text(), expected[&**name].to_string());
+            }
         }
     }
 }

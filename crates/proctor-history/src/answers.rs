@@ -1,17 +1,17 @@
 //! What the index can be asked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use proctor_compare::Record;
 use proctor_record::RunFolder;
 use proctor_verdict::RunState;
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{OptionalExtension as _, Row};
 use serde::{Deserialize, Serialize};
 
 use crate::History;
 use crate::database::Database;
-use crate::digest;
+use crate::digest::Stamp;
 use crate::error::HistoryError;
+use crate::past::{Sighting, changes, changes_show, record, torn_trees};
 
 /// How many of the newest runs an answer looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,17 +134,10 @@ pub struct FlakyExample {
     pub mixed_runs: u64,
     /// Clean commits on which some runs passed and others failed.
     pub torn_commits: u64,
+    /// How often its outcome changed from one of the newest runs to the next.
+    pub changes: u64,
     /// The newest run with a sign of it.
     pub last_seen: String,
-}
-
-/// What one run says of one example.
-struct Sighting {
-    run: String,
-    commit: Option<String>,
-    passed: u64,
-    attempts: u64,
-    mixed: bool,
 }
 
 impl History {
@@ -163,7 +156,7 @@ impl History {
     ) -> Result<BTreeMap<String, Option<RunRow>>, HistoryError> {
         let mut fresh = BTreeMap::new();
         for folder in folders {
-            let (name, stamp) = (folder.name(), digest::stamp(folder));
+            let (name, stamp) = (folder.name(), Stamp::of(folder));
             let row = self.attempt(|database| {
                 let text = "SELECT * FROM runs WHERE name = ?1 AND stamp = ?2";
                 let read = || {
@@ -172,7 +165,7 @@ impl History {
                         let damaged = row.get::<_, Option<String>>("problem")?.is_some();
                         if damaged { Ok(None) } else { run_row(row).map(Some) }
                     };
-                    query.query_row([&name, &stamp], row).optional()
+                    query.query_row([name.as_str(), stamp.as_str()], row).optional()
                 };
                 read().map_err(database.failed())
             })?;
@@ -183,26 +176,15 @@ impl History {
         Ok(fresh)
     }
 
-    /// What earlier runs have shown of every example, without the run `except`.
-    pub fn records(
-        &mut self,
-        except: Option<&str>,
-    ) -> Result<BTreeMap<String, Record>, HistoryError> {
-        let sightings = self.sightings(Window::default(), except)?;
-        Ok(sightings.into_iter().map(|(id, seen)| (id, record(&seen))).collect())
-    }
-
     /// Examples that gave both outcomes with nothing changed, the most often failing first.
     pub fn flaky(&mut self, window: Window) -> Result<Vec<FlakyExample>, HistoryError> {
-        let sightings = self.sightings(window, None)?;
-        let known = self.known()?;
-        let mut flaky: Vec<FlakyExample> = sightings
-            .iter()
-            .filter_map(|(id, seen)| {
-                let example = known.get(id)?.clone();
-                flaky_example(example, seen)
-            })
-            .collect();
+        let examples = self.sightings(Some(window.0), None)?;
+        let mut flaky = Vec::new();
+        for example in &examples {
+            if let Some(signs) = Signs::of(&example.sightings) {
+                flaky.push(signs.of_example(self.newest(&example.ids)?, &example.sightings));
+            }
+        }
         flaky.sort_by(|a, b| {
             let failures = |row: &FlakyExample| row.attempts - row.passed;
             failures(b).cmp(&failures(a)).then_with(|| a.example.title.cmp(&b.example.title))
@@ -253,7 +235,7 @@ impl History {
             "SELECT r.name, r.started_at, r.git_commit, r.dirty, count(*), sum(s.passed), sum(s.attempts),
                     {status}, sum(s.duration_ms), sum(s.cost_usd)
              FROM samples s JOIN runs r ON r.name = s.run
-             WHERE {condition} GROUP BY r.name ORDER BY r.name DESC"
+             WHERE {condition} GROUP BY s.run ORDER BY s.run DESC"
         );
         self.attempt(|database| {
             let read = || {
@@ -266,7 +248,15 @@ impl History {
 
     /// Every example, as the newest run that has it describes it.
     fn known(&mut self) -> Result<BTreeMap<String, Known>, HistoryError> {
-        let text = "SELECT example_id, title, file, max(run) FROM samples GROUP BY example_id";
+        // Steps from one id to the next in the index by id: the cost is that of the examples there are, not of their results.
+        let text = "
+            WITH RECURSIVE ids(id) AS (
+                SELECT min(example_id) FROM samples
+                UNION ALL
+                SELECT (SELECT min(example_id) FROM samples WHERE example_id > id) FROM ids WHERE id IS NOT NULL
+            )
+            SELECT s.example_id, s.title, s.file FROM ids CROSS JOIN samples s
+            ON s.example_id = ids.id AND s.run = (SELECT max(run) FROM samples WHERE example_id = ids.id)";
         let known = self.attempt(|database| {
             select(database, text, |row| {
                 Ok(Known { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? })
@@ -275,36 +265,28 @@ impl History {
         Ok(known.into_iter().map(|example| (example.id.clone(), example)).collect())
     }
 
-    /// What the newest runs say of each example, newest first.
-    fn sightings(
-        &mut self,
-        window: Window,
-        except: Option<&str>,
-    ) -> Result<BTreeMap<String, Vec<Sighting>>, HistoryError> {
-        // The same configuration on the same clean commit is the same thing.
-        let text = "
-            SELECT s.example_id, s.run,
-                   CASE WHEN r.dirty = 0 THEN r.git_commit || ' ' || coalesce(r.fingerprint, '') END,
-                   s.passed, s.attempts, s.mixed
-            FROM samples s JOIN runs r ON r.name = s.run
-            WHERE s.attempts > 0 AND r.name IN
-                (SELECT name FROM runs WHERE problem IS NULL AND name IS NOT ?1 AND run_id IS NOT ?1
-                 ORDER BY name DESC LIMIT ?2)
-            ORDER BY s.run DESC";
-        let rows = self.attempt(|database| {
+    /// The example of these ids, as the newest run that has it describes it.
+    fn newest(&mut self, ids: &[String]) -> Result<Known, HistoryError> {
+        let text = "SELECT example_id, title, file, run FROM samples
+                    WHERE example_id = ?1 ORDER BY run DESC LIMIT 1";
+        self.attempt(|database| {
             let read = || {
                 let mut query = database.connection().prepare(text)?;
-                let limit = i64::try_from(window.0).unwrap_or(i64::MAX);
-                let rows = query.query_map(params![except, limit], sighting)?;
-                rows.collect::<rusqlite::Result<Vec<_>>>()
+                let mut newest: Option<(String, Known)> = None;
+                for id in ids {
+                    let (run, known) = query.query_row([id], |row| {
+                        let known =
+                            Known { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? };
+                        Ok((row.get::<_, String>(3)?, known))
+                    })?;
+                    if newest.as_ref().is_none_or(|(newest, _)| *newest < run) {
+                        newest = Some((run, known));
+                    }
+                }
+                newest.map(|(_, known)| known).ok_or(rusqlite::Error::QueryReturnedNoRows)
             };
             read().map_err(database.failed())
-        })?;
-        let mut sightings: BTreeMap<String, Vec<Sighting>> = BTreeMap::new();
-        for (id, sighting) in rows {
-            sightings.entry(id).or_default().push(sighting);
-        }
-        Ok(sightings)
+        })
     }
 }
 
@@ -357,65 +339,48 @@ fn point(row: &Row<'_>) -> rusqlite::Result<Point> {
     })
 }
 
-fn sighting(row: &Row<'_>) -> rusqlite::Result<(String, Sighting)> {
-    let sighting = Sighting {
-        run: row.get(1)?,
-        commit: row.get(2)?,
-        passed: row.get(3)?,
-        attempts: row.get(4)?,
-        mixed: row.get(5)?,
-    };
-    Ok((row.get(0)?, sighting))
+/// What shows an example to be flaky.
+struct Signs {
+    mixed_runs: u64,
+    torn_commits: u64,
+    changes: u64,
+    last_seen: String,
 }
 
-/// Clean commits on which some runs passed and others did not, with the newest run of each.
-fn torn_commits(seen: &[Sighting]) -> BTreeMap<&str, &str> {
-    let mut outcomes: BTreeMap<&str, (BTreeSet<bool>, &str)> = BTreeMap::new();
-    for sighting in seen.iter().filter(|sighting| !sighting.mixed) {
-        if let Some(commit) = &sighting.commit {
-            let entry = outcomes.entry(commit).or_insert_with(|| (BTreeSet::new(), &sighting.run));
-            entry.0.insert(sighting.passed == sighting.attempts);
+impl Signs {
+    /// `None` where there are none.
+    fn of(sightings: &[Sighting]) -> Option<Self> {
+        let torn = torn_trees(sightings);
+        let mixed = || sightings.iter().filter(|sighting| sighting.mixed);
+        let changes = changes(sightings);
+        // The newest sighting that differs from the one before it.
+        let changed = changes_show(changes)
+            .then(|| sightings.windows(2).find(|pair| pair[0].passed != pair[1].passed))
+            .flatten()
+            .map(|pair| pair[0].run.name.as_str());
+        let seen = mixed().map(|sighting| sighting.run.name.as_str()).chain(torn.values().copied());
+        Some(Self {
+            last_seen: seen.chain(changed).max()?.to_owned(),
+            mixed_runs: mixed().count() as u64,
+            torn_commits: torn.len() as u64,
+            changes: changes as u64,
+        })
+    }
+
+    fn of_example(self, example: Known, sightings: &[Sighting]) -> FlakyExample {
+        let record = record(sightings);
+        let rate = proctor_stats::wilson(record.passed, record.attempts, proctor_stats::Z95);
+        FlakyExample {
+            example,
+            runs: sightings.len() as u64,
+            passed: record.passed,
+            attempts: record.attempts,
+            rate_low: rate.low,
+            rate_high: rate.high,
+            mixed_runs: self.mixed_runs,
+            torn_commits: self.torn_commits,
+            changes: self.changes,
+            last_seen: self.last_seen,
         }
     }
-    let torn = outcomes.into_iter().filter(|(_, (outcomes, _))| outcomes.len() > 1);
-    torn.map(|(commit, (_, newest))| (commit, newest)).collect()
-}
-
-fn record(seen: &[Sighting]) -> Record {
-    let newest_passed = seen.first().is_some_and(|sighting| sighting.passed == sighting.attempts);
-    let same = |sighting: &&Sighting| {
-        let outcome =
-            if newest_passed { sighting.passed } else { sighting.attempts - sighting.passed };
-        !sighting.mixed && outcome == sighting.attempts
-    };
-    Record {
-        attempts: seen.iter().map(|sighting| sighting.attempts).sum(),
-        passed: seen.iter().map(|sighting| sighting.passed).sum(),
-        streak: seen.iter().take_while(same).map(|sighting| sighting.attempts).sum(),
-        newest_passed,
-        flaky: seen.iter().any(|sighting| sighting.mixed) || !torn_commits(seen).is_empty(),
-    }
-}
-
-fn flaky_example(example: Known, seen: &[Sighting]) -> Option<FlakyExample> {
-    let torn = torn_commits(seen);
-    let mixed: Vec<&str> = seen
-        .iter()
-        .filter(|sighting| sighting.mixed)
-        .map(|sighting| sighting.run.as_str())
-        .collect();
-    let last_seen = mixed.iter().copied().chain(torn.values().copied()).max()?.to_owned();
-    let record = record(seen);
-    let rate = proctor_stats::wilson(record.passed, record.attempts, proctor_stats::Z95);
-    Some(FlakyExample {
-        example,
-        runs: seen.len() as u64,
-        passed: record.passed,
-        attempts: record.attempts,
-        rate_low: rate.low,
-        rate_high: rate.high,
-        mixed_runs: mixed.len() as u64,
-        torn_commits: torn.len() as u64,
-        last_seen,
-    })
 }

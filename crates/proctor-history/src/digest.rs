@@ -1,17 +1,19 @@
 //! A recording reduced to what the index keeps.
 
 use std::fs;
-use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use proctor_compare::Sample;
-use proctor_record::{Example, LoadError, ProblemKind, RunChoice, RunData, RunFolder, RunInfo};
+use proctor_compare::{Sample, Side};
+use proctor_record::{
+    Example, LoadError, Loaded, Problem, ProblemKind, RunChoice, RunData, RunFolder, RunInfo,
+};
 
 /// A run as the index keeps it.
 #[derive(Debug)]
-pub(crate) struct Digest {
-    pub(crate) run: RunData,
-    pub(crate) info: Option<RunInfo>,
+pub(crate) struct Digest<'a> {
+    pub(crate) run: &'a RunData,
+    pub(crate) info: Option<&'a RunInfo>,
     pub(crate) samples: Vec<Tagged>,
 }
 
@@ -22,29 +24,102 @@ pub(crate) struct Tagged {
     pub(crate) cost_usd: Option<f64>,
 }
 
-/// Tells one state of a recording from the next: sizes and times of its files.
-pub(crate) fn stamp(folder: &RunFolder) -> String {
-    let part = |path: &Path| {
-        let Ok(metadata) = fs::metadata(path) else { return "-".to_owned() };
-        let modified = metadata.modified().ok();
-        let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        format!("{}@{}", metadata.len(), since.map_or(0, |since| since.as_nanos()))
-    };
-    format!("{} {}", part(&folder.events_path()), part(&folder.info_path()))
+/// How exact the times of files are, and something to spare: the kernel takes them from a clock that ticks.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+/// Tells one state of a recording from the next: sizes of its files, and when they were written and changed (a file that is put in
+/// the place of another may bring its old time of writing with it, but not that of its change).
+#[derive(Debug)]
+pub(crate) struct Stamp {
+    text: String,
+    /// Whether a file changed in the moment the stamp was taken, so that a further change could look the same.
+    is_young: bool,
 }
 
-/// Reads a recording. `Ok(None)` where nothing has been recorded yet, an error where it is damaged.
-pub(crate) fn read(folder: &RunFolder) -> Result<Option<Digest>, String> {
-    let loaded = match proctor_record::load_outline(&folder.events_path(), &RunChoice::Last) {
-        Err(LoadError::Empty { problems, .. }) if problems.is_empty() => return Ok(None),
-        outcome => outcome.map_err(|error| error.to_string())?,
-    };
-    let damage = loaded.problems.iter().find(|problem| problem.kind != ProblemKind::Torn);
-    if let Some(problem) = damage {
-        return Err(problem.to_string());
+impl Stamp {
+    /// The state of a recording now.
+    pub(crate) fn of(folder: &RunFolder) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut stamp = Self { text: String::new(), is_young: false };
+        for path in [folder.events_path(), folder.info_path()] {
+            let Ok(file) = fs::metadata(path) else {
+                stamp.text += "- ";
+                continue;
+            };
+            let (written, changed) =
+                (time(file.mtime(), file.mtime_nsec()), time(file.ctime(), file.ctime_nsec()));
+            let (size, w, c) = (file.len(), written.as_nanos(), changed.as_nanos());
+            stamp.text += &format!("{size}@{w}/{c} ");
+            stamp.is_young |= [written, changed].iter().any(|it| it.abs_diff(now) < CLOCK_TICK);
+        }
+        stamp
     }
-    let samples = loaded.run.examples.iter().filter_map(tagged).collect();
-    Ok(Some(Digest { info: folder.info().ok(), samples, run: loaded.run }))
+
+    /// What a [kept](Self::to_keep) one must be for the recording to be as it was.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What to keep of it. That of a young one equals no other: the recording is read once more.
+    pub(crate) fn to_keep(&self) -> String {
+        if self.is_young { format!("{}young", self.text) } else { self.text.clone() }
+    }
+}
+
+/// The time since 1970; none for times before.
+fn time(seconds: i64, nanoseconds: i64) -> Duration {
+    let (seconds, nanoseconds) = (u64::try_from(seconds), u32::try_from(nanoseconds));
+    Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
+}
+
+/// A recording as it was read at one moment. What one part of a program has read another need not read again.
+#[derive(Debug)]
+pub struct Recording {
+    name: String,
+    stamp: Stamp,
+    info: Option<RunInfo>,
+    loaded: Loaded,
+}
+
+impl Recording {
+    /// Reads the recording of a run in outline.
+    pub fn read(folder: &RunFolder) -> Result<Self, LoadError> {
+        // The stamp is taken first: what is written meanwhile is read again next time.
+        let stamp = Stamp::of(folder);
+        let loaded = proctor_record::load_outline(&folder.events_path(), &RunChoice::Last)?;
+        Ok(Self { name: folder.name(), stamp, info: folder.info().ok(), loaded })
+    }
+
+    /// Lines that could not be used.
+    pub fn problems(&self) -> &[Problem] {
+        &self.loaded.problems
+    }
+
+    /// The run reduced to what a comparison needs.
+    pub fn side(&self, label: &str) -> Side {
+        let unreadable = crate::unreadable(&self.loaded);
+        Side { unreadable, ..Side::of(&self.loaded.run, label).about(self.info.clone()) }
+    }
+
+    /// Whether it is that of this run in this state.
+    pub(crate) fn is_of(&self, name: &str, stamp: &Stamp) -> bool {
+        self.name == name && self.stamp.as_str() == stamp.as_str()
+    }
+
+    pub(crate) fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
+    /// What the index keeps; an error where the recording is damaged.
+    pub(crate) fn digest(&self) -> Result<Digest<'_>, String> {
+        let damage = self.problems().iter().find(|problem| problem.kind != ProblemKind::Torn);
+        if let Some(problem) = damage {
+            return Err(problem.to_string());
+        }
+        let run = &self.loaded.run;
+        let samples = run.examples.iter().filter_map(tagged).collect();
+        Ok(Digest { info: self.info.as_ref(), samples, run })
+    }
 }
 
 fn tagged(example: &Example) -> Option<Tagged> {
@@ -57,7 +132,7 @@ fn tagged(example: &Example) -> Option<Tagged> {
     })
 }
 
-impl Digest {
+impl Digest<'_> {
     /// What all model calls of the run cost.
     pub(crate) fn cost_usd(&self) -> Option<f64> {
         let outside = self.run.model_calls.iter().filter_map(|call| call.cost_usd);

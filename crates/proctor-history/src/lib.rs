@@ -15,6 +15,7 @@ mod baselines;
 mod database;
 mod digest;
 mod error;
+mod past;
 mod search;
 mod sides;
 mod sync;
@@ -25,11 +26,13 @@ use proctor_record::RunStore;
 
 pub use answers::{FlakyExample, Known, Point, RunRow, Window};
 pub use baselines::{
-    BaselineError, baseline, baseline_name, baseline_path, baselines, read_baseline,
+    BaselineError, baseline, baseline_in_file, baseline_name, baseline_path, baselines,
+    blessed_runs, read_baseline, write_baseline,
 };
+pub use digest::Recording;
 pub use error::HistoryError;
 pub use search::{Found, Hit, Searched, search_recording, search_runs};
-pub use sides::{Compared, SideError, Sides};
+pub use sides::{Compared, SideError, Sides, unreadable};
 pub use sync::{Skipped, Synced};
 
 use database::Database;
@@ -45,10 +48,13 @@ pub struct History {
 impl History {
     /// Opens the index and brings it up to date.
     pub fn open(store: &RunStore) -> Result<Self, HistoryError> {
-        let path = Self::path(store);
-        let database = Database::open(&path)?;
-        let mut history = Self { store: store.clone(), database, synced: Synced::default() };
-        history.sync()?;
+        Self::open_with(store, &[])
+    }
+
+    /// The same for those who have read some of the recordings already.
+    pub fn open_with(store: &RunStore, at_hand: &[Recording]) -> Result<Self, HistoryError> {
+        let mut history = Self::peek(store)?;
+        history.sync_with(at_hand)?;
         Ok(history)
     }
 
@@ -74,8 +80,12 @@ impl History {
 
     /// Takes in what was recorded since.
     pub fn sync(&mut self) -> Result<&Synced, HistoryError> {
+        self.sync_with(&[])
+    }
+
+    fn sync_with(&mut self, at_hand: &[Recording]) -> Result<&Synced, HistoryError> {
         let store = self.store.clone();
-        self.synced = self.attempt(|database| sync::sync(database, &store))?;
+        self.synced = self.attempt(|database| sync::sync(database, &store, at_hand))?;
         Ok(&self.synced)
     }
 
@@ -97,7 +107,7 @@ impl History {
         match work(&mut self.database) {
             Err(error) if error.means_damage() => {
                 self.database.replace_damaged(&error.to_string())?;
-                sync::sync(&mut self.database, &self.store)?;
+                sync::sync(&mut self.database, &self.store, &[])?;
                 work(&mut self.database)
             }
             outcome => outcome,

@@ -4,14 +4,13 @@
 //! words may stand are parsed; they are found at the speed at which memory is searched.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use proctor_events::{Body, Event, Exception, Json};
-use proctor_record::RunStore;
+use proctor_record::{RecordingChunks, RunStore};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
 
@@ -76,7 +75,7 @@ const AROUND: usize = 60;
 
 /// Searches one recording. All words of the query must stand in the same text; case does not matter.
 pub fn search_recording(path: &Path, query: &str, limit: usize) -> io::Result<Searched> {
-    let name = run_name(path);
+    let name = proctor_record::recording_name(path);
     let mut searched = Searched { runs: 1, ..Searched::default() };
     search_file(path, &name, &Query::new(query), limit, &mut searched)?;
     Ok(searched)
@@ -99,12 +98,6 @@ pub fn search_runs(store: &RunStore, query: &str, limit: usize) -> Searched {
     searched
 }
 
-fn run_name(path: &Path) -> String {
-    let folder = path.parent().and_then(Path::file_name);
-    let name = if path.ends_with("events.jsonl") { folder } else { path.file_name() };
-    name.unwrap_or_default().to_string_lossy().into_owned()
-}
-
 fn search_file(
     path: &Path,
     run: &str,
@@ -116,9 +109,9 @@ fn search_file(
         return Ok(());
     }
     let first = searched.hits.len();
-    let mut portions = Portions::open(path)?;
-    while let Some(portion) = portions.next()? {
-        if !search_portion(portion, run, query, limit, searched) {
+    let mut chunks = RecordingChunks::open(path)?;
+    while let Some(chunk) = chunks.next()? {
+        if !search_chunk(chunk, run, query, limit, searched) {
             break;
         }
     }
@@ -126,14 +119,14 @@ fn search_file(
 }
 
 /// False once there are as many hits as were asked for.
-fn search_portion(
-    portion: &[u8],
+fn search_chunk(
+    chunk: &[u8],
     run: &str,
     query: &Query,
     limit: usize,
     searched: &mut Searched,
 ) -> bool {
-    for line in query.candidates(portion) {
+    for line in query.candidates(chunk) {
         // Damaged lines hold no words that anybody said.
         let Some(event) = parsed(line) else { continue };
         for (found, text) in texts(&event) {
@@ -152,49 +145,6 @@ fn parsed(line: &[u8]) -> Option<Event> {
     std::str::from_utf8(line).ok().and_then(|text| Event::from_json(text).ok())
 }
 
-/// A file in portions of whole lines.
-struct Portions {
-    file: File,
-    buffer: Vec<u8>,
-    /// How much of the buffer was given out.
-    given: usize,
-    /// How much of the buffer is filled.
-    filled: usize,
-}
-
-impl Portions {
-    const SIZE: usize = 1 << 20;
-
-    fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)?, buffer: vec![0; Self::SIZE], given: 0, filled: 0 })
-    }
-
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        self.buffer.copy_within(self.given..self.filled, 0);
-        self.filled -= self.given;
-        self.given = 0;
-        loop {
-            if self.filled == self.buffer.len() {
-                // One line is longer than the buffer.
-                self.buffer.resize(self.buffer.len() * 2, 0);
-            }
-            let read = match self.file.read(&mut self.buffer[self.filled..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                read => read?,
-            };
-            let fresh = self.filled;
-            self.filled += read;
-            let last_end = memrchr(b'\n', &self.buffer[fresh..self.filled]);
-            self.given = match last_end {
-                _ if read == 0 => self.filled,
-                Some(end) if self.filled >= self.buffer.len() / 2 => fresh + end + 1,
-                _ => continue,
-            };
-            return Ok((self.given > 0).then(|| &self.buffer[..self.given]));
-        }
-    }
-}
-
 /// Puts the descriptions of examples to the hits in them. Most events do not tell; the start of the example does.
 fn name_examples(path: &Path, hits: &mut [Hit]) -> io::Result<()> {
     let mut wanted: HashSet<String> =
@@ -203,14 +153,14 @@ fn name_examples(path: &Path, hits: &mut [Hit]) -> io::Result<()> {
     // Chains of examples without a name of their own; they got one while they ran.
     let mut nameless: HashMap<String, String> = HashMap::new();
     let start = Finder::new(b"\"Example");
-    let mut portions = Portions::open(path)?;
+    let mut chunks = RecordingChunks::open(path)?;
     while !wanted.is_empty() || !nameless.is_empty() {
-        let Some(portion) = portions.next()? else { break };
+        let Some(chunk) = chunks.next()? else { break };
         let mut from = 0;
-        while let Some(place) = start.find(&portion[from..]) {
-            let line = line_around(portion, from + place);
+        while let Some(place) = start.find(&chunk[from..]) {
+            let line = line_around(chunk, from + place);
             from = line.end;
-            let text = &portion[line];
+            let text = &chunk[line];
             let asked = |id| wanted.contains(id) || nameless.contains_key(id);
             if plain_id(text).is_some_and(|id| !asked(id)) {
                 continue;
@@ -367,17 +317,17 @@ impl Query {
     }
 
     /// Lines in which all words may stand.
-    fn candidates<'a>(&'a self, portion: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    fn candidates<'a>(&'a self, chunk: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let mut from = 0;
         let next = move || {
-            let rest = portion.get(from..).filter(|rest| !rest.is_empty())?;
+            let rest = chunk.get(from..).filter(|rest| !rest.is_empty())?;
             let place = match self.signs.first() {
                 Some(sign) => from + sign.find(rest)?.start(),
                 None => from,
             };
-            let line = line_around(portion, place);
+            let line = line_around(chunk, place);
             from = line.end;
-            Some(&portion[line])
+            Some(&chunk[line])
         };
         std::iter::from_fn(next).filter(|line| self.signs.iter().skip(1).all(|s| s.is_match(line)))
     }

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_compare::{Comparison, Rules, Side, compare};
-use proctor_record::{LoadError, ResolveError, RunChoice, RunFolder, RunStore};
+use proctor_record::{LoadError, Loaded, Problem, ProblemKind, ResolveError, RunFolder, RunStore};
 
 use crate::History;
 use crate::baselines::{BaselineError, baseline, baseline_name};
-use crate::digest;
+use crate::digest::{Recording, Stamp};
 
 /// How many runs are kept.
 const KEPT: usize = 4;
@@ -62,15 +62,17 @@ impl Sides {
         store: &RunStore,
         before: &str,
         after: &str,
+        rules: &Rules,
     ) -> Result<Compared, SideError> {
         let (before_run, before_side) = self.named(store, before)?;
         let (after_run, after_side) = self.named(store, after)?;
         let judged = after_run.as_ref().map(RunFolder::name);
-        let records =
-            History::open(store).and_then(|mut history| history.records(judged.as_deref()));
-        let without_history = records.as_ref().err().map(ToString::to_string);
-        let records = records.unwrap_or_default();
-        let mut comparison = compare(&before_side, &after_side, &records, &Rules::default());
+        let fingerprint = after_side.config_fingerprint.as_deref();
+        let past = History::open(store)
+            .and_then(|mut history| history.past(judged.as_deref(), fingerprint));
+        let without_history = past.as_ref().err().map(ToString::to_string);
+        let past = past.unwrap_or_default();
+        let mut comparison = compare(&before_side, &after_side, &past, rules);
         for (info, name) in [(&mut comparison.before, before), (&mut comparison.after, after)] {
             if baseline_name(name).is_none() {
                 name.clone_into(&mut info.label);
@@ -94,15 +96,13 @@ impl Sides {
 
     /// A run reduced, from memory where its recording is as it was.
     pub fn of(&self, folder: &RunFolder) -> Result<Arc<Side>, LoadError> {
-        // The stamp is taken first: what is written meanwhile is read again next time.
-        let stamp = digest::stamp(folder);
-        if let Some(side) = self.kept(folder, &stamp) {
+        if let Some(side) = self.kept(folder, &Stamp::of(folder)) {
             return Ok(side);
         }
-        let loaded = proctor_record::load_outline(&folder.events_path(), &RunChoice::Last)?;
+        let recording = Recording::read(folder)?;
         let name = folder.name();
-        let side = Side::of(&loaded.run, &name).about(folder.info().ok());
-        let side = Arc::new(Side { run_id: Some(name), ..side });
+        let side = Arc::new(Side { run_id: Some(name.clone()), ..recording.side(&name) });
+        let stamp = recording.stamp().to_keep();
         let mut all = self.all();
         all.retain(|kept| kept.folder != folder.path());
         all.push_back(Kept { folder: folder.path().to_owned(), stamp, side: Arc::clone(&side) });
@@ -112,11 +112,11 @@ impl Sides {
         Ok(side)
     }
 
-    fn kept(&self, folder: &RunFolder, stamp: &str) -> Option<Arc<Side>> {
+    fn kept(&self, folder: &RunFolder, stamp: &Stamp) -> Option<Arc<Side>> {
         let mut all = self.all();
         let place = all.iter().position(|kept| kept.folder == folder.path())?;
         let kept = all.remove(place)?;
-        if kept.stamp != stamp {
+        if kept.stamp != stamp.as_str() {
             return None;
         }
         let side = Arc::clone(&kept.side);
@@ -127,4 +127,10 @@ impl Sides {
     fn all(&self) -> MutexGuard<'_, VecDeque<Kept>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How many lines of a recording cannot be read. A torn last line is that of a run that was cut off, which is known otherwise.
+pub fn unreadable(loaded: &Loaded) -> u64 {
+    let damaged = |problem: &&Problem| problem.kind != ProblemKind::Torn;
+    loaded.problems.iter().filter(damaged).count() as u64
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_events::Millis;
-use proctor_record::{RunFolder, RunStore};
+use proctor_record::{LoadError, RunFolder, RunStore};
 use rusqlite::{Transaction, params};
 use serde::Serialize;
 
 use crate::database::Database;
-use crate::digest::{self, Digest, Tagged};
+use crate::digest::{Digest, Recording, Stamp, Tagged};
 use crate::error::HistoryError;
 
 /// What taking in recordings came to.
@@ -33,7 +33,12 @@ pub struct Skipped {
     pub problem: String,
 }
 
-pub(crate) fn sync(database: &mut Database, store: &RunStore) -> Result<Synced, HistoryError> {
+/// Brings the index up to date; recordings that are at hand are not read again.
+pub(crate) fn sync(
+    database: &mut Database,
+    store: &RunStore,
+    at_hand: &[Recording],
+) -> Result<Synced, HistoryError> {
     let folders = store.list()?;
     let known = known(database)?;
     let mut synced = Synced::default();
@@ -41,9 +46,12 @@ pub(crate) fn sync(database: &mut Database, store: &RunStore) -> Result<Synced, 
     for folder in &folders {
         let name = folder.name();
         // The stamp is taken first: what is written meanwhile is read again next time.
-        let stamp = digest::stamp(folder);
-        if known.get(&name) != Some(&stamp) {
-            take_in(database, folder, &stamp)?;
+        let stamp = Stamp::of(folder);
+        if known.get(&name).map(String::as_str) != Some(stamp.as_str()) {
+            match at_hand.iter().find(|recording| recording.is_of(&name, &stamp)) {
+                Some(recording) => take_in(database, &name, recording)?,
+                None => read(database, folder, &stamp)?,
+            }
             synced.read += 1;
         }
         present.insert(name);
@@ -89,21 +97,41 @@ fn forget(database: &mut Database, names: &[&String]) -> Result<(), HistoryError
     transaction.commit().map_err(&failed)
 }
 
-/// Reads a recording and replaces what was known of it, in one transaction.
-fn take_in(database: &mut Database, folder: &RunFolder, stamp: &str) -> Result<(), HistoryError> {
+/// Reads a recording and replaces what was known of it.
+fn read(database: &mut Database, folder: &RunFolder, stamp: &Stamp) -> Result<(), HistoryError> {
     let name = folder.name();
-    let read = digest::read(folder);
+    match Recording::read(folder) {
+        Ok(recording) => take_in(database, &name, &recording),
+        // Nothing has been recorded yet.
+        Err(LoadError::Empty { problems, .. }) if problems.is_empty() => {
+            replace(database, &name, |_| Ok(()))
+        }
+        Err(error) => replace(database, &name, |transaction| {
+            insert_damaged(transaction, &name, &stamp.to_keep(), &error.to_string())
+        }),
+    }
+}
+
+fn take_in(database: &mut Database, name: &str, recording: &Recording) -> Result<(), HistoryError> {
+    let (stamp, digest) = (recording.stamp().to_keep(), recording.digest());
+    replace(database, name, |transaction| match &digest {
+        Err(problem) => insert_damaged(transaction, name, &stamp, problem),
+        Ok(digest) => insert(transaction, name, &stamp, digest),
+    })
+}
+
+/// Replaces what was known of a run, in one transaction.
+fn replace(
+    database: &mut Database,
+    name: &str,
+    insert: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+) -> Result<(), HistoryError> {
     let failed = database.failed();
     let transaction = database.writing()?;
-    let write = || -> rusqlite::Result<()> {
-        transaction.execute("DELETE FROM runs WHERE name = ?1", [&name])?;
-        match &read {
-            Ok(None) => Ok(()),
-            Err(problem) => insert_damaged(&transaction, &name, stamp, problem),
-            Ok(Some(digest)) => insert(&transaction, &name, stamp, digest),
-        }
-    };
-    write().map_err(&failed)?;
+    transaction
+        .execute("DELETE FROM runs WHERE name = ?1", [name])
+        .and_then(|_| insert(&transaction))
+        .map_err(&failed)?;
     transaction.commit().map_err(&failed)
 }
 
@@ -122,9 +150,9 @@ fn insert(
     transaction: &Transaction<'_>,
     name: &str,
     stamp: &str,
-    digest: &Digest,
+    digest: &Digest<'_>,
 ) -> rusqlite::Result<()> {
-    let (run, info) = (&digest.run, digest.info.as_ref());
+    let (run, info) = (digest.run, digest.info);
     let started = info.map(|info| info.started_at).or(run.started_at);
     let git = info.and_then(|info| info.git.as_ref());
     let verdict = run.verdict();
@@ -154,9 +182,8 @@ fn insert(
     )?;
     for Tagged { sample, tags, cost_usd } in &digest.samples {
         let (passed, attempts) = sample.tally();
-        let durations: Vec<f64> =
-            sample.trials.iter().filter_map(|trial| trial.duration_ms).collect();
-        let duration = proctor_stats::mean_interval(&durations, 0.95).map(|mean| mean.mean);
+        let durations = sample.trials.iter().filter_map(|trial| trial.duration_ms);
+        let duration = proctor_stats::mean(durations);
         statement.execute(params![
             name,
             sample.id,

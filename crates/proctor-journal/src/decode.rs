@@ -11,21 +11,15 @@ use serde::de::DeserializeOwned;
 use crate::entry::Entry;
 
 /// Reads one record from the whole of a file.
-pub(crate) fn record<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+pub(crate) fn record<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     let bytes = without_mark(bytes);
     // Checking is much faster than repairing, and nearly always enough.
     let text =
         std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed);
-    serde_json::from_str(&text)
-        .or_else(|error| {
-            let mended = mend_surrogates(&text);
-            if matches!(mended, Cow::Borrowed(_)) {
-                Err(error)
-            } else {
-                serde_json::from_str(&mended)
-            }
-        })
-        .map_err(|error| error.to_string())
+    serde_json::from_str(&text).or_else(|error| {
+        let mended = mend_surrogates(&text);
+        if matches!(mended, Cow::Borrowed(_)) { Err(error) } else { serde_json::from_str(&mended) }
+    })
 }
 
 /// The bytes after a byte order mark.
@@ -44,7 +38,7 @@ pub(crate) struct Line<'a> {
 
 impl Line<'_> {
     /// The entry on this line.
-    pub(crate) fn entry(&self) -> Result<Entry, String> {
+    pub(crate) fn entry(&self) -> serde_json::Result<Entry> {
         record(self.bytes)
     }
 }
@@ -153,6 +147,6 @@ mod tests {
     #[test]
     fn errors_name_the_field() {
         let error = record::<crate::entry::Outcome>(br#"{"status":"confirmed","result":5}"#);
-        assert!(error.unwrap_err().starts_with("field `result`: invalid type"));
+        assert!(error.unwrap_err().to_string().starts_with("field `result`: invalid type"));
     }
 }

@@ -153,7 +153,7 @@ impl<D: Disk> Journal<D> {
         let Some(bytes) = self.store.read(&path)? else { return refuse("there is no such file") };
         let entry = match decode::record::<Entry>(&bytes) {
             Ok(entry) => entry,
-            Err(reason) => return refuse(&reason),
+            Err(error) => return refuse(&error.to_string()),
         };
         let text = to_pretty(&entry).at("write", &path)?;
         locked.replace(&self.store.path(CURRENT), text.as_bytes(), Durability::Synced)?;
@@ -241,7 +241,9 @@ impl<D: Disk> Exam<'_, D> {
         for line in decode::lines(&bytes) {
             match line.entry() {
                 Ok(entry) => self.line(path, line, entry, session),
-                Err(reason) => self.note(Problem::UnreadableLine, path, Some(line.number), reason),
+                Err(error) => {
+                    self.note(Problem::UnreadableLine, path, Some(line.number), error.to_string());
+                }
             }
         }
         Ok(())
@@ -282,7 +284,9 @@ impl<D: Disk> Exam<'_, D> {
         let store = &self.journal.store;
         let path = store.path(CURRENT);
         match store.current()? {
-            Some(Err(reason)) => self.note(Problem::UnreadableCurrent, &path, None, reason),
+            Some(Err(error)) => {
+                self.note(Problem::UnreadableCurrent, &path, None, error.to_string());
+            }
             Some(Ok(entry)) if self.lines.contains_key(&entry.id) => {
                 let detail = format!("{} is already resolved", entry.id);
                 self.note(Problem::AlreadyResolved, &path, None, detail);
@@ -308,7 +312,7 @@ impl<D: Disk> Exam<'_, D> {
                 Ok(found) if self.lines.contains_key(&found.entry_id) => continue,
                 Ok(found) if active.value.iter().any(|f| f.entry.id == found.entry_id) => continue,
                 Ok(found) => format!("there is no entry {}", found.entry_id),
-                Err(reason) => reason,
+                Err(error) => error.to_string(),
             };
             self.note(Problem::LooseAnnotation, &path, Some(line.number), detail);
         }

@@ -5,13 +5,18 @@
 //! and the error goes into [`Reply::log`] for the caller to write down. A hook must not hold up
 //! the agent, so open the journal with [`PATIENCE`].
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
-use crate::capture::{CommandReading, Expectation, Run, Verdict, judge, observe};
+use crate::capture::{
+    CapturedOutcome, CommandReading, CommandResult, Expectation, RecordedResult, judge, observe,
+};
+use crate::decode;
 use crate::disk::{Disk, Patience};
 use crate::entry::{Entry, Evidence};
 use crate::error::JournalError;
-use crate::journal::{Current, Journal};
+use crate::journal::{CHECK_IN, Current, Journal};
 use crate::step::Phase;
 use crate::text::brief;
 use crate::time::Moment;
@@ -28,8 +33,24 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { frequency: 10 }
+        Self { frequency: CHECK_IN }
     }
+}
+
+/// What a host sends: bytes that are not UTF-8 and lone surrogates become U+FFFD.
+pub fn read_input(input: &[u8]) -> Result<Value, BadInput> {
+    decode::record(input).map_err(BadInput)
+}
+
+/// Bytes that are no input of a hook.
+#[derive(Debug, thiserror::Error)]
+#[error("the hook's input is not JSON: {0}")]
+pub struct BadInput(#[source] serde_json::Error);
+
+/// The folder the agent works in, if the host says.
+pub fn folder_of(input: &Value) -> Option<PathBuf> {
+    let folder = input.get("cwd").and_then(Value::as_str).filter(|folder| !folder.is_empty())?;
+    Some(PathBuf::from(folder))
 }
 
 /// What a hook's input asks for.
@@ -43,7 +64,7 @@ pub enum Plan {
     /// A tool is about to be used.
     Count,
     /// A command that runs tests has ended.
-    Tests(Box<Run>),
+    Tests(Box<CommandResult>),
     /// A session ended.
     End {
         /// The host's session id.
@@ -97,12 +118,15 @@ pub fn plan(input: &Value) -> Plan {
 ///
 /// The host reports a failing command as another event, with the output in `error`, and a
 /// succeeding one without an exit code: there it is zero.
-fn test_run(input: &Value) -> Option<Run> {
+fn test_run(input: &Value) -> Option<CommandResult> {
     if input.get("tool_name").and_then(Value::as_str) != Some("Bash") {
         return None;
     }
     let command = input.pointer("/tool_input/command")?.as_str()?;
-    if CommandReading::of_line(command) == CommandReading::NoTests {
+    let in_background = input.pointer("/tool_input/run_in_background");
+    if CommandReading::of_line(command).runs_no_tests()
+        || in_background.and_then(Value::as_bool) == Some(true)
+    {
         return None;
     }
     let response = input.get("tool_response").unwrap_or(&Value::Null);
@@ -113,14 +137,14 @@ fn test_run(input: &Value) -> Option<Run> {
         .any(|flag| flag.as_bool() == Some(true));
     let output = if failed { words_of(input.get("error")) } else { output_of(response) };
     let exit = if failed { exit_in(&output) } else { Some(0) };
-    Some(Run {
+    Some(CommandResult {
         argv: vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()],
         exit: exit.filter(|_| !interrupted),
         timed_out: interrupted,
         duration_ms: input.get("duration_ms").and_then(Value::as_u64),
         output,
         output_is_cut: true,
-        ..Run::default()
+        ..CommandResult::default()
     })
 }
 
@@ -153,21 +177,35 @@ fn exit_in(text: &str) -> Option<i32> {
 impl<D: Disk> Journal<D> {
     /// Does what a hook asks for and answers it. Never fails.
     pub fn hook(&self, input: &[u8], options: Options, moment: &Moment) -> Reply {
-        let input: Value = match serde_json::from_slice(input) {
-            Ok(input) => input,
+        match read_input(input) {
+            Ok(input) => self.hook_with(&input, options, moment, |_| None),
             Err(error) => {
                 let mut reply = Reply::new("", None);
-                reply.log.push(format!("the hook's input is not JSON: {error}"));
-                return reply;
+                reply.log.push(error.to_string());
+                reply
             }
-        };
-        let event = event_of(&input).to_owned();
+        }
+    }
+
+    /// The same for an input that was read already. `recorded` looks up what the recordings of Proctor's own runs say
+    /// about a command.
+    pub fn hook_with(
+        &self,
+        input: &Value,
+        options: Options,
+        moment: &Moment,
+        recorded: impl FnOnce(&CommandResult) -> Option<RecordedResult>,
+    ) -> Reply {
+        let event = event_of(input).to_owned();
         let mut log = Vec::new();
-        let context =
-            self.follow(plan(&input), options, moment, &mut log).unwrap_or_else(|error| {
-                log.push(format!("{event}: {error}"));
-                None
-            });
+        let mut plan = plan(input);
+        if let Plan::Tests(run) = &mut plan {
+            run.recorded = recorded(run);
+        }
+        let context = self.follow(plan, options, moment, &mut log).unwrap_or_else(|error| {
+            log.push(format!("{event}: {error}"));
+            None
+        });
         Reply { log, ..Reply::new(&event, context) }
     }
 
@@ -220,7 +258,7 @@ impl<D: Disk> Journal<D> {
     /// everything a wrapper sees, and the author is right there.
     fn on_tests(
         &self,
-        run: &Run,
+        run: &CommandResult,
         moment: &Moment,
         log: &mut Vec<String>,
     ) -> Result<Option<String>, JournalError> {
@@ -234,7 +272,9 @@ impl<D: Disk> Journal<D> {
             Some(judgement) => (judgement.evidence, Some(judgement.verdict)),
             None => (observe(run, moment.now), None),
         };
-        if evidence.counts.is_none() && verdict.is_none() {
+        // Without numbers only a known runner is worth a word: an agent starts many scripts.
+        let is_known = CommandReading::of_words(&run.argv).runners().next().is_some();
+        if evidence.counts.is_none() && (verdict.is_none() || !is_known) {
             return Ok(None);
         }
         let text = tests_text(&entry, &evidence, verdict);
@@ -270,12 +310,14 @@ fn check_in(entry: &Entry, count: u64) -> String {
     )
 }
 
-fn tests_text(entry: &Entry, evidence: &Evidence, verdict: Option<Verdict>) -> String {
+fn tests_text(entry: &Entry, evidence: &Evidence, verdict: Option<CapturedOutcome>) -> String {
     let numbers = evidence.counts.as_ref().map_or("no numbers of tests".to_owned(), |counts| {
         format!("{} passed, {} failed, {} in error", counts.passed, counts.failed, counts.errors)
     });
     let advice = match verdict {
-        Some(Verdict::Inconclusive) => "That decides nothing; the entry stays active.".to_owned(),
+        Some(CapturedOutcome::Inconclusive) => {
+            "That decides nothing; the entry stays active.".to_owned()
+        }
         Some(verdict) => format!(
             "You expected {}: that would be {}. Resolve the entry if it is.",
             evidence.expectation.as_deref().unwrap_or_default(),

@@ -36,9 +36,9 @@ mod decode;
 pub mod disk;
 pub mod doctor;
 pub mod entry;
+mod entry_header;
 pub mod error;
 pub mod exchange;
-mod glimpse;
 pub mod hook;
 pub mod id;
 pub mod journal;
@@ -65,7 +65,9 @@ pub use entry::{
     StatedExpectation,
 };
 pub use error::{JournalError, Refusal};
-pub use journal::{Answer, Captured, Current, Filter, Found, Journal, Match, Place, ToolUse};
+pub use journal::{
+    Answer, CHECK_IN, Captured, Current, Filter, Found, Journal, Match, Place, ToolUse,
+};
 pub use model::{ConfidenceTier, Domain, OutcomeStatus, Strategy};
 pub use record::Extra;
 pub use request::{Annotation, Change, Draft, Resolution};

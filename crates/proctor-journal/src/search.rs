@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::entry::Entry;
-use crate::glimpse::Regarded;
+use crate::entry_header::Regarded;
 use crate::model::OutcomeStatus;
 
 /// Usual constants of BM25: how fast repetition stops to count, how much length matters.

@@ -10,11 +10,14 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 use crate::entry::Entry;
-use crate::glimpse::{Facts, Regarded};
+use crate::entry_header::{Facts, Regarded};
 use crate::model::OutcomeStatus;
 
 /// Below this many decided entries a rate is called too few to tell.
 pub const TOO_FEW: u64 = 10;
+
+/// The tier of entries that an exit code alone decided, in statistics. In the entry itself they are gold.
+pub const EXIT_TIER: &str = "exit";
 
 /// The normal quantile of a 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;
@@ -169,7 +172,7 @@ pub struct Stats {
     pub by_domain: BTreeMap<&'static str, Group>,
     /// By approach.
     pub by_strategy: BTreeMap<&'static str, Group>,
-    /// By confidence tier; active entries have none.
+    /// By confidence tier; active entries have none. Gold ones that an exit code alone decided are apart, as `exit`.
     pub by_tier: BTreeMap<&'static str, Group>,
     /// By the month of creation.
     pub by_month: BTreeMap<String, Group>,
@@ -194,7 +197,8 @@ pub(crate) fn count<'a>(entries: impl IntoIterator<Item = Facts<'a>>) -> Stats {
         stats.by_domain.entry(entry.domain.as_str()).or_default().add(&entry);
         stats.by_strategy.entry(entry.strategy.as_str()).or_default().add(&entry);
         if let Some(tier) = entry.tier {
-            stats.by_tier.entry(tier.as_str()).or_default().add(&entry);
+            let name = if entry.by_exit { EXIT_TIER } else { tier.as_str() };
+            stats.by_tier.entry(name).or_default().add(&entry);
         }
         let date = entry.created_at.civil().date();
         months.entry((date.year(), date.month())).or_default().add(&entry);
@@ -301,5 +305,38 @@ mod tests {
         assert!(near(calibration.brier, (0.0 + 0.81 + 0.04) / 3.0));
         assert_eq!(calibration.bins.len(), 2);
         assert_eq!((calibration.bins[1].seen.hits, calibration.bins[1].seen.n), (1, 2));
+    }
+
+    #[test]
+    fn an_old_pass_without_counted_tests_was_decided_by_its_exit_code() {
+        let decided = |expect: &str, counts: Option<crate::Counts>| {
+            let mut entry = resolved(entry("a", "g", "h"), OutcomeStatus::Confirmed);
+            entry.confidence_tier = Some(crate::ConfidenceTier::Gold);
+            if let Some(outcome) = &mut entry.outcome {
+                outcome.auto_captured = true;
+            }
+            let run = crate::capture::CommandResult::default();
+            entry.evidence.push(crate::Evidence {
+                verdict: Some("confirmed".into()),
+                expectation: Some(expect.into()),
+                counts,
+                ..crate::capture::observe(&run, entry.created_at)
+            });
+            entry
+        };
+        let counted = || Some(crate::Counts::new(1, 0, 0, 0));
+        let entries = [
+            decided("pass", None),
+            decided("exit:0", counted()),
+            decided("pass", counted()),
+            decided("match:x", None),
+        ];
+        let tiers = stats(&entries).by_tier;
+        assert_eq!((tiers["exit"].confirmed, tiers["gold"].confirmed), (2, 2));
+        for entry in entries {
+            let line = serde_json::to_string(&entry).unwrap();
+            let glimpse = crate::entry_header::EntryHeader::of_bytes(line.as_bytes()).unwrap();
+            assert_eq!(glimpse.facts(), entry.facts());
+        }
     }
 }

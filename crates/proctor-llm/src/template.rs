@@ -11,8 +11,17 @@ use serde_json::Value;
 /// What can stand for the names.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
+/// Why a template cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TemplateError {
+    #[error("`${{` without `}}` in `{template}`")]
+    Unclosed { template: String },
+    #[error("`${{{name}}}` is not known here; known are {}", known.join(", "))]
+    UnknownName { name: String, known: Vec<String> },
+}
+
 /// A JSON template, filled.
-pub(crate) fn fill(template: &Value, variables: &Variables) -> Result<Value, String> {
+pub(crate) fn fill(template: &Value, variables: &Variables) -> Result<Value, TemplateError> {
     match template {
         Value::String(text) => match whole(text) {
             Some(name) => lookup(name, variables).cloned(),
@@ -22,14 +31,14 @@ pub(crate) fn fill(template: &Value, variables: &Variables) -> Result<Value, Str
         Value::Object(members) => members
             .iter()
             .map(|(name, value)| Ok((name.clone(), fill(value, variables)?)))
-            .collect::<Result<serde_json::Map<_, _>, String>>()
+            .collect::<Result<serde_json::Map<_, _>, TemplateError>>()
             .map(Value::Object),
         other => Ok(other.clone()),
     }
 }
 
 /// A text template, filled.
-pub(crate) fn fill_text(template: &str, variables: &Variables) -> Result<String, String> {
+pub(crate) fn fill_text(template: &str, variables: &Variables) -> Result<String, TemplateError> {
     let mut filled = String::new();
     let mut rest = template;
     while let Some(at) = rest.find("${") {
@@ -41,7 +50,8 @@ pub(crate) fn fill_text(template: &str, variables: &Variables) -> Result<String,
         }
         filled.push_str(&rest[..at]);
         let inside = &rest[at + 2..];
-        let end = inside.find('}').ok_or_else(|| format!("`${{` without `}}` in `{template}`"))?;
+        let unclosed = || TemplateError::Unclosed { template: template.to_owned() };
+        let end = inside.find('}').ok_or_else(unclosed)?;
         match lookup(inside[..end].trim(), variables)? {
             Value::String(text) => filled.push_str(text),
             Value::Null => {}
@@ -57,10 +67,10 @@ fn whole(text: &str) -> Option<&str> {
     (!name.contains(['$', '{', '}'])).then_some(name.trim())
 }
 
-fn lookup<'a>(name: &str, variables: &'a Variables) -> Result<&'a Value, String> {
-    variables.get(name).ok_or_else(|| {
-        let known: Vec<_> = variables.keys().map(String::as_str).collect();
-        format!("`${{{name}}}` is not known here; known are {}", known.join(", "))
+fn lookup<'a>(name: &str, variables: &'a Variables) -> Result<&'a Value, TemplateError> {
+    variables.get(name).ok_or_else(|| TemplateError::UnknownName {
+        name: name.to_owned(),
+        known: variables.keys().cloned().collect(),
     })
 }
 
@@ -85,9 +95,9 @@ mod tests {
             json!({"a": 3, "b": ["Ann", "Hi Ann, 3! ${n} $5"], "c": 1})
         );
         assert_eq!(
-            fill(&json!("${x}"), &variables).unwrap_err(),
+            fill(&json!("${x}"), &variables).unwrap_err().to_string(),
             "`${x}` is not known here; known are n, no, who"
         );
-        assert!(fill(&json!("a ${x"), &variables).unwrap_err().contains("without"));
+        assert!(matches!(fill(&json!("a ${x"), &variables), Err(TemplateError::Unclosed { .. })));
     }
 }

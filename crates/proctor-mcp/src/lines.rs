@@ -213,10 +213,12 @@ fn understand(line: &[u8]) -> Understood {
     if line.is_empty() {
         return Understood::Nothing;
     }
-    if let Ok(message) = serde_json::from_slice(line) {
+    // Bytes that are not UTF-8 become U+FFFD, as everywhere where text comes in.
+    let line = String::from_utf8_lossy(line);
+    if let Ok(message) = serde_json::from_str(&line) {
         return Understood::Message(Box::new(message));
     }
-    let value: Value = match serde_json::from_slice(line) {
+    let value: Value = match serde_json::from_str(&line) {
         Ok(value) => value,
         Err(error) => {
             let problem = format!("the line is not JSON: {error}");

@@ -5,13 +5,18 @@
 //! how a cancellation finds its request; besides, it knows which runs it has started. It ends after an hour without a word, or when there are too many. In the version
 //! without, closing the connection is the cancellation.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-    ServerCapabilities, ServerConfig, Tool as Offered, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, ServerCapabilities, ServerConfig, Tool as Offered,
+    ToolAnnotations,
 };
 use rmcp::service::{Peer, RequestContext, ServerInitializeError};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -26,6 +31,21 @@ use crate::error::{ToolError, kind};
 use crate::lines;
 use crate::sessions::Sessions;
 use crate::table::{Context, Progress, ProgressSink, Tool, Tools};
+
+/// The versions spoken, oldest first. 2025-03-26 demands batches, which are not supported; 2024-11-05 is older still.
+const VERSIONS: &[ProtocolVersion] =
+    &[ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+
+/// The methods that this server answers. `rmcp` hands a request over as a custom one if its parameters do not fit its method.
+const METHODS: &[&str] = &[
+    "initialize",
+    "notifications/cancelled",
+    "ping",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 const INSTRUCTIONS: &str = "\
 Proctor runs tests of agents and keeps score of what was believed and what really happened. \
@@ -142,11 +162,66 @@ impl ServerHandler for Handler {
         config.with_instructions(INSTRUCTIONS)
     }
 
-    async fn list_tools(
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(VERSIONS)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if METHODS.contains(&&*method) {
+            let problem = format!("the parameters of {method} do not have the form it demands");
+            return Err(ErrorData::invalid_params(problem, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+    }
+
+    // Capabilities that are not declared are not answered; the defaults of `rmcp` answer with empty lists.
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // The list is one page: a cursor was never given out.
+        if let Some(cursor) = request.and_then(|request| request.cursor) {
+            return Err(ErrorData::invalid_params(format!("unknown cursor `{cursor}`"), None));
+        }
         Ok(ListToolsResult::with_all_items(self.offered.to_vec()))
     }
 

@@ -1,6 +1,7 @@
 //! Folding events into [`RunData`]: one pure step per event, the same for live streams and recordings, for everything that a run
 //! holds and for its outline.
 
+mod attempt_index;
 mod keep;
 mod talk;
 
@@ -14,6 +15,7 @@ use proctor_events::{
 
 use proctor_verdict::{AttemptNumber, Policy, is_success};
 
+use self::attempt_index::AttemptIndex;
 use self::keep::Keep;
 use self::talk::converse;
 use crate::model::{
@@ -32,6 +34,7 @@ const MAX_ROOM: u64 = 20_000;
 pub struct Aggregator {
     run: RunData,
     index: HashMap<Option<ExampleId>, usize>,
+    attempt_index: AttemptIndex,
     keep: Keep,
 }
 
@@ -127,6 +130,7 @@ impl Aggregator {
         self.run.policy = Policy::of_event(payload.policy.as_ref());
         self.run.planned = payload.example_count;
         self.run.planned_repetitions = payload.repetition_count;
+        self.run.repeat_limit = payload.repeat_limit;
         // Room for all at once: growing by doubling would leave up to half of it empty.
         let expected = payload.example_count.unwrap_or_default().min(MAX_ROOM);
         let expected = usize::try_from(expected).unwrap_or_default();
@@ -146,9 +150,9 @@ impl Aggregator {
 
     fn example_started(&mut self, event: &Event, payload: &ExampleStarted) {
         let keep = self.keep;
-        let example = self.example(event);
-        describe(example, payload, keep);
-        let attempt = attempt_of(example, event);
+        let place = self.example_place(event);
+        describe(&mut self.run.examples[place], payload, keep);
+        let attempt = self.attempt_at(place, event);
         attempt.started_at = event.time;
         attempt.worker = event.worker;
         if let (Some(number), Some(id), true) = (event.worker, &event.example_id, keep.everything())
@@ -159,7 +163,8 @@ impl Aggregator {
 
     fn example_finished(&mut self, event: &Event, payload: &ExampleFinished) {
         let keep = self.keep;
-        let example = self.example(event);
+        let place = self.example_place(event);
+        let example = &mut self.run.examples[place];
         // An example that never started is described here.
         if example.path.is_empty()
             && let Some(path) = &payload.path
@@ -174,16 +179,13 @@ impl Aggregator {
             example.description.clone_from(&payload.description);
         }
         example.pass_rate = example.pass_rate.or(payload.pass_rate);
+        example.repeats = example.repeats.or(payload.repeats);
         name_late(example, payload);
         if example.location.is_none() {
             example.location.clone_from(&payload.location);
         }
-        let number = AttemptNumber::of(event);
-        let failed_before = example.attempts.iter().any(|earlier| {
-            number.replaces(earlier.number())
-                && earlier.status.as_ref().is_some_and(|status| !is_success(status))
-        });
-        let attempt = attempt_of(example, event);
+        let failed_before = self.failed_before(place, event);
+        let attempt = self.attempt_at(place, event);
         attempt.finished_at = event.time;
         attempt.worker = event.worker.or(attempt.worker);
         attempt.is_final = payload.r#final.unwrap_or(true);
@@ -255,17 +257,40 @@ impl Aggregator {
         &mut workers[place]
     }
 
-    fn example(&mut self, event: &Event) -> &mut Example {
-        let examples = &mut self.run.examples;
-        let place = *self.index.entry(event.example_id.clone()).or_insert_with(|| {
-            examples.push(Example { id: event.example_id.clone(), ..Example::default() });
-            examples.len() - 1
-        });
-        &mut examples[place]
+    /// The place of the event's example in [`RunData::examples`].
+    fn example_place(&mut self, event: &Event) -> usize {
+        if let Some(place) = self.index.get(&event.example_id) {
+            return *place;
+        }
+        let place = self.run.examples.len();
+        self.run.examples.push(Example { id: event.example_id.clone(), ..Example::default() });
+        self.index.insert(event.example_id.clone(), place);
+        place
     }
 
     fn attempt(&mut self, event: &Event) -> &mut Attempt {
-        attempt_of(self.example(event), event)
+        let place = self.example_place(event);
+        self.attempt_at(place, event)
+    }
+
+    /// The event's attempt at the example in this place.
+    fn attempt_at(&mut self, example: usize, event: &Event) -> &mut Attempt {
+        let number = AttemptNumber::of(event);
+        let AttemptNumber { repeat, attempt } = number;
+        let attempts = &mut self.run.examples[example].attempts;
+        let found = self.attempt_index.find(example, attempts, number);
+        let place = found.unwrap_or_else(|| {
+            push(attempts, Attempt { repeat, attempt, ..Attempt::default() });
+            attempts.len() - 1
+        });
+        &mut attempts[place]
+    }
+
+    /// Whether an earlier attempt at the repetition of this event did not end well.
+    fn failed_before(&mut self, example: usize, event: &Event) -> bool {
+        let attempts = &self.run.examples[example].attempts;
+        let failed = |it: &Attempt| it.status.as_ref().is_some_and(|status| !is_success(status));
+        self.attempt_index.any_replaced(example, attempts, AttemptNumber::of(event), failed)
     }
 
     fn conversation(&mut self, event: &Event) -> &mut Conversation {
@@ -285,6 +310,8 @@ fn describe(example: &mut Example, payload: &ExampleStarted, keep: Keep) {
     example.tags.clone_from(&payload.tags);
     example.scenario = keep.detail(&payload.scenario);
     example.pass_rate = payload.pass_rate.or(example.pass_rate);
+    example.repeats = payload.repeats.or(example.repeats);
+    example.deterministic = payload.deterministic.or(example.deterministic);
 }
 
 /// Takes the name that an example without one was given while it ran. An example of which only the end is known has no chain
@@ -313,18 +340,6 @@ fn make_room<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact(list.len().max(1));
     }
-}
-
-fn attempt_of<'a>(example: &'a mut Example, event: &Event) -> &'a mut Attempt {
-    let number = AttemptNumber::of(event);
-    let AttemptNumber { repeat, attempt } = number;
-    let attempts = &mut example.attempts;
-    let found = attempts.iter().rposition(|one| one.number() == number);
-    let place = found.unwrap_or_else(|| {
-        push(attempts, Attempt { repeat, attempt, ..Attempt::default() });
-        attempts.len() - 1
-    });
-    &mut attempts[place]
 }
 
 /// Keeps the last lines: when something broke, the end is what matters.

@@ -1,7 +1,7 @@
 //! Recordings: a run's events on disk, and everything that is made from them.
 //!
 //! * [`RunStore`] knows the folder of runs, [`RunFolder`] one run, [`JsonlRecorder`] writes its events.
-//! * [`Reader`] reads a file that may be torn or corrupt; [`Follower`] reads one that still grows.
+//! * [`Reader`] reads a file that may be torn or corrupt once; [`RecordingFollower`] and [`RecordingReader`] follow one that may grow.
 //! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows; [`Tally`] is an attempt in numbers.
 //! * [`destinations`] parses `--events`; [`WebSocketObserver`] broadcasts to any number of clients, and
 //!   [`RemoteStream`] is such a client.
@@ -11,7 +11,6 @@
 mod aggregate;
 pub mod destinations;
 mod detached;
-mod follow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod line_digest;
@@ -19,6 +18,7 @@ mod model;
 mod names;
 mod reader;
 mod recorder;
+mod recording_reader;
 mod store;
 mod tally;
 mod timings;
@@ -28,7 +28,6 @@ mod ws;
 
 pub use aggregate::{Aggregator, MAX_LOG_LINES};
 pub use detached::{DetachedLimits, DetachedRecorder};
-pub use follow::{Follower, Grown};
 pub use line_digest::without_digest;
 pub use model::{
     AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
@@ -37,16 +36,25 @@ pub use model::{
 pub use names::ResolveError;
 pub use reader::{
     Entry, LoadError, Loaded, MAX_LINE, Problem, ProblemKind, Reader, RunChoice, RunSplitter, load,
-    load_outline,
+    load_example, load_outline,
 };
 pub use recorder::{JsonlRecorder, RecordError};
-pub use store::{GitState, RunFolder, RunInfo, RunStore, StoreError};
+pub use recording_reader::{
+    EventBatch, EventFilter, EventSpans, FileChanges, Growth, RecentEvents, RecordedLine,
+    RecordingChunks, RecordingFollower, RecordingReader, StreamEvent, last_suite_finished,
+};
+pub use store::{GitState, RunFolder, RunInfo, RunStore, StoreError, recording_name};
 pub use tally::{CheckTally, Tally};
 pub use timings::{failed_examples, load_timings, save_timings};
 pub use validate::{
     CheckedRun, DigestState, Finding, RecordingState, Severity, Validation, validate, validate_file,
 };
 pub use workspaces::{
-    FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WorkspaceCoverage, WorkspaceFold,
+    FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WORKSPACE_WARNING, WorkspaceCoverage,
+    WorkspaceFold, WorkspaceWarning,
 };
-pub use ws::{Counting, Feed, FeedRecorder, RemoteError, RemoteStream, Taken, WebSocketObserver};
+pub use ws::{
+    Connection, EventCursor, Feed, FeedRecorder, MessageFormat, ProgressStream, Recording,
+    RemoteError, RemoteStream, Session, SessionEnd, SessionLimits, WebSocketObserver,
+    WriteProgress,
+};

@@ -30,6 +30,9 @@ pub struct RunData {
     pub planned: Option<u64>,
     /// How many results there were to be: every repetition of every example. Absent in streams of version 0.1.
     pub planned_repetitions: Option<u64>,
+    /// Up to how many repetitions an example could get in a run that decided on each further one by the results so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat_limit: Option<u32>,
     /// The exit code that it says followed. Its verdict is for others to see.
     #[serde(skip)]
     pub exit_code: Option<i32>,
@@ -91,6 +94,12 @@ pub struct Example {
     pub scenario: Option<Json>,
     /// The share of repetitions that must pass.
     pub pass_rate: Option<f64>,
+    /// What the project declares: whether the same code gives the same result every time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deterministic: Option<bool>,
+    /// How many repetitions of it were planned; at most so many in a run with a `repeat_limit`. Absent where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u32>,
     /// Every attempt, in order of start.
     pub attempts: Vec<Attempt>,
 }

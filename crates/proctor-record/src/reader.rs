@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use proctor_events::{Body, Event, ReadError, RunId};
 
 use crate::aggregate::Aggregator;
-use crate::model::RunData;
+use crate::model::{Example, RunData};
+use crate::recording_reader::RecordingChunks;
+use crate::recording_reader::line_assembler::LineAssembler;
 use crate::store::RunFolder;
 
 /// The longest line that is read; a longer one is reported and passed over.
@@ -61,13 +63,11 @@ pub enum ProblemKind {
     Io(String),
 }
 
-/// Reads entries one by one, holding one line at a time.
+/// Reads entries one by one, holding one line at a time. The file is read once; for one that grows there is
+/// [`RecordingFollower`](crate::RecordingFollower).
 pub struct Reader<R> {
     input: R,
-    line: u64,
-    buffer: Vec<u8>,
-    /// Whether the line in the buffer ended with a line feed.
-    complete: bool,
+    lines: LineAssembler,
     ended: bool,
 }
 
@@ -81,67 +81,32 @@ impl Reader<BufReader<File>> {
 impl<R: BufRead> Reader<R> {
     /// Reads from anything.
     pub fn new(input: R) -> Self {
-        Self { input, line: 0, buffer: Vec::new(), complete: false, ended: false }
+        Self { input, lines: LineAssembler::default(), ended: false }
     }
 
     /// The bytes of the line that the last entry was made from, without its line end.
     pub(crate) fn bytes(&self) -> &[u8] {
-        match self.buffer.strip_suffix(b"\r") {
-            Some(bytes) if self.complete => bytes,
-            _ => &self.buffer,
-        }
+        self.lines.line().bytes
     }
 
-    /// Reads one line into the buffer. `Ok(None)` at the end, else whether it ended with a line feed.
-    fn fill(&mut self) -> io::Result<Option<Line>> {
-        self.buffer.clear();
-        let mut too_long = false;
+    /// Reads one line. Returns whether there was one.
+    fn read_line(&mut self) -> io::Result<bool> {
         loop {
             let available = match self.input.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             };
             if available.is_empty() {
-                let nothing = self.buffer.is_empty() && !too_long;
-                return Ok((!nothing).then_some(Line { complete: false, too_long }));
+                self.ended = true;
+                return Ok(self.lines.has_partial_line());
             }
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let part = &available[..end.unwrap_or(available.len())];
-            if too_long || self.buffer.len() + part.len() > MAX_LINE {
-                too_long = true;
-                self.buffer = Vec::new();
-            } else {
-                self.buffer.extend_from_slice(part);
-            }
-            let used = part.len() + usize::from(end.is_some());
+            let (used, complete) = self.lines.feed(available);
             self.input.consume(used);
-            if end.is_some() {
-                return Ok(Some(Line { complete: true, too_long }));
+            if complete {
+                return Ok(true);
             }
         }
     }
-
-    fn interpret(&self, line: &Line) -> Result<Option<Event>, ProblemKind> {
-        if line.too_long {
-            return Err(ProblemKind::TooLong);
-        }
-        let torn = |problem| {
-            if line.complete { problem } else { ProblemKind::Torn }
-        };
-        let text = std::str::from_utf8(&self.buffer)
-            .map_err(|error| torn(ProblemKind::NotUtf8(error.valid_up_to())))?;
-        if text.trim().is_empty() {
-            return Ok(None);
-        }
-        let mut event = Event::from_json(text).map_err(|error| torn(error.into()))?;
-        event.seq.get_or_insert(self.line);
-        Ok(Some(event))
-    }
-}
-
-struct Line {
-    complete: bool,
-    too_long: bool,
 }
 
 impl<R: BufRead> Iterator for Reader<R> {
@@ -149,25 +114,23 @@ impl<R: BufRead> Iterator for Reader<R> {
 
     fn next(&mut self) -> Option<Entry> {
         while !self.ended {
-            self.line += 1;
-            let line = self.line;
-            let problem = |kind| Some(Entry::Problem(Problem { line, kind }));
-            match self.fill() {
+            let read = self.read_line();
+            let line = self.lines.line();
+            let problem = |kind| Entry::Problem(Problem { line: line.number, kind });
+            match read {
                 Err(error) => {
                     self.ended = true;
-                    return problem(ProblemKind::Io(error.to_string()));
+                    return Some(problem(ProblemKind::Io(error.to_string())));
                 }
-                Ok(None) => self.ended = true,
-                Ok(Some(read)) => {
-                    self.complete = read.complete;
-                    match self.interpret(&read) {
-                        Err(kind) => return problem(kind),
-                        Ok(None) => {}
-                        Ok(Some(event)) => {
-                            return Some(Entry::Event { line, event: Box::new(event) });
-                        }
+                Ok(false) => return None,
+                Ok(true) => match line.parse() {
+                    Err(kind) => return Some(problem(kind)),
+                    Ok(None) => {}
+                    Ok(Some(mut event)) => {
+                        event.seq.get_or_insert(line.number);
+                        return Some(Entry::Event { line: line.number, event: Box::new(event) });
                     }
-                }
+                },
             }
         }
         None
@@ -235,8 +198,9 @@ fn first_problem(problems: &[Problem]) -> String {
 pub struct RunSplitter {
     /// Places of the runs that have an id.
     known: HashMap<RunId, usize>,
-    /// The place of the run that the last event belongs to.
+    /// The place of the run that the last event belongs to, and its id.
     current: usize,
+    current_id: Option<RunId>,
     count: usize,
 }
 
@@ -245,6 +209,10 @@ impl RunSplitter {
     ///
     /// An event without an id belongs to the run of the event before it, unless it is the start of a suite.
     pub fn place(&mut self, event: &Event) -> (Option<String>, usize) {
+        if event.run_id.is_some() && event.run_id == self.current_id {
+            return (None, self.current);
+        }
+        self.current_id.clone_from(&event.run_id);
         let known = match &event.run_id {
             Some(id) => self.known.get(id).copied(),
             None if self.count == 0 || matches!(event.body, Body::SuiteStarted(_)) => None,
@@ -283,6 +251,27 @@ pub fn load(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
 /// Folds one run out of a file, and keeps what ended how, in numbers, but not what was said ([`Aggregator::outline`]).
 pub fn load_outline(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
     load_into(path, choice, &Aggregator::outline())
+}
+
+/// One example with everything that is recorded of it; without attempts where nothing is. Lines that do not name it are not parsed.
+pub fn load_example(path: &Path, id: &str) -> io::Result<Example> {
+    let name = memchr::memmem::Finder::new(id.as_bytes());
+    let mut folded = Aggregator::default();
+    let mut chunks = RecordingChunks::open(path)?;
+    while let Some(chunk) = chunks.next()? {
+        for line in chunk.split(|byte| *byte == b'\n') {
+            if name.find(line).is_none() {
+                continue;
+            }
+            let event = std::str::from_utf8(line).ok().and_then(|it| Event::from_json(it).ok());
+            let own =
+                |event: &Event| event.example_id.as_ref().is_some_and(|own| own.as_str() == id);
+            if let Some(event) = event.filter(own) {
+                folded.apply(&event);
+            }
+        }
+    }
+    Ok(folded.into_run().examples.into_iter().next().unwrap_or_default())
 }
 
 fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Loaded, LoadError> {

@@ -181,8 +181,8 @@ impl RunStore {
         if path.is_file() {
             return Ok(path.to_owned());
         }
-        if path.is_dir() && path.join("events.jsonl").is_file() {
-            return Ok(path.join("events.jsonl"));
+        if path.is_dir() && path.join(EVENTS_FILE).is_file() {
+            return Ok(path.join(EVENTS_FILE));
         }
         self.find(name).map(|run| run.events_path())
     }
@@ -191,6 +191,16 @@ impl RunStore {
     pub fn find(&self, name: &str) -> Result<RunFolder, ResolveError> {
         names::find(name, &self.list()?)
     }
+}
+
+/// The file of a run's folder that holds its events.
+const EVENTS_FILE: &str = "events.jsonl";
+
+/// What a recording is called: its run's id, or the name of a file that is in no run's folder.
+pub fn recording_name(events: &Path) -> String {
+    let folder = events.parent().and_then(Path::file_name);
+    let name = if events.ends_with(EVENTS_FILE) { folder } else { events.file_name() };
+    name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The folder of one run.
@@ -204,6 +214,11 @@ impl RunFolder {
     pub fn at(path: &Path) -> Option<Self> {
         let folder = Self { path: path.to_owned() };
         folder.info_path().is_file().then_some(folder)
+    }
+
+    /// The folder of a run that has begun or is about to, with or without `run.json`.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
     }
 
     /// The folder of a run whose events stand in this file; `None` for a recording of other origin.
@@ -241,7 +256,7 @@ impl RunFolder {
 
     /// The events.
     pub fn events_path(&self) -> PathBuf {
-        self.path.join("events.jsonl")
+        self.path.join(EVENTS_FILE)
     }
 
     /// The description.

@@ -1,9 +1,10 @@
 //! What the workspace examples of a run reached together, and which of their assertions were not always the same.
 //!
-//! Each example tells what it reached as one soft evaluation of the kind [`WORKSPACE_COVERAGE`]; its assertions are hard ones.
-//! One fold over evaluations, whether they come from a finished [`RunData`] or one by one. It keeps names, never texts of agents.
+//! Each example tells what it reached as one soft evaluation of the kind [`WORKSPACE_COVERAGE`], and each of its warnings as one of
+//! the kind [`WORKSPACE_WARNING`]; its assertions are hard ones. One fold over evaluations, whether they come from a finished
+//! [`RunData`] or one by one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proctor_events::{EvaluationMode, Json};
 use serde::Serialize;
@@ -13,6 +14,8 @@ use crate::model::RunData;
 
 /// The kind of the evaluation that carries what an example reached.
 pub const WORKSPACE_COVERAGE: &str = "workspace_coverage";
+/// The kind of an evaluation that is a warning about an example; its description is the text.
+pub const WORKSPACE_WARNING: &str = "workspace_warning";
 /// The name of the suite of workspace files.
 const SUITE: &str = "workspace";
 
@@ -40,6 +43,15 @@ pub struct FlakyAssertion {
     pub failed: u32,
 }
 
+/// A warning and the examples it was given for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct WorkspaceWarning {
+    /// The text.
+    pub warning: String,
+    /// The ids of the examples.
+    pub examples: Vec<String>,
+}
+
 /// What the workspace examples of a run reached together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WorkspaceCoverage {
@@ -53,6 +65,9 @@ pub struct WorkspaceCoverage {
     pub unconfigured_topics: Vec<String>,
     /// Assertions that were not always the same over repeats and retries.
     pub flaky_assertions: Vec<FlakyAssertion>,
+    /// What the authors should know although an example may have passed, such as a topic that cannot occur.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<WorkspaceWarning>,
 }
 
 /// Names, each with whether it was reached.
@@ -67,6 +82,7 @@ pub struct WorkspaceFold {
     terminations: Names,
     unconfigured: Names,
     assertions: BTreeMap<(String, String), (u32, u32)>,
+    warnings: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What the fold needs to know about an evaluation.
@@ -97,6 +113,9 @@ impl WorkspaceFold {
         self.seen = true;
         if judged.kind == Some(WORKSPACE_COVERAGE) {
             self.reached(&judged.metadata.map(Json::to_value).unwrap_or_default());
+        } else if judged.kind == Some(WORKSPACE_WARNING) {
+            let text = judged.description.unwrap_or("warning").to_owned();
+            self.warnings.entry(text).or_default().insert(judged.example_id.to_owned());
         } else if let (EvaluationMode::Hard, Some(passed)) = (judged.mode, judged.passed) {
             let title = judged.description.unwrap_or("assertion").to_owned();
             let (held, broke) =
@@ -130,8 +149,13 @@ impl WorkspaceFold {
                     failed: *failed,
                 })
                 .collect(),
+            warnings: self.warnings.iter().map(warning).collect(),
         })
     }
+}
+
+fn warning((text, examples): (&String, &BTreeSet<String>)) -> WorkspaceWarning {
+    WorkspaceWarning { warning: text.clone(), examples: examples.iter().cloned().collect() }
 }
 
 fn words(list: &Value) -> impl Iterator<Item = &str> {
@@ -220,6 +244,21 @@ mod tests {
         );
         assert_eq!(coverage.unconfigured_topics, ["odd"]);
         assert!((coverage.hats.ratio - 1.0).abs() < 1e-9, "of nothing, everything is reached");
+    }
+
+    #[test]
+    fn a_warning_is_told_once_with_its_examples() {
+        let warned = |example: &str| {
+            format!(
+                r#"{{"event_type":"EvaluationRecorded","example_id":"{example}","mode":"soft","evaluation_type":"workspace_warning","description":"typo"}}"#
+            )
+        };
+        let second = STARTED.replace(r#""a""#, r#""b""#);
+        let (one, two) = (warned("a"), warned("b"));
+        let run = folded(&[STARTED, &one, &one, &second, &two]);
+        let warnings = run.workspace_coverage().unwrap().warnings;
+        assert_eq!(warnings.len(), 1);
+        assert_eq!((&*warnings[0].warning, warnings[0].examples.len()), ("typo", 2));
     }
 
     #[test]

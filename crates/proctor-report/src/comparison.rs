@@ -1,12 +1,12 @@
 //! A comparison as text for a terminal and as Markdown for a pull request: the same rows in both.
 //!
-//! Regressions, improvements and what cannot be told are listed; what is unchanged is counted, unless everything is wanted.
+//! Regressions, improvements and what cannot be told are listed; what shows no change is counted, unless everything is wanted.
 //! Titles come from tests and may hold anything: they are made harmless for where they go.
 
 use std::fmt::Write as _;
 
 use proctor_compare::{
-    Comparison, CriterionChange, ExampleChange, Gap, SideInfo, Tally, UsageChange, Verdict,
+    Change, Comparison, CriterionChange, ExampleChange, Gap, SideInfo, Tally, UsageChange, Verdict,
 };
 use proctor_events::Millis;
 
@@ -29,8 +29,15 @@ pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) 
         let _ = writeln!(text, "{}", style.paint(Paint::Warn, OTHER_CONFIGURATION));
     }
     text.push('\n');
-    for verdict in ORDER {
-        if verdict != Verdict::Unchanged || everything {
+    if let Some(why) = &comparison.not_comparable {
+        let _ = writeln!(
+            text,
+            "{}\n",
+            style.paint(Paint::Bad, format!("Not comparable: {}", plain(why)))
+        );
+    }
+    for verdict in Verdict::ALL {
+        if verdict != Verdict::NoChangeSeen || everything {
             text += &section(comparison, verdict, everything, style);
         }
     }
@@ -43,6 +50,9 @@ pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) 
     let (paint, sign) = paint(comparison.verdict);
     let verdict = style.paint(paint, format!("{sign} {}", comparison.verdict.words()));
     let _ = writeln!(text, "{verdict}: {}", counts_line(comparison));
+    for line in gate_lines(comparison) {
+        let _ = writeln!(text, "{}", plain(&line));
+    }
     text
 }
 
@@ -66,7 +76,7 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
     let shown: Vec<&ExampleChange> = comparison
         .examples
         .iter()
-        .filter(|change| change.verdict != Verdict::Unchanged || everything)
+        .filter(|change| change.verdict != Verdict::NoChangeSeen || everything)
         .collect();
     if !shown.is_empty() {
         text += "| verdict | example | before | after | why |\n|---|---|---|---|---|\n";
@@ -90,19 +100,33 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
     for line in usage_lines(comparison) {
         let _ = writeln!(text, "{line}  ");
     }
-    let _ = writeln!(text, "{}", suite_line(comparison));
+    let _ = writeln!(text, "{}\n", suite_line(comparison).replace('\n', "  \n"));
+    for line in gate_lines(comparison) {
+        let _ = writeln!(text, "{}  ", cell(&line));
+    }
     text
 }
 
-const ORDER: [Verdict; 4] =
-    [Verdict::Regression, Verdict::Improvement, Verdict::TooLittleData, Verdict::Unchanged];
-
 fn paint(verdict: Verdict) -> (Paint, &'static str) {
     match verdict {
+        Verdict::NotComparable => (Paint::Bad, "!"),
         Verdict::Regression => (Paint::Bad, "✗"),
+        Verdict::CannotTell => (Paint::Warn, "?"),
         Verdict::Improvement => (Paint::Good, "▲"),
-        Verdict::TooLittleData => (Paint::Warn, "?"),
-        Verdict::Unchanged => (Paint::Dim, "="),
+        Verdict::NoChangeSeen | Verdict::Unchanged => (Paint::Dim, "="),
+    }
+}
+
+/// What a gate decides, and why.
+fn gate_lines(comparison: &Comparison) -> Vec<String> {
+    let gate = &comparison.gate;
+    let decision = format!("Gate: {} (exit code {})", gate.decision.words(), gate.exit_code);
+    match &*gate.reasons {
+        [] => vec![decision],
+        [one] => vec![format!("{decision}: {one}")],
+        more => std::iter::once(format!("{decision}:"))
+            .chain(more.iter().map(|reason| format!("  {reason}")))
+            .collect(),
     }
 }
 
@@ -175,7 +199,8 @@ fn gaps(comparison: &Comparison, everything: bool, style: Style) -> String {
     if comparison.gaps.is_empty() {
         return String::new();
     }
-    let heading = format!("Coverage gaps ({}), counted for neither side", comparison.gaps.len());
+    let heading =
+        format!("Coverage gaps ({}): examples without a result on one side", comparison.gaps.len());
     let mut text = format!("{}\n", style.paint(Paint::Bold, heading));
     let limit = if everything { usize::MAX } else { 20 };
     for gap in comparison.gaps.iter().take(limit) {
@@ -198,7 +223,7 @@ fn gaps_markdown(comparison: &Comparison) -> String {
         return String::new();
     }
     let mut text = format!(
-        "<details><summary>{}, counted for neither side</summary>\n\n",
+        "<details><summary>{}: examples without a result on one side</summary>\n\n",
         counted(comparison.gaps.len() as u64, "coverage gap")
     );
     for gap in comparison.gaps.iter().take(ROWS) {
@@ -244,17 +269,15 @@ fn criteria_markdown(comparison: &Comparison) -> String {
     }
     let mut text = "| criterion | before | after | change | |\n|---|---|---|---|---|\n".to_owned();
     for change in comparison.criteria.iter().take(ROWS) {
-        let range = change.change.range.map_or_else(String::new, |range| {
-            format!(" ({:+.0} to {:+.0})", range.low * 100.0, range.high * 100.0)
-        });
+        let shown = change.change.or(change.score_change);
         let _ = writeln!(
             text,
-            "| {} | {} | {}{} | {:+.0} points{range} | {} {} |",
+            "| {} | {} | {}{} | {} | {} {} |",
             code(&shorten(&change.name, 120)),
             rate(&change.before),
             rate(&change.after),
             scores(change),
-            change.change.estimate * 100.0,
+            shown.map_or_else(String::new, |change| points(&change)),
             paint(change.verdict).1,
             change.verdict.words()
         );
@@ -263,20 +286,39 @@ fn criteria_markdown(comparison: &Comparison) -> String {
     text
 }
 
+/// `−20 points (−35 to −5)`.
+fn points(change: &Change) -> String {
+    let range = change.range.map_or_else(String::new, |range| {
+        format!(" ({} to {})", signed(range.low), signed(range.high))
+    });
+    format!("{} points{range}", signed(change.estimate))
+}
+
+/// Percentage points with a sign; nothing has none.
+fn signed(share: f64) -> String {
+    let value = (share * 1000.0).round() / 10.0;
+    match value {
+        value if value > 0.0 => format!("+{value}"),
+        value if value < 0.0 => format!("−{}", -value),
+        _ => "0".to_owned(),
+    }
+}
+
 fn usage_lines(comparison: &Comparison) -> Vec<String> {
     let time = |ms: f64| duration(Millis::new(ms));
     let dollars = |cost: f64| format!("${cost:.4}");
     let line = |name: &str, change: &UsageChange, shown: &dyn Fn(f64) -> String| {
+        let sums = format!("{name}: {} → {}", shown(change.before), shown(change.after));
+        let Some(ratio) = change.ratio else { return sums };
         let range = change
             .ratio_range
             .map_or_else(String::new, |range| format!(", {:.2} to {:.2}", range.low, range.high));
-        let word = if change.significant { "" } else { ", no clear change" };
-        format!(
-            "{name}: {} → {}, typically × {:.2}{range}{word}",
-            shown(change.before),
-            shown(change.after),
-            change.ratio
-        )
+        let word = match change.clear {
+            Some(true) => "",
+            Some(false) => ", no more than runs vary by",
+            None => "; how much runs vary is known from three earlier runs on",
+        };
+        format!("{sums}, typically × {ratio:.2}{range}{word}")
     };
     let mut lines = Vec::new();
     lines.extend(comparison.duration.as_ref().map(|change| line("Duration", change, &time)));
@@ -286,17 +328,48 @@ fn usage_lines(comparison: &Comparison) -> Vec<String> {
 
 fn suite_line(comparison: &Comparison) -> String {
     let suite = &comparison.suite;
-    let mut line = format!(
-        "Suite: {} pass less often, {} more often (McNemar p = {:.3}): {}",
+    let mut line = "Suite: ".to_owned();
+    if let (Some(before), Some(after), Some(change)) =
+        (suite.rate_before, suite.rate_after, &suite.change)
+    {
+        let _ =
+            write!(line, "{:.1} % → {:.1} %, {}; ", before * 100.0, after * 100.0, points(change));
+    }
+    let _ = write!(
+        line,
+        "{} pass less often, {} more often ({}: worse p = {:.3}, better p = {:.3}): {}",
         suite.worse,
         suite.better,
-        suite.p,
+        suite.test.words(),
+        suite.p_worse,
+        suite.p_better,
         suite.verdict.words()
     );
-    if let (Some(before), Some(after)) = (suite.pass_hat_k_before, suite.pass_hat_k_after) {
+    if let (Some(before), Some(after)) = (suite.pass_hat_k_before, suite.pass_hat_k_after)
+        && suite.k > 1
+    {
         let _ = write!(line, "; pass^{} {:.1} % → {:.1} %", suite.k, before * 100.0, after * 100.0);
     }
+    if let Some(note) = days(comparison) {
+        let _ = write!(line, "\n{note}");
+    }
     line
+}
+
+/// What is known of good and bad days, where a model takes part.
+fn days(comparison: &Comparison) -> Option<String> {
+    let suite = &comparison.suite;
+    if suite.paired == suite.deterministic {
+        return None;
+    }
+    Some(match suite.earlier_runs {
+        Some(runs) if suite.runs_vary => {
+            format!("Days: {runs} earlier runs differ by more than chance; that is allowed for.")
+        }
+        Some(runs) => format!("Days: {runs} earlier runs differ by no more than chance."),
+        None => "Days: fewer than three earlier runs; a bad day of the model would look like a regression."
+            .to_owned(),
+    })
 }
 
 fn counts_line(comparison: &Comparison) -> String {
@@ -304,8 +377,8 @@ fn counts_line(comparison: &Comparison) -> String {
     let mut parts = vec![
         counted(counts.regressions, "regression"),
         counted(counts.improvements, "improvement"),
-        format!("{} with too little data", counts.too_little_data),
-        format!("{} unchanged", counts.unchanged),
+        format!("{} cannot be told", counts.cannot_tell),
+        format!("{} without a change", counts.no_change_seen),
     ];
     let gaps = counts.missing_after + counts.missing_before;
     if gaps > 0 {

@@ -6,6 +6,8 @@
 //! its own, so that no reader takes it for a good one. Errors outside examples are cases too: a
 //! reader that knows only cases must not take a run that failed to load for a good one.
 
+mod dialect;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,12 +20,19 @@ use quick_junit::{
     NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite, XmlString,
 };
 
+pub use dialect::JunitDialect;
+
 use crate::backtrace::filtered;
 use crate::failure::{file_and_line, message_of, outside_message, presented, status_words};
 use crate::style::shorten;
 
 /// The longest text in an attribute.
 const ATTRIBUTE_LIMIT: usize = 300;
+
+/// The run as one `JUnit` document of a dialect.
+pub fn junit_dialect(run: &RunData, suite_name: &str, dialect: JunitDialect) -> String {
+    dialect::translate(junit(run, suite_name), dialect)
+}
 
 /// The run as one `JUnit` document.
 pub fn junit(run: &RunData, suite_name: &str) -> String {
@@ -64,16 +73,16 @@ fn timed(mut suite: TestSuite) -> TestSuite {
 }
 
 /// The attempt to show for a verdict: for a bad one the one that tells most, else one that passed.
-fn shown(example: &Example, verdict: Verdict) -> Option<&Attempt> {
+fn shown(example: &Example, verdict: CaseResult) -> Option<&Attempt> {
     let mut attempts = example.deciding_attempts();
     let rank = |attempt: &Attempt| worst_first(attempt.status.as_ref(), attempt.fault.as_ref());
     attempts.sort_by_key(|attempt| rank(attempt));
     let passed = |attempt: &&&Attempt| attempt.status == Some(Status::Passed);
-    let skipped = |attempt: &&&Attempt| kind_of_attempt(attempt) == Verdict::Skipped;
+    let skipped = |attempt: &&&Attempt| kind_of_attempt(attempt) == CaseResult::Skipped;
     let found = match verdict {
-        Verdict::Bad(_) => attempts.first(),
-        Verdict::Passed => attempts.iter().find(passed),
-        Verdict::Skipped => attempts.iter().find(skipped),
+        CaseResult::Bad(_) => attempts.first(),
+        CaseResult::Passed => attempts.iter().find(passed),
+        CaseResult::Skipped => attempts.iter().find(skipped),
     };
     found.or(attempts.first()).copied()
 }
@@ -133,16 +142,21 @@ fn run_case(run: &RunData) -> Option<TestCase> {
     Some(TestCase::new("the run", status))
 }
 
-fn status(example: &Example, attempt: &Attempt, verdict: Verdict, run: &RunData) -> TestCaseStatus {
+fn status(
+    example: &Example,
+    attempt: &Attempt,
+    verdict: CaseResult,
+    run: &RunData,
+) -> TestCaseStatus {
     let status = match verdict {
-        Verdict::Passed => TestCaseStatus::success(),
-        Verdict::Skipped => {
+        CaseResult::Passed => TestCaseStatus::success(),
+        CaseResult::Skipped => {
             let mut status = TestCaseStatus::skipped();
             let reason = attempt.message.clone().unwrap_or_else(|| status_words(attempt));
             status.set_message(attribute(&reason));
             return status;
         }
-        Verdict::Bad(kind) => {
+        CaseResult::Bad(kind) => {
             let mut status = TestCaseStatus::non_success(kind);
             let own = example.verdict(run.over);
             if let Some(refusal) = own.refusal(run.policy) {
@@ -171,39 +185,39 @@ fn with_reruns(mut status: TestCaseStatus, example: &Example, attempt: &Attempt)
     status
 }
 
-/// What a reader of the format can be told.
+/// The results that the format can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum CaseResult {
     Passed,
     Skipped,
     Bad(NonSuccessKind),
 }
 
-fn kind_of_example(example: &Example, run: &RunData) -> Verdict {
+fn kind_of_example(example: &Example, run: &RunData) -> CaseResult {
     let verdict = example.verdict(run.over);
     match verdict.outcome() {
-        Outcome::Failed => Verdict::Bad(NonSuccessKind::Failure),
+        Outcome::Failed => CaseResult::Bad(NonSuccessKind::Failure),
         _ if verdict.is_failure(run.policy) && verdict.is_passed() => {
-            Verdict::Bad(NonSuccessKind::Failure)
+            CaseResult::Bad(NonSuccessKind::Failure)
         }
-        _ if verdict.is_failure(run.policy) => Verdict::Bad(NonSuccessKind::Error),
-        _ if verdict.is_passed() => Verdict::Passed,
-        _ => Verdict::Skipped,
+        _ if verdict.is_failure(run.policy) => CaseResult::Bad(NonSuccessKind::Error),
+        _ if verdict.is_passed() => CaseResult::Passed,
+        _ => CaseResult::Skipped,
     }
 }
 
 /// The same for a single attempt, which decides nothing here.
-fn kind_of_attempt(attempt: &Attempt) -> Verdict {
+fn kind_of_attempt(attempt: &Attempt) -> CaseResult {
     match &attempt.status {
-        Some(Status::Passed) => Verdict::Passed,
-        Some(Status::Pending | Status::NotRun | Status::Cancelled) => Verdict::Skipped,
-        Some(Status::Failed) => Verdict::Bad(NonSuccessKind::Failure),
-        _ => Verdict::Bad(NonSuccessKind::Error),
+        Some(Status::Passed) => CaseResult::Passed,
+        Some(Status::Pending | Status::NotRun | Status::Cancelled) => CaseResult::Skipped,
+        Some(Status::Failed) => CaseResult::Bad(NonSuccessKind::Failure),
+        _ => CaseResult::Bad(NonSuccessKind::Error),
     }
 }
 
 fn rerun(attempt: &Attempt) -> Option<TestRerun> {
-    let Verdict::Bad(kind) = kind_of_attempt(attempt) else { return None };
+    let CaseResult::Bad(kind) = kind_of_attempt(attempt) else { return None };
     let mut rerun = TestRerun::new(kind);
     rerun.timestamp = attempt.started_at.and_then(moment);
     rerun.time = attempt.duration_ms.map(time);

@@ -40,7 +40,7 @@ pub use comparison::{comparison_markdown, comparison_text};
 pub use github::{ANNOTATION_LIMIT, github_annotations, without_workflow_commands};
 pub use html::{EVENTS_MARK, html};
 pub use json::{RunJson, run_json};
-pub use junit::junit;
+pub use junit::{JunitDialect, junit, junit_dialect};
 pub use live::LiveLines;
 pub use markdown::{MARKDOWN_LIMIT, markdown};
 pub use mode::{AGENT_HINTS, AGENT_VARIABLES, CI_VARIABLES, Mode, TerminalFacts, auto_mode};

@@ -4,6 +4,7 @@ use proctor_events::{
     AgentResponse, Body, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, Status,
     ToolCallCompleted, WorkerExited,
 };
+use proctor_record::WORKSPACE_WARNING;
 use proctor_verdict::is_success;
 
 use crate::backtrace::filtered;
@@ -140,6 +141,12 @@ pub(crate) fn inside(body: &Body, style: Style) -> Vec<String> {
         Body::TopicChanged(change) => change.from_topic.as_ref().map_or_else(Vec::new, |from| {
             vec![dim(&shorten(&format!("topic {from} → {}", change.to_topic), 200))]
         }),
+        Body::EvaluationRecorded(check)
+            if check.evaluation_type.as_deref() == Some(WORKSPACE_WARNING) =>
+        {
+            let text = check.description.as_deref().unwrap_or("warning");
+            vec![style.paint(Paint::Warn, format!("! {}", shorten(text, 200)))]
+        }
         Body::EvaluationRecorded(check) if check.passed != Some(true) => {
             let text = check.failure_message.as_ref().or(check.description.as_ref());
             vec![format!("✗ {}", shorten(text.map_or("a check did not hold", |t| t), 200))]

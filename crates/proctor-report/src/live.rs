@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 
-use proctor_events::{
-    Body, Event, ExampleFinished, ExampleId, ExampleStarted, SuiteFinished, SuiteStarted,
-};
+use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, SuiteFinished, SuiteStarted};
+use proctor_verdict::AttemptKey;
 
 use crate::lines;
 use crate::style::{Paint, Style, counted, duration};
 
-/// Renders a stream; remembers the names of running examples.
+/// Renders a stream; remembers the names of running attempts.
 #[derive(Debug)]
 pub struct LiveLines {
     style: Style,
-    running: HashMap<ExampleId, String>,
+    running: HashMap<AttemptKey, String>,
 }
 
 impl LiveLines {
@@ -55,14 +54,14 @@ impl LiveLines {
     fn started(&mut self, event: &Event, started: &ExampleStarted) -> Vec<String> {
         let title = lines::title(started);
         let line = format!("{} {title}", self.style.mark(None));
-        if let Some(id) = &event.example_id {
-            self.running.insert(id.clone(), title);
+        if let Some(key) = AttemptKey::of(event) {
+            self.running.insert(key, title);
         }
         vec![line]
     }
 
     fn finished(&mut self, event: &Event, finished: &ExampleFinished) -> Vec<String> {
-        let known = event.example_id.as_ref().and_then(|id| self.running.remove(id));
+        let known = AttemptKey::of(event).and_then(|key| self.running.remove(&key));
         let title = known.unwrap_or_else(|| lines::title_at_end(event, finished));
         let mut shown = vec![lines::finished_title(event, finished, &title, self.style)];
         shown.extend(indented(lines::finished_body(finished, self.style)));
@@ -76,7 +75,30 @@ fn indented(lines: Vec<String>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use proctor_events::ExampleId;
+
     use super::*;
+
+    /// Repetitions that run at the same time all keep their name.
+    #[test]
+    fn repetitions_at_once_are_told_by_name() {
+        let mut live = LiveLines::new(Style { color: false });
+        let id = ExampleId::from("a3f2b1c9d4e5");
+        let started = |repeat| {
+            let body =
+                ExampleStarted { path: vec!["T".into(), "greets".into()], ..Default::default() };
+            Event::from(body).about(&id).in_attempt(repeat, 1)
+        };
+        let finished =
+            |repeat| Event::from(ExampleFinished::default()).about(&id).in_attempt(repeat, 1);
+        for repeat in 1..=3 {
+            live.render(&started(repeat));
+        }
+        for repeat in 1..=3 {
+            let line = live.render(&finished(repeat)).remove(0);
+            assert!(line.contains("T > greets"), "{line}");
+        }
+    }
 
     #[test]
     fn the_flow_of_the_seed_line_by_line() {

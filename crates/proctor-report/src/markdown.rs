@@ -82,11 +82,11 @@ fn failed(run: &RunData, room: usize) -> String {
 
 fn entry(failure: &Failure<'_>, reruns: &Reruns<'_>, open: bool) -> String {
     let example = failure.example;
-    let title = cell(&shorten(&example.title(), 200));
+    let title = summary_text(&shorten(&example.title(), 200));
     let place = example.location.as_deref().map(code).unwrap_or_default();
     let open = if open { " open" } else { "" };
     let mut text =
-        format!("<details{open}><summary>{}: {title}</summary>\n\n", cell(failure.word()));
+        format!("<details{open}><summary>{}: {title}</summary>\n\n", summary_text(failure.word()));
     if !place.is_empty() {
         let _ = writeln!(text, "{place}\n");
     }
@@ -177,6 +177,22 @@ fn clip(text: String) -> String {
 
 /// Text on one line that is shown as it is: no markup, no mention, no end of a table's cell.
 pub(crate) fn cell(text: &str) -> String {
+    escape(text, |shown, c| {
+        shown.push('\\');
+        shown.push(c);
+    })
+}
+
+/// Text inside an HTML element such as `<summary>`, where a backslash is shown as it is. Character references mean the same
+/// whether a renderer looks for Markdown there or not.
+fn summary_text(text: &str) -> String {
+    escape(text, |shown, c| {
+        let _ = write!(shown, "&#{};", u32::from(c));
+    })
+}
+
+/// One line in which nothing becomes markup; `punctuation` writes the characters that Markdown knows.
+fn escape(text: &str, punctuation: impl Fn(&mut String, char)) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in shorten(text, 2_000).chars() {
         match c {
@@ -189,8 +205,7 @@ pub(crate) fn cell(text: &str) -> String {
                 shown.push('\u{200b}');
             }
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '|' | '~' | '!' | '$' => {
-                shown.push('\\');
-                shown.push(c);
+                punctuation(&mut shown, c);
             }
             c => shown.push(c),
         }

@@ -42,6 +42,7 @@ fn header(suite: &SuiteStarted, style: Style) -> String {
     let each = if older { u64::from(repeats.unwrap_or(1)) } else { 1 };
     parts.extend(suite.example_count.map(|count| counted(count / each, "example")));
     parts.extend(repeats.map(|repeats| format!("{repeats} times each")));
+    parts.extend(suite.repeat_limit.map(|limit| format!("up to {limit} times each")));
     parts.extend(suite.workers.map(|workers| counted(workers.into(), "worker")));
     parts.extend(suite.seed.map(|seed| format!("seed {seed}")));
     let text = if parts.is_empty() { "run started".to_owned() } else { parts.join(", ") };

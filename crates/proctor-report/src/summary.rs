@@ -108,6 +108,9 @@ fn discrepancy(run: &RunData) -> Option<String> {
         _ => summary.repetitions,
     };
     let planned = run.planned_repetitions.or(run.planned).unwrap_or(seen);
+    // What a run announces that decides on repetitions as it goes is the least that it will have; only its end says how many there were.
+    let may_grow = run.repeat_limit.is_some() && run.ending.is_none();
+    let planned = if may_grow { planned.max(seen) } else { planned };
     let open = |attempt: &&proctor_record::Attempt| attempt.status.is_none();
     let last = run.examples.iter().flat_map(proctor_record::Example::deciding_attempts);
     let running = last.filter(open).count() as u64;

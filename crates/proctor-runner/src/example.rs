@@ -15,8 +15,11 @@ pub struct Example {
     /// Its name within this load of the suite.
     #[serde(skip)]
     pub key: String,
-    /// The suite it belongs to.
+    /// The name of the suite it belongs to; several suites of a run may share one.
     pub suite: String,
+    /// The place of that suite among the suites of the run. Set when all suites have been opened.
+    #[serde(skip)]
+    pub suite_index: usize,
     /// The file it stands in, relative to the project's root.
     pub file: String,
     /// Its description chain, outermost first.
@@ -41,6 +44,9 @@ pub struct Example {
     /// The share of repetitions that must pass, where the suite says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_rate: Option<f64>,
+    /// What the project declares of its agent or suite: whether the same code gives the same result every time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deterministic: Option<bool>,
 }
 
 #[expect(clippy::ref_option, reason = "serde asks for this signature")]
@@ -89,9 +95,9 @@ const TITLES_NAMED: usize = 5;
 /// A warning of titles that several examples have: their results are told apart by their order alone, and change
 /// places with it.
 pub(crate) fn duplicate_titles(examples: &[Example]) -> Option<String> {
-    let mut places: BTreeMap<(&str, &str, &[String]), Vec<&str>> = BTreeMap::new();
+    let mut places: BTreeMap<(usize, &str, &[String]), Vec<&str>> = BTreeMap::new();
     for example in examples {
-        let title = (example.suite.as_str(), example.file.as_str(), example.path.as_slice());
+        let title = (example.suite_index, example.file.as_str(), example.path.as_slice());
         let place = example.location.as_deref().unwrap_or(&example.file);
         places.entry(title).or_default().push(place);
     }
@@ -172,6 +178,7 @@ fn example(suite: &str, mut listed: Listed, id: ExampleId) -> Example {
         id,
         key: listed.key,
         suite: suite.to_owned(),
+        suite_index: 0,
         file: listed.file,
         path: listed.path,
         location: listed.location,
@@ -182,6 +189,7 @@ fn example(suite: &str, mut listed: Listed, id: ExampleId) -> Example {
         scenario: listed.scenario.map(Arc::new),
         repeats: None,
         pass_rate: None,
+        deterministic: None,
     }
 }
 

@@ -10,24 +10,27 @@ mod dispatch;
 mod example;
 mod listing;
 mod plan;
+mod recorded_conversations;
 mod run;
 mod suite;
-mod worker;
+mod worker_link;
 
-pub use dispatch::Schedule;
 #[cfg(feature = "simulation")]
 pub use dispatch::world::Fate;
+pub use dispatch::{OnCrash, Schedule};
 pub use example::{Discovery, Example, OutsideError};
 pub use listing::{ListError, list};
 pub use plan::Selection;
+pub use recorded_conversations::{RecordedConversation, recorded_conversations};
 #[cfg(feature = "simulation")]
 pub use run::simulation::{PlayedRun, SimulatedExample, SimulatedRun};
 pub use run::{
-    AlreadyStarted, AttendedRun, Controller, Problem, Progress, RunOptions, RunResult, RunSetup,
-    RunStatus, attend,
+    AdaptiveRepeats, AlreadyStarted, Controller, ExternalRun, PastOutcome, PastRun, Problem,
+    Progress, RateCounts, RepeatPlanner, RepeatReport, Repetition, RunOptions, RunResult, RunSetup,
+    RunStatus, SampledExample, SuiteEvidence, follow_external_run,
 };
 pub use suite::{
-    CommandSuite, DialogueSuite, ExampleFilter, Reported, RspecSuite, SUITE_CAPABILITIES,
-    ScenarioFile, Suite, SuiteCapabilities, SuiteError, SuiteKind, Surroundings, Waiting,
-    WorkspaceSuite,
+    BadPattern, CommandSuite, DialogueSuite, ExampleFiles, ExampleFilter, MissingPath, Reported,
+    RspecRequest, RspecSuite, SUITE_CAPABILITIES, ScenarioFile, Suite, SuiteCapabilities,
+    SuiteError, SuiteKind, Surroundings, Waiting, WorkspaceSuite,
 };

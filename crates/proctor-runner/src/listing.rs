@@ -26,9 +26,12 @@ pub fn list(
     let surroundings = Surroundings { workers: 0, ..surroundings.clone() };
     runtime.block_on(async {
         let mut all = Discovery::default();
-        for suite in suites {
+        for (suite_index, suite) in suites.iter().enumerate() {
             let opened = suite.open(&surroundings).await?;
-            let found = opened.discovery;
+            let mut found = opened.discovery;
+            for example in &mut found.examples {
+                example.suite_index = suite_index;
+            }
             (opened.finish)(true).await;
             all.examples.extend(found.examples);
             all.errors.extend(found.errors);

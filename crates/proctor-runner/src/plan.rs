@@ -36,15 +36,15 @@ impl Selection {
 
 /// Deals units out like cards, in the order of their ids: the same on every machine that has the same suite.
 fn shard(examples: Vec<Example>, part: u32, parts: u32) -> Vec<Example> {
-    let mut first_ids: BTreeMap<ExampleId, (String, Option<u32>)> = BTreeMap::new();
-    let mut known: HashMap<(String, u32), ExampleId> = HashMap::new();
+    let mut first_ids: BTreeMap<ExampleId, (usize, Option<u32>)> = BTreeMap::new();
+    let mut known: HashMap<(usize, u32), ExampleId> = HashMap::new();
     for example in &examples {
-        let unit = example.unit.map(|unit| (example.suite.clone(), unit));
+        let unit = example.unit.map(|unit| (example.suite_index, unit));
         let first = match &unit {
-            Some(key) => known.entry(key.clone()).or_insert_with(|| example.id.clone()).clone(),
+            Some(key) => known.entry(*key).or_insert_with(|| example.id.clone()).clone(),
             None => example.id.clone(),
         };
-        first_ids.insert(first, (example.suite.clone(), example.unit));
+        first_ids.insert(first, (example.suite_index, example.unit));
     }
     let mine: HashSet<ExampleId> = first_ids
         .into_keys()
@@ -55,7 +55,7 @@ fn shard(examples: Vec<Example>, part: u32, parts: u32) -> Vec<Example> {
     examples
         .into_iter()
         .filter(|example| {
-            let first = example.unit.and_then(|unit| known.get(&(example.suite.clone(), unit)));
+            let first = example.unit.and_then(|unit| known.get(&(example.suite_index, unit)));
             mine.contains(first.unwrap_or(&example.id))
         })
         .collect()
@@ -78,49 +78,77 @@ pub(crate) struct Plan {
 /// How the plan is made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlanOptions {
-    /// For all examples; as they say themselves when 0.
-    pub(crate) repeats: u32,
+    /// The most repetitions of an example that are planned at once; the others may follow.
+    pub(crate) most_repeats: u32,
     pub(crate) split_groups: bool,
     pub(crate) workers: u32,
 }
 
-/// Makes jobs of examples. `pool` says which pool an example's suite has.
+/// Makes jobs of examples whose repetitions are set. The slots of a suite are the pool with the suite's index.
 pub(crate) fn plan(
     examples: &[Example],
-    pool: impl Fn(&Example) -> usize,
     estimates: &HashMap<ExampleId, f64>,
     options: PlanOptions,
-) -> Plan {
-    let mut plan = Plan::default();
-    let halves = if options.split_groups {
-        cuts(examples, estimates, options.workers)
-    } else {
-        HashSet::new()
-    };
-    let mut units = 0;
-    let times = |example: &Example| times(example, options.repeats);
+) -> (Plan, JobBuilder) {
+    let times = |example: &Example| example.repeats.unwrap_or(1).min(options.most_repeats);
+    let mut repetitions = Vec::new();
     for repeat in 1..=examples.iter().map(times).max().unwrap_or(1) {
-        let mut open: Option<(&str, u32, u32)> = None;
         let due = examples.iter().enumerate().filter(|(_, example)| times(example) >= repeat);
-        for (place, example) in due {
-            let unit = example.unit.map(|unit| {
-                let same =
-                    open.is_some_and(|(suite, last, _)| suite == example.suite && last == unit);
-                if !same || halves.contains(&place) {
-                    units += 1;
-                }
-                open = Some((&example.suite, unit, units));
-                units
-            });
-            if unit.is_none() {
-                open = None;
-            }
-            plan.jobs.push(PlannedJob { example: place, repeat });
-            let estimate = estimates.get(&example.id).copied();
-            plan.specs.push(JobSpec { pool: pool(example), unit, estimate });
+        repetitions.extend(due.map(|(example, _)| PlannedJob { example, repeat }));
+    }
+    let builder = JobBuilder::new(examples, estimates, options);
+    (builder.build(examples, repetitions), builder)
+}
+
+/// Makes jobs of repetitions, at the beginning of a run and as it goes.
+#[derive(Debug, Clone)]
+pub(crate) struct JobBuilder {
+    /// How long each example took before, in milliseconds.
+    estimates: Vec<Option<f64>>,
+    /// Where long groups are cut in two.
+    cuts: HashSet<usize>,
+}
+
+impl JobBuilder {
+    fn new(
+        examples: &[Example],
+        estimates: &HashMap<ExampleId, f64>,
+        options: PlanOptions,
+    ) -> Self {
+        Self {
+            estimates: examples.iter().map(|e| estimates.get(&e.id).copied()).collect(),
+            cuts: if options.split_groups {
+                cuts(examples, estimates, options.workers)
+            } else {
+                HashSet::new()
+            },
         }
     }
-    plan
+
+    /// Jobs next to each other of one group in one repetition get the same unit.
+    pub(crate) fn build(&self, examples: &[Example], jobs: Vec<PlannedJob>) -> Plan {
+        let mut specs = Vec::with_capacity(jobs.len());
+        let mut units = 0;
+        let mut open: Option<(usize, u32, u32)> = None;
+        for PlannedJob { example: place, repeat } in jobs.iter().copied() {
+            let example = &examples[place];
+            let unit = example.unit.map(|unit| {
+                let same = open == Some((example.suite_index, unit, repeat));
+                if !same || self.cuts.contains(&place) {
+                    units += 1;
+                }
+                units
+            });
+            open = example.unit.map(|unit| (example.suite_index, unit, repeat));
+            specs.push(JobSpec {
+                pool: example.suite_index,
+                unit,
+                estimate: self.estimates[place],
+                gated: example.pass_rate.is_some(),
+            });
+        }
+        Plan { jobs, specs }
+    }
 }
 
 /// How often an example is run: as often as was asked for, else as it says itself.
@@ -135,10 +163,10 @@ fn cuts(examples: &[Example], estimates: &HashMap<ExampleId, f64>, workers: u32)
     let mean = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
     let cost = |example: &Example| estimates.get(&example.id).copied().unwrap_or(mean);
     let share = examples.iter().map(cost).sum::<f64>() / f64::from(workers.max(1));
-    let mut groups: BTreeMap<(&str, u32), Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, u32), Vec<usize>> = BTreeMap::new();
     for (place, example) in examples.iter().enumerate() {
         if let Some(unit) = example.unit {
-            groups.entry((&example.suite, unit)).or_default().push(place);
+            groups.entry((example.suite_index, unit)).or_default().push(place);
         }
     }
     groups
@@ -158,6 +186,7 @@ mod tests {
             id: ExampleId::from(format!("{:012x}", number * 7919 % 1000).as_str()),
             key: number.to_string(),
             suite: "rspec".into(),
+            suite_index: 0,
             file: "./a".into(),
             path: vec![number.to_string()],
             location: None,
@@ -168,6 +197,7 @@ mod tests {
             scenario: None,
             repeats: None,
             pass_rate: None,
+            deterministic: None,
         }
     }
 
@@ -207,17 +237,30 @@ mod tests {
 
     #[test]
     fn repeats_make_new_units_and_split_groups_halves_long_ones() {
-        let all: Vec<Example> = (0..6).map(|n| example(n, Some(0))).collect();
-        let options = PlanOptions { repeats: 2, split_groups: false, workers: 2 };
-        let whole = plan(&all, |_| 0, &HashMap::new(), options);
+        let twice = |n| Example { repeats: Some(2), ..example(n, Some(0)) };
+        let all: Vec<Example> = (0..6).map(twice).collect();
+        let options = PlanOptions { most_repeats: 2, split_groups: false, workers: 2 };
+        let whole = plan(&all, &HashMap::new(), options).0;
         let units = |plan: &Plan| plan.specs.iter().map(|s| s.unit.unwrap()).collect::<Vec<_>>();
         assert_eq!(units(&whole), [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]);
         let halved = plan(
             &all,
-            |_| 0,
             &HashMap::new(),
-            PlanOptions { repeats: 1, split_groups: true, ..options },
-        );
+            PlanOptions { most_repeats: 1, split_groups: true, ..options },
+        )
+        .0;
         assert_eq!(units(&halved), [1, 1, 1, 2, 2, 2]);
+    }
+
+    /// Audit A7: pools were found by the name of the suite, and the last one of a name got the jobs of all.
+    #[test]
+    fn a7_suites_of_one_name_have_jobs_and_units_of_their_own() {
+        let of_suite = |suite_index, n| Example { suite_index, ..example(n, Some(0)) };
+        let all = [of_suite(0, 1), of_suite(0, 2), of_suite(1, 3), of_suite(1, 4)];
+        let options = PlanOptions { most_repeats: 1, split_groups: false, workers: 2 };
+        let plan = plan(&all, &HashMap::new(), options).0;
+        let jobs: Vec<(usize, Option<u32>)> =
+            plan.specs.iter().map(|spec| (spec.pool, spec.unit)).collect();
+        assert_eq!(jobs, [(0, Some(1)), (0, Some(1)), (1, Some(2)), (1, Some(2))]);
     }
 }

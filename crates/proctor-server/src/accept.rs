@@ -8,7 +8,7 @@ use axum::Router;
 use hyper::service::Service as _;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use proctor_record::Counting;
+use proctor_record::ProgressStream;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
@@ -41,11 +41,11 @@ pub(crate) async fn serve(
         // Beyond the limit a connection is closed at once: better than to let everybody wait.
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
-        let stream = Counting::new(stream);
-        let (taken, service) = (stream.taken(), TowerToHyperService::new(router.clone()));
-        // Streams want to know whether their client takes anything.
+        let stream = ProgressStream::new(stream);
+        let (progress, service) = (stream.progress(), TowerToHyperService::new(router.clone()));
+        // Sessions see by it whether their client takes anything.
         let service = hyper::service::service_fn(move |mut request: hyper::Request<_>| {
-            request.extensions_mut().insert(taken.clone());
+            request.extensions_mut().insert(progress.clone());
             service.call(request)
         });
         let mut stop = stop.clone();

@@ -1,20 +1,11 @@
-//! How a finished run ended, from the end of its recording.
-//!
-//! The last event of a run sums it up and stands in the last few lines of the file. So a list of runs costs the same
-//! however long they are.
+//! How a finished run ended, by the last event of its recording.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use proctor_events::{Body, Event, Millis, SuiteFinished, Timestamp};
+use proctor_events::{Millis, SuiteFinished, Timestamp};
 use proctor_verdict::{Liveness, RunVerdict};
-
-/// How much of the end is read: at first, and at most.
-const LITTLE: u64 = 8 << 10;
-const MUCH: u64 = 512 << 10;
 
 /// What the last event of a run says.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,23 +17,8 @@ pub(crate) struct Ending {
 impl Ending {
     /// Looks for it; `None` where the run has not finished.
     pub(crate) fn find(events: &Path) -> io::Result<Option<Self>> {
-        let file = File::open(events)?;
-        let length = file.metadata()?.len();
-        let mut size = LITTLE;
-        loop {
-            let start = length.saturating_sub(size);
-            let mut end = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
-            file.read_exact_at(&mut end, start)?;
-            // What stands before the first line break may be half a line.
-            let whole = if start == 0 { &end[..] } else { after_first_line(&end) };
-            if let Some(ending) = whole.rsplit(|byte| *byte == b'\n').find_map(read) {
-                return Ok(Some(ending));
-            }
-            if start == 0 || size >= MUCH {
-                return Ok(None);
-            }
-            size *= 8;
-        }
+        let found = proctor_record::last_suite_finished(events)?;
+        Ok(found.map(|(time, finished)| Self { time, finished }))
     }
 
     /// When the run was over.
@@ -77,23 +53,6 @@ impl Ending {
         let passed = example_count.saturating_sub(failure_count + pending);
         let counts = [("passed", passed), ("failed", *failure_count), ("pending", pending)];
         counts.into_iter().map(|(status, count)| (status.to_owned(), count)).collect()
-    }
-}
-
-fn after_first_line(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |place| place + 1);
-    &bytes[end..]
-}
-
-fn read(line: &[u8]) -> Option<Ending> {
-    const NAME: &[u8] = b"\"SuiteFinished\"";
-    // Most lines are told by their bytes.
-    line.windows(NAME.len()).find(|window| *window == NAME)?;
-    let event = Event::from_json(std::str::from_utf8(line).ok()?).ok()?;
-    let time = event.time;
-    match event.body {
-        Body::SuiteFinished(finished) => Some(Ending { time, finished }),
-        _ => None,
     }
 }
 

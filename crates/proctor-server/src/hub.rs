@@ -1,37 +1,43 @@
-//! The runs that are open: each has an index, shared by everybody who looks at it.
+//! The runs that are open: each has one reader of its recording, shared by all requests and streams.
 //!
-//! A run that is being watched live has one task that follows its file; others are brought up to date when asked for. Runs nobody
-//! looks at are forgotten, oldest use first.
+//! A run that has streams has one thread that follows its file by notifications of the kernel; others are brought up to date by each request. Runs without
+//! requests and streams are closed, the one that was used longest ago first.
 
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use proctor_record::{RunFolder, RunInfo, RunStore};
+use proctor_record::{
+    EventBatch, EventFilter, FileChanges, Growth, RecordingReader, RunFolder, RunInfo, RunStore,
+    StreamEvent,
+};
 use proctor_verdict::{Counts, Liveness, RunState, RunVerdict};
 use tokio::sync::watch;
 
 use crate::error::ApiError;
-use crate::index::{Batch, Growth, Index, Sent, Wanted};
 use crate::names;
 
 /// How many runs are kept open.
 const OPEN_RUNS: usize = 24;
-/// How often a growing file is looked at.
-const GLANCE: Duration = Duration::from_millis(15);
-/// How long a finished run may still write.
-const AFTERGLOW: Duration = Duration::from_millis(400);
+/// The least time between two reads of a growing file, so that a busy run is not read line by line.
+const READ_INTERVAL: Duration = Duration::from_millis(2);
+/// How often a followed run is looked at without a notification: a process that dies may leave none.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// The same where the kernel sends no notifications.
+const WITHOUT_NOTIFICATIONS: Duration = Duration::from_millis(50);
+/// How long after its last event a finished run may still write.
+const WRITES_AFTER_END: Duration = Duration::from_millis(400);
 
 /// One open run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) name: String,
-    folder: PathBuf,
-    index: Mutex<Index>,
-    /// How many events there are; and a number that changes when the file is replaced.
+    folder: RunFolder,
+    recording: Mutex<RecordingReader>,
+    /// How many events there are, and how often the file was replaced or truncated.
     changes: watch::Sender<(usize, u64)>,
     watchers: AtomicUsize,
     followed: AtomicBool,
@@ -40,11 +46,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn new(name: &str, folder: &Path) -> Self {
+    fn new(folder: &RunFolder) -> Self {
         Self {
-            name: name.to_owned(),
-            folder: folder.to_owned(),
-            index: Mutex::new(Index::new(&folder.join("events.jsonl"))),
+            name: folder.name(),
+            folder: folder.clone(),
+            recording: Mutex::new(RecordingReader::new(&folder.events_path())),
             changes: watch::Sender::new((0, 0)),
             watchers: AtomicUsize::new(0),
             followed: AtomicBool::new(false),
@@ -53,22 +59,22 @@ impl Run {
         }
     }
 
-    pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn recording(&self) -> MutexGuard<'_, RecordingReader> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what has been written since. Blocks; the lock is given back between portions.
+    /// Reads what has been written since. Blocks; the lock is released between chunks.
     pub(crate) fn catch_up(&self) -> io::Result<bool> {
         let mut grew = false;
         loop {
             let (growth, count) = {
-                let mut index = self.index();
-                (index.grow()?, index.len())
+                let mut recording = self.recording();
+                (recording.read()?, recording.event_count())
             };
             match growth {
                 Growth::Nothing => return Ok(grew),
                 Growth::More => self.changes.send_modify(|seen| seen.0 = count),
-                Growth::Replaced => self.changes.send_modify(|seen| *seen = (0, seen.1 + 1)),
+                Growth::Restarted => self.changes.send_modify(|seen| *seen = (0, seen.1 + 1)),
             }
             grew = true;
         }
@@ -82,12 +88,12 @@ impl Run {
     /// Where the run is and what it came to. Looks at the file system.
     pub(crate) fn verdict(&self) -> RunVerdict {
         let (begun, ending, counts, policy, announced) = {
-            let index = self.index();
-            let run = index.run();
+            let recording = self.recording();
+            let run = recording.run();
             let counts = if run.ending.is_some() { run.summary() } else { Counts::default() };
             (run.begun, run.ending.clone(), counts, run.policy, run.planned_repetitions)
         };
-        let alive = ending.is_none() && is_alive(&self.folder);
+        let alive = ending.is_none() && self.folder.is_live();
         let liveness = if alive { Liveness::Alive } else { Liveness::Gone };
         let interrupted = ending.is_some() && self.info().is_some_and(|info| info.interrupted);
         RunVerdict::recorded(begun, ending.as_deref(), liveness, interrupted)
@@ -95,10 +101,13 @@ impl Run {
             .held_to_plan(counts.repetitions, announced)
     }
 
+    pub(crate) fn events_path(&self) -> PathBuf {
+        self.folder.events_path()
+    }
+
     /// What its starter wrote down.
     pub(crate) fn info(&self) -> Option<RunInfo> {
-        let text = std::fs::read_to_string(self.folder.join("run.json")).ok()?;
-        serde_json::from_str(&text).ok()
+        self.folder.info().ok()
     }
 
     /// Whether no further event is to be expected.
@@ -110,13 +119,13 @@ impl Run {
     pub(crate) async fn read(
         self: &Arc<Self>,
         from: usize,
-        wanted: &Wanted,
+        filter: &EventFilter,
         limit: usize,
-    ) -> io::Result<(Vec<Sent>, usize)> {
-        let batch = self.index().batch(from, wanted, limit);
+    ) -> io::Result<(Vec<StreamEvent>, usize)> {
+        let batch = self.recording().batch(from, filter, limit);
         match batch {
-            Batch::Events(events, next) => Ok((events, next)),
-            Batch::OnDisk(spans, next) => {
+            EventBatch::InMemory(events, next) => Ok((events, next)),
+            EventBatch::OnDisk(spans, next) => {
                 let read = tokio::task::spawn_blocking(move || spans.read()).await;
                 Ok((read.map_err(io::Error::other)??, next))
             }
@@ -127,7 +136,8 @@ impl Run {
     pub(crate) fn watch(self: &Arc<Self>) -> Watching {
         self.watchers.fetch_add(1, Ordering::SeqCst);
         if !self.followed.swap(true, Ordering::SeqCst) {
-            tokio::spawn(follow(Arc::clone(self)));
+            let run = Arc::clone(self);
+            tokio::task::spawn_blocking(move || follow(&run));
         }
         Watching { changes: self.changes.subscribe(), run: Arc::clone(self) }
     }
@@ -155,35 +165,32 @@ impl Drop for Watching {
     }
 }
 
-/// Follows a file until nobody watches or nothing can come any more.
-async fn follow(run: Arc<Run>) {
+/// Follows a file until there are no streams of the run or nothing can come any more. Blocks.
+fn follow(run: &Run) {
+    // Watched before the first read, so that nothing written after it is missed.
+    let changes = FileChanges::watch(&run.folder.events_path()).ok();
     let mut last_growth = Instant::now();
     loop {
-        let reader = Arc::clone(&run);
-        let looked = tokio::task::spawn_blocking(move || {
-            let grew = reader.catch_up()?;
-            io::Result::Ok((grew, reader.state()))
-        });
-        let (grew, state) = match looked.await {
-            Ok(Ok(seen)) => seen,
-            // The folder was removed under us: whoever watches has seen all there was.
-            _ => (false, RunState::Died),
+        let state = match run.catch_up() {
+            // A run whose file grows is not over.
+            Ok(true) => {
+                last_growth = Instant::now();
+                None
+            }
+            Ok(false) => Some(run.state()),
+            // The folder was removed: the streams have had all there was.
+            Err(_) => Some(RunState::Died),
         };
-        if grew {
-            last_growth = Instant::now();
-        }
-        let over = match state {
-            RunState::Died => !grew,
-            state if state.is_over() => last_growth.elapsed() > AFTERGLOW,
-            _ => false,
-        };
+        let remaining = WRITES_AFTER_END.saturating_sub(last_growth.elapsed());
+        let finished = state.is_some_and(|state| state.is_over() && state != RunState::Died);
+        let over = state == Some(RunState::Died) || (finished && remaining.is_zero());
         if over != run.has_ended() {
             run.ended.store(over, Ordering::SeqCst);
             run.changes.send_modify(|_| {});
         }
         if over || run.watchers.load(Ordering::SeqCst) == 0 {
             run.followed.store(false, Ordering::SeqCst);
-            // Somebody may have come between the last look and this line.
+            // A stream may have begun between the last read and this line.
             if over
                 || run.watchers.load(Ordering::SeqCst) == 0
                 || run.followed.swap(true, Ordering::SeqCst)
@@ -191,13 +198,24 @@ async fn follow(run: Arc<Run>) {
                 return;
             }
         }
-        tokio::time::sleep(GLANCE).await;
+        std::thread::sleep(READ_INTERVAL);
+        if state.is_some() {
+            let pause = if finished { remaining } else { CHECK_INTERVAL };
+            wait_for_change(changes.as_ref(), &run.folder, pause);
+        }
     }
 }
 
-/// Whether the process of an unfinished run lives.
-pub(crate) fn is_alive(folder: &Path) -> bool {
-    RunFolder::at(folder).is_some_and(|folder| folder.is_live())
+/// Waits until the kernel reports a change of the file, but not longer than this.
+fn wait_for_change(changes: Option<&FileChanges>, folder: &RunFolder, at_most: Duration) {
+    let waited = changes.map(|changes| {
+        changes.wait(at_most)?;
+        // Another file may have taken the place of the one that is watched. Watching a file again changes nothing.
+        changes.watch_also(&folder.events_path())
+    });
+    if !matches!(waited, Some(Ok(()))) {
+        std::thread::sleep(at_most.min(WITHOUT_NOTIFICATIONS));
+    }
 }
 
 /// All runs of a project.
@@ -230,8 +248,7 @@ impl Hub {
     pub(crate) fn open(&self, folder: &RunFolder) -> Arc<Run> {
         let name = folder.name();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let run =
-            open.entry(name.clone()).or_insert_with(|| Arc::new(Run::new(&name, folder.path())));
+        let run = open.entry(name).or_insert_with(|| Arc::new(Run::new(folder)));
         let run = Arc::clone(run);
         run.touch();
         while open.len() > OPEN_RUNS {

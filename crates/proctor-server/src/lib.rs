@@ -15,7 +15,6 @@ mod assets;
 mod ending;
 mod error;
 mod hub;
-mod index;
 mod launcher;
 mod mcp;
 mod names;

@@ -1,43 +1,43 @@
-//! `/ws`: the events of a run as they happen.
-//!
-//! A client has a place in the stream and nothing else: no queue of its own. New events come from the shared index, older ones from the
-//! recording, so a slow client costs no memory and a late one misses nothing. One that takes nothing at all for a
-//! while is dropped.
+//! `/ws`: the events of a run as they happen, by a [`Session`] like that of the `ws://` observer.
 //!
 //! With `run` the stream ends with that run. Without it, it is about whatever happens here: the run that is going on, then each that
 //! follows.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
-use proctor_events::{Event, Translator};
-use proctor_record::Taken;
+use proctor_record::{
+    Connection, EventCursor, EventFilter, MessageFormat, Recording, Session, SessionEnd,
+    SessionLimits, StreamEvent, WriteProgress,
+};
 use serde::Deserialize;
-use tokio::sync::watch;
-use tokio::time::timeout;
 
 use crate::api::{Query, listed};
 use crate::error::ApiError;
 use crate::hub::{Run, Watching};
-use crate::index::{Sent, Wanted};
 use crate::server::Shared;
 
-/// How many events are sent before looking at the socket's other side again.
-const BATCH: usize = 256;
 /// How often to look for a new run.
 const NEW_RUNS: Duration = Duration::from_millis(100);
-/// What clients may say to us; there is nothing to say.
+/// The largest message that a client may send; it has nothing to say.
 const INCOMING: usize = 4 << 10;
+/// How long events are sent after the server was told to stop, and how long the last messages may take. Together less than the server
+/// waits for its connections.
+const AFTER_STOP: Duration = Duration::from_millis(500);
+const FAREWELL: Duration = Duration::from_millis(400);
+/// How many events are read at a time where none is sent.
+const SCANNED: usize = 256;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Wishes {
+pub(crate) struct StreamQuery {
     run: Option<String>,
     since: Option<u64>,
     format: Option<Format>,
@@ -57,11 +57,11 @@ enum Format {
 
 pub(crate) async fn upgrade(
     State(shared): State<Arc<Shared>>,
-    Query(wishes): Query<Wishes>,
-    Extension(taken): Extension<Taken>,
+    Query(query): Query<StreamQuery>,
+    Extension(progress): Extension<WriteProgress>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    let first = match wishes.run.clone() {
+    let first = match query.run.clone() {
         Some(name) => {
             let shared = Arc::clone(&shared);
             let found = tokio::task::spawn_blocking(move || shared.hub.find(&name)).await;
@@ -73,7 +73,18 @@ pub(crate) async fn upgrade(
     let upgrade = upgrade.max_message_size(INCOMING).max_frame_size(INCOMING);
     let counted = Counted::new(&shared.watching);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        serve(Client::new(socket, taken, &shared, &wishes), shared, wishes, first).await;
+        let limits = SessionLimits {
+            stall_after: shared.limits.stuck_after,
+            after_stop: AFTER_STOP,
+            farewell: FAREWELL,
+        };
+        let stop = shared.stopped.clone();
+        let mut session = Session::new(ServerSocket(socket), progress, limits, stop);
+        let end = match first {
+            Some(run) => stream(&mut session, &run, &query, query.since).await,
+            None => follow(&mut session, &shared, &query).await,
+        };
+        session.close(end).await;
         drop(counted);
     }))
 }
@@ -94,46 +105,44 @@ impl Drop for Counted {
     }
 }
 
-/// Why a stream ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// The run it was about is over.
-    Over,
-    /// The client is gone or stuck.
-    Gone,
-    /// The server ends; everything that was recorded until then has been sent.
-    Closing,
-}
-
-async fn serve(mut client: Client, shared: Arc<Shared>, wishes: Wishes, first: Option<Arc<Run>>) {
-    let end = match first {
-        Some(run) => client.stream(&run, wishes.since.unwrap_or_default()).await,
-        None => follow(&mut client, &shared, &wishes).await,
+/// Sends one run to its end.
+async fn stream(
+    session: &mut Session<ServerSocket>,
+    run: &Arc<Run>,
+    query: &StreamQuery,
+    since: Option<u64>,
+) -> SessionEnd {
+    let since = since.unwrap_or_default();
+    let format = match query.format {
+        Some(Format::Envelope) => MessageFormat::Envelope,
+        Some(Format::Flat) | None => MessageFormat::Flat,
     };
-    match end {
-        End::Over => client.bye(close_code::NORMAL, "the run is over").await,
-        End::Gone => client.let_go().await,
-        End::Closing => client.bye(close_code::AWAY, "the server has ended").await,
+    match RunCursor::open(run, since, query).await {
+        Some(mut cursor) => session.stream(&mut cursor, format, since).await,
+        None => SessionEnd::StreamEnded,
     }
 }
 
 /// Sends one run after the other.
-async fn follow(client: &mut Client, shared: &Arc<Shared>, wishes: &Wishes) -> End {
-    let mut since = wishes.since;
+async fn follow(
+    session: &mut Session<ServerSocket>,
+    shared: &Arc<Shared>,
+    query: &StreamQuery,
+) -> SessionEnd {
+    let mut since = query.since;
     let mut seen: Option<String> = None;
     loop {
-        let looked = next_run(shared, seen.clone(), since.is_some()).await;
-        if let Some(run) = looked {
+        let next = next_run(shared, seen.clone(), since.is_some()).await;
+        if let Some(run) = next {
             seen = Some(run.name.clone());
-            client.form = Form::new(wishes);
-            match client.stream(&run, since.take().unwrap_or_default()).await {
-                End::Over => {}
+            match stream(session, &run, query, since.take()).await {
+                SessionEnd::StreamEnded => {}
                 end => return end,
             }
         } else {
             since = None;
             seen.get_or_insert_default();
-            if let Some(end) = client.wait(NEW_RUNS).await {
+            if let Some(end) = session.wait(NEW_RUNS).await {
                 return end;
             }
         }
@@ -165,175 +174,110 @@ async fn next_run(shared: &Arc<Shared>, seen: Option<String>, resuming: bool) ->
     looking.await.ok().flatten()
 }
 
-struct Client {
-    socket: WebSocket,
-    /// What its side of the connection has made room for.
-    taken: Taken,
-    wanted: Wanted,
-    form: Form,
-    /// How long it may take nothing.
-    patience: Duration,
-    /// Whether the server ends.
-    stopped: watch::Receiver<bool>,
+/// A client's place in a run.
+struct RunCursor {
+    watching: Watching,
+    filter: EventFilter,
+    /// The next event, as a place in the recording.
+    place: usize,
+    /// How often the file had been replaced when `place` was taken.
+    generation: u64,
 }
 
-impl Client {
-    fn new(socket: WebSocket, taken: Taken, shared: &Shared, wishes: &Wishes) -> Self {
-        let wanted = Wanted {
-            examples: listed(wishes.example.as_deref()),
-            types: listed(wishes.kind.as_deref()),
+impl RunCursor {
+    /// Stands after the event with this number; `None` if the recording cannot be read.
+    async fn open(run: &Arc<Run>, since: u64, query: &StreamQuery) -> Option<Self> {
+        let mut watching = run.watch();
+        if !catch_up(run).await {
+            return None;
+        }
+        let filter = EventFilter {
+            examples: listed(query.example.as_deref()),
+            types: listed(query.kind.as_deref()),
         };
-        let (form, patience) = (Form::new(wishes), shared.limits.stuck_after);
-        Self { socket, taken, wanted, form, patience, stopped: shared.stopped.clone() }
+        let place = run.recording().place_after(since);
+        let generation = watching.changes.borrow_and_update().1;
+        Some(Self { watching, filter, place, generation })
     }
+}
 
-    /// Sends a run to its end.
-    async fn stream(&mut self, run: &Arc<Run>, since: u64) -> End {
-        let mut watching: Watching = run.watch();
-        if !caught_up(run).await {
-            return End::Over;
+impl EventCursor for RunCursor {
+    async fn read(&mut self, limit: usize) -> io::Result<Option<Vec<StreamEvent>>> {
+        let (_, generation) = *self.watching.changes.borrow_and_update();
+        if generation != self.generation {
+            (self.generation, self.place) = (generation, 0);
         }
-        let mut place = run.index().after(since);
-        if !self.form.prepare(run, place).await {
-            return End::Over;
+        let run = &self.watching.run;
+        if self.place >= run.recording().event_count() {
+            return Ok(None);
         }
-        let mut generation = watching.changes.borrow_and_update().1;
-        let mut closing = false;
-        loop {
-            let ended = run.has_ended();
-            let (count, now) = *watching.changes.borrow_and_update();
-            if now != generation {
-                (generation, place) = (now, 0);
-            }
-            if place < count.max(run.index().len()) {
-                let Ok((events, next)) = run.read(place, &self.wanted, BATCH).await else {
-                    return End::Over;
-                };
-                place = next;
-                if !self.send(&events).await {
-                    return End::Gone;
-                }
-            } else if ended {
-                return End::Over;
-            } else if closing {
-                return End::Closing;
-            } else {
-                let Self { socket, stopped, .. } = self;
-                let goes_on = tokio::select! {
-                    changed = watching.changes.changed() => changed.is_ok(),
-                    open = listen(socket) => open,
-                    () = told_to_stop(stopped) => {
-                        // What was recorded last may not have been looked at yet.
-                        closing = caught_up(run).await;
-                        closing
-                    }
-                };
-                if !goes_on {
-                    return End::Gone;
-                }
-            }
+        let (events, next) = run.read(self.place, &self.filter, limit).await?;
+        self.place = next;
+        Ok(Some(events))
+    }
+
+    async fn changed(&mut self) {
+        // The run lives as long as this cursor, and with it the sender.
+        let _ = self.watching.changes.changed().await;
+    }
+
+    async fn catch_up(&mut self) {
+        catch_up(&self.watching.run).await;
+    }
+
+    async fn example_starts(&mut self) -> io::Result<Vec<StreamEvent>> {
+        let filter = EventFilter { examples: Vec::new(), types: vec!["ExampleStarted".to_owned()] };
+        let (mut from, mut starts) = (0, Vec::new());
+        let before = self.watching.run.recording().seq_at(self.place).unwrap_or(u64::MAX);
+        while from < self.place {
+            let (events, next) = self.watching.run.read(from, &filter, SCANNED).await?;
+            starts.extend(events.into_iter().filter(|event| event.seq < before));
+            from = next;
         }
+        Ok(starts)
     }
 
-    /// Sends a batch; false if the client is gone or stuck.
-    async fn send(&mut self, events: &[Sent]) -> bool {
-        let Self { socket, taken, form, patience, .. } = self;
-        let sending = async {
-            for sent in events {
-                if let Some(text) = form.message(sent) {
-                    socket.feed(Message::Text(text)).await?;
-                }
-            }
-            socket.flush().await
-        };
-        matches!(taken.patiently(*patience, sending).await, Some(Ok(())))
+    fn has_ended(&self) -> bool {
+        self.watching.run.has_ended()
     }
 
-    /// Waits a moment; says why, if there is nothing more to wait for.
-    async fn wait(&mut self, moment: Duration) -> Option<End> {
-        let Self { socket, stopped, .. } = self;
-        tokio::select! {
-            () = tokio::time::sleep(moment) => None,
-            () = async { while listen(socket).await {} } => Some(End::Gone),
-            () = told_to_stop(stopped) => Some(End::Closing),
-        }
+    fn behind(&self) -> u64 {
+        self.watching.run.recording().event_count().saturating_sub(self.place) as u64
     }
 
-    /// Answers the goodbye of a client that has said one; one that is gone or stuck is not waited for.
-    async fn let_go(mut self) {
-        let _ = timeout(Duration::from_millis(200), self.socket.flush()).await;
-    }
-
-    async fn bye(mut self, code: u16, reason: &'static str) {
-        let patience = self.patience;
-        let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
-        let closing = async {
-            self.socket.send(Message::Close(Some(frame))).await?;
-            // The other side says goodbye too, or the connection ends.
-            while let Some(Ok(_)) = self.socket.next().await {}
-            Ok::<(), axum::Error>(())
-        };
-        let _ = timeout(patience, closing).await;
+    fn recording(&self) -> Recording {
+        let run = &self.watching.run;
+        Recording { run: Some(run.name.as_str().into()), path: run.events_path() }
     }
 }
 
 /// Reads what has been recorded until now; false if it cannot be read.
-async fn caught_up(run: &Arc<Run>) -> bool {
+async fn catch_up(run: &Arc<Run>) -> bool {
     let run = Arc::clone(run);
     matches!(tokio::task::spawn_blocking(move || run.catch_up()).await, Ok(Ok(_)))
 }
 
-async fn told_to_stop(stopped: &mut watch::Receiver<bool>) {
-    // Whoever could say so has gone: that is an end too.
-    let _ = stopped.wait_for(|stopped| *stopped).await;
-}
+struct ServerSocket(WebSocket);
 
-/// Listens to a client that has nothing to say; false once it has left.
-async fn listen(socket: &mut WebSocket) -> bool {
-    match socket.next().await {
-        Some(Ok(Message::Close(_)) | Err(_)) | None => false,
-        Some(Ok(_)) => true,
-    }
-}
+impl Connection for ServerSocket {
+    type Error = axum::Error;
 
-/// In which form a client wants the events.
-enum Form {
-    Flat,
-    Envelope(Box<Translator>),
-}
-
-impl Form {
-    fn new(wishes: &Wishes) -> Self {
-        match wishes.format {
-            Some(Format::Envelope) => Self::Envelope(Box::default()),
-            Some(Format::Flat) | None => Self::Flat,
-        }
+    async fn feed(&mut self, text: &str) -> Result<(), axum::Error> {
+        self.0.feed(Message::text(text)).await
     }
 
-    fn message(&mut self, sent: &Sent) -> Option<Utf8Bytes> {
-        match self {
-            Self::Flat => Some(sent.text.clone()),
-            Self::Envelope(translator) => {
-                let event = Event::from_json(&sent.text).ok()?;
-                Some(translator.translate(&event).to_string().into())
-            }
-        }
+    async fn flush(&mut self) -> Result<(), axum::Error> {
+        self.0.flush().await
     }
 
-    /// Results repeat what starts said; a client that resumes has seen those.
-    async fn prepare(&mut self, run: &Arc<Run>, place: usize) -> bool {
-        let Self::Envelope(translator) = self else { return true };
-        let starts = Wanted { examples: Vec::new(), types: vec!["ExampleStarted".to_owned()] };
-        let mut from = 0;
-        while from < place {
-            let Ok((events, next)) = run.read(from, &starts, BATCH).await else { return false };
-            for sent in &events {
-                if let Ok(event) = Event::from_json(&sent.text) {
-                    translator.translate(&event);
-                }
-            }
-            from = next;
+    async fn receive(&mut self) -> bool {
+        !matches!(self.0.next().await, Some(Ok(Message::Close(_)) | Err(_)) | None)
+    }
+
+    async fn close(&mut self, code: u16, reason: &str) {
+        let frame = CloseFrame { code, reason: reason.into() };
+        if self.0.send(Message::Close(Some(frame))).await.is_ok() {
+            while let Some(Ok(_)) = self.0.next().await {}
         }
-        true
     }
 }

@@ -1,7 +1,7 @@
 //! Means and ratios with their intervals.
 
 use crate::proportion::Interval;
-use crate::special::{as_float, incomplete_beta};
+use crate::special::{as_float, bisect, student_t_tail};
 
 /// A mean with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +25,13 @@ pub struct Ratio {
     pub ratio: f64,
     /// Where the true ratio is to be expected; `None` for a single pair.
     pub interval: Option<Interval>,
+}
+
+/// The mean of values alone; `None` without values. An interval costs a hundred times as much.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) =
+        values.into_iter().fold((0.0, 0_u64), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / as_float(count))
 }
 
 /// The mean of values with Student's t interval at the confidence given (0.95 for 95 %). `None` without values.
@@ -74,20 +81,10 @@ pub fn student_t_quantile(probability: f64, degrees: f64) -> f64 {
     if probability < 0.5 {
         return -student_t_quantile(1.0 - probability, degrees);
     }
-    let above = |t: f64| 0.5 * incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t));
     let tail = 1.0 - probability;
-    let (mut low, mut high) = (0.0, 1.0);
-    while above(high) > tail && high < 1e12 {
-        low = high;
+    let mut high = 1.0;
+    while student_t_tail(high, degrees) > tail && high < 1e12 {
         high *= 2.0;
     }
-    for _ in 0..200 {
-        let middle = f64::midpoint(low, high);
-        if above(middle) > tail {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
+    bisect(0.0, high, |t| student_t_tail(t, degrees) > tail)
 }

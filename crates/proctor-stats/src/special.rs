@@ -1,6 +1,7 @@
-//! Special functions that the tests need: log-gamma, log-binomials, the incomplete beta function.
+//! Special functions that the tests need: log-gamma, log-binomials, the incomplete beta function, normal and Student tails.
 
 use std::f64::consts::PI;
+use std::sync::LazyLock;
 
 /// Lanczos coefficients for g = 7, nine terms: about 15 significant digits.
 const LANCZOS: [f64; 9] = [
@@ -39,8 +40,15 @@ pub(crate) fn ln_choose(n: u64, k: u64) -> f64 {
     if k == 0 || k == n {
         return 0.0;
     }
-    let (n, k) = (as_float(n), as_float(k));
-    ln_gamma(n + 1.0) - ln_gamma(k + 1.0) - ln_gamma(n - k + 1.0)
+    ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)
+}
+
+/// The logarithm of n!. Most counts are small, and these are kept.
+fn ln_factorial(n: u64) -> f64 {
+    static KEPT: LazyLock<Vec<f64>> =
+        LazyLock::new(|| (0..4096).map(|n| ln_gamma(as_float(n) + 1.0)).collect());
+    let kept = usize::try_from(n).ok().and_then(|place| KEPT.get(place));
+    kept.copied().unwrap_or_else(|| ln_gamma(as_float(n) + 1.0))
 }
 
 /// A count as a number. Counts of attempts are far below 2⁵³.
@@ -89,4 +97,54 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
         }
     }
     fraction
+}
+
+/// The probability that a standard normal variable exceeds `z`.
+pub fn normal_tail(z: f64) -> f64 {
+    if z < 0.0 {
+        return 1.0 - normal_tail(-z);
+    }
+    let density = (-0.5 * z * z).exp() / (2.0 * PI).sqrt();
+    if z < 3.0 {
+        // A series in odd powers of z.
+        let (mut term, mut sum) = (z, z);
+        for n in 1..200_u32 {
+            term *= z * z / f64::from(2 * n + 1);
+            sum += term;
+            if term < sum * 1e-17 {
+                break;
+            }
+        }
+        return 0.5 - density * sum;
+    }
+    // The continued fraction of Mills's ratio, from its far end.
+    let fraction = (1..=80_u32).rev().fold(z, |below, n| z + f64::from(n) / below);
+    density / fraction
+}
+
+/// The value that a standard normal variable exceeds with this probability, between −38 and 38.
+pub fn normal_quantile(tail: f64) -> f64 {
+    bisect(-38.0, 38.0, |z| normal_tail(z) > tail)
+}
+
+/// The probability that a variable with Student's t distribution exceeds `t`.
+pub fn student_t_tail(t: f64, degrees: f64) -> f64 {
+    let half = 0.5 * incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t));
+    if t < 0.0 { 1.0 - half } else { half }
+}
+
+/// Where a condition that holds at the low end stops to hold.
+pub(crate) fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    f64::midpoint(low, high)
 }

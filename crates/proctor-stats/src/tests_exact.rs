@@ -20,6 +20,43 @@ pub fn fisher_exact(first: (u64, u64), second: (u64, u64)) -> f64 {
     tail.map(f64::exp).sum::<f64>().min(1.0)
 }
 
+/// Fisher's exact test in one direction: how likely the second group has so few successes, or fewer, when both groups have the
+/// same rate.
+///
+/// ```
+/// assert!((proctor_stats::fisher_worse((4, 4), (0, 4)) - 1.0 / 70.0).abs() < 1e-12);
+/// ```
+pub fn fisher_worse(first: (u64, u64), second: (u64, u64)) -> f64 {
+    let table = Margins::of(first, second);
+    let tail =
+        (first.0.min(first.1)..=*table.support().end()).map(|hits| table.ln_probability(hits));
+    tail.map(f64::exp).sum::<f64>().min(1.0)
+}
+
+/// The same where the odds of the second group are those of the first times `exp(shift)`.
+pub fn fisher_worse_shifted(first: (u64, u64), second: (u64, u64), shift: f64) -> f64 {
+    let table = Margins::of(first, second);
+    let weight = |hits: u64| table.ln_probability(hits) + as_float(table.hits - hits) * shift;
+    let weights: Vec<(u64, f64)> = table.support().map(|hits| (hits, weight(hits))).collect();
+    let highest = weights.iter().map(|(_, ln)| *ln).fold(f64::NEG_INFINITY, f64::max);
+    let (mut tail, mut all) = (0.0, 0.0);
+    for (hits, ln) in weights {
+        let chance = (ln - highest).exp();
+        all += chance;
+        if hits >= first.0.min(first.1) {
+            tail += chance;
+        }
+    }
+    (tail / all).min(1.0)
+}
+
+/// The smallest value that [`fisher_worse`] can give for these margins.
+pub fn fisher_worse_least(first: (u64, u64), second: (u64, u64)) -> f64 {
+    let table = Margins::of(first, second);
+    let hits = *table.support().end();
+    fisher_worse((hits, first.1), (table.hits - hits, second.1))
+}
+
 /// The smallest p-value that Fisher's test can give for these margins: with the attempts of each
 /// side and the successes of both together fixed. Above the level of the test, no outcome could have been
 /// significant: there is too little data to tell.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_events::{Event, Published, Subscription, TimedOut};
-use proctor_record::{Follower, Grown, RunSplitter};
+use proctor_record::{Growth, RecordedLine, RecordingFollower, RunSplitter};
 
 /// What a source has to say.
 #[derive(Debug)]
@@ -58,12 +58,12 @@ impl<I: Iterator<Item = Event>> EventSource for Recorded<I> {
     }
 }
 
-/// The last run of a recording, read as it grows. Lines that are no events are counted as missing.
+/// The last run of a recording, read as it grows. Lines that cannot be used are counted as missing.
 #[derive(Debug)]
 pub struct FollowedFile {
-    follower: Follower,
+    follower: RecordingFollower,
     grows: bool,
-    lines: VecDeque<String>,
+    events: VecDeque<Event>,
     runs: RunSplitter,
     any_run: bool,
     /// The first event of a run whose beginning has been told.
@@ -76,9 +76,9 @@ impl FollowedFile {
     /// the end.
     pub fn new(path: &Path, grows: bool) -> Self {
         Self {
-            follower: Follower::new(path),
+            follower: RecordingFollower::new(path),
             grows,
-            lines: VecDeque::new(),
+            events: VecDeque::new(),
             runs: RunSplitter::default(),
             any_run: false,
             held: None,
@@ -87,26 +87,19 @@ impl FollowedFile {
     }
 
     fn restart(&mut self) -> Next {
-        self.lines.clear();
+        self.events.clear();
         self.runs = RunSplitter::default();
         self.any_run = false;
         self.unreadable = 0;
         Next::Restarted
     }
 
-    /// The next event of the lines that were read.
+    /// The next of the events that were read.
     fn next_event(&mut self) -> Option<Next> {
         if let Some(event) = self.held.take() {
             return Some(Next::Event(Arc::new(Published::new(event))));
         }
-        while let Some(line) = self.lines.pop_front() {
-            if line.trim().is_empty() {
-                continue;
-            }
-            let Ok(event) = Event::from_json(&line) else {
-                self.unreadable += 1;
-                continue;
-            };
+        while let Some(event) = self.events.pop_front() {
             let another = self.runs.begins(&event).is_some() && self.any_run;
             self.any_run = true;
             if another {
@@ -129,11 +122,20 @@ impl EventSource for FollowedFile {
             if let Some(next) = self.next_event() {
                 return Ok(next);
             }
-            match self.follower.read()? {
-                Grown::Lines(lines) => self.lines.extend(lines),
-                Grown::Restarted => return Ok(self.restart()),
-                Grown::Nothing if self.grows => return Ok(Next::Nothing),
-                Grown::Nothing => return Ok(Next::Ended),
+            let Self { follower, events, unreadable, .. } = self;
+            let mut take = |line: RecordedLine<'_>| match line.event {
+                Ok(event) => events.push_back(event),
+                Err(_) => *unreadable += 1,
+            };
+            match follower.read(&mut take)? {
+                Growth::More => {}
+                Growth::Restarted => return Ok(self.restart()),
+                Growth::Nothing if self.grows => return Ok(Next::Nothing),
+                Growth::Nothing => {
+                    if !follower.take_torn_line(&mut take) {
+                        return Ok(Next::Ended);
+                    }
+                }
             }
         }
     }

@@ -33,17 +33,23 @@ pub struct Observation<'a> {
 
 /// The attempt that decides each repetition: the last one made, in the order of repetitions.
 pub fn deciding<T>(attempts: &[T], number: impl Fn(&T) -> AttemptNumber) -> Vec<&T> {
-    if let [only] = attempts {
-        return vec![only];
-    }
+    let sorted = in_order(attempts, &number);
+    repetitions(&sorted, &number).filter_map(|made| made.last().copied()).collect()
+}
+
+/// Attempts by repetition, and those at one in the order of their numbers; of two with one number the later stands last.
+fn in_order<T>(attempts: &[T], number: impl Fn(&T) -> AttemptNumber) -> Vec<&T> {
     let mut sorted: Vec<&T> = attempts.iter().collect();
-    // A stable sort: of two with one number the later stands last.
     sorted.sort_by_key(|attempt| number(attempt));
-    let same_repeat = |later: &&T, earlier: &&T| number(later).repeat == number(earlier).repeat;
-    sorted.reverse();
-    sorted.dedup_by(|earlier, later| same_repeat(later, earlier));
-    sorted.reverse();
     sorted
+}
+
+/// The attempts at each repetition, of attempts [in order](in_order).
+fn repetitions<'s, 'a, T>(
+    sorted: &'s [&'a T],
+    number: impl Fn(&T) -> AttemptNumber + 's,
+) -> impl Iterator<Item = &'s [&'a T]> {
+    sorted.chunk_by(move |one, next| number(one).repeat == number(next).repeat)
 }
 
 /// The repetitions of an example, counted. Grows with every result; asking for the verdict costs the same however many there are.
@@ -173,10 +179,12 @@ impl ExampleVerdict {
     /// The verdict from all attempts of an example. In a run that is over, what has not ended never will.
     pub fn of(attempts: &[Observation<'_>], pass_rate: Option<f64>, over: bool) -> Self {
         let mut tally = ExampleTally::default();
-        for last in deciding(attempts, |attempt| attempt.number) {
+        let number = |attempt: &Observation<'_>| attempt.number;
+        for made in repetitions(&in_order(attempts, number), number) {
+            let Some((last, earlier)) = made.split_last() else { continue };
             match last.status {
                 Some(status) if last.is_final || over => {
-                    let flaky = last.flaky || failed_before(attempts, last);
+                    let flaky = last.flaky || failed_before(earlier, last);
                     tally.count(status, last.fault, flaky);
                     tally.count_checks(status, last.fault, last.checks);
                 }
@@ -295,13 +303,11 @@ impl Serialize for ExampleVerdict {
 }
 
 /// Whether an earlier attempt at the same repetition did not end well.
-fn failed_before(attempts: &[Observation<'_>], last: &Observation<'_>) -> bool {
-    // Most attempts are first ones, and a repetition may have many others beside it.
-    last.number.attempt != 1
-        && attempts.iter().any(|earlier| {
-            last.number.replaces(earlier.number)
-                && earlier.status.is_some_and(|status| !is_success(status))
-        })
+fn failed_before(earlier: &[&Observation<'_>], last: &Observation<'_>) -> bool {
+    earlier.iter().any(|earlier| {
+        last.number.replaces(earlier.number)
+            && earlier.status.is_some_and(|status| !is_success(status))
+    })
 }
 
 /// Puts the attempt that tells most about a verdict first: evidence against what was tested, then what broke, then the rest.

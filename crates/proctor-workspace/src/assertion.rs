@@ -7,18 +7,23 @@
 mod facts;
 mod json_path;
 mod judge;
+mod warnings;
 
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::beneath::RelPath;
+use crate::beneath::{PathProblem, RelPath};
 use crate::error::ToolError;
-use crate::snapshot::INITIAL;
+use crate::snapshot::{INITIAL, Selection};
+use crate::topic::TopicPattern;
+
+pub use json_path::QueryError;
 
 pub(crate) use facts::Facts;
 pub(crate) use judge::judge_all;
+pub(crate) use warnings::warnings;
 
 /// A number however it is written. A tagged enum buffers its members, and `serde_json` hands out buffered numbers
 /// such as `2.50` as its own type.
@@ -31,7 +36,7 @@ fn initial() -> String {
     INITIAL.to_owned()
 }
 
-/// One thing that must hold. Topics may be patterns (`build.*`); patterns are regular expressions.
+/// One thing that must hold. Topics may be topic patterns (`build.*`); a `pattern` is a regular expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Assertion {
@@ -78,8 +83,8 @@ pub enum Assertion {
     },
     /// An event occurred.
     EventOccurred {
-        /// A topic or a pattern of topics.
-        topic: String,
+        /// A topic, or a pattern of topics: `*` is one segment, `**` any number, a lone `*` every topic.
+        topic: TopicPattern,
         /// A regular expression that its payload must match.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payload_pattern: Option<String>,
@@ -89,16 +94,16 @@ pub enum Assertion {
     },
     /// Events occurred in this order, others may lie between.
     EventSequence {
-        /// Topics or patterns.
-        topics: Vec<String>,
+        /// Topics or patterns of topics.
+        topics: Vec<TopicPattern>,
         /// Count only what was published, not what was only emitted.
         #[serde(default)]
         published_only: bool,
     },
     /// How often an event occurred.
     EventCount {
-        /// A topic or a pattern of topics.
-        topic: String,
+        /// A topic, or a pattern of topics: `*` is one segment, `**` any number, a lone `*` every topic.
+        topic: TopicPattern,
         /// At least so often.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min: Option<u64>,
@@ -119,8 +124,8 @@ pub enum Assertion {
     },
     /// An event never occurred.
     NoEvent {
-        /// A topic or a pattern of topics.
-        topic: String,
+        /// A topic, or a pattern of topics: `*` is one segment, `**` any number, a lone `*` every topic.
+        topic: TopicPattern,
         /// Count only what was published, not what was only emitted.
         #[serde(default)]
         published_only: bool,
@@ -248,8 +253,10 @@ impl Assertion {
             }
             Self::EventOccurred { topic, .. }
             | Self::EventCount { topic, .. }
-            | Self::NoEvent { topic, .. } => topic.clone(),
-            Self::EventSequence { topics, .. } => topics.join(" → "),
+            | Self::NoEvent { topic, .. } => topic.to_string(),
+            Self::EventSequence { topics, .. } => {
+                topics.iter().map(TopicPattern::as_str).collect::<Vec<_>>().join(" → ")
+            }
             Self::HatSequence { hats, .. } => hats.join(" → "),
             Self::ScratchpadContains { pattern }
             | Self::StdoutContains { pattern }
@@ -262,8 +269,8 @@ impl Assertion {
         format!("{} {about}", self.name()).trim_end().to_owned()
     }
 
-    /// Checks patterns, paths and bounds; says which field is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    /// Checks patterns, paths and bounds.
+    pub fn check(&self) -> Result<(), AssertionError> {
         match self {
             Self::FileExists { path } | Self::FileUnchanged { path, .. } => path_ok(path),
             Self::FileContains { path, pattern } | Self::FileNotContains { path, pattern } => {
@@ -272,38 +279,44 @@ impl Assertion {
             Self::ScratchpadContains { pattern }
             | Self::StdoutContains { pattern }
             | Self::StderrContains { pattern } => pattern_ok("pattern", pattern),
-            Self::EventOccurred { topic, payload_pattern, .. } => {
-                topic_ok(topic)?;
-                payload_pattern
-                    .as_deref()
-                    .map_or(Ok(()), |text| pattern_ok("payload_pattern", text))
-            }
+            Self::EventOccurred { payload_pattern, .. } => payload_pattern
+                .as_deref()
+                .map_or(Ok(()), |text| pattern_ok("payload_pattern", text)),
             Self::EventSequence { topics, .. } => not_empty("topics", topics),
             Self::HatSequence { hats, .. } => not_empty("hats", hats),
-            Self::NoEvent { topic, .. } => topic_ok(topic),
-            Self::EventCount { topic, min, max, exact, .. } => {
-                topic_ok(topic).and_then(|()| bounds_ok(*min, *max, *exact))
+            Self::EventCount { min, max, exact, .. } | Self::Iterations { min, max, exact } => {
+                bounds_ok(*min, *max, *exact)
             }
-            Self::Iterations { min, max, exact } => bounds_ok(*min, *max, *exact),
-            Self::Duration { max_secs } if *max_secs < 0.0 => {
-                Err("max_secs: it is negative".to_owned())
-            }
+            Self::Duration { max_secs } if *max_secs < 0.0 => Err(AssertionError::NegativeDuration),
             Self::SnapshotMatches { include_patterns, exclude_patterns, .. } => {
-                crate::glob::PathGlobs::new(include_patterns)?;
-                crate::glob::PathGlobs::new(exclude_patterns).map(drop)
+                Selection::new(include_patterns, exclude_patterns)
+                    .map(drop)
+                    .map_err(|error| AssertionError::FilePattern(error.message))
             }
             Self::JsonPath { path, query, expected, pattern } => {
                 path_ok(path)?;
-                json_path::Query::parse(query).map_err(|why| format!("query: {why}"))?;
+                json_path::Query::parse(query)?;
                 if expected.is_none() && pattern.is_none() {
-                    return Err("one of expected and pattern is needed".to_owned());
+                    return Err(AssertionError::NothingExpected);
                 }
                 pattern.as_deref().map_or(Ok(()), |text| pattern_ok("pattern", text))
             }
             Self::ExitCode { .. }
             | Self::TerminationReason { .. }
+            | Self::NoEvent { .. }
             | Self::Duration { .. }
             | Self::NoDrift {} => Ok(()),
+        }
+    }
+
+    /// The topic patterns it is about.
+    pub(crate) fn topics(&self) -> &[TopicPattern] {
+        match self {
+            Self::EventOccurred { topic, .. }
+            | Self::EventCount { topic, .. }
+            | Self::NoEvent { topic, .. } => std::slice::from_ref(topic),
+            Self::EventSequence { topics, .. } => topics,
+            _ => &[],
         }
     }
 }
@@ -318,26 +331,47 @@ pub(crate) fn check_all(assertions: &[Assertion]) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn path_ok(path: &str) -> Result<(), String> {
-    RelPath::parse(path).map(drop).map_err(|problem| format!("path: {problem}"))
+/// Why an assertion cannot be judged, whatever the run does. The message names the field.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum AssertionError {
+    #[error("path: {0}")]
+    Path(#[from] PathProblem),
+    #[error("{field}: {source}")]
+    Pattern { field: &'static str, source: regex::Error },
+    #[error("{0}")]
+    FilePattern(String),
+    #[error("{field}: it is empty")]
+    EmptyList { field: &'static str },
+    #[error("max_secs: it is negative")]
+    NegativeDuration,
+    #[error("query: {0}")]
+    Query(#[from] QueryError),
+    #[error("one of expected and pattern is needed")]
+    NothingExpected,
+    #[error("one of min, max and exact is needed")]
+    NoBound,
+    #[error("min {min} is above max {max}")]
+    CrossedBounds { min: u64, max: u64 },
 }
 
-fn pattern_ok(field: &str, pattern: &str) -> Result<(), String> {
-    Regex::new(pattern).map(drop).map_err(|error| format!("{field}: {error}"))
+fn path_ok(path: &str) -> Result<(), AssertionError> {
+    RelPath::parse(path)?;
+    Ok(())
 }
 
-fn topic_ok(topic: &str) -> Result<(), String> {
-    if topic.trim().is_empty() { Err("topic: it is empty".to_owned()) } else { Ok(()) }
+fn pattern_ok(field: &'static str, pattern: &str) -> Result<(), AssertionError> {
+    Regex::new(pattern).map(drop).map_err(|source| AssertionError::Pattern { field, source })
 }
 
-fn not_empty(field: &str, list: &[String]) -> Result<(), String> {
-    if list.is_empty() { Err(format!("{field}: it is empty")) } else { Ok(()) }
+fn not_empty<T>(field: &'static str, list: &[T]) -> Result<(), AssertionError> {
+    if list.is_empty() { Err(AssertionError::EmptyList { field }) } else { Ok(()) }
 }
 
-fn bounds_ok(min: Option<u64>, max: Option<u64>, exact: Option<u64>) -> Result<(), String> {
+fn bounds_ok(min: Option<u64>, max: Option<u64>, exact: Option<u64>) -> Result<(), AssertionError> {
     match (min, max, exact) {
-        (None, None, None) => Err("one of min, max and exact is needed".to_owned()),
-        (Some(min), Some(max), _) if min > max => Err(format!("min {min} is above max {max}")),
+        (None, None, None) => Err(AssertionError::NoBound),
+        (Some(min), Some(max), _) if min > max => Err(AssertionError::CrossedBounds { min, max }),
         _ => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use crate::registry::Place;
 use crate::session::{SessionRecord, view};
 use crate::tools::mock_backend;
 use crate::tools::run::folder::{self, RunFolder};
-use crate::topic;
+use crate::topic::trigger_matches;
 
 /// How many topics that nobody configured are named.
 const MOST_NAMES: usize = 200;
@@ -79,12 +79,10 @@ impl Coverage {
         let seen: BTreeSet<String> =
             events.filter_map(|record| record.topic().map(str::to_owned)).collect();
         let worn: BTreeSet<String> = view::hats(records).into_iter().collect();
-        let listed = topology.hats.iter().flat_map(|hat| hat.triggers.iter().chain(&hat.publishes));
-        let configured: BTreeSet<String> =
-            listed.filter(|pattern| *pattern != "*").chain(&topology.completion).cloned().collect();
+        let configured: BTreeSet<String> = topology.configured().cloned().collect();
         let hats = topology.hats.iter().map(|hat| hat.id.clone()).collect();
         let endings = endings.iter().map(|&reason| reason.to_owned()).collect();
-        let known = |name: &str| configured.iter().any(|pattern| topic::matches(pattern, name));
+        let known = |name: &str| configured.iter().any(|pattern| trigger_matches(pattern, name));
         // The word that ends the loop may be said in plain text: then it ends the loop and is no event.
         let said = |name: &str| {
             topology.completion.first().is_some_and(|promise| promise == name)
@@ -100,7 +98,7 @@ impl Coverage {
                 .map(|name| crate::tools::cut(name, 200).0)
                 .collect(),
             topics: Reached::of(configured.clone(), |pattern| {
-                said(pattern) || seen.iter().any(|name| topic::matches(pattern, name))
+                said(pattern) || seen.iter().any(|name| trigger_matches(pattern, name))
             }),
             hats: Reached::of(hats, |hat| worn.contains(hat)),
             terminations: Reached::of(endings, |reason| reasons.contains(reason)),
@@ -131,6 +129,7 @@ mod tests {
             ],
             coordinator: "ralph".to_owned(),
             completion: vec!["LOOP_COMPLETE".to_owned()],
+            own: Vec::new(),
         };
         let record = |event: &str, data| SessionRecord {
             ts: 0,

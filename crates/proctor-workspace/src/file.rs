@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::assertion::Assertion;
-use crate::beneath::RelPath;
+use crate::beneath::{PathProblem, RelPath};
 use crate::cassette::Cassette;
+use crate::error::ToolError;
 use crate::mock::MockResponse;
 use crate::orchestrator::{Backend, Orchestrator};
 
@@ -56,27 +57,54 @@ pub struct WorkspaceFile {
     pub recorded: Option<Cassette>,
 }
 
-/// The largest cassette that is read.
+/// Why the cassette that a file names cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("run.cassette: {name}: {problem}")]
+pub struct CassetteFileError {
+    name: String,
+    #[source]
+    problem: CassetteFileProblem,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum CassetteFileProblem {
+    /// Without the path, which the message names already.
+    #[error("{}", .0.why)]
+    Path(PathProblem),
+    #[error(transparent)]
+    Unreadable(#[from] std::io::Error),
+    #[error("its {size} bytes are more than {LARGEST_CASSETTE}")]
+    TooLarge { size: u64 },
+    #[error(transparent)]
+    NotACassette(#[from] serde_json::Error),
+    #[error("{}", .0.message)]
+    Version(ToolError),
+}
+
+/// The largest cassette that is read, in bytes.
 const LARGEST_CASSETTE: u64 = 64 << 20;
 
 impl WorkspaceFile {
     /// Reads the cassette that the file names, from the folder that the file stands in.
-    pub fn load_cassette(&mut self, folder: &Path) -> Result<(), String> {
-        let Some(named) = &self.run.cassette else { return Ok(()) };
-        let problem = |why: String| format!("run.cassette: {named}: {why}");
-        let inside = RelPath::parse(named).map_err(|path| problem(path.why.to_owned()))?;
-        let path = folder.join(inside.as_str());
-        let size = std::fs::metadata(&path).map_err(|error| problem(error.to_string()))?.len();
-        if size > LARGEST_CASSETTE {
-            return Err(problem(format!("its {size} bytes are more than {LARGEST_CASSETTE}")));
-        }
-        let text = std::fs::read(&path).map_err(|error| problem(error.to_string()))?;
-        let cassette: Cassette =
-            serde_json::from_slice(&text).map_err(|error| problem(error.to_string()))?;
-        cassette.check().map_err(|error| problem(error.message))?;
-        self.recorded = Some(cassette);
+    pub fn load_cassette(&mut self, folder: &Path) -> Result<(), CassetteFileError> {
+        let Some(name) = &self.run.cassette else { return Ok(()) };
+        let read = read_cassette(folder, name);
+        let failed = |problem| CassetteFileError { name: name.clone(), problem };
+        self.recorded = Some(read.map_err(failed)?);
         Ok(())
     }
+}
+
+fn read_cassette(folder: &Path, name: &str) -> Result<Cassette, CassetteFileProblem> {
+    let inside = RelPath::parse(name).map_err(CassetteFileProblem::Path)?;
+    let path = folder.join(inside.as_str());
+    let size = std::fs::metadata(&path)?.len();
+    if size > LARGEST_CASSETTE {
+        return Err(CassetteFileProblem::TooLarge { size });
+    }
+    let cassette: Cassette = serde_json::from_slice(&std::fs::read(&path)?)?;
+    cassette.check().map_err(CassetteFileProblem::Version)?;
+    Ok(cassette)
 }
 
 /// The workspace of a file.
@@ -109,10 +137,10 @@ pub struct RunSection {
     /// Which model answers (default `mock`).
     #[serde(default)]
     pub backend: Backend,
-    /// Most iterations (default 5).
+    /// Most iterations (default: what the configuration says, else 5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
-    /// Most seconds (default 300).
+    /// Most seconds (default: what the configuration says, else 300).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_secs: Option<u64>,
     /// Environment variables for the run; `null` passes on our own value.

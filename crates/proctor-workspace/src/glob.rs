@@ -1,101 +1,163 @@
-//! Patterns over paths: `*` and `?` within a name, `**` over folders, `[abc]`, `{a,b}`. Pure.
+//! File patterns, by the crate `globset`: `*` and `?` within a name, `**` over folders, `[abc]`, `{a,b}`, `\` before
+//! a character that is meant literally. Pure.
 //!
-//! A pattern without a slash is compared with the file's name and with every folder above it, so that
-//! `target` or `*.log` mean what people expect; one that ends in a slash means the whole folder.
+//! Ours on top: a pattern without a slash is compared with the file's name and with every folder above it,
+//! so that `target` and `*.log` mean what people expect; one that matches a folder means everything
+//! below; a leading `./` or `/` stands for the workspace's folder. Hidden files are like all others.
+//! What `globset` would read in another way than it looks (`a**b`, a class that holds a slash) is refused.
 
-use regex::Regex;
+use std::iter::Peekable;
+use std::str::Chars;
 
-/// A set of patterns; empty matches nothing.
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// A text that is no file pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{pattern:?} is no file pattern: {problem}")]
+pub struct FilePatternError {
+    /// The pattern as it was written.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A set of file patterns; an empty one matches nothing.
 #[derive(Debug, Clone, Default)]
-pub struct PathGlobs(Vec<Regex>);
+pub struct FilePatterns {
+    patterns: Vec<String>,
+    /// Two globs for each pattern, in order: what it names, and what is below.
+    globs: GlobSet,
+}
 
-impl PathGlobs {
-    /// Compiles patterns; the error names the bad one.
-    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
-        patterns.iter().map(|pattern| compile(pattern.as_ref())).collect::<Result<_, _>>().map(Self)
+impl FilePatterns {
+    /// Compiles patterns.
+    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, FilePatternError> {
+        let patterns: Vec<String> =
+            patterns.iter().map(|pattern| pattern.as_ref().to_owned()).collect();
+        let mut globs = GlobSetBuilder::new();
+        for pattern in &patterns {
+            let error = |problem: String| FilePatternError { pattern: pattern.clone(), problem };
+            let named = anchored(pattern).map_err(error)?;
+            for text in [format!("{named}/**"), named] {
+                let glob = GlobBuilder::new(&text)
+                    .literal_separator(true)
+                    .backslash_escape(true)
+                    .empty_alternates(true)
+                    .build();
+                globs.add(glob.map_err(|problem| error(problem.kind().to_string()))?);
+            }
+        }
+        // The set as a whole may be too large for its regular expressions.
+        let globs = globs.build().map_err(|problem| FilePatternError {
+            pattern: patterns.join(" "),
+            problem: problem.to_string(),
+        })?;
+        Ok(Self { patterns, globs })
     }
 
-    /// Whether any pattern matches the path.
+    /// Whether any pattern matches the path, which is relative to the workspace.
     pub fn matches(&self, path: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.is_match(path))
+        self.globs.is_match(path)
     }
 
     /// Whether there is no pattern.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.patterns.is_empty()
+    }
+
+    /// The patterns as they were written.
+    pub fn as_written(&self) -> &[String] {
+        &self.patterns
+    }
+
+    /// The patterns that match none of these paths.
+    pub(crate) fn without_match<'path>(
+        &self,
+        paths: impl Iterator<Item = &'path String>,
+    ) -> Vec<&str> {
+        let mut matched = vec![false; self.patterns.len()];
+        for path in paths {
+            self.globs.matches(path).into_iter().for_each(|index| matched[index / 2] = true);
+        }
+        let unmatched = self.patterns.iter().zip(matched).filter(|(_, matched)| !matched);
+        unmatched.map(|(pattern, _)| pattern.as_str()).collect()
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex, String> {
-    let bad = |why: &str| format!("the pattern {pattern:?} is no path pattern: {why}");
-    if pattern.is_empty() {
-        return Err(bad("it is empty"));
+/// The pattern from the workspace's folder on.
+fn anchored(pattern: &str) -> Result<String, String> {
+    let inside = pattern.trim_start_matches("./").trim_start_matches('/');
+    let body = inside.trim_end_matches('/');
+    if body.is_empty() {
+        return Err("it names no file".to_owned());
     }
-    let trimmed = pattern.trim_start_matches("./").trim_start_matches('/');
-    let body = translate(trimmed.trim_end_matches('/')).map_err(|why| bad(&why))?;
-    let led = pattern.starts_with("./") || pattern.starts_with('/');
-    let anchored = led || trimmed.trim_end_matches('/').contains('/');
-    let start = if anchored { "^" } else { "^(?:.*/)?" };
-    Regex::new(&format!("{start}{body}(?:/.*)?$")).map_err(|error| bad(&error.to_string()))
+    if body.split('/').any(|part| part == "..") {
+        return Err("`..` leaves the workspace".to_owned());
+    }
+    let checked = checked(body)?;
+    let from_folder = pattern.starts_with("./") || pattern.starts_with('/') || body.contains('/');
+    Ok(if from_folder { checked } else { format!("**/{checked}") })
 }
 
-fn translate(pattern: &str) -> Result<String, String> {
+/// Refuses what `globset` reads in another way than it looks, and keeps `[!…]` within a name.
+fn checked(body: &str) -> Result<String, String> {
     let mut out = String::new();
-    let mut letters = pattern.chars().peekable();
-    let mut depth = 0;
+    let mut letters = body.chars().peekable();
+    let mut before = None;
     while let Some(letter) = letters.next() {
+        out.push(letter);
         match letter {
+            '\\' => out.extend(letters.next()),
+            '[' => class(&mut letters, &mut out)?,
             '*' if letters.peek() == Some(&'*') => {
-                letters.next();
-                // `**/` may also stand for no folder at all.
-                if letters.peek() == Some(&'/') {
-                    letters.next();
-                    out.push_str("(?:.*/)?");
-                } else {
-                    out.push_str(".*");
+                out.extend(letters.next());
+                let begins = before.is_none_or(|letter| "/{,".contains(letter));
+                let ends = letters.peek().is_none_or(|letter| "/},".contains(*letter));
+                if !begins || !ends {
+                    return Err("`**` must be a whole part between slashes".to_owned());
                 }
             }
-            '*' => out.push_str("[^/]*"),
-            '?' => out.push_str("[^/]"),
-            '[' => out.push_str(&class(&mut letters)?),
-            '{' => {
-                depth += 1;
-                out.push_str("(?:");
-            }
-            '}' if depth > 0 => {
-                depth -= 1;
-                out.push(')');
-            }
-            ',' if depth > 0 => out.push('|'),
-            '\\' => out.push_str(&regex::escape(&letters.next().unwrap_or('\\').to_string())),
-            other => out.push_str(&regex::escape(&other.to_string())),
+            _ => {}
         }
+        before = Some(letter);
     }
-    if depth > 0 { Err("a `{` is not closed".to_owned()) } else { Ok(out) }
+    Ok(out)
 }
 
-fn class(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<String, String> {
-    let mut out = String::from("[");
-    if letters.next_if(|letter| matches!(letter, '!' | '^')).is_some() {
-        out.push('^');
+/// Copies the rest of a `[…]`. A negated class would match a slash, so the slash joins what it excludes.
+fn class(letters: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), String> {
+    let negated = letters.next_if(|letter| matches!(letter, '!' | '^'));
+    if let Some(sign) = negated {
+        out.extend([sign, '/']);
     }
+    let mut content = String::new();
     for letter in letters {
-        match letter {
-            ']' if out.len() > 1 && !out.ends_with('^') => return Ok(format!("{out}]")),
-            '-' => out.push('-'),
-            '/' => return Err("a `[…]` cannot contain a slash".to_owned()),
-            other => out.push_str(&regex::escape(&other.to_string())),
+        if letter == ']' && !content.is_empty() {
+            if negated.is_none() && holds_slash(&content) {
+                return Err("a `[…]` cannot stand for a slash".to_owned());
+            }
+            out.push_str(&content);
+            out.push(']');
+            return Ok(());
         }
+        content.push(letter);
     }
     Err("a `[` is not closed".to_owned())
+}
+
+fn holds_slash(content: &str) -> bool {
+    let letters: Vec<char> = content.chars().collect();
+    let spans = |range: &[char]| range[1] == '-' && (range[0]..=range[2]).contains(&'/');
+    letters.contains(&'/') || letters.windows(3).any(spans)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn matches(pattern: &str, path: &str) -> bool {
-        PathGlobs::new(&[pattern]).unwrap().matches(path)
+        FilePatterns::new(&[pattern]).unwrap_or_else(|error| panic!("{error}")).matches(path)
     }
 
     #[test]
@@ -108,13 +170,48 @@ mod tests {
         assert!(!matches("target", "targets/x") && matches("{a,b}.txt", "b.txt"));
         assert!(matches("[!a].txt", "b.txt") && !matches("[!a].txt", "a.txt"));
         assert!(matches("**", "any/thing") && matches(".ralph/**", ".ralph/x"));
-        assert!(!matches("a.c", "abc") && matches("?.md", "x.md"));
+        assert!(!matches("a.c", "abc") && matches("?.md", "x.md") && !matches("?", "aa/bb/cc"));
+        assert!(matches("*", ".hidden") && matches("src/*", "src/.hidden/x"));
+        assert!(matches("./a", "a") && !matches("./a", "b/a") && matches("/a", "a/b"));
+        assert!(matches("{src/**,docs/**}", "docs/a/b") && matches("{,x}y", "y"));
+        assert!(matches("src[!x]main", "src-main") && !matches("src[!x]main", "src/main"));
+        assert!(matches(r"a\*", "a*") && !matches(r"a\*", "ab") && matches("[]]", "]"));
+        assert!(matches("[!-]x", "ax") && !matches("[!-]x", "-x"));
     }
 
     #[test]
-    fn bad_patterns_are_named() {
-        for bad in ["", "{a", "[a", "[a/b]"] {
-            assert!(PathGlobs::new(&[bad]).unwrap_err().contains(bad), "{bad}");
+    fn what_is_no_file_pattern_is_refused_and_named() {
+        for bad in [
+            "", "/", "./", "{a", "a}", "[a", "[]", "[a/b]", "[.-0]", "a**b", "**a", "a/b**", "***",
+            "../x", "a/..", "[z-a]", "a\\",
+        ] {
+            let error = FilePatterns::new(&["ok", bad]).unwrap_err();
+            assert_eq!(error.pattern, bad, "{error}");
+        }
+    }
+
+    #[test]
+    fn patterns_without_a_match_are_named() {
+        let patterns = FilePatterns::new(&["src", "*.md", "a/*"]).unwrap();
+        let paths = ["src/main.rs".to_owned(), "x.txt".to_owned()];
+        assert_eq!(patterns.without_match(paths.iter()), ["*.md", "a/*"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_path_matches_itself_alone(path in "[a-z*?\\[\\]{},!\\\\. ]{1,8}(/[a-z*{]{1,4}){0,2}") {
+            prop_assume!(!path.starts_with('/') && !path.split('/').any(|part| matches!(part, "." | "..")));
+            let pattern = crate::snapshot::literal(&path);
+            prop_assert!(matches(&pattern, &path), "{}", pattern);
+            let other = format!("{path}x");
+            prop_assert!(!matches(&pattern, &other), "{}", pattern);
+        }
+
+        #[test]
+        fn any_text_is_compiled_or_refused(pattern in ".{0,12}", path in ".{0,12}") {
+            if let Ok(patterns) = FilePatterns::new(&[pattern]) {
+                patterns.matches(&path);
+            }
         }
     }
 }

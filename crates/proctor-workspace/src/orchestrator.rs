@@ -7,6 +7,7 @@
 pub(crate) mod backend;
 pub(crate) mod generic;
 pub(crate) mod ralph;
+mod topology;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,12 @@ use serde_json::Value;
 use crate::beneath::Root;
 use crate::config::Config;
 use crate::error::ToolError;
+use crate::limits::{GivenLimits, RunLimits};
 use crate::session::merge::Sources;
-use crate::topic;
 
 pub use backend::Backend;
 pub use generic::GenericCommand;
+pub(crate) use topology::{Hat, Topology};
 
 /// Which orchestrator a workspace is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,51 +46,6 @@ impl Orchestrator {
     }
 }
 
-/// A hat: a role that the orchestrator gives to the model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Hat {
-    pub(crate) id: String,
-    pub(crate) triggers: Vec<String>,
-    pub(crate) publishes: Vec<String>,
-}
-
-/// Who listens to what, as configured.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Topology {
-    pub(crate) hats: Vec<Hat>,
-    /// Who gets what nobody else wants.
-    pub(crate) coordinator: String,
-    /// Topics that end the loop; they are consumed, not published.
-    pub(crate) completion: Vec<String>,
-}
-
-impl Topology {
-    /// The hats that listen to a topic, the one that gets it first: ralph asks them in the order of their
-    /// names. What nobody listens to is the coordinator's.
-    pub(crate) fn targets(&self, name: &str) -> Vec<String> {
-        if self.completion.iter().any(|topic| topic == name) || name == "loop.terminate" {
-            return Vec::new();
-        }
-        let listens = |hat: &&Hat| hat.triggers.iter().any(|trigger| topic::matches(trigger, name));
-        let mut listening: Vec<String> =
-            self.hats.iter().filter(listens).map(|hat| hat.id.clone()).collect();
-        listening.sort();
-        if listening.is_empty() && !self.coordinator.is_empty() {
-            return vec![self.coordinator.clone()];
-        }
-        listening
-    }
-
-    /// Every name that a response may be scripted for; `None` where the orchestrator knows no hats.
-    pub(crate) fn hat_names(&self) -> Option<Vec<String>> {
-        if self.coordinator.is_empty() {
-            return None;
-        }
-        let hats = self.hats.iter().map(|hat| hat.id.clone());
-        Some(hats.chain([self.coordinator.clone()]).collect())
-    }
-}
-
 /// A run to be prepared.
 pub(crate) struct Plan<'a> {
     pub(crate) config: &'a Config,
@@ -99,8 +56,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) scratchpad: Option<&'a str>,
     pub(crate) task: &'a str,
     pub(crate) backend: Backend,
-    pub(crate) max_iterations: u32,
-    pub(crate) max_runtime_secs: u64,
+    pub(crate) limits: &'a RunLimits,
 }
 
 /// A run that can be started.
@@ -151,6 +107,14 @@ pub(crate) trait Adapter: Send + Sync {
         user_config: &Value,
         backend: Backend,
     ) -> Result<Topology, ToolError>;
+    /// The limits that the configuration gives, and the default of `max_consecutive_failures`; `None` where the
+    /// orchestrator has no such limit.
+    fn limits(
+        &self,
+        root: &Root,
+        user_config: &Value,
+        backend: Backend,
+    ) -> Result<(GivenLimits, Option<u64>), ToolError>;
     /// Writes configuration and says what to start.
     fn prepare(&self, plan: &Plan<'_>) -> Result<Prepared, ToolError>;
     /// Reads what the run left behind.
@@ -160,29 +124,5 @@ pub(crate) trait Adapter: Send + Sync {
     /// The path of its scratchpad in the workspace.
     fn scratchpad(&self) -> &'static str {
         ".agent/scratchpad.md"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hats_listen_in_the_order_of_their_names_and_the_coordinator_gets_the_rest() {
-        let hat = |id: &str, trigger: &str| Hat {
-            id: id.to_owned(),
-            triggers: vec![trigger.to_owned()],
-            publishes: Vec::new(),
-        };
-        let mut topology = Topology {
-            hats: vec![hat("star", "*"), hat("builder", "build.*")],
-            coordinator: "ralph".to_owned(),
-            completion: vec!["LOOP_COMPLETE".to_owned()],
-        };
-        assert_eq!(topology.targets("build.task"), ["builder", "star"]);
-        assert_eq!(topology.targets("other"), ["star"]);
-        assert!(topology.targets("LOOP_COMPLETE").is_empty());
-        topology.hats.remove(0);
-        assert_eq!(topology.targets("other"), ["ralph"]);
     }
 }

@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use crate::beneath::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
-use crate::glob::PathGlobs;
+use crate::glob::FilePatterns;
 use store::Store;
 use walk::{Entry, Kind};
 
 /// Files that are the harness's or the orchestrator's own and would drown the rest.
-const NOISE: &[&str] = &[".ralph/**", ".git/**", "session.jsonl", "session.[0-9]*.jsonl"];
+const NOISE: &[&str] = &[".ralph/**", ".git/**", "./session.jsonl", "./session.[0-9]*.jsonl"];
 
 /// The name of the snapshot taken by `test_setup`.
 pub(crate) const INITIAL: &str = "initial";
@@ -36,6 +36,9 @@ pub(crate) struct Manifest {
     pub(crate) version: u32,
     /// When it was taken: a file changed in the same tick may look unchanged, so it is read again.
     pub(crate) taken_ns: i64,
+    /// By which patterns files were selected. Empty in manifests of versions that did not keep them.
+    #[serde(default)]
+    pub(crate) patterns: Vec<Patterns>,
     pub(crate) entries: BTreeMap<String, Entry>,
 }
 
@@ -44,25 +47,48 @@ impl Manifest {
     pub(crate) fn keep_only(&mut self, selection: &Selection) {
         self.entries.retain(|path, _| selection.takes(path));
     }
+
+    /// Which files it was taken of.
+    pub(crate) fn selection(&self) -> Result<Selection, ToolError> {
+        if self.patterns.is_empty() {
+            return Selection::new(&[], &[]);
+        }
+        let rule = |patterns: &Patterns| Rule::new(&patterns.include, &patterns.exclude);
+        Ok(Selection { rules: self.patterns.iter().map(rule).collect::<Result<_, _>>()? })
+    }
 }
 
-/// Which files to look at.
-#[derive(Debug, Clone, Default)]
+/// The patterns of one selection, as they were written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Patterns {
+    pub(crate) include: Vec<String>,
+    pub(crate) exclude: Vec<String>,
+}
+
+/// Which files to look at: those that every rule takes.
+#[derive(Debug, Clone)]
 pub(crate) struct Selection {
-    include: PathGlobs,
-    exclude: PathGlobs,
-    noise: PathGlobs,
+    rules: Vec<Rule>,
 }
 
-impl Selection {
-    pub(crate) fn new(include: &[String], exclude: &[String]) -> Result<Self, ToolError> {
-        let globs = |name: &str, patterns: &[String]| {
-            PathGlobs::new(patterns).map_err(|why| ToolError::invalid(format!("{name}: {why}")))
+#[derive(Debug, Clone)]
+struct Rule {
+    include: FilePatterns,
+    exclude: FilePatterns,
+    noise: FilePatterns,
+}
+
+impl Rule {
+    fn new(include: &[String], exclude: &[String]) -> Result<Self, ToolError> {
+        let compile = |name: &str, patterns: &[String]| {
+            FilePatterns::new(patterns)
+                .map_err(|error| ToolError::invalid(format!("{name}: {error}")))
         };
         Ok(Self {
-            include: globs("include_patterns", include)?,
-            exclude: globs("exclude_patterns", exclude)?,
-            noise: PathGlobs::new(NOISE).map_err(ToolError::invalid)?,
+            include: compile("include_patterns", include)?,
+            exclude: compile("exclude_patterns", exclude)?,
+            noise: FilePatterns::new(NOISE)
+                .map_err(|error| ToolError::invalid(error.to_string()))?,
         })
     }
 
@@ -76,10 +102,59 @@ impl Selection {
         wanted && !self.exclude.matches(path)
     }
 
-    /// Whether nothing below a folder can be wanted.
     fn skips_folder(&self, path: &str) -> bool {
         self.exclude.matches(path)
             || (self.include.is_empty() && self.noise.matches(&format!("{path}/x")))
+    }
+}
+
+impl Selection {
+    pub(crate) fn new(include: &[String], exclude: &[String]) -> Result<Self, ToolError> {
+        Ok(Self { rules: vec![Rule::new(include, exclude)?] })
+    }
+
+    /// A selection within another one, which says by itself whether noise is wanted.
+    pub(crate) fn within(include: &[String], exclude: &[String]) -> Result<Self, ToolError> {
+        let rule = Rule { noise: FilePatterns::default(), ..Rule::new(include, exclude)? };
+        Ok(Self { rules: vec![rule] })
+    }
+
+    /// Every file, whatever it is.
+    pub(crate) fn anything() -> Self {
+        Self { rules: Vec::new() }
+    }
+
+    /// The files that both select.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self { rules: self.rules.iter().chain(&other.rules).cloned().collect() }
+    }
+
+    fn takes(&self, path: &str) -> bool {
+        self.rules.iter().all(|rule| rule.takes(path))
+    }
+
+    /// Whether nothing below a folder can be wanted.
+    fn skips_folder(&self, path: &str) -> bool {
+        self.rules.iter().any(|rule| rule.skips_folder(path))
+    }
+
+    /// The patterns, for whoever keeps them.
+    fn patterns(&self) -> Vec<Patterns> {
+        let written = |rule: &Rule| Patterns {
+            include: rule.include.as_written().to_vec(),
+            exclude: rule.exclude.as_written().to_vec(),
+        };
+        self.rules.iter().map(written).collect()
+    }
+
+    /// Warnings about patterns to include that match none of these paths.
+    pub(crate) fn warnings<'path>(
+        &self,
+        paths: &(impl Iterator<Item = &'path String> + Clone),
+    ) -> Vec<String> {
+        let unmatched =
+            self.rules.iter().flat_map(|rule| rule.include.without_match(paths.clone()));
+        unmatched.map(|pattern| format!("the file pattern {pattern:?} matches no file")).collect()
     }
 }
 

@@ -44,6 +44,7 @@ variables! { READ:
     PROCTOR_WORKERS = "How many workers run at once, or `auto`. Beats `run.workers` of proctor.toml; beaten by `--workers`.";
     PROCTOR_JOURNAL_DIR = "The journal's folder. Beats `journal.dir` of proctor.toml; beaten by `--dir`.";
     PROCTOR_LANE = "The lane of the journal. Beaten by `--lane`.";
+    PROCTOR_RUN_LIST = "A file to which every run appends the path of its folder. `proctor journal run` sets it, to find the recordings of the runs that its command makes.";
     CLAUDE_CODE_SESSION_ID = "The session that a first journal entry belongs to when no session is open.";
     PROCTOR_TOKEN = "The token that `proctor serve` demands; random when it is not set. Needed to listen beyond this machine.";
     NO_COLOR = "When set, no colours. Beaten by `--color`.";

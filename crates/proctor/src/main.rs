@@ -25,12 +25,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return misunderstood(&tips::without_hidden(error)),
     };
-    let mut terminal = Terminal::new(cli.color);
+    let mut terminal = Terminal::new(cli.color, cli.command.prints_json());
     match run(&cli, &mut terminal) {
         Ok(code) if code == ExitCode::SUCCESS && terminal.failure().is_some() => {
             let why = terminal.failure().unwrap_or_default();
             let error =
-                CommandError::unusable(format_args!("cannot write to standard output: {why}"));
+                CommandError::system(format_args!("cannot write to standard output: {why}"));
             terminal.report(&error);
             error.exit_code()
         }
@@ -64,7 +64,7 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Runs(arguments) => commands::runs::run(arguments, cli, terminal),
         Command::Compare(arguments) => commands::compare::run(arguments, cli, terminal),
         Command::Baseline(arguments) => commands::baseline::run(arguments, cli, terminal),
-        Command::Flaky(arguments) => commands::history::flaky(arguments, cli, terminal),
+        Command::Flaky(arguments) => commands::flaky::run(arguments, cli, terminal),
         Command::History(arguments) => commands::history::run(arguments, cli, terminal),
         Command::Rejudge(arguments) => commands::rejudge::run(arguments, cli, terminal),
         Command::Validate(arguments) => commands::validate::run(arguments, cli, terminal),

@@ -10,7 +10,19 @@ use crate::terminal::Terminal;
 
 /// Finds the project and reads its configuration; warnings are printed.
 pub(crate) fn open(cli: &Cli, terminal: &mut Terminal) -> Result<(PathBuf, Config), CommandError> {
-    let root = root(cli)?;
+    open_from(None, cli, terminal)
+}
+
+/// The same for the project that a folder stands in, instead of the current one; `--root` beats both.
+pub(crate) fn open_from(
+    folder: Option<&Path>,
+    cli: &Cli,
+    terminal: &mut Terminal,
+) -> Result<(PathBuf, Config), CommandError> {
+    let root = match folder.filter(|_| cli.root.is_none()) {
+        Some(folder) => nearest_root(folder),
+        None => root(cli)?,
+    };
     let (config, warnings) = config::load(&root)?;
     for warning in warnings {
         terminal.warn(&warning);
@@ -22,16 +34,22 @@ pub(crate) fn open(cli: &Cli, terminal: &mut Terminal) -> Result<(PathBuf, Confi
 pub(crate) fn root(cli: &Cli) -> Result<PathBuf, CommandError> {
     if let Some(root) = &cli.root {
         return root.canonicalize().map_err(|error| {
-            CommandError::unusable(format_args!("--root {}: {error}", root.display()))
+            CommandError::usage(format_args!("--root {}: {error}", root.display()))
+                .with_source(error)
         });
     }
     let current = std::env::current_dir().map_err(|error| {
-        CommandError::unusable(format_args!("the current folder cannot be used: {error}"))
+        CommandError::system(format_args!("the current folder cannot be used: {error}"))
+            .with_source(error)
     })?;
+    Ok(nearest_root(&current))
+}
+
+fn nearest_root(start: &Path) -> PathBuf {
     let home = env_vars::HOME.get_os().map(PathBuf::from);
-    Ok(find_root(&current, home.as_deref(), |folder| {
+    find_root(start, home.as_deref(), |folder| {
         folder.join(config::FILE_NAME).is_file() || folder.join(".git").exists()
-    }))
+    })
 }
 
 /// The nearest folder that is marked as a project, never above or at the home folder; else the start.

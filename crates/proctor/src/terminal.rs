@@ -31,13 +31,15 @@ pub(crate) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
 /// Where commands print.
 pub(crate) struct Terminal {
     color: ColorChoice,
+    /// Whether errors are printed for programs.
+    json_errors: bool,
     /// Why standard output could not be written, though somebody reads it.
     failure: Option<String>,
 }
 
 impl Terminal {
-    pub(crate) fn new(flag: Option<ColorChoice>) -> Self {
-        Self { color: flag.unwrap_or(ColorChoice::Auto), failure: None }
+    pub(crate) fn new(flag: Option<ColorChoice>, json_errors: bool) -> Self {
+        Self { color: flag.unwrap_or(ColorChoice::Auto), json_errors, failure: None }
     }
 
     /// Why something that was printed is missing (a full disk), whoever ignored it: then no command is a success. A reader that
@@ -117,7 +119,12 @@ impl Terminal {
         })
     }
 
+    /// Prints an error on standard error: in words, or as one line of JSON where the command prints for programs.
     pub(crate) fn report(&mut self, error: &CommandError) {
+        if self.json_errors {
+            let _ = writeln!(io::stderr(), "{}", error.to_json());
+            return;
+        }
         let style = self.style_for(io::stderr().is_terminal());
         let mut text = format!("{} {error}\n", style.paint(Paint::Bad, "error:"));
         for hint in error.hints() {

@@ -53,6 +53,35 @@ pub(crate) fn workers(text: &str) -> Result<u32, String> {
     }
 }
 
+/// How often examples are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// So many times each.
+    Times(u32),
+    /// As often as their verdicts need, and at most so many times each.
+    Auto { limit: u32 },
+}
+
+/// The most repetitions of an example where results decide on them and nobody says how many.
+const REPEAT_LIMIT: u32 = 20;
+
+/// A number of repetitions, `auto`, or `auto:MAX`.
+pub(crate) fn repeat(text: &str) -> Result<Repeat, String> {
+    let limit = match text.strip_prefix("auto") {
+        None => {
+            let times = text.parse().ok().filter(|times| *times > 0);
+            let usage = "use a number from 1, `auto`, or `auto:MAX`";
+            return times.map(Repeat::Times).ok_or_else(|| usage.to_owned());
+        }
+        Some("") => Some(REPEAT_LIMIT),
+        Some(rest) => rest.strip_prefix(':').and_then(|limit| limit.parse().ok()),
+    };
+    match limit {
+        Some(limit @ 2..=10_000) => Ok(Repeat::Auto { limit }),
+        _ => Err("use `auto`, or `auto:MAX` with MAX from 2 to 10000".to_owned()),
+    }
+}
+
 /// A name for a run or a baseline; one that could mean something else is refused.
 pub(crate) fn run_tag(text: &str) -> Result<String, String> {
     let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -66,9 +95,36 @@ pub(crate) fn run_tag(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// Percentage points above 0 and below 100.
+pub(crate) fn margin(text: &str) -> Result<f64, String> {
+    let points = text.strip_suffix('%').unwrap_or(text).trim();
+    match points.parse::<f64>() {
+        Ok(points) if points > 0.0 && points < 100.0 => Ok(points),
+        _ => Err(format!("`{text}` is not a number of points above 0 and below 100, such as 5")),
+    }
+}
+
+/// A factor of at least 1.
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor >= 1.0 && factor.is_finite() => Ok(factor),
+        _ => Err(format!("`{text}` is not a factor of at least 1, such as 1.2")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeats() {
+        assert_eq!(repeat("5"), Ok(Repeat::Times(5)));
+        assert_eq!(repeat("auto"), Ok(Repeat::Auto { limit: 20 }));
+        assert_eq!(repeat("auto:8"), Ok(Repeat::Auto { limit: 8 }));
+        for wrong in ["0", "-1", "", "automatic", "auto:", "auto:1", "auto:x", "auto8"] {
+            assert!(repeat(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn durations() {

@@ -124,9 +124,12 @@ export interface RunListing {
   tags: string[];
 }
 
-export type Verdict = "regression" | "improvement" | "too_little_data" | "unchanged";
+export type Verdict = "not_comparable" | "regression" | "cannot_tell" | "improvement" | "no_change_seen" | "unchanged";
+/** Which way the observed pass rate went, whether or not that is beyond chance. */
+export type Direction = "worse" | "same" | "better";
 export interface Range { low: number; high: number }
 export interface Tally { passed: number; attempts: number; rate: number | null; range: Range }
+/** After minus before, as a share; the interval is absent where the difference is exact. */
 export interface Change { estimate: number; range: Range | null }
 
 export interface ExampleChange {
@@ -136,7 +139,8 @@ export interface ExampleChange {
   file: string | null;
   moved_from?: string;
   verdict: Verdict;
-  basis: string;
+  direction: Direction;
+  basis: "deterministic" | "fisher" | "record" | "pairs";
   why: string;
   before: Tally;
   after: Tally;
@@ -158,12 +162,15 @@ export interface CriterionChange {
   examples: number;
   before: Tally;
   after: Tally;
-  change: Change;
+  /** Absent where the criterion only gives scores. */
+  change: Change | null;
   score_before: number | null;
   score_after: number | null;
   score_change: Change | null;
-  p: number;
-  p_adjusted: number;
+  p_worse: number;
+  p_better: number;
+  p_worse_adjusted: number;
+  p_better_adjusted: number;
 }
 
 export interface SideInfo {
@@ -176,23 +183,69 @@ export interface SideInfo {
   examples: number;
 }
 
-export interface UsageChange { examples: number; before: number; after: number; ratio: number; ratio_range: Range | null; significant: boolean }
+export interface UsageChange {
+  examples: number;
+  /** Examples with more than nothing on both sides, which alone have a factor. */
+  rated: number;
+  before: number;
+  after: number;
+  ratio: number | null;
+  /** Absent with fewer than three earlier runs, as is `clear`. */
+  ratio_range: Range | null;
+  /** Whether the factor is more than runs vary by. */
+  clear: boolean | null;
+}
 
+export type Decision = "pass" | "stop" | "not_comparable" | "cannot_tell";
+export interface Gate { decision: Decision; exit_code: number; reasons: string[] }
+
+export interface SuiteChange {
+  verdict: Verdict;
+  test: "stratified" | "pairs";
+  paired: number;
+  deterministic: number;
+  worse: number;
+  better: number;
+  p_worse: number;
+  p_better: number;
+  rate_before: number | null;
+  rate_after: number | null;
+  change: Change | null;
+  /** Absent with fewer than three. */
+  earlier_runs: number | null;
+  runs_vary: boolean;
+  repeats_to_tell: number | null;
+  k: number;
+  pass_hat_k_before: number | null;
+  pass_hat_k_after: number | null;
+}
+
+export interface ComparisonCounts {
+  paired: number;
+  regressions: number;
+  improvements: number;
+  no_change_seen: number;
+  cannot_tell: number;
+  /** Those of `cannot_tell` that pass less often. */
+  perhaps_worse: number;
+  missing_after: number;
+  missing_before: number;
+  moved: number;
+}
+
+/** Version 2 of the comparison. */
 export interface Comparison {
+  v: number;
   before: SideInfo;
   after: SideInfo;
   config_changed: boolean | null;
-  rules: { alpha_examples: number; alpha_suite: number; margin: number };
+  /** `margin` is a share, not points. */
+  rules: { level_suite: number; level_examples: number; level_better: number; level_criteria: number; margin: number | null };
   verdict: Verdict;
-  suite: {
-    verdict: Verdict; paired: number; worse: number; better: number; p: number;
-    rate_before: number | null; rate_after: number | null; change: Change | null;
-    k: number; pass_hat_k_before: number | null; pass_hat_k_after: number | null;
-  };
-  counts: {
-    paired: number; regressions: number; improvements: number; unchanged: number; too_little_data: number;
-    missing_after: number; missing_before: number; moved: number;
-  };
+  not_comparable?: string;
+  gate: Gate;
+  suite: SuiteChange;
+  counts: ComparisonCounts;
   examples: ExampleChange[];
   gaps: { id: string; title: string; file: string | null; missing_after: boolean; reason: string }[];
   criteria: CriterionChange[];
@@ -229,5 +282,5 @@ export interface HistoryPoint {
 
 export interface FlakyExample {
   id: string; title: string; file: string | null; runs: number; passed: number; attempts: number;
-  rate_low: number; rate_high: number; mixed_runs: number; torn_commits: number; last_seen: string;
+  rate_low: number; rate_high: number; mixed_runs: number; torn_commits: number; changes: number; last_seen: string;
 }

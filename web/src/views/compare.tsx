@@ -4,9 +4,10 @@ import { isLive } from "../model/verdict";
 import { useMemo, useState } from "preact/hooks";
 
 import { ago, duration, money, percent, points, pValue, shortId, turnName, when, word } from "../format";
+import { codePieces, countsSentence, daysSentence, DECISION_SIGNS, DECISION_STATUS, gapsSentence, TEST_NAMES, usageNote, VERDICT_SIGNS, VERDICT_STATUS, verdictSentence } from "../model/comparison";
 import { diffWords, type Piece } from "../model/diff";
 import { talksOf, type Talk, type Turn } from "../model/talk";
-import type { Change, Comparison, CriterionChange, Event, ExampleChange, RunListing, SideInfo, UsageChange, Verdict } from "../model/types";
+import type { Change, Comparison, CriterionChange, Event, ExampleChange, Gate, Range, RunListing, SideInfo, UsageChange, Verdict } from "../model/types";
 import { go, link, route } from "../router";
 import { source } from "../state";
 import { type Action, useActions } from "../ui/keys";
@@ -23,21 +24,23 @@ export function ComparePage() {
   const after = query.get("after") || runs[0]?.id || "";
   const place = runs.findIndex((run) => run.id === after);
   const before = query.get("before") || (choices.value?.baselines.includes("default") ? "baseline" : "") || runs[place + 1]?.id || "";
+  const margin = query.get("margin") ?? "";
   const ready = before !== "" && after !== "";
-  const { value, problem, loading } = useLoaded(() => (ready ? source.value.compare(before, after) : Promise.resolve(null)), [before, after]);
-  const set = (side: "before" | "after", id: string) => go(link(["compare"], { before, after, [side]: id }));
+  const { value, problem, loading } = useLoaded(() => (ready ? source.value.compare(before, after, margin) : Promise.resolve(null)), [before, after, margin]);
+  const set = (changes: Record<string, string>) => go(link(["compare"], { before, after, margin, ...changes }));
   if (choices.problem) return <section class="page"><Trouble message={choices.problem} /></section>;
   return (
     <section class="page compare">
       <div class="bar">
         <h1>Compare</h1>
-        <Side label="before" value={before} runs={runs} baselines={choices.value?.baselines ?? []} set={(id) => set("before", id)} />
-        <button type="button" class="ghost" title="Swap" aria-label="Swap the sides" onClick={() => go(link(["compare"], { before: after, after: before }))}>⇄</button>
-        <Side label="after" value={after} runs={runs} baselines={choices.value?.baselines ?? []} set={(id) => set("after", id)} />
+        <Side label="before" value={before} runs={runs} baselines={choices.value?.baselines ?? []} set={(id) => set({ before: id })} />
+        <button type="button" class="ghost" title="Swap" aria-label="Swap the sides" onClick={() => set({ before: after, after: before })}>⇄</button>
+        <Side label="after" value={after} runs={runs} baselines={choices.value?.baselines ?? []} set={(id) => set({ after: id })} />
+        <MarginInput key={margin} margin={margin} set={(points) => set({ margin: points, example: query.get("example") ?? "" })} />
       </div>
       {problem && <Trouble message={problem} />}
       {!ready && !choices.loading && <Empty>Two finished runs are needed; there {runs.length === 1 ? "is one" : "are none"}. <code>proctor run</code> makes them.</Empty>}
-      {value ? <Verdicts comparison={value} before={before} after={after} /> : ready && loading && <p class="empty" aria-busy="true">Comparing…</p>}
+      {value ? <Verdicts comparison={value} open={(id) => go(link(["compare"], { before, after, margin, example: id }), true)} /> : ready && loading && <p class="empty" aria-busy="true">Comparing…</p>}
     </section>
   );
 }
@@ -55,27 +58,26 @@ function Side({ label, value, runs, baselines, set }: { label: string; value: st
   );
 }
 
-const SENTENCES: Record<Verdict, string> = {
-  regression: "It got worse.",
-  improvement: "It got better.",
-  unchanged: "Nothing changed, as far as the data can show.",
-  too_little_data: "Too little data to tell.",
-};
-
-const KINDS: Record<Verdict, string> = { regression: "failed", improvement: "passed", unchanged: "not_run", too_little_data: "pending" };
-
-function VerdictBadge({ verdict }: { verdict: Verdict }) {
-  const sign = { regression: "▼", improvement: "▲", unchanged: "=", too_little_data: "?" }[verdict];
-  return <span class={`badge s-${KINDS[verdict]}`}><span aria-hidden="true">{sign}</span> {word(verdict)}</span>;
+function MarginInput({ margin, set }: { margin: string; set: (points: string) => void }) {
+  return (
+    <label class="side margin" title="Demand that «not worse by more than this» is shown for the suite, as proctor compare --margin does">margin
+      <input type="number" min="0" max="100" step="any" placeholder="none" aria-label="Margin in points" defaultValue={margin}
+        onChange={(event) => { if (!event.currentTarget.validity.badInput) set(event.currentTarget.value); }} />
+      points
+    </label>
+  );
 }
 
-function Verdicts({ comparison, before, after }: { comparison: Comparison; before: string; after: string }) {
-  const { counts, suite } = comparison;
+function VerdictBadge({ verdict }: { verdict: Verdict }) {
+  return <span class={`badge s-${VERDICT_STATUS[verdict]}`}><span aria-hidden="true">{VERDICT_SIGNS[verdict]}</span> {word(verdict)}</span>;
+}
+
+function Verdicts({ comparison, open }: { comparison: Comparison; open: (id: string | null) => void }) {
+  const { counts } = comparison;
   const selected = route.value.query.get("example");
   const [only, setOnly] = useState<Verdict | null>(null);
   const shown = comparison.examples.filter((example) => only === null || example.verdict === only);
   const place = shown.findIndex((example) => example.id === selected);
-  const open = (id: string | null) => go(link(["compare"], { before, after, example: id }), true);
   useActions((action: Action) => {
     if (action === "next" && shown[place + 1]) open(shown[place + 1]!.id);
     else if (action === "previous" && shown[place - 1]) open(shown[place - 1]!.id);
@@ -84,49 +86,99 @@ function Verdicts({ comparison, before, after }: { comparison: Comparison; befor
     return true;
   });
   const example = comparison.examples.find((one) => one.id === selected);
-  const chips: [Verdict, number][] = [["regression", counts.regressions], ["improvement", counts.improvements], ["too_little_data", counts.too_little_data], ["unchanged", counts.unchanged]];
+  const chips: [Verdict, number][] = [["regression", counts.regressions], ["cannot_tell", counts.cannot_tell], ["improvement", counts.improvements], ["no_change_seen", counts.no_change_seen]];
   return (
     <>
       {comparison.config_changed && <p class="notice">The two ran with different configurations: differences may come from there.</p>}
-      <section class={`verdict v-${comparison.verdict}`} aria-label="Verdict">
-        <p class="big"><VerdictBadge verdict={comparison.verdict} /> {SENTENCES[comparison.verdict]}{counts.regressions + counts.improvements === 0 && suite.verdict === comparison.verdict && comparison.verdict !== "unchanged" && comparison.verdict !== "too_little_data" && " No single example proves it; the suite as a whole does."}</p>
-        <p>
-          {counts.paired} examples on both sides: {counts.regressions} worse, {counts.improvements} better, {counts.unchanged} unchanged, {counts.too_little_data} too little data.
-          {" "}Suite: {percent(suite.rate_before)} → {percent(suite.rate_after)}
-          {suite.change && <> (<Difference change={suite.change} />)</>}; {suite.worse} pass less often, {suite.better} more often, McNemar {pValue(suite.p)}.
-          {suite.k > 1 && <> pass^{suite.k}: {percent(suite.pass_hat_k_before)} → {percent(suite.pass_hat_k_after)}.</>}
-        </p>
-        <p class="usage">
-          <Usage name="Duration" usage={comparison.duration} show={duration} />
-          <Usage name="Cost" usage={comparison.cost} show={money} />
-          {(counts.missing_after > 0 || counts.missing_before > 0) && <span class="s-pending">Coverage gaps, not counted: {counts.missing_after} without result after, {counts.missing_before} without result before.</span>}
-          {counts.moved > 0 && <span>{counts.moved} moved to another file.</span>}
-        </p>
-        <SideNote name="before" side={comparison.before} /><SideNote name="after" side={comparison.after} />
-      </section>
+      <VerdictBox comparison={comparison} />
       {comparison.criteria.length > 0 && <CriteriaTable criteria={comparison.criteria} />}
-      <div class="bar">
-        <h2>Examples</h2>
-        <div class="chips" role="group" aria-label="Filter by verdict">
-          <button type="button" aria-pressed={only === null} onClick={() => setOnly(null)}>all {counts.paired}</button>
-          {chips.map(([verdict, count]) => <button type="button" aria-pressed={only === verdict} onClick={() => setOnly(verdict)}>{word(verdict)} {count}</button>)}
-        </div>
-      </div>
-      <div class="cmp-head cmp-row" aria-hidden="true"><span>Verdict</span><span>Example</span><span>Before</span><span>After</span><span>Change</span><span>Why</span></div>
-      <VirtualList items={shown} height={38} focus={place} label="Compared examples" keyOf={(one) => one.id} class={shown.length > 12 ? "cmp-list" : "cmp-list short"}
-        render={(one) => <ChangeLine change={one} selected={one.id === selected} toggle={() => open(one.id === selected ? null : one.id)} />} />
+      {counts.paired > 0 && (
+        <>
+          <div class="bar">
+            <h2>Examples</h2>
+            <div class="chips" role="group" aria-label="Filter by verdict">
+              <button type="button" aria-pressed={only === null} onClick={() => setOnly(null)}>all {counts.paired}</button>
+              {chips.map(([verdict, count]) => <button type="button" aria-pressed={only === verdict} onClick={() => setOnly(verdict)}>{word(verdict)} {count}</button>)}
+            </div>
+          </div>
+          <div class="cmp-head cmp-row" aria-hidden="true"><span>Verdict</span><span>Example</span><span>Before</span><span>After</span><span>Change</span><span>Why</span></div>
+          <VirtualList items={shown} height={38} focus={place} label="Compared examples" keyOf={(one) => one.id} class={shown.length > 12 ? "cmp-list" : "cmp-list short"}
+            render={(one) => <ChangeLine change={one} selected={one.id === selected} toggle={() => open(one.id === selected ? null : one.id)} />} />
+        </>
+      )}
       {example && <SideBySide change={example} comparison={comparison} />}
       {comparison.gaps.length > 0 && <Gaps comparison={comparison} />}
     </>
   );
 }
 
-function SideNote({ name, side }: { name: string; side: SideInfo }) {
+/** The verdict, what a gate decides, and the numbers both rest on. */
+function VerdictBox({ comparison }: { comparison: Comparison }) {
+  const { counts, suite } = comparison;
+  const days = daysSentence(suite);
   return (
-    <p class="dim meta">{name}: {side.label.startsWith("baseline") ? <b>{side.label} </b> : null}
-      {side.run_id && <a href={link(["run", side.run_id])} class="mono">{shortId(side.run_id)}</a>} · {when(side.started_at)}{side.commit && <> · <span class="mono">{side.commit.slice(0, 8)}</span></>} · {side.examples} examples
-      {!side.complete && <span class="s-failed"> · did not finish</span>}{side.errors > 0 && <span class="s-failed"> · {side.errors} errors outside examples</span>}
-    </p>
+    <section class={`verdict v-${comparison.verdict}`} aria-label="Verdict">
+      <p class="big"><VerdictBadge verdict={comparison.verdict} /> {verdictSentence(comparison)}</p>
+      <GateDecision gate={comparison.gate} />
+      <dl class="findings">
+        {suite.change && <><dt>Suite</dt><dd><SuiteLine comparison={comparison} change={suite.change} /></dd></>}
+        {counts.paired > 0 && days && <><dt>Days</dt><dd>{days}</dd></>}
+        {counts.paired > 0 && <><dt>Examples</dt><dd>{countsSentence(comparison)}</dd></>}
+        {(counts.missing_after > 0 || counts.missing_before > 0) && <><dt>Gaps</dt><dd class="s-pending">{gapsSentence(comparison)}</dd></>}
+        {comparison.duration && <><dt>Duration</dt><dd><Usage usage={comparison.duration} show={duration} /></dd></>}
+        {comparison.cost && <><dt>Cost</dt><dd><Usage usage={comparison.cost} show={money} /></dd></>}
+        <dt>Before</dt><dd><SideNote side={comparison.before} /></dd>
+        <dt>After</dt><dd><SideNote side={comparison.after} /></dd>
+      </dl>
+    </section>
+  );
+}
+
+function GateDecision({ gate }: { gate: Gate }) {
+  return (
+    <div class="gate" title="As proctor compare --gate decides without further options">
+      <b>Gate:</b> <span class={`badge s-${DECISION_STATUS[gate.decision]}`}><span aria-hidden="true">{DECISION_SIGNS[gate.decision]}</span> {word(gate.decision)}</span> <span class="dim">(exit code {gate.exit_code})</span>
+      <ul>{gate.reasons.map((reason) => <li>{codePieces(reason).map((piece, place) => (place % 2 === 1 ? <code>{piece}</code> : piece))}</li>)}</ul>
+    </div>
+  );
+}
+
+function SuiteLine({ comparison, change }: { comparison: Comparison; change: Change }) {
+  const { suite, gate, rules } = comparison;
+  // A gate that cannot tell has said so already.
+  const repeats = gate.decision === "cannot_tell" ? null : suite.repeats_to_tell;
+  return (
+    <>
+      <VerdictBadge verdict={suite.verdict} /> {percent(suite.rate_before)} → {percent(suite.rate_after)}, <Difference change={change} /> {change.range && <Interval change={change} range={change.range} margin={rules.margin} />}
+      <br />{suite.worse} pass less often, {suite.better} more often. <span class="dim">{TEST_NAMES[suite.test]}: worse {pValue(suite.p_worse)}, better {pValue(suite.p_better)}.</span>
+      {suite.k > 1 && <> pass^{suite.k}: {percent(suite.pass_hat_k_before)} → {percent(suite.pass_hat_k_after)}.</>}
+      {repeats !== null && <> About {repeats} repeats of every example a side would tell (80 % power).</>}
+    </>
+  );
+}
+
+/** A difference with its interval, drawn around “no change”; a dashed line where the margin is. */
+function Interval({ change, range, margin }: { change: Change; range: Range; margin: number | null }) {
+  const reach = Math.max(Math.abs(range.low), Math.abs(range.high), margin ?? 0, 0.01) * 1.1;
+  const x = (share: number) => 60 + (share / reach) * 60;
+  return (
+    <svg class="rate change" viewBox="0 0 120 12" width="120" height="12" aria-hidden="true">
+      <line class="axis" x1="0" x2="120" y1="6" y2="6" />
+      <rect class="interval" x={x(range.low)} width={Math.max(1, x(range.high) - x(range.low))} y="3" height="6" rx="2" />
+      <line class="zero" x1="60" x2="60" y1="0" y2="12" />
+      {margin !== null && <line class="bound" x1={x(-margin)} x2={x(-margin)} y1="0" y2="12" />}
+      <rect class="point" x={x(change.estimate) - 1.5} width="3" y="1" height="10" />
+    </svg>
+  );
+}
+
+function SideNote({ side }: { side: SideInfo }) {
+  return (
+    <>
+      {side.label.startsWith("baseline") && <b>{side.label} </b>}
+      {side.run_id && <a href={link(["run", side.run_id])} class="mono">{shortId(side.run_id)}</a>} · {when(side.started_at)}{side.commit && <> · <span class="mono">{side.commit.slice(0, 8)}</span></>} · {side.examples} {side.examples === 1 ? "example" : "examples"}
+      {!side.complete && <span class="s-failed"> · did not finish</span>}{side.errors > 0 && <span class="s-failed"> · {side.errors} {side.errors === 1 ? "error" : "errors"} outside examples</span>}
+    </>
   );
 }
 
@@ -134,24 +186,38 @@ function Difference({ change }: { change: Change }) {
   return <span class="num">{points(change.estimate)}{change.range && <span class="dim"> [{points(change.range.low)}, {points(change.range.high)}]</span>}</span>;
 }
 
-function Usage({ name, usage, show }: { name: string; usage: UsageChange | null; show: (value: number) => string }) {
-  if (!usage) return null;
-  const factor = `×${usage.ratio.toFixed(2)}`;
-  return <span title={`over ${usage.examples} examples${usage.ratio_range ? `, 95 % interval ×${usage.ratio_range.low.toFixed(2)} to ×${usage.ratio_range.high.toFixed(2)}` : ""}`}>{name}: {show(usage.before)} → {show(usage.after)} <b class={usage.significant ? (usage.ratio > 1 ? "s-failed" : "s-passed") : undefined}>{factor}</b>{!usage.significant && <span class="dim"> not significant</span>}. </span>;
+/** Scores have their own scale: no points. */
+function ScoreDifference({ change }: { change: Change }) {
+  const signed = (score: number) => `${score < -0.005 ? "−" : score >= 0.005 ? "+" : "±"}${Math.abs(score).toFixed(2)}`;
+  return <span class="num">{signed(change.estimate)}{change.range && <span class="dim"> [{signed(change.range.low)}, {signed(change.range.high)}]</span>}</span>;
 }
+
+function Usage({ usage, show }: { usage: UsageChange; show: (value: number) => string }) {
+  const { ratio, ratio_range: range } = usage;
+  const colour = usage.clear && ratio !== null ? (ratio > 1 ? "s-failed" : "s-passed") : undefined;
+  return (
+    <span title={`sums over ${usage.examples} examples; ${usage.rated} of them have a factor`}>
+      {show(usage.before)} → {show(usage.after)}{ratio !== null && <>, typically <b class={colour}>×{ratio.toFixed(2)}</b></>}
+      {range && <span class="dim num"> [×{range.low.toFixed(2)}, ×{range.high.toFixed(2)}]</span>}{ratio !== null && <span class="dim">; {usageNote(usage)}</span>}
+    </span>
+  );
+}
+
+const smallP = (p: number) => (p < 0.001 ? "< 0.001" : p.toFixed(3));
 
 function CriteriaTable({ criteria }: { criteria: CriterionChange[] }) {
   return (
     <section>
       <h2>Quality by criterion</h2>
       <div class="table-box"><table>
-        <thead><tr><th>Criterion</th><th>Verdict</th><th>Before</th><th>After</th><th>Change, 95 % interval</th><th class="r">Score</th><th class="r">p, adjusted</th></tr></thead>
+        <thead><tr><th>Criterion</th><th>Verdict</th><th>Before</th><th>After</th><th>Change, 95 % interval</th><th>Score</th><th class="r">p of worse</th><th class="r">p of better</th></tr></thead>
         <tbody>{criteria.map((one) => (
           <tr key={one.name}>
             <td>{one.name}</td><td><VerdictBadge verdict={one.verdict} /></td><td><Rate tally={one.before} /></td><td><Rate tally={one.after} /></td>
-            <td><Difference change={one.change} /></td>
-            <td class="r num">{one.score_before !== null && one.score_after !== null ? `${one.score_before.toFixed(2)} → ${one.score_after.toFixed(2)}` : ""}</td>
-            <td class="r num">{one.p_adjusted.toFixed(3)}</td>
+            <td>{one.change && <Difference change={one.change} />}</td>
+            <td class="num">{one.score_before !== null && one.score_after !== null && <>{one.score_before.toFixed(2)} → {one.score_after.toFixed(2)}</>}{one.score_change && <>, <ScoreDifference change={one.score_change} /></>}</td>
+            <td class="r num" title={`${one.p_worse.toFixed(3)} before the adjustment for ${criteria.length} criteria`}>{smallP(one.p_worse_adjusted)}</td>
+            <td class="r num" title={`${one.p_better.toFixed(3)} before the adjustment for ${criteria.length} criteria`}>{smallP(one.p_better_adjusted)}</td>
           </tr>
         ))}</tbody>
       </table></div>
@@ -181,7 +247,7 @@ function Gaps({ comparison }: { comparison: Comparison }) {
   return (
     <section>
       <h2>Coverage gaps</h2>
-      <p class="dim">Examples that only one side can say something about. They count for nothing.</p>
+      <p class="dim">Examples without a result on one side. They change no rate.{comparison.not_comparable === undefined && <> They stop a gate; <code>proctor compare --gate --allow-gaps</code> lets them pass.</>}</p>
       <div class="table-box"><table>
         <thead><tr><th>Example</th><th>No result</th><th>Why</th></tr></thead>
         <tbody>{comparison.gaps.slice(0, 500).map((gap) => <tr key={gap.id + String(gap.missing_after)}><td title={gap.file ?? ""}>{gap.title}</td><td>{gap.missing_after ? "after" : "before"}</td><td>{word(gap.reason)}</td></tr>)}</tbody>
@@ -220,7 +286,7 @@ function SideBySide({ change, comparison }: { change: ExampleChange; comparison:
   return (
     <section class="both" aria-label="Both conversations">
       <h2>{change.title}</h2>
-      <p>{change.why} {change.p_adjusted !== null && <span class="dim">{pValue(change.p)}, adjusted {change.p_adjusted.toFixed(3)}. </span>}{change.repeats_to_tell !== null && <span class="dim">Rates like these can be told apart with {change.repeats_to_tell} repeats a side: <code>proctor run --repeat {change.repeats_to_tell} --stable-id {change.id}</code></span>}</p>
+      <p>{change.why}. Change: <Difference change={change.change} />{change.repeats_to_tell !== null && <>. More attempts: <code>proctor run --repeat {change.repeats_to_tell} --stable-id {change.id}</code></>}</p>
       <div class="two-head">
         <div><b>before</b> {a && <Badge status={a.status ?? "running"} />} {duration(change.duration_before_ms)} {change.cost_before_usd ? money(change.cost_before_usd) : ""} {picker(left, 0)} {comparison.before.run_id && <a href={link(["run", comparison.before.run_id, "example", change.id_before ?? change.id])}>open</a>}</div>
         <div><b>after</b> {b && <Badge status={b.status ?? "running"} />} {duration(change.duration_after_ms)} {change.cost_after_usd ? money(change.cost_after_usd) : ""} {picker(right, 1)} {comparison.after.run_id && <a href={link(["run", comparison.after.run_id, "example", change.id])}>open</a>}</div>
@@ -232,7 +298,7 @@ function SideBySide({ change, comparison }: { change: ExampleChange; comparison:
 
 /** The attempts that show the change: a pass beside a failure where there is one. */
 function telling(left: Talk[], right: Talk[], change: ExampleChange): [number, number] {
-  const worse = change.change.estimate <= 0;
+  const worse = change.direction !== "better";
   const find = (talks: Talk[], passed: boolean) => Math.max(0, talks.findIndex((talk) => (talk.status === "passed") === passed));
   return [find(left, worse), find(right, !worse)];
 }

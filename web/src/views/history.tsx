@@ -57,11 +57,11 @@ export function HistoryPage() {
       )}
       <h2>Flaky examples</h2>
       {flaky.problem && <Trouble message={flaky.problem} />}
-      {flaky.value?.length === 0 && <Empty>None: no example gave both outcomes with nothing changed.</Empty>}
+      {flaky.value?.length === 0 && <Empty>None: no example gave both outcomes in one run or on one commit, or kept changing its outcome from run to run.</Empty>}
       {!!flaky.value?.length && (
         <div class="table-box">
           <table>
-            <thead><tr><th>Example</th><th class="r">Passed</th><th class="r">True rate (95 %)</th><th class="r">Mixed runs</th><th class="r">Torn commits</th><th>Last seen</th></tr></thead>
+            <thead><tr><th>Example</th><th class="r">Passed</th><th class="r">True rate (95 %)</th><th class="r" title="Runs in which it gave both outcomes">Runs with both outcomes</th><th class="r" title="Clean commits on which some runs passed and others failed">Commits with both outcomes</th><th class="r" title="How often its outcome changed from one of the newest runs to the next">Outcome changes</th><th>Last seen</th></tr></thead>
             <tbody>
               {flaky.value.map((row) => (
                 <tr key={row.id}>
@@ -70,6 +70,7 @@ export function HistoryPage() {
                   <td class="r num">{percent(row.rate_low)} – {percent(row.rate_high)}</td>
                   <td class="r num">{row.mixed_runs}</td>
                   <td class="r num">{row.torn_commits}</td>
+                  <td class="r num">{row.changes}</td>
                   <td><a href={link(["run", row.last_seen])}>{shortId(row.last_seen)}</a></td>
                 </tr>
               ))}

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod false_alarms;
+mod page;
 mod recorded;
 mod simulate;

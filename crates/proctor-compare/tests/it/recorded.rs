@@ -1,9 +1,7 @@
 //! Sides made from recordings: which attempts count, and who is deterministic.
 
-use std::collections::BTreeMap;
-
-use proctor_compare::{Basis, Rules, Side, Verdict, compare};
-use proctor_events::Event;
+use proctor_compare::{Basis, Direction, Past, Rules, Side, Verdict, compare};
+use proctor_events::{Event, ExampleFinished, ExampleId, ExampleStarted, ModelCall, Status};
 use proctor_record::{Aggregator, RunData};
 
 fn folded(lines: &[String]) -> RunData {
@@ -57,11 +55,11 @@ fn who_takes_part_decides_who_is_deterministic() {
     };
     let judged = |line: &str| {
         let (before, after) = (with(line, "passed"), with(line, "failed"));
-        let comparison = compare(&before, &after, &BTreeMap::new(), &Rules::default());
+        let comparison = compare(&before, &after, &Past::default(), &Rules::default());
         (comparison.examples[0].basis, comparison.examples[0].verdict)
     };
     let certain = (Basis::Deterministic, Verdict::Regression);
-    let uncertain = (Basis::Fisher, Verdict::TooLittleData);
+    let uncertain = (Basis::Fisher, Verdict::CannotTell);
     assert_eq!(judged(""), certain);
     let spoke = r#"{"event_type":"AgentResponse","example_id":"x","turn_number":1,"text":"hi"}"#;
     let call = |rest: &str| format!(r#"{{"event_type":"ModelCall","example_id":"x",{rest}}}"#);
@@ -73,4 +71,62 @@ fn who_takes_part_decides_who_is_deterministic() {
     let taped =
         format!("{spoke}\n{}", call(r#""backend":"openai","purpose":"agent","cached":true"#));
     assert_eq!(judged(&taped), certain);
+}
+
+/// One example with so many repetitions: every `fails`-th fails for good, every seventh passes only when it is retried.
+fn repeated(repeats: u32, fails: u32) -> RunData {
+    let id = ExampleId::from("x");
+    let mut aggregator = Aggregator::outline();
+    for repeat in 1..=repeats {
+        let ends: &[Status] = match () {
+            () if repeat % fails == 0 => &[Status::Failed],
+            () if repeat % 7 == 0 => &[Status::Failed, Status::Passed],
+            () => &[Status::Passed],
+        };
+        for (attempt, status) in (1..).zip(ends) {
+            let last = attempt as usize == ends.len();
+            let started = ExampleStarted { path: vec!["x".to_owned()], ..Default::default() };
+            let called = ModelCall::default();
+            let finished = ExampleFinished {
+                status: status.clone(),
+                r#final: Some(last),
+                ..ExampleFinished::default()
+            };
+            for event in [Event::from(started), Event::from(called), Event::from(finished)] {
+                aggregator.apply(&event.about(&id).in_attempt(repeat, attempt));
+            }
+        }
+    }
+    aggregator.into_run().closed()
+}
+
+/// T12: the work of a comparison must not grow with the square of the repeats; this test would take minutes.
+#[test]
+fn t12_one_example_with_100_000_repeats_is_counted_right() {
+    let (before, after) = (repeated(100_000, 10), repeated(100_000, 8));
+    let retried = (1..=100_000).filter(|it| it % 10 != 0 && it % 7 == 0).count();
+    assert_eq!(before.examples[0].attempts.len(), 100_000 + retried);
+    let verdict = before.examples[0].verdict(true);
+    assert_eq!((verdict.rate().passed, verdict.rate().valid), (90_000, 100_000));
+    assert_eq!(before.summary().repetitions, 100_000);
+    let (before, after) = (Side::of(&before, "before"), Side::of(&after, "after"));
+    assert_eq!(before.examples[0].tally(), (90_000, 100_000));
+    assert_eq!(after.examples[0].tally(), (87_500, 100_000));
+    let comparison = compare(&before, &after, &Past::default(), &Rules::default());
+    let change = &comparison.examples[0];
+    assert_eq!((change.verdict, change.direction), (Verdict::Regression, Direction::Worse));
+    assert!((change.change.estimate + 0.025).abs() < 1e-12);
+    let range = change.change.range.unwrap();
+    assert!(range.low > -0.028 && range.high < -0.022, "{range:?}");
+    assert!(change.p.unwrap() < 1e-60 && comparison.suite.p_worse < 1e-20, "{change:?}");
+}
+
+/// The same, where nothing shows: half of all fail on both sides.
+#[test]
+fn t12_many_repeats_of_the_same_are_no_change() {
+    let side = |label| Side::of(&repeated(20_000, 2), label);
+    let comparison = compare(&side("before"), &side("after"), &Past::default(), &Rules::default());
+    assert_eq!(comparison.examples[0].verdict, Verdict::NoChangeSeen);
+    assert_eq!(comparison.suite.k, 20_000);
+    assert!(comparison.suite.p_worse > 0.5 && comparison.suite.p_better > 0.5);
 }

@@ -20,8 +20,8 @@ use super::printed::Listening;
 use super::program::{Launch, words_so_far};
 use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::{Asked, Failure};
-use crate::lane::Lane;
 use crate::wire::{AnswerError, read_answer};
 
 /// How long a program may take to say hello.
@@ -132,10 +132,10 @@ impl CommandAgent {
 }
 
 impl Agent for CommandAgent {
-    fn open<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
             let alive = self.process(self.next.fetch_add(1, Ordering::Relaxed)).await?;
-            let session: Box<dyn Session> = Box::new(Talk {
+            let session: Box<dyn Session> = Box::new(CommandSession {
                 alive,
                 launch: Arc::clone(&self.launch),
                 timeout: self.timeout,
@@ -159,7 +159,7 @@ impl Agent for CommandAgent {
 
 /// A name that no other conversation has: not in another run, and not on the other side of a comparison, where example,
 /// repetition and attempt are the same. The program may keep what it knows of a conversation under it.
-fn conversation_id(lane: &Lane) -> String {
+fn conversation_id(lane: &AttemptId) -> String {
     static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{}.{:016x}.{}", lane.name(), *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
@@ -170,7 +170,7 @@ async fn finish(process: &ManagedProcess, at_once: bool) {
     let _ = if at_once { process.kill().await } else { process.stop(END_WITHIN).await };
 }
 
-struct Talk {
+struct CommandSession {
     alive: Alive,
     launch: Arc<Launch>,
     timeout: Duration,
@@ -178,7 +178,7 @@ struct Talk {
     own: bool,
 }
 
-impl Talk {
+impl CommandSession {
     async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let name = &self.launch.name;
         let tools = turn.tools.specs().await?;
@@ -237,7 +237,7 @@ impl Talk {
     }
 }
 
-impl Session for Talk {
+impl Session for CommandSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
         Box::pin(async move { Asked::plain(self.ask(turn).await) })
     }

@@ -23,14 +23,14 @@ pub use self::scripted::ScriptedAgent;
 pub use self::served::ServedAgent;
 pub(crate) use self::served::{MakeClient, Ready};
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::{Asked, Failure};
-use crate::lane::Lane;
 use crate::tools::Tools;
 
 /// An agent under test.
 pub trait Agent: Send + Sync {
     /// Begins a conversation.
-    fn open<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>>;
+    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>>;
 
     /// Ends what was started for it; at once if told so.
     fn end(&self, _at_once: bool) -> BoxFuture<'_, ()> {
@@ -53,7 +53,7 @@ pub trait Session: Send {
 #[derive(Clone, Copy)]
 pub struct AgentTurn<'a> {
     /// The conversation.
-    pub lane: &'a Lane,
+    pub lane: &'a AttemptId,
     /// The turn, from 1.
     pub turn: u32,
     /// Everything said so far.
@@ -83,7 +83,7 @@ fn asks_for_offered_tools(
 pub(crate) struct NoAgent(pub(crate) Failure);
 
 impl Agent for NoAgent {
-    fn open<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(&'a self, _: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(std::future::ready(Err(self.0.clone())))
     }
 }

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::{Asked, Failure};
 use crate::judge::model_call;
-use crate::lane::Lane;
 
 /// Is told the name of a conversation that is over.
 type Forget = Arc<dyn Fn(&str) + Send + Sync>;
@@ -52,18 +52,19 @@ impl ModelAgent {
 }
 
 impl Agent for ModelAgent {
-    fn open<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
-        let session: Box<dyn Session> = Box::new(Talk { agent: self.clone(), lane: lane.name() });
+    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+        let session: Box<dyn Session> =
+            Box::new(ModelSession { agent: self.clone(), lane: lane.name() });
         Box::pin(std::future::ready(Ok(session)))
     }
 }
 
-struct Talk {
+struct ModelSession {
     agent: ModelAgent,
     lane: String,
 }
 
-impl Drop for Talk {
+impl Drop for ModelSession {
     fn drop(&mut self) {
         if let Some(forget) = &self.agent.forget {
             forget(&self.lane);
@@ -71,7 +72,7 @@ impl Drop for Talk {
     }
 }
 
-impl Session for Talk {
+impl Session for ModelSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
         Box::pin(async move {
             let tools = match turn.tools.specs().await {

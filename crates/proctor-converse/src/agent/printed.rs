@@ -12,7 +12,7 @@ use proctor_process::{ManagedProcess, OutputStream};
 use tokio::sync::Notify;
 
 use super::garbled::Garbled;
-use crate::lane::Lane;
+use crate::attempt_id::AttemptId;
 
 /// How many lines wait for somebody to take them; the oldest go.
 const MOST: usize = 10_000;
@@ -23,7 +23,7 @@ pub struct PrintedLine {
     /// The agent whose program printed it.
     pub agent: Arc<str>,
     /// The conversation it was printed for, where that is known.
-    pub lane: Option<Lane>,
+    pub lane: Option<AttemptId>,
     /// Whether it went to standard error.
     pub stderr: bool,
     /// The line.
@@ -89,9 +89,9 @@ pub(crate) struct Listening {
 /// Whom the process serves.
 #[derive(Debug, Default)]
 struct Served {
-    now: Vec<Lane>,
+    now: Vec<AttemptId>,
     /// The conversation that lines belong to: the only one that is served, or was served last.
-    alone: Option<Lane>,
+    alone: Option<AttemptId>,
 }
 
 impl Listening {
@@ -146,7 +146,7 @@ impl Listening {
     }
 
     /// A conversation is being served until the guard is dropped.
-    pub(crate) fn serving(self: &Arc<Self>, lane: &Lane) -> Serving {
+    pub(crate) fn serving(self: &Arc<Self>, lane: &AttemptId) -> Serving {
         let mut served = self.served();
         served.now.push(lane.clone());
         served.alone = (served.now.len() == 1).then(|| lane.clone());
@@ -158,7 +158,7 @@ impl Listening {
 /// A conversation that is being served.
 pub(crate) struct Serving {
     listening: Arc<Listening>,
-    lane: Lane,
+    lane: AttemptId,
 }
 
 impl Drop for Serving {

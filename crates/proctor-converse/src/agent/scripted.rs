@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::{Agent, AgentTurn, Session};
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::{Asked, Failure};
-use crate::lane::Lane;
 
 /// An agent that follows a script.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl ScriptedAgent {
 }
 
 impl Agent for ScriptedAgent {
-    fn open<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(&'a self, _: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         let used = vec![0; self.rules.len()];
         let session: Box<dyn Session> = Box::new(Reading { rules: Arc::clone(&self.rules), used });
         Box::pin(std::future::ready(Ok(session)))

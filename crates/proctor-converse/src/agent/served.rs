@@ -14,8 +14,8 @@ use super::printed::Listening;
 use super::program::Launch;
 use super::{Agent, AgentTurn, ModelAgent, Session};
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::{Asked, Failure};
-use crate::lane::Lane;
 use proctor_dialogue::AgentAnswer;
 
 /// How often a server that is not ready yet is tried.
@@ -140,11 +140,12 @@ async fn answers(ready: &Ready) -> bool {
 }
 
 impl Agent for ServedAgent {
-    fn open<'a>(&'a self, lane: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
             let serving = self.serving().await?;
             let inner = serving.client.open(lane).await?;
-            let session: Box<dyn Session> = Box::new(Talk { inner, serving, each: self.each });
+            let session: Box<dyn Session> =
+                Box::new(ServedSession { inner, serving, each: self.each });
             Ok(session)
         })
     }
@@ -162,13 +163,13 @@ async fn finish(process: &ManagedProcess, at_once: bool) {
     let _ = if at_once { process.kill().await } else { process.stop(END_WITHIN).await };
 }
 
-struct Talk {
+struct ServedSession {
     inner: Box<dyn Session>,
     serving: Serving,
     each: bool,
 }
 
-impl Session for Talk {
+impl Session for ServedSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
         Box::pin(async move {
             let serving = self.serving.listening.serving(turn.lane);

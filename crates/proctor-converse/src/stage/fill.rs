@@ -66,7 +66,7 @@ impl Places {
     pub(crate) fn variable(&self, name: &str) -> Result<String, Failure> {
         let value = (self.environment)(name).ok_or_else(|| {
             Failure::harness(format!(
-                "the environment variable {name} is not set, and the scenario needs it"
+                "the environment variable {name} is not set, and proctor.toml or the scenario uses it"
             ))
         })?;
         self.keep(name, &value);

@@ -6,10 +6,11 @@
 
 mod agents;
 mod fill;
+mod made_parties;
 mod models;
-mod parties;
 mod settings;
 mod shared;
+mod single_model;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -26,16 +27,17 @@ use serde_json::Value;
 use self::agents::Workshop;
 pub use self::fill::Environment;
 use self::fill::Places;
+use self::made_parties::MadeParties;
 use self::models::{Common, Made};
-use self::parties::Parties;
 pub use self::shared::Shared;
+pub use self::single_model::{SingleModel, SingleModelSetup};
 use crate::agent::{Agent, NoAgent, Printed};
 use crate::check::CommandChecks;
-use crate::conversation::Room;
+use crate::conversation::Parties;
 use crate::failure::Failure;
 use crate::judge::{Judge, NoJudge};
-use crate::marks::MarkSource;
-use crate::saved::Saved;
+use crate::judge_marks::MarkSource;
+use crate::saved_conversation::Saved;
 use crate::simulator::{NoSimulator, Simulator};
 use crate::tape::{PartySettings, Tape};
 use crate::tools::{Fill, McpServer, ScenarioTools, Way};
@@ -74,6 +76,26 @@ pub struct Settings {
     pub seed: u64,
     /// What the stages of a run have in common: their settings hold clones of one.
     pub shared: Shared,
+}
+
+impl Settings {
+    /// The agent that conversations of this cast are held with, where it is described.
+    fn described_agent<'a>(&'a self, cast: &'a Cast) -> Option<(String, &'a AgentFields)> {
+        let named = |name: &String| Some((name.clone(), self.agents.get(name)?));
+        match (&self.agent_for_all, cast.agent.as_ref().map(|at| &at.value)) {
+            (None, Some(AgentSpec::Given(fields))) => {
+                let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
+                Some((name, &**fields))
+            }
+            (None, Some(AgentSpec::Named(name))) => named(name),
+            (for_all, _) => for_all.as_ref().or(self.agent.as_ref()).and_then(named),
+        }
+    }
+
+    /// What the project declares of that agent: whether it answers the same every time.
+    pub fn declares_deterministic(&self, cast: &Cast) -> Option<bool> {
+        self.described_agent(cast)?.1.deterministic
+    }
 }
 
 impl std::fmt::Debug for Settings {
@@ -120,7 +142,7 @@ pub struct Ended {
 /// The stage of a run.
 pub struct Stage {
     settings: Settings,
-    rooms: HashMap<usize, Arc<Room>>,
+    rooms: HashMap<usize, Arc<Parties>>,
     agents: Vec<Arc<dyn Agent>>,
     servers: Vec<Arc<McpServer>>,
     budget: Option<Arc<Budget>>,
@@ -146,7 +168,7 @@ impl Stage {
         let tape = settings.shared.tape(&settings).map_err(|error| vec![error])?;
         let rooms = made
             .into_iter()
-            .map(|(key, room)| (key, Arc::new(Room { tape: tape.clone(), ..room })));
+            .map(|(key, room)| (key, Arc::new(Parties { tape: tape.clone(), ..room })));
         Ok(Self {
             rooms: rooms.collect(),
             agents: maker.agents.into_made().filter_map(Result::ok).collect(),
@@ -158,7 +180,7 @@ impl Stage {
     }
 
     /// The parties of an example that was there when the stage was opened.
-    pub fn room(&self, example: &Example) -> Option<&Arc<Room>> {
+    pub fn room(&self, example: &Example) -> Option<&Arc<Parties>> {
         self.rooms.get(&cast_key(example))
     }
 
@@ -190,8 +212,8 @@ fn cast_key(example: &Example) -> usize {
 struct Maker<'a> {
     settings: &'a Settings,
     seen: std::collections::HashSet<usize>,
-    agents: Parties<AgentFields, Result<Arc<dyn Agent>, Failure>>,
-    servers: Parties<ServerSpec, Result<Arc<McpServer>, Failure>>,
+    agents: MadeParties<AgentFields, Result<Arc<dyn Agent>, Failure>>,
+    servers: MadeParties<ServerSpec, Result<Arc<McpServer>, Failure>>,
     common: Common,
     marks: MarkSource,
     printed: Arc<Printed>,
@@ -239,8 +261,8 @@ impl<'a> Maker<'a> {
         Ok(Self {
             settings,
             seen: std::collections::HashSet::new(),
-            agents: Parties::default(),
-            servers: Parties::default(),
+            agents: MadeParties::default(),
+            servers: MadeParties::default(),
             common: Common { prices, budget, cache, jitter },
             marks: settings.shared.marks()?,
             printed: Arc::new(Printed::new(settings.shared.redactor().clone())),
@@ -264,14 +286,14 @@ impl<'a> Maker<'a> {
     }
 
     /// The parties of a group, which a first example of it stands for.
-    fn cast(&mut self, example: &Example) -> Room {
+    fn cast(&mut self, example: &Example) -> Parties {
         let cast = &example.cast;
         let places = self.places(&example.file);
         let (judge, judge_settings) = self.judge(cast, example, &places);
         let filled = places.clone();
         let fill: Fill = Arc::new(move |words: &proctor_dialogue::Words| filled.words(words));
         if let Some(saved) = &self.settings.saved {
-            return Room {
+            return Parties {
                 agent: saved.clone(),
                 simulator: saved.clone(),
                 judge,
@@ -290,7 +312,7 @@ impl<'a> Maker<'a> {
         let folder = self.settings.root.clone();
         let checks = CommandChecks::new(&folder).filling(Arc::clone(&fill));
         let tools = ScenarioTools::new(Arc::clone(cast), servers, folder, fill);
-        Room {
+        Parties {
             agent,
             simulator,
             judge,
@@ -310,16 +332,7 @@ impl<'a> Maker<'a> {
 
     /// What the agent of conversations that are judged again could report. It need not be there any more.
     fn reports_of_saved(&self, cast: &Cast) -> Reports {
-        let settings = self.settings;
-        let named = |name: &String| Some((name.clone(), settings.agents.get(name)?));
-        let described = match (&settings.agent_for_all, cast.agent.as_ref().map(|at| &at.value)) {
-            (None, Some(AgentSpec::Given(fields))) => {
-                let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
-                Some((name, &**fields))
-            }
-            (None, Some(AgentSpec::Named(name))) => named(name),
-            (for_all, _) => for_all.as_ref().or(settings.agent.as_ref()).and_then(named),
-        };
+        let described = self.settings.described_agent(cast);
         described.map_or_else(Reports::default, |(name, fields)| Reports::of(&name, fields, cast))
     }
 

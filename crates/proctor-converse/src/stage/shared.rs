@@ -12,11 +12,11 @@ use proctor_dialogue::ModelFields;
 use proctor_llm::{Budget, Cache, Cost, Player, Recorder, Redactor, SHORTEST_SECRET, UnknownPrice};
 use serde_json::Map;
 
+use super::made_parties::MadeParties;
 use super::models::Made;
-use super::parties::Parties;
 use super::{Cassette, Settings, StageError};
 use crate::failure::Failure;
-use crate::marks::MarkSource;
+use crate::judge_marks::MarkSource;
 use crate::tape::Tape;
 
 /// How many drifted requests are told in full.
@@ -30,7 +30,7 @@ pub struct Shared(Arc<Inner>);
 struct Inner {
     redactor: Redactor,
     marks: OnceLock<MarkSource>,
-    models: Mutex<Parties<ModelFields, Result<Made, Failure>>>,
+    models: Mutex<MadeParties<ModelFields, Result<Made, Failure>>>,
     /// Variables whose values are too short to be filtered.
     short_secrets: Arc<Mutex<BTreeSet<String>>>,
     budget: OnceLock<Option<Arc<Budget>>>,

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 pub use self::mcp::McpServer;
 pub(crate) use self::mcp::Way;
 use crate::BoxFuture;
+use crate::attempt_id::AttemptId;
 use crate::failure::Failure;
-use crate::lane::Lane;
 
 /// How long a tool that is a command may take.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ pub trait Tools: Send + Sync {
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
-        lane: &'a Lane,
+        lane: &'a AttemptId,
     ) -> BoxFuture<'a, Result<ToolOutcome, Failure>>;
 }
 
@@ -156,7 +156,7 @@ impl Tools for ScenarioTools {
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
-        _: &'a Lane,
+        _: &'a AttemptId,
     ) -> BoxFuture<'a, Result<ToolOutcome, Failure>> {
         Box::pin(self.execute(call))
     }

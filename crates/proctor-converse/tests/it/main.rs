@@ -12,4 +12,5 @@ mod server;
 mod table;
 mod tapes;
 mod tools;
+mod worker_host;
 mod world;

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proctor_converse::{
-    Agent, AgentTurn, Asked, BoxFuture, Conversation, Failure, Lane, Room, Saved, SavedCall,
-    SavedTalk, SavedTalkBuilder, Session, ToolSpec, Tools,
+    Agent, AgentTurn, Asked, AttemptId, BoxFuture, Conversation, Failure, Parties, Saved,
+    SavedCall, SavedConversation, SavedConversationBuilder, Session, ToolSpec, Tools,
 };
-use proctor_dialogue::{AgentAnswer, DoneCall, Example, ToolCall, ToolOutcome, Verdict};
+use proctor_dialogue::{
+    AgentAnswer, ConversationOutcome, DoneCall, Example, ToolCall, ToolOutcome,
+};
 use proctor_events::{Body, Event, ExampleFinished, Exception, Status};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -47,7 +49,7 @@ examples:
 struct ChosenAgent(Arc<Mutex<std::vec::IntoIter<u8>>>);
 
 impl Agent for ChosenAgent {
-    fn open<'a>(&'a self, _: &'a Lane) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(&'a self, _: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         let session: Box<dyn Session> = Box::new(Self(Arc::clone(&self.0)));
         Box::pin(std::future::ready(Ok(session)))
     }
@@ -109,7 +111,7 @@ impl Tools for CountingTools {
     fn call<'a>(
         &'a self,
         _: &'a ToolCall,
-        _: &'a Lane,
+        _: &'a AttemptId,
     ) -> BoxFuture<'a, Result<ToolOutcome, Failure>> {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         let result = match number {
@@ -121,12 +123,12 @@ impl Tools for CountingTools {
     }
 }
 
-fn lane(example: &Example) -> Lane {
-    Lane { example: example.id.id.clone(), repeat: 1, attempt: 1 }
+fn lane(example: &Example) -> AttemptId {
+    AttemptId { example: example.id.id.clone(), repeat: 1, attempt: 1 }
 }
 
 /// Conducts a conversation; what it emits goes through JSON, as in a recording.
-fn conduct(example: &Arc<Example>, room: Room) -> (Verdict, Vec<Body>) {
+fn conduct(example: &Arc<Example>, room: Parties) -> (ConversationOutcome, Vec<Body>) {
     let mut conversation = Conversation::new(Arc::clone(example), Arc::new(room), lane(example));
     let mut sink = Collect::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -137,7 +139,7 @@ fn conduct(example: &Arc<Example>, room: Room) -> (Verdict, Vec<Body>) {
 }
 
 /// As the runner records a verdict.
-fn finished(verdict: &Verdict) -> ExampleFinished {
+fn finished(verdict: &ConversationOutcome) -> ExampleFinished {
     let told = matches!(verdict.status, Status::Failed | Status::Errored | Status::Inconclusive);
     let message = verdict.message.clone();
     let exception =
@@ -151,29 +153,32 @@ fn finished(verdict: &Verdict) -> ExampleFinished {
     }
 }
 
-fn saved(verdict: &Verdict, events: &[Body]) -> SavedTalk {
-    let mut builder = SavedTalkBuilder::default();
+fn saved(verdict: &ConversationOutcome, events: &[Body]) -> SavedConversation {
+    let mut builder = SavedConversationBuilder::default();
     for body in events {
         builder.add(body);
     }
     builder.finish(Some(&finished(verdict)))
 }
 
-fn room(example: &Arc<Example>) -> Room {
+fn room(example: &Arc<Example>) -> Parties {
     let stage = World::new().stage(std::slice::from_ref(example));
     (**stage.room(example).unwrap()).clone()
 }
 
-fn held(example: &Arc<Example>, choices: Vec<u8>) -> (Verdict, Vec<Body>) {
+fn held(example: &Arc<Example>, choices: Vec<u8>) -> (ConversationOutcome, Vec<Body>) {
     let agent = Arc::new(ChosenAgent(Arc::new(Mutex::new(choices.into_iter()))));
     let tools = Arc::new(CountingTools::default());
-    conduct(example, Room { agent, tools, ..room(example) })
+    conduct(example, Parties { agent, tools, ..room(example) })
 }
 
-fn judged_again(example: &Arc<Example>, talk: SavedTalk) -> (Verdict, Vec<Body>) {
+fn judged_again(
+    example: &Arc<Example>,
+    talk: SavedConversation,
+) -> (ConversationOutcome, Vec<Body>) {
     let saved = Arc::new(Saved::new([(lane(example), talk)]));
     let (agent, simulator, tools) = (saved.clone(), saved.clone(), saved);
-    conduct(example, Room { agent, simulator, tools, ..room(example) })
+    conduct(example, Parties { agent, simulator, tools, ..room(example) })
 }
 
 proptest! {
@@ -245,7 +250,7 @@ fn d1_an_id_that_is_used_again_has_its_own_result_each_time() {
             json!({"event_type": "AgentResponse", "turn_number": turn, "text": "t", "tool_calls": [], "pending_tool_calls": [], "cost_usd": 0.5}),
         ]
     };
-    let mut builder = SavedTalkBuilder::default();
+    let mut builder = SavedConversationBuilder::default();
     for event in events(1, json!("first")).into_iter().chain(events(2, json!("second"))) {
         builder.add(&Event::from_json(&event.to_string()).unwrap().body);
     }
@@ -269,7 +274,7 @@ fn d1_a_turn_that_ended_with_its_tools_ends_so_again() {
         json!({"event_type": "ToolCallCompleted", "turn_number": 1, "tool_call_id": "1", "tool_name": "a", "result": 1}),
     ];
     let ends = |status: Status, next: bool| {
-        let mut builder = SavedTalkBuilder::default();
+        let mut builder = SavedConversationBuilder::default();
         let more = json!({"event_type": "UserMessage", "turn_number": 2, "text": "u"});
         for line in lines.iter().chain(next.then_some(&more)) {
             builder.add(&Event::from_json(&line.to_string()).unwrap().body);
@@ -300,7 +305,7 @@ fn d1_a_tool_that_failed_fails_again() {
 fn d1_every_example_is_judged_as_often_as_it_was_held() {
     let at = |example: &str, repeat, attempt| {
         let example = proctor_events::ExampleId::new(example.to_owned());
-        (Lane { example, repeat, attempt }, SavedTalk::default())
+        (AttemptId { example, repeat, attempt }, SavedConversation::default())
     };
     let saved = Saved::new([at("a", 1, 1), at("b", 1, 1), at("b", 2, 1), at("b", 2, 2)]);
     let repeats = |id: &str| saved.repeats(&proctor_events::ExampleId::new(id.to_owned()));

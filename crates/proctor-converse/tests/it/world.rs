@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proctor_converse::{BoxFuture, Cassette, Conversation, Lane, Settings, Shared, Sink, Stage};
-use proctor_dialogue::{Example, Verdict, parse};
+use proctor_converse::{
+    AttemptId, BoxFuture, Cassette, Conversation, EventSink, Settings, Shared, Stage,
+};
+use proctor_dialogue::{ConversationOutcome, Example, RowsError, parse};
 use proctor_events::{Body, StableIds};
 use proctor_process::Guard;
 
 /// A conversation that is over.
 pub(crate) struct Talk {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: ConversationOutcome,
     pub(crate) events: Vec<Body>,
 }
 
@@ -45,7 +47,7 @@ impl Talk {
 #[derive(Default)]
 pub(crate) struct Collect(pub(crate) Vec<Body>);
 
-impl Sink for Collect {
+impl EventSink for Collect {
     fn emit(&mut self, body: Body) {
         self.0.push(body);
     }
@@ -100,7 +102,7 @@ impl World {
             let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
             panic!("{}\n{text}", all.join("\n"))
         });
-        let mut rows = |name: &str| Err(format!("{name} is not there"));
+        let mut rows = |_: &str| Err(RowsError::UnknownEnding);
         let examples = file.examples(&mut StableIds::default(), &mut rows).unwrap();
         examples.into_iter().map(Arc::new).collect()
     }
@@ -127,7 +129,7 @@ impl World {
 
 pub(crate) async fn talk(stage: &Stage, example: &Arc<Example>, repeat: u32) -> Talk {
     let room = Arc::clone(stage.room(example).unwrap());
-    let lane = Lane { example: example.id.id.clone(), repeat, attempt: 1 };
+    let lane = AttemptId { example: example.id.id.clone(), repeat, attempt: 1 };
     let mut conversation = Conversation::new(Arc::clone(example), room, lane);
     let mut sink = Collect::default();
     let verdict = conversation.run(&mut sink).await;

@@ -8,6 +8,7 @@
 mod answer;
 mod gate;
 mod open;
+mod prompt;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::stop::Stop;
 pub(crate) use gate::{Accepted, Gate};
 pub(crate) use open::open_items;
 pub use open::{Condition, OpenItem};
+pub use prompt::{PromptMessage, SYSTEM_PROMPT, prompt_messages, read_model_answer};
 
 /// A proposed example.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -338,15 +338,16 @@ impl Metadata {
     }
 
     /// Reads a file. A damaged one is an error with its place.
-    pub fn read(path: &Path) -> Result<Option<Self>, String> {
+    pub fn read(path: &Path) -> Result<Option<Self>, MetadataError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("{}: {error}", path.display())),
+            Err(source) => return Err(MetadataError::Unreadable { path: path.into(), source }),
         };
-        serde_saphyr::from_str(&text)
-            .map(Some)
-            .map_err(|error| format!("{}: {error}", path.display()))
+        serde_saphyr::from_str(&text).map(Some).map_err(|source| MetadataError::Damaged {
+            path: path.into(),
+            source: Box::new(source),
+        })
     }
 
     /// Writes the file, whole or not at all.
@@ -384,6 +385,16 @@ impl Metadata {
         self.answers.push(answer);
         self.spec_hash = spec_hash;
     }
+}
+
+/// Why a file of metadata cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum MetadataError {
+    #[error("{}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    Damaged { path: PathBuf, source: Box<serde_saphyr::Error> },
 }
 
 /// Where the metadata of a source lies. A name taken by another source gets a short hash.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::wave::{Ground, Part};
-use super::{Ending, FileReport, Run};
+use super::{Ending, FileReport, PipelineRun};
 use crate::discover::Target;
 use crate::fill::{Accepted, Answer, FillRequest, Filler, Gate, OpenItem, Refusal, open_items};
 use crate::metadata::{KeptAnswer, hash};
@@ -12,7 +12,7 @@ use crate::stop::Stop;
 /// How often a model is asked about one situation.
 const TRIES: u32 = 3;
 
-impl Run<'_> {
+impl PipelineRun<'_> {
     /// Fills the specs of a wave.
     pub(super) fn fill(&mut self, parts: &mut [Part<'_>], ground: &Ground) -> Result<(), Stop> {
         for part in parts.iter_mut().filter(|part| part.report.error.is_none()) {

@@ -5,13 +5,13 @@ use std::fs;
 use serde_json::json;
 
 use super::wave::{Ground, Part};
-use super::{Ending, FileReport, Run};
+use super::{Ending, FileReport, PipelineRun};
 use crate::discover::{Discovery, Target};
 use crate::observation::find_ways;
 use crate::project::SourceFile;
 use crate::stop::Stop;
 
-impl Run<'_> {
+impl PipelineRun<'_> {
     /// Finds out how each file can be loaded. One that cannot be ends here, with the reason.
     pub(super) fn load<'t>(
         &mut self,

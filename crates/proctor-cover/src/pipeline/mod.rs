@@ -129,7 +129,7 @@ pub fn run(options: &Options, told: &mut dyn FnMut(Step)) -> Result<Report, Stop
 pub fn run_with<'a>(options: &'a Options, helpers: Helpers<'a>) -> Result<Report, Stop> {
     let first = options.from.as_deref().map_or(Ok(0), place)?;
     let last = options.to.as_deref().map_or(Ok(STAGES.len() - 1), place)?;
-    let mut run = Run {
+    let mut run = PipelineRun {
         options,
         project: Project::open(&options.root),
         folder: options.root.join("tmp/rspec_metadata"),
@@ -143,7 +143,9 @@ pub fn run_with<'a>(options: &'a Options, helpers: Helpers<'a>) -> Result<Report
     run.report.answers.insert("discover".to_owned(), answers::discovery(&discovery));
     let wanted = |stage: usize| (first..=last).contains(&stage);
     for (number, stage) in
-        [Run::analyze, Run::isolate, Run::architect, Run::factories].iter().enumerate()
+        [PipelineRun::analyze, PipelineRun::isolate, PipelineRun::architect, PipelineRun::factories]
+            .iter()
+            .enumerate()
     {
         if wanted(number + 1) {
             run.check_stop()?;
@@ -161,7 +163,7 @@ pub fn run_with<'a>(options: &'a Options, helpers: Helpers<'a>) -> Result<Report
 }
 
 /// A run under way.
-struct Run<'a> {
+struct PipelineRun<'a> {
     options: &'a Options,
     project: Project,
     folder: PathBuf,
@@ -179,7 +181,7 @@ struct Open<'a> {
     cached: Vec<&'a Target>,
 }
 
-impl Run<'_> {
+impl PipelineRun<'_> {
     fn discover(&mut self, first: usize) -> Result<Discovery, Stop> {
         self.begun("discover", ".");
         match discover(&self.project, &self.options.mode, &self.options.choice) {

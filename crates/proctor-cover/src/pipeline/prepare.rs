@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{FileReport, Run};
+use super::{FileReport, PipelineRun};
 use crate::discover::Target;
 use crate::metadata::{Metadata, STAGES, hash, path_for};
 use crate::stop::Stop;
@@ -20,7 +20,7 @@ pub(super) enum Ready {
     Nothing,
 }
 
-impl Run<'_> {
+impl PipelineRun<'_> {
     /// Reads or makes a target's metadata and says what there is to do.
     pub(super) fn prepare(&mut self, target: &Target, first: usize) -> Result<Ready, Stop> {
         let path = path_for(&self.folder, &target.source.path);
@@ -68,7 +68,7 @@ impl Run<'_> {
             }
             Err(error) => Err(Stop::error(
                 "damaged metadata".to_owned(),
-                error,
+                error.to_string(),
                 "delete the file and start with the first stage",
             )),
         }
@@ -181,7 +181,7 @@ fn cached(target: &Target, old: &Metadata) -> FileReport {
         after: serde_json::from_value(review["branches"].clone()).unwrap_or_default(),
         pending: serde_json::from_value(review["open"].clone()).unwrap_or_default(),
         cached: true,
-        ..Run::file_report(target)
+        ..PipelineRun::file_report(target)
     }
 }
 

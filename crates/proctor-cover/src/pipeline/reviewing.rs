@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::wave::{Ground, Part, covered, files};
-use super::{Ending, Run};
+use super::{Ending, PipelineRun};
 use crate::metadata::hash;
 use crate::observation::faults;
 use crate::project::SourceFile;
@@ -47,7 +47,7 @@ pub trait SpecRunner {
     fn run(&self, root: &Path, specs: &[String], shown: bool) -> SpecRun;
 }
 
-impl Run<'_> {
+impl PipelineRun<'_> {
     /// Reviews the parts of a wave; gives back which specs fail, if any do.
     pub(super) fn review(
         &mut self,

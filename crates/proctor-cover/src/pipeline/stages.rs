@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Ending, Run};
+use super::{Ending, PipelineRun};
 use crate::answers;
 use crate::discover::Target;
 use crate::factories;
@@ -15,7 +15,7 @@ use crate::stop::Stop;
 /// How many files are worked on at once.
 const LANES: usize = 4;
 
-impl Run<'_> {
+impl PipelineRun<'_> {
     pub(super) fn analyze(&mut self, open: &[&Target]) -> Result<(), Stop> {
         let models = self.models();
         let keys =

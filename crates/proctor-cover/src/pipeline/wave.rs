@@ -7,7 +7,7 @@ use std::fs;
 use proctor_ruby::spec::{ExampleBody, SpecPlan};
 use serde_json::json;
 
-use super::{Ending, FileReport, Run};
+use super::{Ending, FileReport, PipelineRun};
 use crate::discover::{Discovery, Target};
 use crate::implement::{Task, Written, implement};
 use crate::metadata::hash;
@@ -45,7 +45,7 @@ pub(super) struct Part<'a> {
     pub(super) report: FileReport,
 }
 
-impl Run<'_> {
+impl PipelineRun<'_> {
     /// Implementation and review, wave by wave.
     pub(super) fn execute(
         &mut self,

@@ -1,17 +1,36 @@
 //! The decisions that need no judge.
 
-use crate::expression::evaluate;
+use crate::expression::{EvaluationError, evaluate};
 use crate::format::{Assertion, BlockKind, Pattern, ToolExpectation};
 use crate::transcript::{DoneCall, Scope, Transcript, Turn};
 
 use super::Decision;
 
-/// Decides an assertion, its negation left aside. An error means that it cannot be decided at all.
+/// Why a check has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckError {
+    /// The agent may have called the tool without reporting it; the text says how to make it report.
+    #[error("{0}")]
+    CallsUnknown(String),
+    #[error("no answer says {what}")]
+    NumberUnknown { what: &'static str },
+    #[error("the answer of turn {turn} does not say {what}")]
+    NumberOfTurnUnknown { turn: u32, what: &'static str },
+    #[error("no goal is stated; write one after `goal_achieved`")]
+    NoGoal,
+    /// The check belongs to the judge or to a program; `Demand` says which.
+    #[error("this check is not decided here")]
+    DecidedElsewhere,
+    #[error(transparent)]
+    Expression(#[from] EvaluationError),
+}
+
+/// Decides an assertion, its negation left aside.
 pub(crate) fn decide(
     assertion: &Assertion,
     scope: &Scope,
     transcript: &Transcript,
-) -> Result<Decision, String> {
+) -> Result<Decision, CheckError> {
     let turns = scope.turns(transcript);
     let decision = |holds, actual: String| Ok(Decision { holds, actual });
     match assertion {
@@ -82,10 +101,14 @@ pub(crate) fn decide(
             let holds = evaluate(expression, transcript, scope)?;
             decision(holds, format!("it gave {holds}"))
         }
-        Assertion::GoalAchieved(_) => {
-            Err("no goal is stated; write one after `goal_achieved`".into())
-        }
-        _ => Err("this check is not decided here".into()),
+        Assertion::GoalAchieved(_) => Err(CheckError::NoGoal),
+        Assertion::Not(_)
+        | Assertion::Satisfy(_)
+        | Assertion::Grounded(_)
+        | Assertion::ForbiddenClaims(_)
+        | Assertion::Intent(_)
+        | Assertion::Command(_)
+        | Assertion::Block(_) => Err(CheckError::DecidedElsewhere),
     }
 }
 
@@ -93,17 +116,14 @@ pub(crate) fn decide(
 fn known(
     turns: &[&Turn],
     number: impl Fn(&Turn) -> Option<f64>,
-    what: &str,
-) -> Result<Vec<f64>, String> {
+    what: &'static str,
+) -> Result<Vec<f64>, CheckError> {
     if turns.is_empty() {
-        return Err(format!("no answer says {what}"));
+        return Err(CheckError::NumberUnknown { what });
     }
     turns
         .iter()
-        .map(|turn| {
-            number(turn)
-                .ok_or_else(|| format!("the answer of turn {} does not say {what}", turn.number))
-        })
+        .map(|turn| number(turn).ok_or(CheckError::NumberOfTurnUnknown { turn: turn.number, what }))
         .collect()
 }
 
@@ -162,7 +182,7 @@ fn tool_call(
     tool: &ToolExpectation,
     turns: &[&Turn],
     transcript: &Transcript,
-) -> Result<Decision, String> {
+) -> Result<Decision, CheckError> {
     let calls = calls(turns);
     let count = calls.iter().filter(|call| matches(tool, call)).count();
     let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -177,9 +197,14 @@ fn tool_call(
 }
 
 /// An error where the agent may have called this tool without anybody having been told.
-fn absence_is_known(tool: &str, turns: &[&Turn], transcript: &Transcript) -> Result<(), String> {
+fn absence_is_known(
+    tool: &str,
+    turns: &[&Turn],
+    transcript: &Transcript,
+) -> Result<(), CheckError> {
     let unlisted = Transcript::calls_unknown_in(turns);
-    transcript.reports.why_unknown(tool, unlisted).map_or(Ok(()), Err)
+    let unknown = transcript.reports.why_unknown(tool, unlisted);
+    unknown.map_or(Ok(()), |reason| Err(CheckError::CallsUnknown(reason)))
 }
 
 /// Why a check that others decide cannot be decided by them: it looks at something that the agent did not report.
@@ -237,7 +262,7 @@ pub(crate) fn calls_tool(
     tool: &ToolExpectation,
     turn: &Turn,
     transcript: &Transcript,
-) -> Result<bool, String> {
+) -> Result<bool, CheckError> {
     tool_call(tool, &[turn], transcript).map(|decision| decision.holds)
 }
 
@@ -388,7 +413,12 @@ mod tests {
             let node = Node::from_value(&assertion, Place::default());
             let assertion: Assertion = read_node(&node, &mut Findings::default()).unwrap();
             let decided = decide(&assertion, &Scope::Conversation, &partly);
-            assert!(decided.as_ref().is_err_and(|why| why.contains("of turn")), "{decided:?}");
+            assert!(
+                decided
+                    .as_ref()
+                    .is_err_and(|error| matches!(error, CheckError::NumberOfTurnUnknown { .. })),
+                "{decided:?}"
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use proctor_events::{
 use super::judging::Purpose;
 use super::outside::OutsideFor;
 use super::votes::{Voted, Votes, votes_as_json};
-use super::{Engine, Trouble, VerdictFailure, Waiting, Work};
+use super::{Breakdown, Engine, FailedAssertion, Waiting, Work};
 use crate::check::{
     Demand, Planned, decide, describe, evaluation_type, invariant_type, unreported,
 };
@@ -100,7 +100,7 @@ impl Engine {
                 actual: decision.actual,
                 ..Outcome::default()
             },
-            Err(reason) => Outcome::undecided(reason),
+            Err(error) => Outcome::undecided(error.to_string()),
         }
     }
 
@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// The checks that somebody is being asked about get no answer; the others of the batch go on.
-    pub(super) fn leave_waited_for_checks(&mut self, trouble: &Trouble) {
+    pub(super) fn leave_waited_for_checks(&mut self, trouble: &Breakdown) {
         let asked: Vec<usize> = match &self.waiting {
             Waiting::Judge(asking) => asking.checks().to_vec(),
             Waiting::Outside(outside) => outside.check().into_iter().collect(),
@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// All checks of the batch that have no answer yet stay without one, and the batch is recorded.
-    pub(super) fn leave_open_checks(&mut self, trouble: &Trouble) {
+    pub(super) fn leave_open_checks(&mut self, trouble: &Breakdown) {
         let Some(batch) = &self.batch else { return };
         let votes = self.votes();
         let settled = |index: &usize| {
@@ -209,7 +209,7 @@ impl Engine {
         self.record_batch();
     }
 
-    pub(super) fn leave_checks(&mut self, indices: &[usize], trouble: &Trouble) {
+    pub(super) fn leave_checks(&mut self, indices: &[usize], trouble: &Breakdown) {
         let Some(batch) = &mut self.batch else { return };
         for index in indices {
             let actual = format!("it was not checked: {}", trouble.message);
@@ -306,11 +306,11 @@ impl Engine {
         self.checks += u64::from(outcome.passed.is_some());
         match outcome.passed {
             Some(true) => {}
-            Some(false) => self.failures.push(VerdictFailure { turn, message }),
+            Some(false) => self.failures.push(FailedAssertion { turn, message }),
             None => {
                 let known = outcome.unanswered.clone();
                 let (status, fault) = known.unwrap_or((Status::Errored, Some(Fault::Harness)));
-                self.trouble.get_or_insert(Trouble { status, fault, message });
+                self.trouble.get_or_insert(Breakdown { status, fault, message });
             }
         }
     }

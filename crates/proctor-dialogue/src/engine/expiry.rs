@@ -5,7 +5,7 @@
 
 use proctor_events::{Fault, Status, TerminationReason};
 
-use super::{Engine, Expired, RequestId, Trouble, Waiting};
+use super::{Breakdown, Engine, Expired, RequestId, Waiting};
 
 /// A party that is waited for: its name, its fault, and the status of an attempt that it keeps from its verdict.
 struct WaitedFor {
@@ -43,7 +43,7 @@ impl Engine {
         let turn = self.turn_number();
         let message =
             format!("turn {turn}: the simulation took longer than {limit}, waiting for {name}");
-        let trouble = Trouble { status, fault, message };
+        let trouble = Breakdown { status, fault, message };
         let reason = TerminationReason::Timeout;
         self.expire(Expired { trouble, reason, simulation: true });
     }
@@ -53,21 +53,21 @@ impl Engine {
         let WaitedFor { name, fault, status } = self.waited_for();
         let turn = self.turn_number();
         let message = format!("turn {turn}: it took too long, waiting for {name}");
-        let trouble = Trouble { status, fault, message };
+        let trouble = Breakdown { status, fault, message };
         let reason = TerminationReason::Timeout;
         self.expire(Expired { trouble, reason, simulation: false });
     }
 
     pub(super) fn cancelled(&mut self) {
         let message = "cancelled".into();
-        let trouble = Trouble { status: Status::Cancelled, fault: None, message };
+        let trouble = Breakdown { status: Status::Cancelled, fault: None, message };
         self.expire(Expired { trouble, reason: TerminationReason::Error, simulation: false });
     }
 
     /// The driver cannot ask a party. Checks that only record do without; everything else ends here.
     pub(super) fn broken(&mut self, status: Status, fault: Option<Fault>, message: String) {
         if self.is_waiting_for_checks() {
-            let trouble = Trouble { status, fault, message };
+            let trouble = Breakdown { status, fault, message };
             self.leave_waited_for_checks(&trouble);
             self.go_on();
         } else {
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     fn give_up(&mut self, expired: Expired) {
-        let Trouble { status, fault, message } = expired.trouble;
+        let Breakdown { status, fault, message } = expired.trouble;
         self.break_down(status, fault, message, expired.reason);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use proctor_events::{EvaluationMode, TerminationReason, TopicChanged, TopicTrigger};
 
-use super::{Effect, Engine, Next, Verdict, Waiting, Work};
+use super::{ConversationOutcome, Effect, Engine, Next, Waiting, Work};
 use crate::file::{At, Place};
 use crate::format::Assertion;
 use crate::scenario::Example;
@@ -35,7 +35,7 @@ impl Engine {
         matches!(self.waiting, Waiting::Next)
     }
 
-    pub(super) fn pause(&mut self, verdict: Verdict) {
+    pub(super) fn pause(&mut self, verdict: ConversationOutcome) {
         self.work.clear();
         self.batch = None;
         self.expired = None;

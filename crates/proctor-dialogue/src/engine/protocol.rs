@@ -206,9 +206,9 @@ pub enum Effect {
         id: RequestId,
     },
     /// An open-ended conversation waits for [`Input::Next`]; the verdict is about what came since it last did.
-    Pause(Verdict),
+    Pause(ConversationOutcome),
     /// The attempt is over. Sent once, last.
-    Finish(Verdict),
+    Finish(ConversationOutcome),
 }
 
 /// Who speaks in a message.
@@ -279,7 +279,7 @@ pub struct ToolOutcome {
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct ConversationOutcome {
     /// The status.
     pub status: Status,
     /// Whose failure it was.
@@ -287,21 +287,21 @@ pub struct Verdict {
     /// Why, for people; nothing for a pass.
     pub message: Option<String>,
     /// Every hard assertion that failed.
-    pub failures: Vec<VerdictFailure>,
+    pub failures: Vec<FailedAssertion>,
     /// How many checks were answered that could have failed the attempt: hard assertions, and goals that must be reached.
     pub checks: u64,
 }
 
 /// A hard assertion that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerdictFailure {
+pub struct FailedAssertion {
     /// The turn it looked at.
     pub turn: Option<u32>,
     /// Expected and actual.
     pub message: String,
 }
 
-impl Verdict {
+impl ConversationOutcome {
     pub(crate) fn pending(reason: String) -> Self {
         Self {
             status: Status::Pending,

@@ -12,9 +12,9 @@ use super::judging::Purpose;
 use super::outside::OutsideFor;
 use super::votes::{Voted, Votes, votes_as_json};
 use super::{
-    DEFAULT_MAX_TURNS, Effect, Engine, RequestId, SIMULATOR_RETRIES, VerdictFailure, Waiting, Work,
+    DEFAULT_MAX_TURNS, Effect, Engine, FailedAssertion, RequestId, SIMULATOR_RETRIES, Waiting, Work,
 };
-use crate::check::calls_tool;
+use crate::check::{CheckError, calls_tool};
 use crate::expression::evaluate;
 use crate::format::{EveryTurn, OnMaxTurns, Simulate, Simulator, StopWhen};
 use crate::judge::{ItemAnswer, JudgeQuestion};
@@ -145,14 +145,14 @@ impl Engine {
                 match self.stops(rule) {
                     Ok(true) => return self.leave_simulation(TerminationReason::StopCondition),
                     Ok(false) => {}
-                    Err(message) => return self.broken_expression(&message),
+                    Err(error) => return self.broken_expression(&error),
                 }
             }
         }
         self.do_first([Work::NextSimulated]);
     }
 
-    fn stops(&self, rule: &StopWhen) -> Result<bool, String> {
+    fn stops(&self, rule: &StopWhen) -> Result<bool, CheckError> {
         let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
         Ok(match rule {
             StopWhen::GoalReached | StopWhen::Block(_) => false,
@@ -221,7 +221,7 @@ impl Engine {
         if let Some(simulation) = &self.simulation {
             let message = not_reached(&simulation.goal, simulation.max_turns, &voted.answer);
             let turn = Some(self.turn_number());
-            self.failures.push(VerdictFailure { turn, message });
+            self.failures.push(FailedAssertion { turn, message });
         }
         self.leave_simulation(TerminationReason::MaxTurns);
     }

@@ -8,7 +8,7 @@ use super::judging::Purpose;
 use super::outside::OutsideFor;
 use super::votes::voted_topic;
 use super::{Engine, Work};
-use crate::check::calls_tool;
+use crate::check::{CheckError, calls_tool};
 use crate::expression::evaluate;
 use crate::file::At;
 use crate::format::{Topic, Trigger};
@@ -52,7 +52,7 @@ impl Engine {
                 match self.trigger_holds(trigger) {
                     Ok(true) => return self.belongs_to(name, TopicTrigger::TriggerMatch),
                     Ok(false) => {}
-                    Err(message) => return self.broken_expression(&message),
+                    Err(error) => return self.broken_expression(&error),
                 }
             }
             skipped = 0;
@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    fn trigger_holds(&self, trigger: &Trigger) -> Result<bool, String> {
+    fn trigger_holds(&self, trigger: &Trigger) -> Result<bool, CheckError> {
         let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
         Ok(match trigger {
             Trigger::CallTool(tool) => calls_tool(tool, turn, &self.transcript)?,
@@ -117,8 +117,8 @@ impl Engine {
         })
     }
 
-    pub(super) fn broken_expression(&mut self, message: &str) {
-        let text = format!("turn {}: {message}", self.turn_number());
+    pub(super) fn broken_expression(&mut self, error: &CheckError) {
+        let text = format!("turn {}: {error}", self.turn_number());
         self.break_down(Status::Errored, Some(Fault::Harness), text, TerminationReason::Error);
     }
 

@@ -2,7 +2,7 @@
 
 use proctor_events::{Fault, Status, TerminationReason};
 
-use super::{Effect, Engine, Verdict, Waiting};
+use super::{ConversationOutcome, Effect, Engine, Waiting};
 
 impl Engine {
     /// A failed assertion outweighs trouble: the agent has been seen to fail.
@@ -22,7 +22,7 @@ impl Engine {
                 failures.iter().map(|failure| failure.message.as_str()).collect();
             (Status::Failed, Some(Fault::Agent), Some(messages.join("\n")))
         };
-        let verdict = Verdict { status, fault, message, failures, checks: self.checks };
+        let verdict = ConversationOutcome { status, fault, message, failures, checks: self.checks };
         if self.open_end.is_some() {
             self.pause(verdict);
         } else {
@@ -30,7 +30,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn finish(&mut self, verdict: Verdict) {
+    pub(super) fn finish(&mut self, verdict: ConversationOutcome) {
         self.work.clear();
         self.batch = None;
         self.waiting = Waiting::Nothing;

@@ -103,11 +103,9 @@ impl Finding {
         word: &str,
         known: impl IntoIterator<Item = &'name str>,
     ) -> Self {
-        let known: Vec<&str> = known.into_iter().collect();
-        match nearest(word, &known) {
-            Some(name) => self.hint(format!("did you mean `{name}`?")),
-            None if known.is_empty() => self,
-            None => self.hint(format!("known: {}", known.join(", "))),
+        match nearest_or_known(word, known) {
+            Some(hint) => self.hint(hint),
+            None => self,
         }
     }
 
@@ -173,6 +171,19 @@ pub(crate) fn nearest<'name>(word: &str, known: &[&'name str]) -> Option<&'name 
         alike.filter(|(count, name)| *count >= 4 && *count * 2 > name.len()).max()
     };
     near.or_else(begins_alike).map(|(_, name)| name)
+}
+
+/// The known name that was probably meant, or all known names. None if there are none.
+pub(crate) fn nearest_or_known<'name>(
+    word: &str,
+    known: impl IntoIterator<Item = &'name str>,
+) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(word, &known) {
+        Some(name) => Some(format!("did you mean `{name}`?")),
+        None if known.is_empty() => None,
+        None => Some(format!("known: {}", known.join(", "))),
+    }
 }
 
 #[cfg(test)]

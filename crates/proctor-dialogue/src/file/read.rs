@@ -104,14 +104,19 @@ impl Attempt {
     }
 }
 
-/// Reads a value that was made by a program; the first mistake is told.
-pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, String> {
+/// A value that a program made and that is not of the wanted form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ValueError(String);
+
+/// Reads a value that was made by a program. The error is the first mistake in it.
+pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, ValueError> {
     let mut findings = Findings::default();
     let read = read_node(&Node::from_value(value, Place::default()), &mut findings);
     match (read, findings.into_sorted().into_iter().next()) {
         (Some(read), None) => Ok(read),
-        (_, Some(finding)) => Err(finding.text()),
-        (None, None) => Err("it cannot be read".to_owned()),
+        (_, Some(finding)) => Err(ValueError(finding.text())),
+        (None, None) => Err(ValueError("it cannot be read".to_owned())),
     }
 }
 

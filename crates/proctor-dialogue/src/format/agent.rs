@@ -64,6 +64,8 @@ pub struct AgentFields {
     pub made_calls: Option<MadeCalls>,
     /// `none`: the agent has no tools of its own.
     pub tools: Option<OwnTools>,
+    /// Whether the agent gives the same answers to the same questions every time, so that one attempt is enough to compare runs.
+    pub deterministic: Option<bool>,
     /// How long one answer may take; two minutes when absent.
     pub timeout: Option<TimeSpan>,
 }

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-use super::shorthand::Pattern;
+use super::shorthand::{Pattern, PatternError};
 use crate::decimal::{compare, same};
 
 /// What an argument must be.
@@ -48,6 +48,24 @@ pub enum Condition {
     Present(bool),
 }
 
+/// Why a written matcher is refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum MatcherError {
+    #[error("`{operator}` needs a number, not {operand}")]
+    NotANumber { operator: String, operand: Value },
+    #[error("`{operator}` needs true or false")]
+    NotABoolean { operator: String },
+    #[error("`matches` needs a regular expression")]
+    NotAText,
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    #[error("`any_of` needs a list")]
+    NotAList,
+    #[error("`any_of` is empty; nothing is one of no values")]
+    EmptyList,
+}
+
 const OPERATORS: &[&str] = &[
     "equals", "matches", "contains", "any_of", "at_least", "at_most", "above", "below", "present",
     "absent",
@@ -55,14 +73,14 @@ const OPERATORS: &[&str] = &[
 
 impl Matcher {
     /// Reads a matcher from its written form.
-    pub fn from_value(value: &Value) -> Result<Self, String> {
+    pub fn from_value(value: &Value) -> Result<Self, MatcherError> {
         let Value::Object(map) = value else { return Ok(Self::Equals(value.clone())) };
         if !map.is_empty() && map.keys().all(|key| OPERATORS.contains(&key.as_str())) {
             let conditions = map.iter().map(|(key, operand)| Condition::read(key, operand));
             return conditions.collect::<Result<_, _>>().map(Self::All);
         }
         let nested = map.iter().map(|(key, inner)| Ok((key.clone(), Self::from_value(inner)?)));
-        nested.collect::<Result<_, String>>().map(Self::Nested)
+        nested.collect::<Result<_, MatcherError>>().map(Self::Nested)
     }
 
     /// Whether a value, or its absence, matches.
@@ -82,22 +100,27 @@ impl Matcher {
 }
 
 impl Condition {
-    fn read(operator: &str, operand: &Value) -> Result<Self, String> {
+    fn read(operator: &str, operand: &Value) -> Result<Self, MatcherError> {
         let number = || {
-            let number = operand.as_number().cloned();
-            number.ok_or_else(|| format!("`{operator}` needs a number, not {operand}"))
+            operand.as_number().cloned().ok_or_else(|| MatcherError::NotANumber {
+                operator: operator.to_owned(),
+                operand: operand.clone(),
+            })
         };
-        let flag = || operand.as_bool().ok_or_else(|| format!("`{operator}` needs true or false"));
+        let flag = || {
+            let missing = || MatcherError::NotABoolean { operator: operator.to_owned() };
+            operand.as_bool().ok_or_else(missing)
+        };
         Ok(match operator {
             "matches" => {
-                let source = operand.as_str().ok_or("`matches` needs a regular expression")?;
+                let source = operand.as_str().ok_or(MatcherError::NotAText)?;
                 Self::Matches(Pattern::new(source)?)
             }
             "contains" => Self::Contains(operand.clone()),
             "any_of" => {
-                let values = operand.as_array().ok_or("`any_of` needs a list")?;
+                let values = operand.as_array().ok_or(MatcherError::NotAList)?;
                 if values.is_empty() {
-                    return Err("`any_of` is empty; nothing is one of no values".into());
+                    return Err(MatcherError::EmptyList);
                 }
                 Self::AnyOf(values.clone())
             }
@@ -370,7 +393,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        assert!(Matcher::from_value(&json!({"at_least": "x"})).unwrap_err().contains("number"));
+        let refused = Matcher::from_value(&json!({"at_least": "x"})).unwrap_err();
+        assert_eq!(refused.to_string(), "`at_least` needs a number, not \"x\"");
         assert!(Matcher::from_value(&json!({"matches": "("})).is_err());
         assert!(serde_json::from_str::<NumberMatcher>("\"x\"").is_err());
         assert!(serde_json::from_str::<NumberMatcher>("{\"at_most\": 3}").unwrap().accepts(3));

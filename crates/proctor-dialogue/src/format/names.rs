@@ -235,7 +235,7 @@ mod tests {
             ("len(turns) > 1", "`len` is unknown"),
             ("has(turn.cots_usd)", "`cots_usd` is unknown"),
         ] {
-            let problem = Expression::new(source).unwrap_err();
+            let problem = Expression::new(source).unwrap_err().to_string();
             assert!(problem.contains(part), "{source}: {problem}");
         }
     }

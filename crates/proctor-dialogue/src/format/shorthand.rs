@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::names::unknown_name;
-use crate::file::{At, Finding, LIST_MARK, Place};
+use crate::file::{At, LIST_MARK, nearest_or_known};
 
 /// Reads `$Name` from text by `$from_text`, or from a mapping as the struct itself.
 macro_rules! text_or_mapping {
@@ -71,11 +71,11 @@ thread_local! {
 
 /// Compiles a text once. The rows of a set repeat the same ones thousands of times, and each would be compiled
 /// and kept anew.
-fn remembered<T: Clone>(
+fn remembered<T: Clone, E>(
     memory: &'static std::thread::LocalKey<Memory<T>>,
     source: &str,
-    compile: impl FnOnce() -> Result<T, String>,
-) -> Result<T, String> {
+    compile: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     if let Some(known) = memory.with_borrow(|known| known.get(source).cloned()) {
         return Ok(known);
     }
@@ -89,18 +89,60 @@ fn remembered<T: Clone>(
     Ok(compiled)
 }
 
+/// A text that is no regular expression.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{pattern}` is not a regular expression: {reason}")]
+pub struct PatternError {
+    pattern: String,
+    /// The last line of the compiler's message; the lines before it draw the pattern.
+    reason: String,
+    source: regex::Error,
+}
+
+/// Why a text is no usable expression.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum ExpressionError {
+    #[error("the expression is nested too deeply")]
+    TooDeep,
+    /// `reason` is the first line of the compiler's message; the lines after it draw the expression.
+    #[error("`{expression}` is not a CEL expression: {reason}")]
+    NotCel { expression: String, reason: String, source: cel::ParseErrors },
+    #[error("{0}")]
+    UnknownName(UnknownName),
+}
+
+/// A name in an expression that stands for nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    /// The whole expression.
+    pub expression: String,
+    /// The name.
+    pub name: String,
+    /// The name that was probably meant, or the names there are. None if there are none.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: `{}` is unknown", self.expression, self.name)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
+}
+
 /// A regular expression, checked when the file is read.
 #[derive(Clone)]
 pub struct Pattern(Arc<Regex>);
 
 impl Pattern {
     /// Compiles a regular expression.
-    pub fn new(source: &str) -> Result<Self, String> {
+    pub fn new(source: &str) -> Result<Self, PatternError> {
         remembered(&PATTERNS, source, || {
             Regex::new(source).map(|regex| Self(Arc::new(regex))).map_err(|error| {
                 let text = error.to_string();
                 let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                format!("`{source}` is not a regular expression: {reason}")
+                let reason = reason.to_owned();
+                PatternError { pattern: source.to_owned(), reason, source: error }
             })
         })
     }
@@ -128,11 +170,11 @@ pub struct Expression {
 
 impl Expression {
     /// Compiles an expression.
-    pub fn new(source: &str) -> Result<Self, String> {
+    pub fn new(source: &str) -> Result<Self, ExpressionError> {
         remembered(&EXPRESSIONS, source, || Self::compile(source))
     }
 
-    fn compile(source: &str) -> Result<Self, String> {
+    fn compile(source: &str) -> Result<Self, ExpressionError> {
         let depth = source.chars().scan(0_i32, |depth, letter| {
             *depth += match letter {
                 '(' | '[' | '{' | '!' | '-' => 1,
@@ -143,19 +185,21 @@ impl Expression {
         });
         // The parser recurses; a file must not be able to exhaust its stack.
         if depth.max().unwrap_or_default() > MAX_NESTING {
-            return Err("the expression is nested too deeply".into());
+            return Err(ExpressionError::TooDeep);
         }
         let program = Program::compile(source).map_err(|error| {
             let text = error.to_string();
             let reason = text.lines().next().unwrap_or_default().trim_start_matches("ERROR: ");
-            format!("`{source}` is not a CEL expression: {reason}")
+            let reason = reason.to_owned();
+            ExpressionError::NotCel { expression: source.to_owned(), reason, source: error }
         })?;
         if let Some(unknown) = unknown_name(program.expression()) {
-            let finding = Finding::new(
-                Place::default(),
-                format!("`{source}`: `{}` is unknown", unknown.name),
-            );
-            return Err(finding.nearest(&unknown.name, unknown.known.iter().copied()).text());
+            let hint = nearest_or_known(&unknown.name, unknown.known.iter().copied());
+            return Err(ExpressionError::UnknownName(UnknownName {
+                expression: source.to_owned(),
+                name: unknown.name,
+                hint,
+            }));
         }
         Ok(Self { source: source.to_owned(), program: Arc::new(program) })
     }
@@ -337,15 +381,22 @@ mod tests {
 
     #[test]
     fn broken_patterns_and_expressions_say_what_is_wrong() {
-        assert!(Pattern::new("a(b").unwrap_err().contains("`a(b` is not a regular expression"));
-        assert!(Expression::new("1 +").unwrap_err().contains("is not a CEL expression"));
+        assert!(
+            Pattern::new("a(b")
+                .unwrap_err()
+                .to_string()
+                .contains("`a(b` is not a regular expression")
+        );
+        let problem = Expression::new("1 +").unwrap_err();
+        assert!(problem.to_string().contains("is not a CEL expression"), "{problem}");
+        assert!(std::error::Error::source(&problem).is_some());
         assert!(Expression::new("turn.number > 3").is_ok());
     }
 
     #[test]
     fn expressions_have_a_depth() {
         let nested = format!("{}1{} == 1", "(".repeat(2000), ")".repeat(2000));
-        assert!(Expression::new(&nested).unwrap_err().contains("nested too deeply"));
+        assert!(matches!(Expression::new(&nested), Err(ExpressionError::TooDeep)));
     }
 
     proptest! {

@@ -12,10 +12,10 @@ use crate::file::{At, Finding, Findings, Place, read_node};
 use crate::format::{
     Criterion, ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Simulator, Topic,
 };
-use crate::rows::{Row, row_name, rows_finding};
+use crate::rows::{Row, RowsError, row_name, rows_finding};
 
 /// Gives the rows of a file; nothing when they cannot be known yet.
-pub(super) type Rows<'a> = &'a mut dyn FnMut(&str) -> Result<Option<Vec<Row>>, String>;
+pub(super) type Rows<'a> = &'a mut dyn FnMut(&str) -> Result<Option<Vec<Row>>, RowsError>;
 
 struct Expansion<'a> {
     file: &'a ScenarioFile,

@@ -48,9 +48,13 @@ contexts:
                 expect: [{call_tool: {name: book, with: {guests: "{{guests}}"}}}]
 "#;
 
+fn no_file() -> crate::RowsError {
+    std::io::Error::from(std::io::ErrorKind::NotFound).into()
+}
+
 fn read(text: &str) -> Vec<Example> {
     let file = parse(text, "./a.scenario.yaml").unwrap_or_else(|problems| panic!("{problems:#?}"));
-    file.examples(&mut StableIds::default(), &mut |_| Err("no files here".into())).unwrap()
+    file.examples(&mut StableIds::default(), &mut |_| Err(no_file())).unwrap()
 }
 
 fn mistakes(text: &str) -> String {
@@ -110,8 +114,8 @@ fn rows_of_a_file_are_asked_of_the_caller() {
     };
     let examples = file.examples(&mut StableIds::default(), &mut rows).unwrap();
     assert_eq!(examples[1].path, ["A", "s", "says two", "row 2"]);
-    let problems = file.examples(&mut StableIds::default(), &mut |_| Err("not found".into()));
-    assert_eq!(problems.unwrap_err()[0].message, "rows of `rows.csv`: not found");
+    let problems = file.examples(&mut StableIds::default(), &mut |_| Err(no_file()));
+    assert_eq!(problems.unwrap_err()[0].message, "rows of `rows.csv`: entity not found");
 }
 
 #[test]

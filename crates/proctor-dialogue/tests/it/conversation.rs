@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use proctor_dialogue::{AgentAnswer, Effect, Engine, Input, MarkKey, Verdict, parse};
+use proctor_dialogue::{
+    AgentAnswer, ConversationOutcome, Effect, Engine, Input, MarkKey, RowsError, parse,
+};
 use proctor_events::{Event, StableIds};
 
 const SCENARIO: &str = "
@@ -20,10 +22,10 @@ examples:
 fn an_echo_passes() {
     let file = parse(SCENARIO, "./echo.scenario.yaml").unwrap();
     let mut ids = StableIds::default();
-    let examples = file.examples(&mut ids, &mut |name| Err(format!("{name} not found"))).unwrap();
+    let examples = file.examples(&mut ids, &mut |_| Err(RowsError::UnknownEnding)).unwrap();
     let mut engine = Engine::new(Arc::new(examples[0].clone()));
     let mut input = Some(Input::Begin { marks: MarkKey::new([42; 32]) });
-    let mut verdict: Option<Verdict> = None;
+    let mut verdict: Option<ConversationOutcome> = None;
     let mut lines = Vec::new();
     while let Some(next) = input.take() {
         for effect in engine.step(next) {

@@ -1,9 +1,9 @@
 //! What the index says.
 
-use proctor_compare::Record;
+use proctor_compare::Streak;
 use proctor_history::{History, Window};
 
-use crate::project::Project;
+use crate::project::{Project, settle};
 
 #[test]
 fn without_recordings_there_is_nothing_and_nothing_is_made() {
@@ -74,17 +74,38 @@ fn flaky_is_both_outcomes_with_nothing_changed() {
         .collect();
     assert_eq!(told, [("b", 0, 1, "02"), ("a", 1, 0, "01")]);
     assert!(history.flaky(Window(2)).unwrap().is_empty(), "not in the newest two");
-    let records = history.records(Some("04")).unwrap();
-    let c = Record { attempts: 3, passed: 2, streak: 1, newest_passed: false, flaky: false };
-    assert_eq!(records["c"], c);
-    assert!(records["a"].flaky && records["b"].flaky);
-    assert_eq!(history.records(None).unwrap()["b"].streak, 2);
+    let past = history.past(Some("04"), None).unwrap();
+    let c = &past.records["c"];
+    assert_eq!((c.attempts, c.passed, c.flaky.as_deref()), (3, 2, None));
+    assert_eq!(c.passed_in_a_row, Streak { attempts: 2, runs: 2 }, "before it failed");
+    assert!(past.records["a"].flaky.as_deref().unwrap().contains("run 01"));
+    assert!(past.records["b"].flaky.as_deref().unwrap().contains("commit c1"));
+    assert_eq!(past.runs.len(), 3);
+    let all = history.past(None, None).unwrap();
+    assert_eq!((all.records["b"].passed_in_a_row.runs, all.runs.len()), (2, 4));
+}
+
+/// T13: what alternates on every commit is learned to be flaky.
+#[test]
+fn t13_alternation_on_every_commit_is_flaky() {
+    let project = Project::new();
+    for (run, outcome) in [("01", "passed"), ("02", "failed"), ("03", "passed"), ("04", "failed")] {
+        project.record(run, Some(run), &[("a", &[outcome]), ("b", &["passed"])]);
+    }
+    let mut history = History::open(&project.store).unwrap();
+    let flaky = history.flaky(Window::default()).unwrap();
+    let told: Vec<_> = flaky
+        .iter()
+        .map(|row| (row.example.id.as_str(), row.changes, row.last_seen.as_str()))
+        .collect();
+    assert_eq!(told, [("a", 3, "04")]);
 }
 
 #[test]
 fn what_was_recorded_since_is_taken_in_and_what_is_gone_forgotten() {
     let project = Project::new();
     project.record("01", None, &[("a", &["passed"])]);
+    settle();
     let mut history = History::open(&project.store).unwrap();
     assert_eq!((history.synced().read, history.synced().runs), (1, 1));
     assert_eq!(history.sync().unwrap().read, 0, "nothing is read twice");

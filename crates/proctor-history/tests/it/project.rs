@@ -52,9 +52,14 @@ impl Project {
     }
 }
 
+/// Waits until what was written can be told from what will be: only then a recording is kept as known.
+pub(crate) fn settle() {
+    std::thread::sleep(std::time::Duration::from_millis(40));
+}
+
 /// Everything that the index can be asked, as text.
 pub(crate) fn everything(history: &mut History) -> String {
-    let records = history.records(None).unwrap();
+    let records = history.past(None, None).unwrap().records;
     format!(
         "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
         history.runs().unwrap(),

@@ -3,10 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
-use proctor_compare::Verdict;
+use proctor_compare::{Rules, Verdict};
 use proctor_history::{SideError, Sides, baseline_name, baseline_path, baselines};
 
-use crate::project::Project;
+use crate::project::{Project, settle};
 
 /// A run in which no model takes part.
 fn record(project: &Project, run: &str, examples: &[(&str, &[&str])]) {
@@ -21,6 +21,7 @@ fn two_runs() -> Project {
     let project = Project::new();
     record(&project, "r1", &[("a", &["passed"])]);
     record(&project, "r2", &[("a", &["failed"])]);
+    settle();
     project
 }
 
@@ -47,7 +48,7 @@ fn a_side_is_kept_until_its_recording_changes() {
 fn runs_and_baselines_are_compared_by_name() {
     let (project, sides) = (two_runs(), Sides::default());
     let store = &project.store;
-    let judged = sides.compare(store, "last~1", "last").unwrap();
+    let judged = sides.compare(store, "last~1", "last", &Rules::default()).unwrap();
     assert_eq!(judged.comparison.verdict, Verdict::Regression);
     assert_eq!(
         (&*judged.comparison.before.label, &*judged.comparison.after.label),
@@ -55,24 +56,24 @@ fn runs_and_baselines_are_compared_by_name() {
     );
     assert_eq!(judged.after.unwrap().name(), "r2");
     assert_eq!(judged.without_history, None);
-    let none = sides.compare(store, "baseline", "last").unwrap_err();
+    let none = sides.compare(store, "baseline", "last", &Rules::default()).unwrap_err();
     assert!(none.to_string().contains("no baseline `default`; there is none yet"), "{none}");
     let path = baseline_path(store, "main");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let side = sides.of(&store.find("r1").unwrap()).unwrap();
     fs::write(&path, serde_json::to_string(&*side).unwrap()).unwrap();
-    let judged = sides.compare(store, "baseline:main", "r2").unwrap();
+    let judged = sides.compare(store, "baseline:main", "r2", &Rules::default()).unwrap();
     assert_eq!(judged.comparison.before.label, "baseline:main");
     assert_eq!(judged.comparison.verdict, Verdict::Regression);
     assert_eq!(baselines(store).into_keys().collect::<Vec<_>>(), ["main"]);
     for elsewhere in ["baseline:../runs/r1/run", "baseline:", "baseline:main.json"] {
-        let error = sides.compare(store, elsewhere, "last").unwrap_err();
+        let error = sides.compare(store, elsewhere, "last", &Rules::default()).unwrap_err();
         assert!(matches!(error, SideError::Baseline(_)), "{elsewhere}: {error}");
     }
     fs::write(&path, "{}").unwrap();
-    let broken = sides.compare(store, "baseline:main", "r2").unwrap_err();
+    let broken = sides.compare(store, "baseline:main", "r2", &Rules::default()).unwrap_err();
     assert!(broken.to_string().contains("main.json: not a baseline"), "{broken}");
-    assert!(matches!(sides.compare(store, "r", "r2"), Err(SideError::Name(_))));
+    assert!(matches!(sides.compare(store, "r", "r2", &Rules::default()), Err(SideError::Name(_))));
 }
 
 #[test]

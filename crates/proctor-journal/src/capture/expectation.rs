@@ -8,9 +8,9 @@ use regex::Regex;
 /// What a run is expected to do.
 #[derive(Clone, Debug)]
 pub enum Expectation {
-    /// The tests pass, or the command succeeds.
+    /// The tests that a runner counts pass.
     Pass,
-    /// The tests fail, or the command does.
+    /// Tests that a runner counts fail.
     Fail,
     /// This exit code.
     Exit(i32),

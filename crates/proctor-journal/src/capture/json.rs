@@ -1,7 +1,8 @@
-//! JSON reports: Jest and Vitest, `RSpec`, pytest's report plugin, `go test -json`, libtest's JSON.
+//! JSON reports: Jest and Vitest, `RSpec`, pytest's report plugin, Mocha, `go test -json`, libtest's JSON.
 
 use serde_json::Value;
 
+use super::Tool;
 use super::tally::{Source, Tally, TallyReading};
 
 /// The numbers in a JSON document or in lines of JSON, whatever tool wrote them.
@@ -16,15 +17,19 @@ pub(super) fn read(text: &str) -> Option<TallyReading> {
     }
 }
 
-fn reading(tool: &'static str, tally: Tally) -> TallyReading {
-    TallyReading { tally, source: Source::Json(tool) }
+fn reading(tools: &'static [Tool], tally: Tally) -> TallyReading {
+    TallyReading { tally, source: Source::Json(tools) }
 }
 
 fn document(report: &Value) -> Option<TallyReading> {
     jest(report)
-        .map(|tally| reading("jest or vitest", tally))
-        .or_else(|| rspec(report).map(|tally| reading("rspec", tally)))
-        .or_else(|| pytest(report).map(|tally| reading("pytest", tally)))
+        .map(|tally| reading(&[Tool::Jest, Tool::Vitest], tally))
+        .or_else(|| rspec(report).map(|tally| reading(&[Tool::Rspec], tally)))
+        .or_else(|| {
+            pytest(report)
+                .map(|tally| reading(&[Tool::Pytest], tally))
+                .or_else(|| mocha(report).map(|tally| reading(&[Tool::Mocha], tally)))
+        })
 }
 
 fn number(value: &Value, name: &str) -> u64 {
@@ -74,12 +79,24 @@ fn pytest(report: &Value) -> Option<Tally> {
     })
 }
 
+fn mocha(report: &Value) -> Option<Tally> {
+    let stats = report.get("stats")?;
+    stats.get("tests")?.as_u64()?;
+    stats.get("suites")?.as_u64()?;
+    Some(Tally {
+        passed: number(stats, "passes"),
+        failed: number(stats, "failures"),
+        skipped: number(stats, "pending"),
+        ..Tally::default()
+    })
+}
+
 fn lines(text: &str) -> Option<TallyReading> {
     let events: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     go(&events, text)
-        .map(|tally| reading("go test", tally))
-        .or_else(|| libtest(&events).map(|tally| reading("libtest", tally)))
+        .map(|tally| reading(&[Tool::Go], tally))
+        .or_else(|| libtest(&events).map(|tally| reading(&[Tool::Cargo, Tool::Nextest], tally)))
 }
 
 fn word<'a>(event: &'a Value, name: &str) -> Option<&'a str> {

@@ -1,8 +1,9 @@
 //! Auto-capture: from an expectation and what a command really did to an outcome.
 //!
 //! Pure. What was expected is said by the author in so many words and never guessed from the
-//! prediction's text. Whatever kept the tests from being a test (a signal, a time-out, a compile
-//! error, no tests) leaves the question open: such a run is inconclusive, never a falsification.
+//! prediction's text. `pass` and `fail` are decided by counted tests of a runner that was really
+//! started, and by nothing else. Whatever kept the tests from being a test (a signal, a time-out, a
+//! compile error, no tests) leaves the question open: such a run is inconclusive, never a falsification.
 
 mod command_line;
 mod expectation;
@@ -11,8 +12,9 @@ mod junit;
 mod tally;
 mod text;
 mod tool;
+mod weigh;
 
-pub use command_line::CommandReading;
+pub use command_line::{CommandReading, Program, Started};
 pub use expectation::{BadExpectation, Expectation};
 pub use tally::{Source, Tally, TallyReading, read_tally};
 pub use tool::Tool;
@@ -27,9 +29,9 @@ use crate::time::UtcTime;
 /// How much of the end of the output is kept as evidence, in bytes.
 pub const TAIL: usize = 4_000;
 
-/// What a command did.
+/// A command that has ended: its arguments, exit status and output.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct CommandResult {
     /// The command.
     pub argv: Vec<String>,
     /// Its exit code, where it is known.
@@ -46,17 +48,28 @@ pub struct Run {
     pub output_is_cut: bool,
     /// Reports the command wrote, each a `JUnit` or JSON file's content.
     pub reports: Vec<String>,
-    /// Numbers the caller knows for certain, as from a run's own events.
-    pub counts: Option<Counts>,
+    /// What the recordings of Proctor's own runs say; believed before everything else.
+    pub recorded: Option<RecordedResult>,
     /// The commit that was checked out.
     pub commit: Option<String>,
     /// Whether there were uncommitted changes.
     pub dirty: Option<bool>,
 }
 
+/// The result of Proctor's own runs, from their recordings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedResult {
+    /// Examples by how they ended.
+    pub counts: Counts,
+    /// The exit code of the run itself, whatever its command line made of it; the worst of several.
+    pub exit: Option<i32>,
+    /// Whether it loaded and ran to its end.
+    pub finished: bool,
+}
+
 /// What a run says about an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CapturedOutcome {
     /// It came as expected.
     Confirmed,
     /// It did not.
@@ -65,7 +78,7 @@ pub enum Verdict {
     Inconclusive,
 }
 
-impl Verdict {
+impl CapturedOutcome {
     /// The word used in evidence.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -84,7 +97,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: CapturedOutcome,
     /// Why, in one sentence.
     pub reason: String,
     /// What to store.
@@ -98,9 +111,9 @@ impl Judgement {
     /// The resolution this amounts to; `None` leaves the entry active.
     pub fn resolution(&self) -> Option<Resolution> {
         let status = match self.verdict {
-            Verdict::Confirmed => OutcomeStatus::Confirmed,
-            Verdict::Falsified => OutcomeStatus::Falsified,
-            Verdict::Inconclusive => return None,
+            CapturedOutcome::Confirmed => OutcomeStatus::Confirmed,
+            CapturedOutcome::Falsified => OutcomeStatus::Falsified,
+            CapturedOutcome::Inconclusive => return None,
         };
         Some(Resolution {
             auto_captured: self.auto_captured,
@@ -111,9 +124,15 @@ impl Judgement {
 }
 
 /// Judges a run by an expectation.
-pub fn judge(expectation: &Expectation, predates_run: bool, run: &Run, now: UtcTime) -> Judgement {
-    let reading = read_tally(run);
-    let (verdict, reason) = weigh(expectation, run, reading.as_ref());
+pub fn judge(
+    expectation: &Expectation,
+    predates_run: bool,
+    run: &CommandResult,
+    now: UtcTime,
+) -> Judgement {
+    let command = CommandReading::of_words(&run.argv);
+    let reading = tally::read_tally_of(run, &command);
+    let (verdict, reason) = weigh::weigh(expectation, run, &command, reading.as_ref());
     let evidence = Evidence {
         expectation: Some(expectation.to_string()),
         predates_run: Some(predates_run),
@@ -125,11 +144,11 @@ pub fn judge(expectation: &Expectation, predates_run: bool, run: &Run, now: UtcT
 }
 
 /// What a run did, without a judgement.
-pub fn observe(run: &Run, now: UtcTime) -> Evidence {
+pub fn observe(run: &CommandResult, now: UtcTime) -> Evidence {
     evidence(run, read_tally(run).as_ref(), now)
 }
 
-fn evidence(run: &Run, reading: Option<&TallyReading>, now: UtcTime) -> Evidence {
+fn evidence(run: &CommandResult, reading: Option<&TallyReading>, now: UtcTime) -> Evidence {
     let kept = tail(&run.output, TAIL);
     Evidence {
         captured_at: now,
@@ -149,106 +168,5 @@ fn evidence(run: &Run, reading: Option<&TallyReading>, now: UtcTime) -> Evidence
         commit: run.commit.clone(),
         dirty: run.dirty,
         extra: Extra::default(),
-    }
-}
-
-fn weigh(
-    expectation: &Expectation,
-    run: &Run,
-    reading: Option<&TallyReading>,
-) -> (Verdict, String) {
-    if run.timed_out {
-        return (Verdict::Inconclusive, "the command was stopped for taking too long".to_owned());
-    }
-    if let Some(signal) = run.signal {
-        return (Verdict::Inconclusive, format!("the command was ended by signal {signal}"));
-    }
-    let tests = tests_result(run, reading);
-    match expectation {
-        Expectation::Pass | Expectation::Fail => match tests {
-            Ok((passed, what)) => {
-                (Verdict::when(passed == (*expectation == Expectation::Pass)), what)
-            }
-            Err(obstacle) => (Verdict::Inconclusive, obstacle),
-        },
-        Expectation::Exit(code) => weigh_exit(*code, run, tests.err()),
-        Expectation::Match(pattern) => weigh_match(pattern, run, tests.err()),
-    }
-}
-
-/// A named exit code that is seen confirms whatever else happened; one that is not seen falsifies
-/// only if the run was a real run.
-fn weigh_exit(code: i32, run: &Run, obstacle: Option<String>) -> (Verdict, String) {
-    match (run.exit, obstacle) {
-        (None, _) => (Verdict::Inconclusive, "the exit code is not known".to_owned()),
-        (Some(seen), _) if seen == code => (Verdict::Confirmed, format!("exit code {seen}")),
-        (Some(seen), Some(obstacle)) => {
-            (Verdict::Inconclusive, format!("exit code {seen}: {obstacle}"))
-        }
-        (Some(seen), None) => (Verdict::Falsified, format!("exit code {seen} instead of {code}")),
-    }
-}
-
-fn weigh_match(pattern: &regex::Regex, run: &Run, obstacle: Option<String>) -> (Verdict, String) {
-    let output = text::plain(&run.output);
-    match (pattern.find(&output), obstacle) {
-        (Some(found), _) => {
-            let seen = crate::text::brief(found.as_str(), 80);
-            (Verdict::Confirmed, format!("the output has `{seen}`"))
-        }
-        (None, Some(obstacle)) => {
-            (Verdict::Inconclusive, format!("the output does not match, but {obstacle}"))
-        }
-        (None, None) if run.output_is_cut => (
-            Verdict::Inconclusive,
-            "the end of the output does not match, the rest is lost".to_owned(),
-        ),
-        (None, None) => (Verdict::Falsified, format!("nothing in the output matches `{pattern}`")),
-    }
-}
-
-/// Whether the tests passed, in words; or what kept them from being a test.
-fn tests_result(run: &Run, reading: Option<&TallyReading>) -> Result<(bool, String), String> {
-    let Some(TallyReading { tally, .. }) = reading else { return bare_result(run) };
-    let numbers = tally.to_string();
-    if tally.bad() > 0 {
-        return match run.exit {
-            Some(0) => Err(format!("{numbers}, yet exit code 0: which is right is not known")),
-            _ => Ok((false, numbers)),
-        };
-    }
-    if tally.unloadable > 0 || (run.exit != Some(0) && text::has_compile_error(&run.output)) {
-        return Err(format!("not everything could be compiled or loaded ({numbers})"));
-    }
-    if tally.passed == 0 {
-        return Err(format!("no tests ran ({numbers})"));
-    }
-    match run.exit {
-        Some(0) | None => Ok((true, numbers)),
-        Some(code) => Err(format!("{numbers}, yet exit code {code}: which is right is not known")),
-    }
-}
-
-/// The result of a command that printed no numbers of tests.
-fn bare_result(run: &Run) -> Result<(bool, String), String> {
-    let code = run.exit.ok_or_else(|| "the exit code is not known".to_owned())?;
-    let reading = CommandReading::of_words(&run.argv);
-    match (code, reading) {
-        (126 | 127, _) => Err(format!("the command could not be run (exit code {code})")),
-        (129.., _) => Err(format!("the command was ended by signal {}", code - 128)),
-        _ if text::has_no_tests(&run.output) => Err("no tests ran".to_owned()),
-        (1.., _) if text::has_compile_error(&run.output) => {
-            Err(format!("it could not be compiled or loaded (exit code {code})"))
-        }
-        // Both ways alike: a runner that counts nothing has shown nothing.
-        (_, CommandReading::Tests(runner)) => {
-            Err(format!("{runner} ended with exit code {code} and counted no tests"))
-        }
-        (_, CommandReading::Unknown(what)) => Err(format!(
-            "`{}` ended with exit code {code}; whether it ran tests is not known",
-            crate::text::brief(&what, 80)
-        )),
-        (0, CommandReading::NoTests) => Ok((true, "exit code 0".to_owned())),
-        (_, CommandReading::NoTests) => Ok((false, format!("exit code {code}"))),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Run, Tool, json, junit, text};
+use super::{CommandReading, CommandResult, Tool, json, junit, text};
 use crate::entry::Counts;
 
 /// Numbers of tests in a run.
@@ -59,12 +59,12 @@ impl fmt::Display for Tally {
 /// Where numbers were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The caller knew them.
-    Caller,
+    /// The recording of a run of Proctor's own.
+    Recording,
     /// A `JUnit` report.
     Junit,
-    /// A JSON report of this tool.
-    Json(&'static str),
+    /// A JSON report of one of these tools.
+    Json(&'static [Tool]),
     /// Summary lines of these tools.
     Text(Vec<Tool>),
 }
@@ -72,13 +72,23 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Caller => f.write_str("run events"),
+            Self::Recording => f.write_str("run events"),
             Self::Junit => f.write_str("junit"),
-            Self::Json(tool) => write!(f, "json: {tool}"),
-            Self::Text(tools) => {
-                let names: Vec<_> = tools.iter().map(|tool| tool.as_str()).collect();
-                write!(f, "text: {}", names.join(", "))
-            }
+            Self::Json(tools) => write!(f, "json: {}", names(tools).join(" or ")),
+            Self::Text(tools) => write!(f, "text: {}", names(tools).join(", ")),
+        }
+    }
+}
+
+fn names(tools: &[Tool]) -> Vec<&'static str> {
+    tools.iter().map(|tool| tool.as_str()).collect()
+}
+
+impl Source {
+    fn is_of(&self, tools: &[Tool]) -> bool {
+        match self {
+            Self::Json(own) => own.iter().any(|tool| tools.contains(tool)),
+            _ => true,
         }
     }
 }
@@ -92,24 +102,40 @@ pub struct TallyReading {
     pub source: Source,
 }
 
-/// Reads the numbers of tests of a run: what the caller knows, else the reports, else JSON in the
-/// output, else the summary lines of every runner found in the output, added up.
+/// Reads the numbers of tests of a run: what its recording says, else the reports, else JSON in the
+/// output, else the summary lines in the output, added up. In the output only the runners are looked for
+/// that the command starts; a command that is not known may start any.
 ///
 /// A report cannot always tell a test that failed from a file that did not load; where the
 /// summary lines say that nothing failed and something did not load, they are believed.
-pub fn read_tally(run: &Run) -> Option<TallyReading> {
-    if let Some(counts) = &run.counts {
-        let Counts { passed, failed, errors, skipped, .. } = *counts;
+pub fn read_tally(run: &CommandResult) -> Option<TallyReading> {
+    read_tally_of(run, &CommandReading::of_words(&run.argv))
+}
+
+pub(super) fn read_tally_of(run: &CommandResult, command: &CommandReading) -> Option<TallyReading> {
+    if let Some(recorded) = &run.recorded {
+        let Counts { passed, failed, errors, skipped, .. } = recorded.counts;
         let tally = Tally { passed, failed, errors, skipped, unloadable: 0 };
-        return Some(TallyReading { tally, source: Source::Caller });
+        return Some(TallyReading { tally, source: Source::Recording });
     }
-    let printed = json::read(&run.output).or_else(|| text::read(&run.output));
+    let tools = tools_of(command);
+    let printed = json::read(&run.output)
+        .filter(|reading| reading.source.is_of(&tools))
+        .or_else(|| text::read(&run.output, &tools));
     match (read_reports(&run.reports), printed) {
         (Some(_), Some(printed)) if printed.tally.unloadable > 0 && printed.tally.bad() == 0 => {
             Some(printed)
         }
         (reported, printed) => reported.or(printed),
     }
+}
+
+/// The tools whose summaries the command may print.
+fn tools_of(command: &CommandReading) -> Vec<Tool> {
+    if command.unknown().is_some() {
+        return Tool::ALL.to_vec();
+    }
+    command.runners().flat_map(Tool::of_runner).copied().collect()
 }
 
 /// Adds up all reports of the best kind there is.

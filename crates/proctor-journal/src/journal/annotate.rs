@@ -11,8 +11,8 @@ use super::{Answer, Journal};
 use crate::decode;
 use crate::disk::Disk;
 use crate::entry::{AnnotationLine, Entry};
+use crate::entry_header::{EntryHeader, Regarded as _};
 use crate::error::{At, JournalError};
-use crate::glimpse::{Glimpse, Regarded as _};
 use crate::record::{Extra, to_line};
 use crate::request::Annotation;
 use crate::step::{Operation, Phase, apply_annotation, step};
@@ -32,7 +32,7 @@ impl Annotations {
         }
     }
 
-    pub(crate) fn fold_into_glimpse(&self, glimpse: &mut Glimpse<'_>) {
+    pub(crate) fn fold_into_glimpse(&self, glimpse: &mut EntryHeader<'_>) {
         if self.0.is_empty() {
             return;
         }

@@ -1,7 +1,7 @@
 //! Resolving the active entry from what a command really did, and recalling similar ones.
 
 use super::{Answer, Journal};
-use crate::capture::{BadExpectation, Expectation, Judgement, Run, judge};
+use crate::capture::{BadExpectation, CommandResult, Expectation, Judgement, judge};
 use crate::disk::{Disk, Durability};
 use crate::entry::Entry;
 use crate::error::{JournalError, Refusal};
@@ -29,7 +29,7 @@ impl<D: Disk> Journal<D> {
     pub fn capture(
         &self,
         stated: Option<(Expectation, UtcTime)>,
-        run: &Run,
+        run: &CommandResult,
         started_at: UtcTime,
         moment: &Moment,
     ) -> Answer<Captured> {

@@ -13,6 +13,9 @@ use crate::store::{COUNT, Locked, Store};
 use crate::time::Moment;
 use crate::warning::{Noted, Warning};
 
+/// Tool calls between two check-ins, unless somebody says otherwise.
+pub const CHECK_IN: u64 = 10;
+
 /// What counting a tool call led to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolUse {

@@ -29,7 +29,7 @@ use crate::time::Moment;
 use crate::warning::{Noted, Warning};
 
 pub use capture::Captured;
-pub use counter::ToolUse;
+pub use counter::{CHECK_IN, ToolUse};
 pub use read::{Current, Filter, Found, Place};
 pub use scan::Match;
 

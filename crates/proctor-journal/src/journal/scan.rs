@@ -13,8 +13,8 @@ use super::{Answer, Filter, Found, Journal, Place};
 use crate::decode;
 use crate::disk::Disk;
 use crate::entry::Entry;
+use crate::entry_header::{EntryHeader, Regarded};
 use crate::error::JournalError;
-use crate::glimpse::{Glimpse, Regarded};
 use crate::search;
 use crate::stats::{self, Stats};
 use crate::store::{CURRENT, ENTRIES, LANES, archive_files};
@@ -59,7 +59,7 @@ impl Spot<'_> {
 }
 
 /// A glimpse of an entry, and where it stands.
-type Seen<'a> = (Glimpse<'a>, Spot<'a>);
+type Seen<'a> = (EntryHeader<'a>, Spot<'a>);
 
 impl<D: Disk> Journal<D> {
     /// Entries of the journal and its lanes, newest first; annotations are folded in. An id that
@@ -151,7 +151,7 @@ impl<D: Disk> Journal<D> {
         let mut warnings = Vec::new();
         let ended = Filter { active: Some(false), ..Filter::default() };
         let seen = glance(&shelves, &ended, &mut warnings);
-        let glimpses: Vec<&Glimpse<'_>> = seen.iter().map(|(glimpse, _)| glimpse).collect();
+        let glimpses: Vec<&EntryHeader<'_>> = seen.iter().map(|(glimpse, _)| glimpse).collect();
         let alike = search::alike(entry, &glimpses, shown, limit);
         let read = alike.iter().filter_map(|place| in_full(&seen[*place].1));
         Ok(Noted { value: read.map(|found| found.entry).collect(), warnings })
@@ -189,7 +189,7 @@ impl<D: Disk> Journal<D> {
 /// Everything on the shelves that can be read, in the order of resolution, each id once per lane.
 fn walk<'a, T: Regarded>(
     shelves: &'a [Shelf],
-    read: impl Fn(&'a [u8]) -> Result<T, String>,
+    read: impl Fn(&'a [u8]) -> serde_json::Result<T>,
     warnings: &mut Vec<Warning>,
 ) -> Vec<(T, Spot<'a>)> {
     let mut all = Vec::new();
@@ -227,7 +227,7 @@ fn walk<'a, T: Regarded>(
 
 /// The entries that a filter wants, at a glance, in the order of the files.
 fn glance<'a>(shelves: &'a [Shelf], filter: &Filter, warnings: &mut Vec<Warning>) -> Vec<Seen<'a>> {
-    let mut seen = walk(shelves, Glimpse::of_bytes, warnings);
+    let mut seen = walk(shelves, EntryHeader::of_bytes, warnings);
     seen.retain_mut(|(glimpse, spot)| {
         spot.shelf.annotations.fold_into_glimpse(glimpse);
         filter.admits(&glimpse.facts(), spot.lane(), spot.is_active())

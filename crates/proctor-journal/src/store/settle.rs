@@ -23,7 +23,7 @@ impl<D: Disk> Store<D> {
     }
 
     /// The entry in the current file, or what is wrong with that file.
-    pub(crate) fn current(&self) -> Result<Option<Result<Entry, String>>, JournalError> {
+    pub(crate) fn current(&self) -> Result<Option<serde_json::Result<Entry>>, JournalError> {
         let bytes = self.read(&self.path(CURRENT))?;
         Ok(bytes.map(|bytes| decode::record(&bytes)))
     }
@@ -104,8 +104,8 @@ impl<D: Disk> Locked<'_, D> {
         self.sweep()?;
         let current = match self.store.current()? {
             Some(Ok(entry)) => Some(entry),
-            Some(Err(reason)) => {
-                self.set_current_aside(reason)?;
+            Some(Err(error)) => {
+                self.set_current_aside(error.to_string())?;
                 None
             }
             None => None,

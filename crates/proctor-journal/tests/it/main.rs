@@ -5,6 +5,7 @@
 mod acceptance;
 mod annotations;
 mod capturing;
+mod commands;
 mod corpus;
 mod crash;
 mod defects;
@@ -15,6 +16,7 @@ mod hooks;
 mod interop;
 mod mem_disk;
 mod model;
+mod outputs;
 mod reading;
 mod scanning;
 mod state_table;

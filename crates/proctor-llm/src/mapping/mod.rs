@@ -26,7 +26,7 @@ use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::{Request, Role, ToolCall};
 use crate::secret::{Redactor, Secret};
 use crate::sse::{SseDecoder, SseEvent};
-use crate::template::{Variables, fill, fill_text};
+use crate::template::{TemplateError, Variables, fill, fill_text};
 use crate::wire::{chat_messages, chat_tools};
 
 /// An agent behind a mapping.
@@ -103,7 +103,7 @@ impl MappedAgent {
 
     async fn answer(&self, request: &Request) -> Result<Answer, ModelError> {
         let variables = self.variables(request);
-        let hole = |problem: String| {
+        let hole = |problem: TemplateError| {
             let message = format!("the mapping of agent `{}`: {problem}", self.mapping.name);
             ModelError::new(ErrorKind::Config, self.peer.redactor.text(&message))
         };
@@ -111,7 +111,7 @@ impl MappedAgent {
         let headers = self.mapping.headers.iter();
         let headers = headers
             .map(|(name, value)| Ok((name.clone(), Secret::new(fill_text(value, &variables)?))))
-            .collect::<Result<Vec<_>, String>>()
+            .collect::<Result<Vec<_>, TemplateError>>()
             .map_err(hole)?;
         let body = self.mapping.body.as_ref().map(|body| fill(body, &variables));
         let body = body.transpose().map_err(hole)?.map(|body| body.to_string());

@@ -1,6 +1,6 @@
 //! `ghap_orphan` and `ghap_session`: what lasts longer than one entry.
 
-use proctor_journal::Journal;
+use proctor_journal::{CHECK_IN, Journal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -134,7 +134,7 @@ struct SessionRequest {
     /// The session's id, for `start` and `end`: letters, digits, `_`, `-`. `end` with another session's id does nothing and says so.
     #[serde(default)]
     id: Option<String>,
-    /// For `check_in`: due after so many tool calls; 20 if not given.
+    /// For `check_in`: due after so many tool calls; 10 if not given.
     #[serde(default)]
     every: Option<u64>,
     /// The lane.
@@ -176,9 +176,6 @@ struct SessionAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
-
-/// After how many tool calls a check-in is due when nobody says.
-const CHECK_IN: u64 = 20;
 
 fn session(engine: &Engine, given: SessionRequest) -> Result<SessionAnswer, ToolError> {
     let journal = engine.journal(given.lane.as_deref())?;

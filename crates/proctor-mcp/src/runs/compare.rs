@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_compare::{
-    Comparison, CriterionChange, ExampleChange, Gap, SuiteChange, Tally, UsageChange, Verdict,
+    Comparison, CriterionChange, ExampleChange, Gap, Rules, Tally, UsageChange, Verdict,
 };
 use proctor_history::{BaselineError, Compared as Judged, SideError};
 use schemars::JsonSchema;
@@ -21,9 +21,9 @@ pub(super) fn tools() -> Vec<Tool> {
         title: "Judge a run against another",
         group: Group::Runs,
         hints: Hints::LOOKS,
-        description: "Judge a run (`after`) against an earlier one or a blessed baseline (`before`): which examples regressed or improved beyond chance, and where there is too little data to tell. \
-             A deterministic example that goes from pass to fail is a regression at once; others are tested. Regressions come first; unchanged examples are only counted. \
-             It is the table of `proctor compare`.",
+        description: "Judge a run (`after`) against an earlier one or a blessed baseline (`before`): which examples regressed or improved beyond chance, and which may have. \
+             A deterministic example that goes from pass to fail is a regression at once; others are tested. Regressions come first; examples without a change are only counted. \
+             `gate` is what `proctor compare --gate` decides, and why.",
     };
     vec![row.quick(compare)]
 }
@@ -39,9 +39,12 @@ struct Ask {
     /// The run that is judged. The newest run if not given.
     #[serde(default)]
     after: Option<String>,
-    /// Also list examples with too little data to tell, and unchanged ones.
+    /// Also list examples without a change.
     #[serde(default)]
     all: bool,
+    /// Show that the suite is not worse by more than so many percentage points; without it «unchanged» is never said.
+    #[serde(default)]
+    margin: Option<f64>,
     /// How many examples at once; 10 if not given, at most 100.
     #[serde(default)]
     limit: Option<u32>,
@@ -57,17 +60,21 @@ struct Compared {
     before: String,
     /// The run that is judged.
     after: String,
-    /// regression, improvement, unchanged or `too_little_data`.
+    /// regression, `cannot_tell`, improvement, `no_change_seen`, unchanged or `not_comparable`.
     verdict: String,
+    /// What a gate decides: pass, stop, `cannot_tell` or `not_comparable`.
+    gate: String,
+    /// Why, a sentence each; where it passes, what that could still hide.
+    gate_reasons: Vec<String>,
     /// Examples by verdict, as numbers.
     counts: BTreeMap<String, u64>,
     /// The suite as a whole: its verdict.
     suite: String,
     /// The suite in numbers.
     suite_test: Suite,
-    /// The examples that changed, regressions first.
+    /// The examples that changed or may have, regressions first.
     examples: Vec<Change>,
-    /// Examples that only one of the runs can say something about; they count for nothing.
+    /// Examples that only one of the runs can say something about; they stop a gate.
     gaps: u64,
     /// With `all`: the first of those gaps, at most 10.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -96,7 +103,7 @@ struct Change {
     id: String,
     /// What it describes.
     title: String,
-    /// regression, improvement, unchanged or `too_little_data`.
+    /// regression, `cannot_tell`, improvement or `no_change_seen`.
     verdict: String,
     /// The reason as a sentence.
     why: String,
@@ -140,13 +147,29 @@ struct Suite {
     worse: u64,
     /// Examples that pass more often than before.
     better: u64,
-    /// The p-value of McNemar's exact test over those.
-    p: f64,
+    /// The p-value of «worse» by the exact stratified test.
+    p_worse: f64,
+    /// The p-value of «better».
+    p_better: f64,
+    /// By how many percentage points the suite's pass rate changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points: Option<f64>,
+    /// By how many percentage points it may have fallen; absent where every example is deterministic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    possible_drop: Option<f64>,
 }
 
 impl Suite {
-    fn new(suite: &SuiteChange) -> Self {
-        Self { worse: suite.worse, better: suite.better, p: short(suite.p) }
+    fn new(comparison: &Comparison) -> Self {
+        let suite = &comparison.suite;
+        Self {
+            worse: suite.worse,
+            better: suite.better,
+            p_worse: short(suite.p_worse),
+            p_better: short(suite.p_better),
+            points: suite.change.map(|change| short(change.estimate * 100.0)),
+            possible_drop: comparison.possible_drop().map(|drop| short(drop * 100.0)),
+        }
     }
 }
 
@@ -179,7 +202,7 @@ impl Missing {
 struct Criterion {
     /// Its name.
     name: String,
-    /// regression, improvement, unchanged or `too_little_data`.
+    /// regression, `cannot_tell`, improvement or `no_change_seen`.
     verdict: String,
     /// Checks that held before, as `9/10`.
     passed_before: String,
@@ -209,15 +232,17 @@ impl Criterion {
 /// How much more something takes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Usage {
-    /// The typical factor, after over before.
-    ratio: f64,
-    /// Whether that is a clear change.
-    significant: bool,
+    /// The typical factor, after over before; absent where there was nothing before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// Whether that is more than runs vary by; absent with fewer than three earlier runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clear: Option<bool>,
 }
 
 impl Usage {
     fn new(change: &UsageChange) -> Self {
-        Self { ratio: short(change.ratio), significant: change.significant }
+        Self { ratio: change.ratio.map(short), clear: change.clear }
     }
 }
 
@@ -233,7 +258,7 @@ fn short(number: f64) -> f64 {
 /// How many gaps and criteria come.
 const FEW: usize = 10;
 
-fn word(verdict: Verdict) -> String {
+fn word(verdict: impl Serialize) -> String {
     let value = serde_json::to_value(verdict).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
 }
@@ -241,7 +266,13 @@ fn word(verdict: Verdict) -> String {
 fn compare(engine: &Engine, given: Ask) -> Result<Compared, ToolError> {
     let before = given.before.as_deref().unwrap_or("last~1");
     let after = given.after.as_deref().unwrap_or("last");
-    let judged = engine.sides().compare(&engine.store(), before, after).map_err(refused)?;
+    let rules = match given.margin {
+        Some(points) => Rules::default().with_margin(points).ok_or_else(|| {
+            ToolError::invalid("`margin` is a number of points above 0 and below 100")
+        })?,
+        None => Rules::default(),
+    };
+    let judged = engine.sides().compare(&engine.store(), before, after, &rules).map_err(refused)?;
     answer(&judged, &given)
 }
 
@@ -281,9 +312,7 @@ fn warnings(judged: &Judged) -> Vec<String> {
 
 fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
     let comparison: &Comparison = &judged.comparison;
-    let told = |change: &&ExampleChange| {
-        given.all || matches!(change.verdict, Verdict::Regression | Verdict::Improvement)
-    };
+    let told = |change: &&ExampleChange| given.all || change.verdict != Verdict::NoChangeSeen;
     let mut counts = BTreeMap::new();
     for change in &comparison.examples {
         *counts.entry(word(change.verdict)).or_default() += 1;
@@ -298,9 +327,11 @@ fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
         before: name(&judged.before, &comparison.before.label),
         after: name(&judged.after, &comparison.after.label),
         verdict: word(comparison.verdict),
+        gate: word(comparison.gate.decision),
+        gate_reasons: comparison.gate.reasons.clone(),
         counts,
         suite: word(comparison.suite.verdict),
-        suite_test: Suite::new(&comparison.suite),
+        suite_test: Suite::new(comparison),
         examples: page.items.into_iter().map(Change::new).collect(),
         gaps: comparison.gaps.len() as u64,
         gap_examples: gaps.map(Missing::new).collect(),

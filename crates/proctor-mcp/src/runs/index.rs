@@ -9,7 +9,7 @@ use std::path::Path;
 
 use proctor_events::{Body, EvaluationRecorded, Event, ExampleFinished};
 use proctor_record::{
-    Aggregator, Attempt, Example, Follower, Grown, Judged, RunData, WorkspaceFold,
+    Aggregator, Attempt, Example, Growth, Judged, RecordingFollower, RunData, WorkspaceFold,
 };
 
 use proctor_verdict::AttemptNumber;
@@ -52,36 +52,33 @@ struct Folded {
 /// A run in outline.
 #[derive(Debug)]
 pub(super) struct Index {
-    file: Follower,
-    lines: u64,
+    follower: RecordingFollower,
     folded: Folded,
 }
 
 impl Index {
     pub(super) fn new(path: &Path) -> Self {
-        Self { file: Follower::new(path), lines: 0, folded: Folded::new() }
+        Self { follower: RecordingFollower::new(path), folded: Folded::new() }
     }
 
     /// Reads what has been written since the last call.
     pub(super) fn refresh(&mut self) -> Result<(), ToolError> {
+        let Self { follower, folded } = self;
         loop {
-            let grown = self.file.read().map_err(|error| {
+            let growth = follower.read(|line| {
+                // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
+                if let Ok(event) = &line.event {
+                    folded.apply(event, event.seq.unwrap_or(line.number));
+                }
+            });
+            match growth.map_err(|error| {
                 ToolError::io(format_args!("the recording cannot be read: {error}"))
-            })?;
-            match grown {
-                Grown::Nothing => return Ok(()),
-                Grown::Restarted => (self.lines, self.folded) = (0, Folded::new()),
-                Grown::Lines(lines) => lines.iter().for_each(|line| self.take(line)),
+            })? {
+                Growth::Nothing => return Ok(()),
+                Growth::Restarted => *folded = Folded::new(),
+                Growth::More => {}
             }
         }
-    }
-
-    fn take(&mut self, line: &str) {
-        self.lines += 1;
-        // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
-        let Ok(mut event) = Event::from_json(line) else { return };
-        let seq = *event.seq.get_or_insert(self.lines);
-        self.folded.apply(&event, seq);
     }
 
     /// The run as every view has it.

@@ -263,11 +263,17 @@ async fn discover(engine: &Engine, arguments: &[String]) -> Outcome {
     })?;
     let examples: Option<Vec<Printed>> = serde_json::from_slice(&output.stdout).ok();
     examples.map(Arc::new).ok_or_else(|| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().trim_start_matches("error: ");
-        ToolError::new(kind::REFUSED, brief(said, 2000))
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let message = error_message(&stderr).unwrap_or_else(|| stderr.trim().to_owned());
+        ToolError::new(kind::REFUSED, brief(&message, 2000))
             .hint("`proctor doctor` says what is missing")
     })
+}
+
+/// The message of the error that a command with `--format json` prints as its last line of standard error.
+fn error_message(stderr: &str) -> Option<String> {
+    let error: serde_json::Value = serde_json::from_str(stderr.lines().next_back()?).ok()?;
+    error["error"]["message"].as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

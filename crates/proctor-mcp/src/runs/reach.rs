@@ -21,6 +21,18 @@ pub(super) struct Reach {
     /// Assertions that held in some attempts and not in others, at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     flaky_assertions: Vec<Flaky>,
+    /// What the authors should know although an example may have passed, at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warned>,
+}
+
+/// A warning.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Warned {
+    /// The text.
+    warning: String,
+    /// Ids of examples it was given for, at most 20.
+    examples: Vec<String>,
 }
 
 /// How much of a set was reached.
@@ -61,6 +73,15 @@ impl Reach {
                     assertion: brief(&one.assertion, 200),
                     passed: one.passed,
                     failed: one.failed,
+                })
+                .collect(),
+            warnings: coverage
+                .warnings
+                .into_iter()
+                .take(NAMES)
+                .map(|one| Warned {
+                    warning: brief(&one.warning, 300),
+                    examples: one.examples.into_iter().take(NAMES).collect(),
                 })
                 .collect(),
         }

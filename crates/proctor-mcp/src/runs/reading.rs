@@ -4,14 +4,11 @@
 //! example reads the file itself and keeps no more of it than it needs.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_control::{AskError, State as Live};
-use proctor_events::Event;
-use proctor_record::{Aggregator, Example, RunData, RunFolder};
+use proctor_record::{Example, RunData, RunFolder};
 use proctor_verdict::{ExampleVerdict, Liveness, RunState, RunVerdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -149,31 +146,9 @@ fn of_process(live: Result<Live, &AskError>) -> State {
     }
 }
 
-/// One example with everything that is recorded of it. Lines that do not name it are not even parsed.
+/// One example with everything that is recorded of it.
 pub(super) fn example(folder: &RunFolder, id: &str) -> Result<Example, ToolError> {
     let path = folder.events_path();
-    let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
-    let mut input = BufReader::with_capacity(1 << 16, file);
-    let (mut fold, mut line) = (Aggregator::default(), Vec::new());
-    loop {
-        line.clear();
-        let read = input.read_until(b'\n', &mut line);
-        if read.map_err(|error| unreadable(&path, &error))? == 0 {
-            break;
-        }
-        let Ok(text) = std::str::from_utf8(&line) else { continue };
-        if !text.contains(id) {
-            continue;
-        }
-        let event = Event::from_json(text).ok();
-        let own = |event: &Event| event.example_id.as_ref().is_some_and(|own| own.as_str() == id);
-        if let Some(event) = event.filter(own) {
-            fold.apply(&event);
-        }
-    }
-    Ok(fold.into_run().examples.into_iter().next().unwrap_or_default())
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> ToolError {
-    ToolError::io(format_args!("cannot read {}: {error}", path.display()))
+    proctor_record::load_example(&path, id)
+        .map_err(|error| ToolError::io(format_args!("cannot read {}: {error}", path.display())))
 }

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use proctor_control::State as Live;
+use proctor_history::baseline_name;
 use proctor_record::{RunFolder, RunStore};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,6 +84,13 @@ pub(super) struct Start {
     /// Run every example so many times.
     #[serde(default)]
     repeat: Option<u32>,
+    /// Instead: run every example as often as its verdict needs (its pass rate, or whether it got worse than in `against`), at most so
+    /// many times; 20 is usual.
+    #[serde(default)]
+    repeat_up_to: Option<u32>,
+    /// With `repeat_up_to`: the run or baseline to compare with, as in `run_compare`; `baseline` if not given and there is one.
+    #[serde(default)]
+    against: Option<String>,
     /// The seed that orders the examples.
     #[serde(default)]
     seed: Option<u64>,
@@ -123,6 +131,8 @@ impl Start {
         all.extend(number("fail-fast", self.fail_fast.map(u64::from)));
         all.extend(number("retries", self.retries.map(u64::from)));
         all.extend(number("repeat", self.repeat.map(u64::from)));
+        all.extend(self.repeat_up_to.map(|limit| format!("--repeat=auto:{limit}")));
+        all.extend(self.against(root)?.map(|side| format!("--against={side}")));
         all.extend(number("seed", self.seed));
         all.extend(self.timeout.as_ref().map(|timeout| format!("--timeout={timeout}")));
         all.extend(self.only_failures.then(|| "--only-failures".to_owned()));
@@ -132,6 +142,23 @@ impl Start {
         }
         all.extend(self.which().arguments(root)?);
         Ok(all)
+    }
+}
+
+impl Start {
+    /// What a run with `repeat_up_to` is compared with: a baseline, or a run of this project by its id. A path would lead elsewhere.
+    fn against(&self, root: &Path) -> Result<Option<String>, ToolError> {
+        if self.repeat.is_some() && self.repeat_up_to.is_some() {
+            return Err(ToolError::invalid("give repeat or repeat_up_to, not both"));
+        }
+        match &self.against {
+            None => Ok(None),
+            Some(_) if self.repeat_up_to.is_none() => {
+                Err(ToolError::invalid("against has a meaning only with repeat_up_to"))
+            }
+            Some(name) if baseline_name(name).is_some() => Ok(Some(name.clone())),
+            Some(name) => Ok(Some(find::named(&RunStore::new(root), name)?.name())),
+        }
     }
 }
 
@@ -262,7 +289,7 @@ impl Runner {
     async fn give_up(&mut self) {
         let _ = self.child.start_kill();
         let _ = self.child.wait().await;
-        if !self.folder.join("events.jsonl").exists() {
+        if !RunFolder::new(&self.folder).events_path().exists() {
             // Nothing was recorded, so nothing is lost.
             let _ = std::fs::remove_dir_all(&self.folder);
         }

@@ -42,6 +42,12 @@ struct Cancel {
 
 fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
     let folder = find::named(&engine.store(), &given.run_id)?;
+    let state = || engine.readings().look(&folder, |reading| Ok(reading.state));
+    // The process of a run may outlive the end of its recording by a moment; there is nothing left to stop.
+    let recorded = state()?;
+    if recorded.is_over() {
+        return Err(not_running(&folder.name(), recorded)?);
+    }
     let asked = if given.now {
         proctor_control::kill(folder.path())
     } else {
@@ -49,14 +55,7 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
     };
     match asked {
         Ok(_) => {}
-        Err(AskError::NotLive) => {
-            let state = engine.readings().look(&folder, |reading| Ok(reading.state))?;
-            return Err(ToolError::new(
-                kind::NOT_RUNNING,
-                format_args!("run {} is not live: it is {}", folder.name(), word(state)?),
-            )
-            .hint("run_results shows what became of it"));
-        }
+        Err(AskError::NotLive) => return Err(not_running(&folder.name(), state()?)?),
         Err(error) => return Err(ToolError::new(kind::BUSY, error).hint("call again in a moment")),
     }
     let deadline = Instant::now() + PATIENCE;
@@ -67,6 +66,11 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
         }
         std::thread::sleep(GLANCE);
     }
+}
+
+fn not_running(run: &str, state: State) -> Result<ToolError, ToolError> {
+    let message = format!("run {run} is not live: it is {}", word(state)?);
+    Ok(ToolError::new(kind::NOT_RUNNING, message).hint("run_results shows what became of it"))
 }
 
 fn word(state: State) -> Result<String, ToolError> {

@@ -1,8 +1,8 @@
 //! `run_status` and `run_wait`: how far a run is, and what is new since the last look.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use proctor_record::{FileChanges, RunFolder};
 use proctor_verdict::is_success;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,12 @@ use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 const WAIT: u64 = 4;
 /// How long it may wait.
 const LONGEST_WAIT: u64 = 5;
-/// How often the file's size and the caller's wish to give up are looked at.
-const GLANCE: Duration = Duration::from_millis(20);
-/// A run whose process dies writes nothing more, so there is a look now and then anyway.
-const ANYWAY: Duration = Duration::from_secs(1);
+/// The least time between two looks at a run.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
+/// How often to see whether the caller has given up.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
+/// The longest time between two looks: a run whose process dies writes nothing more.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = |name, title, description| Row {
@@ -188,39 +190,49 @@ fn until_news(
     let folder = find::meant(engine, look.run_id.as_deref(), patience)?;
     // It must not come to mean another run while we wait.
     look.run_id = Some(folder.name());
-    let path = folder.events_path();
-    let mut told = 0;
+    // Watched before the first look, so that nothing written after it is missed.
+    let changes = FileChanges::watch(&folder.events_path()).ok();
+    let mut reported: Option<u64> = None;
     loop {
-        let size = size_of(&path);
         let news = engine.readings().look(&folder, |reading| News::new(reading, &look))?;
         let over = news.run.state.is_over() || !news.results.is_empty();
-        if let (Some(tell), true) = (&context.progress, news.run.completed > told) {
-            told = news.run.completed;
+        let completed = news.run.completed;
+        // The first look is always reported; after that, progress must grow from one notification to the next.
+        if let (Some(report), true) = (&context.progress, reported.is_none_or(|it| completed > it))
+        {
+            reported = Some(completed);
             let message = match news.run.total {
-                Some(total) => format!("{told} of {total}"),
-                None => told.to_string(),
+                Some(total) => format!("{completed} of {total}"),
+                None => completed.to_string(),
             };
-            tell(Progress { done: told, total: news.run.total, message });
+            report(Progress { done: completed, total: news.run.total, message });
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if over || left.is_zero() || context.cancel.is_cancelled() {
             return Ok(news);
         }
-        rest(&path, size, left, context);
+        wait_for_growth(changes.as_ref(), &folder, left, context);
     }
 }
 
-fn size_of(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |about| about.len())
-}
-
-/// Rests until the file has grown, or for a second, or until somebody gives up; at least for a moment, so that a busy run is
-/// not looked at for each of its lines.
-fn rest(path: &Path, size: u64, left: Duration, context: &Context) {
+/// Waits until the recording may have grown, for a second, or until the caller gives up; at least for [`LEAST_PAUSE`], so that
+/// a busy run is not looked at for each of its lines.
+fn wait_for_growth(
+    changes: Option<&FileChanges>,
+    folder: &RunFolder,
+    left: Duration,
+    context: &Context,
+) {
     let begun = Instant::now();
-    let most = left.min(ANYWAY);
-    std::thread::sleep(Duration::from_millis(50).min(left));
-    while begun.elapsed() < most && size_of(path) == size && !context.cancel.is_cancelled() {
-        std::thread::sleep(GLANCE.min(most));
+    let most = left.min(CHECK_INTERVAL);
+    let size = || std::fs::metadata(folder.events_path()).map_or(0, |about| about.len());
+    let before = size();
+    std::thread::sleep(LEAST_PAUSE.min(left));
+    while begun.elapsed() < most && size() == before && !context.cancel.is_cancelled() {
+        let pause = CANCEL_INTERVAL.min(most);
+        // Where the kernel sends no notifications the size tells.
+        if changes.is_none_or(|changes| changes.wait(pause).is_err()) {
+            std::thread::sleep(pause);
+        }
     }
 }

@@ -178,3 +178,57 @@ async fn calls_run_side_by_side_and_leaving_ends_the_server() {
     assert_eq!(waiting, [0; 0], "every call has one answer");
     client.close().await;
 }
+
+/// F1, F2: what is malformed has the code for parameters, what was never declared the code for methods.
+#[tokio::test]
+async fn f1_f2_error_codes_are_those_of_the_specification() {
+    for version in HANDSHAKE.into_iter().chain([STATELESS]) {
+        let desk = Desk::new();
+        let mut client = Client::connect(&desk, version).await;
+        let cases = [
+            ("tools/call", json!({ "name": 7 }), -32602),
+            ("tools/call", json!({ "arguments": {} }), -32602),
+            ("tools/call", json!({ "name": "run_status", "arguments": [] }), -32602),
+            ("tools/call", json!({ "name": "no_such_tool" }), -32602),
+            ("tools/list", json!({ "cursor": "beyond" }), -32602),
+            ("prompts/list", json!({}), -32601),
+            ("resources/list", json!({}), -32601),
+            ("resources/templates/list", json!({}), -32601),
+            ("resources/read", json!({ "uri": "file:///a" }), -32601),
+            ("prompts/get", json!({ "name": "a" }), -32601),
+            (
+                "completion/complete",
+                json!({ "ref": { "type": "ref/prompt", "name": "a" }, "argument": { "name": "a", "value": "" } }),
+                -32601,
+            ),
+            ("no/such/method", json!({}), -32601),
+        ];
+        for (method, params, code) in cases {
+            let answer = client.request(method, params.clone()).await;
+            assert_eq!(answer["error"]["code"], code, "{version} {method} {params}: {answer}");
+        }
+        let listed = client.request("tools/list", json!({})).await;
+        assert!(listed["result"]["tools"].is_array(), "still there: {listed}");
+        client.close().await;
+    }
+}
+
+/// F3: a version that demands batches is not agreed to.
+#[tokio::test]
+async fn f3_older_versions_get_the_newest_with_a_handshake() {
+    let desk = Desk::new();
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (input, output) = tokio::io::split(theirs);
+    let tools = desk.tools.clone();
+    let server = tokio::spawn(async move { proctor_mcp::serve(tools, input, output).await });
+    let (reader, mut writer) = tokio::io::split(ours);
+    let initialize = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": { "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } }
+    });
+    writer.write_all(format!("{initialize}\n").as_bytes()).await.unwrap();
+    let line = BufReader::new(reader).lines().next_line().await.unwrap().unwrap();
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+    server.abort();
+}

@@ -1,14 +1,18 @@
 //! The worker protocol as types: names, messages, encoding. The page is `docs/protocol.md`.
 //!
 //! Pure. A message keeps its line as received ([`Body`]) and is parsed into the caller's type on
-//! demand, so a payload is read once and unknown keys survive. Encoding puts the payload's own
-//! keys next to the envelope's, in one object. This module does no I/O and holds no state.
+//! demand, so unknown keys survive. The one exception is an event, by far the most frequent message: [`classify`] splits its
+//! payload into fields on the way ([`EventFields`]), so that no part of the line is scanned a second time. Encoding puts the
+//! payload's own keys next to the envelope's, in one object. This module does no I/O and holds no state.
 
 mod encode;
+mod event_fields;
 mod names;
 
 pub use encode::EncodeError;
 pub(crate) use encode::{error_line, notification_line, reply_line, request_line};
+pub use event_fields::EventFields;
+use event_fields::{EventName, PayloadFields};
 pub use names::{action, code, kind, var};
 
 use serde::{Deserialize, Serialize};
@@ -45,6 +49,12 @@ impl Body {
     }
 }
 
+impl From<&str> for Body {
+    fn from(line: &str) -> Self {
+        Self::new(line)
+    }
+}
+
 /// A successful reply.
 #[derive(Debug, Clone)]
 pub struct Reply {
@@ -59,6 +69,8 @@ pub struct Notification {
     pub kind: Box<str>,
     /// The whole message.
     pub body: Body,
+    /// Name and fields of the event, if the message has `event_type` and an object as `payload`.
+    pub event: Option<EventFields>,
 }
 
 /// A request of the other side.
@@ -142,6 +154,8 @@ pub enum Message<'a> {
     Notification {
         /// The `type`, if there is one.
         kind: Cow<'a, str>,
+        /// Name and fields of the event, if the message has `event_type` and an object as `payload`.
+        event: Option<EventFields>,
     },
 }
 
@@ -160,6 +174,10 @@ struct Envelope<'a> {
     kind: Option<Text<'a>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    event_type: EventName<'a>,
+    #[serde(borrow, default)]
+    payload: PayloadFields<'a>,
 }
 
 /// Why a line is not a message.
@@ -185,9 +203,10 @@ pub fn classify(line: &str) -> Result<Message<'_>, Malformed> {
     Ok(match (envelope.id, envelope.action, envelope.kind) {
         (Some(Text(id)), Some(Text(action)), _) => Message::Request { id, action },
         (Some(Text(id)), None, None) => Message::Unclear { id },
-        (_, _, kind) => {
-            Message::Notification { kind: kind.map_or(Cow::Borrowed(""), |kind| kind.0) }
-        }
+        (_, _, kind) => Message::Notification {
+            kind: kind.map_or(Cow::Borrowed(""), |kind| kind.0),
+            event: EventFields::new(envelope.event_type, envelope.payload),
+        },
     })
 }
 

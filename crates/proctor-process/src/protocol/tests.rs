@@ -31,7 +31,7 @@ fn kinds_are_told_apart_by_reply_to_id_and_action() {
             Message::Reply { to, .. } => format!("reply {to} failed"),
             Message::Request { id, action } => format!("request {id} {action}"),
             Message::Unclear { id } => format!("unclear {id}"),
-            Message::Notification { kind } => format!("notification {kind}"),
+            Message::Notification { kind, .. } => format!("notification {kind}"),
         };
         assert_eq!(found, expected, "{line}");
     }
@@ -128,4 +128,40 @@ proptest! {
         prop_assert_eq!(action_read, action);
         prop_assert_eq!(Body::new(line).value()["note"].clone(), json!(note));
     }
+}
+
+/// The fields of an event as one text, or what stands in their place.
+fn event_of(line: &str) -> String {
+    let Message::Notification { event, .. } = classify(line).unwrap() else { panic!("{line}") };
+    event.map_or_else(
+        || "no event".to_owned(),
+        |event| {
+            let fields = event.fields.iter().map(|(name, value)| format!("{name}={}", value.get()));
+            format!("{}: {}", event.event_type, fields.collect::<Vec<_>>().join(" "))
+        },
+    )
+}
+
+#[test]
+fn the_payload_of_an_event_comes_as_fields_with_untouched_values() {
+    let line = r#"{"type":"event","event_type":"A","payload":{"key":"a\u0062", "n": 1.50 ,"k\u0065y":[{"x":1}]}}"#;
+    assert_eq!(event_of(line), r#"A: key="a\u0062" n=1.50 key=[{"x":1}]"#);
+    assert_eq!(event_of(r#"{"payload":{},"event_type":"A"}"#), "A: ");
+}
+
+#[test]
+fn a_payload_of_another_type_is_no_event_and_no_error() {
+    let payloads = ["1", "-1", "1.5", "true", "null", "\"text\"", "\"t\\u0065xt\"", "[1,{}]"];
+    for payload in payloads {
+        assert_eq!(
+            event_of(&format!("{{\"event_type\":\"A\",\"payload\":{payload}}}")),
+            "no event",
+            "{payload}"
+        );
+        let named = format!("{{\"event_type\":{payload},\"payload\":{{}}}}");
+        let expected = if payload.starts_with('"') { "text: " } else { "no event" };
+        assert_eq!(event_of(&named), expected, "{payload}");
+    }
+    assert_eq!(event_of("{\"event_type\":{\"a\":1},\"payload\":{}}"), "no event");
+    assert_eq!(event_of("{\"event_type\":\"A\"}"), "no event");
 }

@@ -143,7 +143,8 @@ async fn report_unreadable(inner: &Arc<Inner>, diagnostic: Diagnostic, intake: &
     }
     let message = diagnostic.to_string();
     let line = serde_json::json!({"type": kind::UNREADABLE, "message": message}).to_string();
-    let notification = Notification { kind: kind::UNREADABLE.into(), body: Body::new(&line) };
+    let (kind, body) = (kind::UNREADABLE.into(), Body::new(&line));
+    let notification = Notification { kind, body, event: None };
     intake.take(inner, notification).await;
 }
 
@@ -154,12 +155,12 @@ async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) -> boo
     }
     match protocol::classify(line) {
         Ok(Message::Reply { to, error }) => handle_reply(inner, &to, error, line),
-        Ok(Message::Notification { kind }) if kind == kind::CANCEL_REQUEST => {
+        Ok(Message::Notification { kind, .. }) if kind == kind::CANCEL_REQUEST => {
             handle_cancel(inner, line).await;
             return false;
         }
-        Ok(Message::Notification { kind }) => {
-            let notification = Notification { kind: kind.into(), body: Body::new(line) };
+        Ok(Message::Notification { kind, event }) => {
+            let notification = Notification { kind: kind.into(), body: Body::new(line), event };
             intake.take(inner, notification).await;
             return false;
         }

@@ -268,12 +268,12 @@ impl Link {
                 let error = ReplyError::new(code::BAD_REQUEST, "a request needs an \"action\"");
                 self.refuse(&id, &error);
             }
-            Ok(Message::Notification { kind }) if kind == kind::CANCEL_REQUEST => {
+            Ok(Message::Notification { kind, .. }) if kind == kind::CANCEL_REQUEST => {
                 self.cancelled(line);
             }
-            Ok(Message::Notification { kind }) => {
+            Ok(Message::Notification { kind, event }) => {
                 if let Some(callback) = &self.on_notification {
-                    callback(Notification { kind: kind.into(), body: Body::new(line) });
+                    callback(Notification { kind: kind.into(), body: Body::new(line), event });
                 }
             }
             Err(error) => self.log("warn", &format!("skipped a malformed line: {error}")),

@@ -31,6 +31,8 @@ pub(super) struct RunCheck {
     verdicts: Verdicts,
     started: Option<u64>,
     announced: Option<u64>,
+    /// Whether the run decides on repetitions as it goes: what it announces is the least that it will have.
+    may_grow: bool,
     finished: Option<(u64, SuiteFinished)>,
     damaged: bool,
     newer: bool,
@@ -52,6 +54,7 @@ impl RunCheck {
             verdicts: Verdicts::default(),
             started: None,
             announced: None,
+            may_grow: false,
             finished: None,
             damaged: false,
             newer: false,
@@ -198,6 +201,7 @@ impl RunCheck {
         findings: &mut Findings,
     ) -> bool {
         self.announced = self.announced.or(payload.repetition_count).or(payload.example_count);
+        self.may_grow = payload.repeat_limit.is_some();
         self.verdicts.policy = Policy::of_event(payload.policy.as_ref());
         if let Some(earlier) = self.started {
             let message =
@@ -225,6 +229,9 @@ impl RunCheck {
             Some(_) => self.verdicts.compare(line, payload, findings),
             None => self.counts.compare(line, payload, findings),
         };
+        if self.may_grow && self.announced.is_some_and(|announced| announced <= results) {
+            self.announced = Some(results);
+        }
         if let Some(announced) = self.announced.filter(|count| *count != results) {
             let message =
                 format!("says that {results} results were to come; {announced} were announced");

@@ -288,3 +288,24 @@ fn an_end_must_count_what_checked_nothing() {
     assert_eq!(with_checks(fail, "", silent), nothing);
     assert_eq!(with_checks("{}", none, counted), nothing);
 }
+
+#[test]
+fn a_run_that_decides_on_repetitions_may_have_more_than_it_announced() {
+    let with = |start: &str, repetitions: u32| {
+        let start = format!(r#"SuiteStarted "example_count":1,"repetition_count":1{start}"#);
+        let pass = r#"ExampleFinished "example_id":"x","status":"passed","final":true"#;
+        let again = [
+            r#"ExampleStarted "example_id":"x","repeat":2"#,
+            r#"ExampleFinished "example_id":"x","repeat":2,"status":"passed","final":true"#,
+        ];
+        let end = format!(
+            r#"SuiteFinished "example_count":1,"repetition_count":{repetitions},"state":"finished","failure_count":0,"counts":{{"passed":1}},"exit_code":0"#
+        );
+        found(&run(&[&start, BEGIN, pass, again[0], again[1], &end]))
+    };
+    let adaptive = r#","repeat_limit":20"#;
+    assert_eq!(with(adaptive, 2), Vec::<String>::new());
+    let cut = "3 results were announced, 2 are recorded: the run was cut off";
+    assert!(with(adaptive, 3).iter().any(|found| found.ends_with(cut)), "{:?}", with(adaptive, 3));
+    assert_eq!(with("", 2)[0], "6: says that 2 results were to come; 1 were announced");
+}

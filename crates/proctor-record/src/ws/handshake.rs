@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::session::MessageFormat;
+
 /// What a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wishes {
-    /// The first event it wants.
-    pub(super) from_seq: u64,
-    /// Whether it wants the older form.
-    pub(super) envelope: bool,
+pub(super) struct StreamRequest {
+    /// The number of the last event that the client has seen; 0 for none.
+    pub(super) since: u64,
+    pub(super) format: MessageFormat,
 }
 
 /// Why it is turned away: an HTTP status and a sentence.
@@ -32,7 +33,7 @@ pub(super) struct Request<'a> {
 }
 
 /// Checks a request against the token, if one is demanded.
-pub(super) fn check(request: &Request<'_>, token: Option<&str>) -> Result<Wishes, Refused> {
+pub(super) fn check(request: &Request<'_>, token: Option<&str>) -> Result<StreamRequest, Refused> {
     // A page on the internet can make a browser connect here; its Origin gives it away. A foreign Host
     // means that somebody's DNS name points at us.
     if !request.host.is_none_or(is_local) {
@@ -43,15 +44,15 @@ pub(super) fn check(request: &Request<'_>, token: Option<&str>) -> Result<Wishes
     {
         return Err(refused(403, "pages from other origins may not connect"));
     }
-    let mut wishes = Wishes { from_seq: 1, envelope: false };
+    let mut asked = StreamRequest { since: 0, format: MessageFormat::Flat };
     let mut presented = request.authorization.and_then(|value| value.strip_prefix("Bearer "));
     for pair in request.query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match (name, value) {
             ("token", value) => presented = Some(value),
-            ("since", value) => wishes.from_seq = after(value)?,
-            ("format", "envelope") => wishes.envelope = true,
-            ("format", "flat") => wishes.envelope = false,
+            ("since", value) => asked.since = event_number(value)?,
+            ("format", "envelope") => asked.format = MessageFormat::Envelope,
+            ("format", "flat") => asked.format = MessageFormat::Flat,
             ("format", _) => return Err(refused(400, "format is `flat` or `envelope`")),
             _ => return Err(refused(400, "known parameters: since, token, format")),
         }
@@ -60,14 +61,12 @@ pub(super) fn check(request: &Request<'_>, token: Option<&str>) -> Result<Wishes
         Some(token) if !presented.is_some_and(|given| same(given, token)) => {
             Err(refused(401, "a token is needed: /?token=TOKEN"))
         }
-        _ => Ok(wishes),
+        _ => Ok(asked),
     }
 }
 
-/// `since=17` means that 17 has been seen.
-fn after(value: &str) -> Result<u64, Refused> {
-    let seen: u64 = value.parse().map_err(|_| refused(400, "since is the number of an event"))?;
-    Ok(seen.saturating_add(1))
+fn event_number(value: &str) -> Result<u64, Refused> {
+    value.parse().map_err(|_| refused(400, "since is the number of an event"))
 }
 
 fn is_local(authority: &str) -> bool {
@@ -113,10 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_understood_or_refused() {
+    fn parameters_are_understood_or_refused() {
         let ask = |query| check(&Request { query: Some(query), ..Request::default() }, None);
-        assert_eq!(ask("since=17&format=envelope"), Ok(Wishes { from_seq: 18, envelope: true }));
-        assert_eq!(ask("since=0"), Ok(Wishes { from_seq: 1, envelope: false }));
+        assert_eq!(
+            ask("since=17&format=envelope"),
+            Ok(StreamRequest { since: 17, format: MessageFormat::Envelope })
+        );
+        assert_eq!(ask("since=0"), Ok(StreamRequest { since: 0, format: MessageFormat::Flat }));
         assert_eq!(ask("since=x").unwrap_err().status, 400);
         assert_eq!(ask("sinse=1").unwrap_err().status, 400);
     }

@@ -1,16 +1,16 @@
 //! The WebSocket observer: broadcasts a run to any number of local clients.
 //!
 //! Every client gets every event from the `seq` it asks for (`?since=SEQ`; without it, from the first one),
-//! each exactly once and in order. Recent events come from memory, older ones from the recording, so a
-//! slow client costs no memory. A client that takes nothing at all for a while is dropped.
+//! each exactly once and in order, by a [`Session`]. Recent events come from memory, older ones from the recording.
 //!
 //! Query parameters: `since`, `token`, `format=envelope` (the older `{event, data}` form).
 
 mod client;
 mod feed;
 mod handshake;
-mod patience;
 mod remote;
+mod session;
+mod write_progress;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -21,13 +21,18 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 pub use feed::{Feed, FeedRecorder};
-pub use patience::{Counting, Taken};
 pub use remote::{RemoteError, RemoteStream};
+pub use session::{
+    Connection, EventCursor, MessageFormat, Recording, Session, SessionEnd, SessionLimits,
+};
+pub use write_progress::{ProgressStream, WriteProgress};
 
 use crate::destinations::{BadDestination, WebSocketAddress};
 
 /// How long a client may take nothing before it is dropped.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
+/// How long clients that are cut off may take to be told where to resume.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How many clients are served at once.
 const MAX_CLIENTS: usize = 4096;
 
@@ -43,7 +48,7 @@ pub struct WebSocketObserver {
 struct Service {
     feed: Arc<Feed>,
     token: Option<Arc<str>>,
-    stuck_after: Duration,
+    limits: SessionLimits,
     stop: watch::Receiver<bool>,
 }
 
@@ -68,7 +73,12 @@ impl WebSocketObserver {
         let local = listener.local_addr().map_err(refused)?;
         let (stop, stopped) = watch::channel(false);
         let token = address.token.as_deref().map(Arc::from);
-        let service = Service { feed, token, stuck_after, stop: stopped };
+        let limits = SessionLimits {
+            stall_after: stuck_after,
+            after_stop: Duration::ZERO,
+            farewell: FAREWELL,
+        };
+        let service = Service { feed, token, limits, stop: stopped };
         let thread = std::thread::Builder::new()
             .name("websocket observer".to_owned())
             .spawn(move || serve(listener, service))
@@ -81,9 +91,10 @@ impl WebSocketObserver {
         self.address
     }
 
-    /// Stops accepting and gives clients a while to take what is left. Call after the bus is closed.
-    pub fn finish(mut self, patience: Duration) {
-        let deadline = std::time::Instant::now() + patience;
+    /// Stops accepting and gives clients so long to take what is left; those that have not are told where to resume, for another
+    /// `FAREWELL` at most. Call after the bus is closed.
+    pub fn finish(mut self, at_most: Duration) {
+        let deadline = std::time::Instant::now() + at_most;
         let ended = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
         while !ended() && std::time::Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
@@ -94,7 +105,7 @@ impl WebSocketObserver {
     fn end(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // The thread ends within one poll of its select loop; its panics have nowhere to go.
+            // The thread ends once the clients were told; its panics have nowhere to go.
             let _ = thread.join();
         }
     }
@@ -123,8 +134,13 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
     let mut stop = service.stop.clone();
     let mut changes = service.feed.changes();
     loop {
-        if *stop.borrow() || (service.feed.has_ended() && places.available_permits() == MAX_CLIENTS)
-        {
+        if *stop.borrow() {
+            let told = places.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
+            // A client is told in one message and a close frame, each within the time.
+            let _ = tokio::time::timeout(FAREWELL * 2, told).await;
+            return;
+        }
+        if service.feed.has_ended() && places.available_permits() == MAX_CLIENTS {
             return;
         }
         tokio::select! {

@@ -17,6 +17,8 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::{Error as WebSocketError, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
+use super::session::{STREAM_CLOSING, STREAM_LAG};
+
 /// How long a connection may take to be made.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// How often a broken connection is made again, and how long to wait between.
@@ -201,7 +203,9 @@ impl Copier {
         while let Some(Ok(message)) = socket.next().await {
             let Message::Text(text) = message else { continue };
             for line in text.lines().filter(|line| !line.trim().is_empty()) {
-                self.note(line);
+                if !self.is_event(line) {
+                    continue;
+                }
                 let line = format!("{line}\n");
                 self.file.write_all(line.as_bytes()).map_err(|error| error.to_string())?;
             }
@@ -209,11 +213,16 @@ impl Copier {
         Ok(())
     }
 
-    fn note(&mut self, line: &str) {
+    /// Whether a message belongs into the recording; notes where the stream is. What the sender says about the stream itself does not.
+    fn is_event(&mut self, line: &str) -> bool {
         if let Ok(event) = Event::from_json(line) {
+            if matches!(event.type_name(), STREAM_LAG | STREAM_CLOSING) {
+                return false;
+            }
             self.last_seq = event.seq.or(self.last_seq);
             self.finished |= matches!(event.body, Body::SuiteFinished(_));
         }
+        true
     }
 }
 

@@ -60,7 +60,10 @@ async fn all_seqs(url: String, connected: mpsc::Sender<()>) -> Vec<u64> {
     let mut seqs = Vec::new();
     while let Some(Ok(message)) = socket.next().await {
         if let Message::Text(text) = message {
-            seqs.push(Event::from_json(&text).unwrap().seq.unwrap());
+            let event = Event::from_json(&text).unwrap();
+            if event.type_name() != "StreamLag" {
+                seqs.push(event.seq.unwrap());
+            }
         }
     }
     seqs
@@ -157,6 +160,51 @@ fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
     let lengths: Vec<usize> = readers.into_iter().map(|r| r.join().unwrap().len()).collect();
     assert_eq!(lengths, [20_000]);
     drop(stuck);
+}
+
+/// Audit R7: the end of the run is not held up, and the client knows where to go on.
+#[test]
+fn r7_a_client_that_is_behind_at_the_end_is_told_where_to_resume() {
+    let stage = stage(None, STUCK_AFTER);
+    let url = stage.url("");
+    let (connected, signals) = mpsc::channel();
+    let (go, may_read) = mpsc::channel::<()>();
+    let client = std::thread::spawn(move || {
+        block_on(async {
+            let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+            connected.send(()).unwrap();
+            may_read.recv().unwrap();
+            let (mut texts, mut close) = (Vec::new(), None);
+            while let Some(Ok(message)) = socket.next().await {
+                match message {
+                    Message::Text(text) => {
+                        texts.push(serde_json::from_str::<serde_json::Value>(&text).unwrap());
+                    }
+                    Message::Close(frame) => close = frame,
+                    _ => {}
+                }
+            }
+            (texts, close)
+        })
+    });
+    signals.recv().unwrap();
+    let text = "x".repeat(2000);
+    for _ in 0..20_000 {
+        stage.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
+    }
+    stage.bus.close(Duration::from_secs(10));
+    go.send(()).unwrap();
+    stage.observer.finish(Duration::ZERO);
+    let (mut texts, close) = client.join().unwrap();
+    let last = texts.pop().unwrap();
+    texts.retain(|event| event["event_type"] == "WorkerLog");
+    let sent = texts.len() as u64;
+    assert!(sent < 20_000, "cut off");
+    assert_eq!(texts.last().map(|event| event["seq"].clone()), Some(sent.into()));
+    assert_eq!(last["event_type"], "StreamClosing");
+    assert_eq!((&last["seq"], &last["behind"]), (&sent.into(), &(20_000 - sent).into()));
+    assert!(last["recording"].as_str().unwrap().ends_with("events.jsonl"), "{last}");
+    assert_eq!(u16::from(close.unwrap().code), 1001);
 }
 
 #[test]

@@ -1,6 +1,4 @@
-use std::collections::BTreeMap;
-
-use proctor_compare::{Check, Rules, Sample, Side, Trial, compare};
+use proctor_compare::{Check, Past, Rules, Sample, Side, Trial, compare};
 
 use super::*;
 
@@ -65,7 +63,7 @@ fn comparison() -> Comparison {
             sample("\u{1b}[2Jnew", "a.rb", &[true], false),
         ],
     );
-    compare(&old, &new, &BTreeMap::new(), &Rules::default())
+    compare(&old, &new, &Past::default(), &Rules::default())
 }
 
 #[test]
@@ -84,7 +82,7 @@ fn for_a_pull_request() {
 fn everything_lists_what_is_unchanged() {
     let text = comparison_text(&comparison(), true, Style { color: false });
     assert!(
-        text.contains("Unchanged (1)\n  = Cart > same  1/1 → 1/1\n      passes as before\n"),
+        text.contains("No change seen (1)\n  = Cart > same  1/1 → 1/1\n      passes as before\n"),
         "{text}"
     );
 }

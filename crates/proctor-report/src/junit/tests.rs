@@ -33,6 +33,13 @@ fn an_example_is_one_case_and_its_other_attempts_are_reruns() {
     insta::assert_snapshot!(junit(&run, "s"));
 }
 
+#[test]
+fn f6_strict_dialects_leave_out_what_their_schemas_do_not_know() {
+    let run = folded(EVERYTHING);
+    insta::assert_snapshot!("jenkins", junit_dialect(&run, "proctor", JunitDialect::Jenkins));
+    insta::assert_snapshot!("surefire", junit_dialect(&run, "proctor", JunitDialect::Surefire));
+}
+
 /// Text such as agents write, with every character that could be trouble.
 fn text_of_any_kind() -> impl Strategy<Value = String> {
     let trouble = prop_oneof![
@@ -86,9 +93,19 @@ proptest! {
             let xml = junit(&run_saying(&text, status), &suite);
             let report = Report::deserialize_from_str(&xml);
             prop_assert!(report.is_ok(), "{report:?}\n{xml}");
-            prop_assert_eq!(report.map(|r| r.tests).unwrap_or_default(), 1);
+            let whole = report.unwrap();
+            prop_assert_eq!(whole.tests, 1);
             let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
             prop_assert!(xml.chars().all(allowed), "{xml:?}");
+            let strict = junit_dialect(&run_saying(&text, status), &suite, JunitDialect::Jenkins);
+            // The whole document would be as readable; what the schema does not know must be gone.
+            prop_assert!(xml.contains("<properties>") && !strict.contains("<properties>"), "{strict}");
+            let surefire = junit_dialect(&run_saying(&text, status), &suite, JunitDialect::Surefire);
+            prop_assert!(!surefire.contains("<properties>") && !surefire.contains("<testsuites"), "{surefire}");
+            let strict = Report::deserialize_from_str(&strict).unwrap();
+            prop_assert_eq!((whole.tests, whole.failures, whole.errors), (strict.tests, strict.failures, strict.errors));
+            let names = |report: &Report| report.test_suites[0].test_cases[0].name.to_string();
+            prop_assert_eq!(names(&whole), names(&strict));
         }
     }
 }

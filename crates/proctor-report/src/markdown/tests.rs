@@ -39,6 +39,16 @@ fn untrusted_text_stays_text() {
     assert_eq!(code("a`b"), "``a`b``");
 }
 
+/// F5: `<summary>` is HTML, where a backslash escapes nothing.
+#[test]
+fn f5_a_summary_has_character_references_instead_of_backslashes() {
+    let text = folded(
+        r#"{"event_type":"ExampleFinished","example_id":"1","description":"adds *a_b* <i>","status":"failed"}"#,
+    );
+    let text = markdown(&text);
+    assert!(text.contains("adds &#42;a&#95;b&#42; &lt;i&gt;</summary>"), "{text}");
+}
+
 proptest! {
     #[test]
     fn a_cell_never_ends_its_row_or_opens_a_tag(text in any::<String>()) {

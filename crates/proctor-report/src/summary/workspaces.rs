@@ -1,18 +1,21 @@
 //! What the workspace examples of a run reached together: topics, hats, endings, and assertions that changed their mind.
 
-use proctor_record::{Reached, RunData};
+use proctor_record::{Reached, RunData, WorkspaceWarning};
 
 use crate::page::Page;
-use crate::style::{Paint, shorten};
+use crate::style::{Paint, plain, shorten};
 
 /// How many names are listed.
 const NAMES: usize = 8;
 /// How many flaky assertions are listed.
 const FLAKY: usize = 5;
+/// How many warnings are listed.
+const WARNINGS: usize = 10;
 
 impl Page {
     pub(super) fn workspaces(&mut self, run: &RunData) {
         let Some(coverage) = run.workspace_coverage() else { return };
+        self.workspace_warnings(&coverage.warnings);
         let sets = [
             ("topics", &coverage.topics),
             ("hats", &coverage.hats),
@@ -33,6 +36,26 @@ impl Page {
             let text = format!("~ {title}: held {} of {times} times", flaky.passed);
             let text = self.style.paint(Paint::Warn, text);
             self.line(2, &text);
+        }
+        self.line(0, "");
+    }
+
+    fn workspace_warnings(&mut self, warnings: &[WorkspaceWarning]) {
+        if warnings.is_empty() {
+            return;
+        }
+        self.title(Paint::Warn, "Workspace warnings:");
+        for one in warnings.iter().take(WARNINGS) {
+            let often = match one.examples.len() {
+                1 => String::new(),
+                count => format!(" ({count} examples)"),
+            };
+            let text = format!("! {}{often}", shorten(&plain(&one.warning), 400));
+            let text = self.style.paint(Paint::Warn, text);
+            self.line(2, &text);
+        }
+        if warnings.len() > WARNINGS {
+            self.line(2, &format!("… and {} more", warnings.len() - WARNINGS));
         }
         self.line(0, "");
     }

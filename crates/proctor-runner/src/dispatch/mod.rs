@@ -9,6 +9,7 @@
 //! | starting | `Ready` | ready, with work |
 //! | starting | `StartFailed`, `Exited` | empty, or gone when that happens too often |
 //! | ready | `Started`, `Finished`, `Returned` | ready, topped up |
+//! | ready | nothing left, and jobs may be added ([`Policy::grows`]) | ready, waiting for [`Input::AddJobs`] or [`Input::NoMoreJobs`] |
 //! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
 //! | ready, with an example open | `Unreadable` | ending; its end settles the example, if nothing did before |
 //! | killed | `Started` | killed: another worker runs it, unless its result comes before the exit |
@@ -24,7 +25,7 @@ mod stop;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod world;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use proctor_events::{ExampleFinished, Fault, Millis, Status};
 use proctor_verdict::{AttemptNumber, ExampleVerdict, Observation, is_failure};
@@ -50,6 +51,8 @@ pub(crate) struct JobSpec {
     pub(crate) unit: Option<u32>,
     /// How long it took before, in milliseconds.
     pub(crate) estimate: Option<f64>,
+    /// Whether a pass rate may allow its failure: it counts as failed only when [`Input::RateMissed`] says so.
+    pub(crate) gated: bool,
 }
 
 /// In which order units are handed out.
@@ -62,6 +65,16 @@ pub enum Schedule {
     AsListed,
     /// As listed, the n-th unit to slot n modulo the number of slots, for good.
     RoundRobin,
+}
+
+/// What follows when a worker ends unexpectedly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnCrash {
+    /// What it ran is crashed, and another worker goes on.
+    #[default]
+    Continue,
+    /// The run ends: every other worker is killed, and what waits is not run.
+    Stop,
 }
 
 /// The rules of a run.
@@ -85,12 +98,14 @@ pub(crate) struct Policy {
     pub(crate) grace: u64,
     /// How long a worker may take to end when there is nothing left to do, in milliseconds.
     pub(crate) end_within: u64,
+    /// Whether a worker that ends unexpectedly ends the run.
+    pub(crate) on_crash: OnCrash,
     /// How many workers in a row may die without having started an example.
     pub(crate) idle_deaths: u32,
     /// How much work a worker may have waiting, in milliseconds.
     pub(crate) prefetch: f64,
-    /// Jobs whose failure a pass rate may allow: they count as failed only when [`Input::RateMissed`] says so.
-    pub(crate) gated: HashSet<JobId>,
+    /// Whether jobs may be added until [`Input::NoMoreJobs`]: workers without work wait for them.
+    pub(crate) grows: bool,
     /// Which verdicts fail the run.
     pub(crate) verdict: proctor_verdict::Policy,
 }
@@ -107,9 +122,10 @@ impl Default for Policy {
             max_per_worker: None,
             grace: 2_000,
             end_within: 10_000,
+            on_crash: OnCrash::default(),
             idle_deaths: 8,
             prefetch: 10.0,
-            gated: HashSet::new(),
+            grows: false,
             verdict: proctor_verdict::Policy::default(),
         }
     }
@@ -148,6 +164,10 @@ pub(crate) enum Input {
     Skip { jobs: Vec<JobId>, why: String },
     /// An example has missed the pass rate it demands of itself.
     RateMissed,
+    /// These are to be run too; their ids follow on those there are.
+    AddJobs { jobs: Vec<JobSpec> },
+    /// No job will be added any more.
+    NoMoreJobs,
     /// Time has passed.
     Tick,
     /// The run shall end: nothing new is started, what runs may finish within the grace.
@@ -170,6 +190,8 @@ impl Input {
             Self::Begin
             | Self::Skip { .. }
             | Self::RateMissed
+            | Self::AddJobs { .. }
+            | Self::NoMoreJobs
             | Self::Tick
             | Self::Stop(_)
             | Self::KillNow => None,
@@ -268,6 +290,8 @@ pub(crate) struct Dispatcher {
     stop: Option<Stop>,
     failures: u32,
     open: usize,
+    /// Whether jobs may still be added.
+    grows: bool,
     ended: bool,
     now: Moment,
     /// The slot that the input at hand speaks of.
@@ -286,8 +310,9 @@ impl Dispatcher {
             .collect();
         let mut dispatcher = Self {
             pools: vec![Pool::default(); policy.slots.len()],
-            open: jobs.len(),
-            jobs: jobs.into_iter().map(|spec| Job { spec, attempt: 1, done: false }).collect(),
+            open: 0,
+            grows: policy.grows,
+            jobs: Vec::new(),
             policy,
             slots,
             stop: None,
@@ -297,7 +322,7 @@ impl Dispatcher {
             touched: None,
             effects: Vec::new(),
         };
-        dispatcher.fill_queues();
+        dispatcher.add_jobs(jobs);
         dispatcher
     }
 
@@ -327,6 +352,8 @@ impl Dispatcher {
             Input::Exited { slot, generation, exit } => self.exited(slot, generation, &exit),
             Input::Skip { jobs, why } => self.skip(&jobs, &why),
             Input::RateMissed => self.count_failure(None),
+            Input::AddJobs { jobs } => self.add_jobs(jobs),
+            Input::NoMoreJobs => self.grows = false,
             Input::Tick => {}
             Input::Stop(reason) => self.begin_stop(reason),
             Input::KillNow => self.kill_now(),
@@ -342,6 +369,11 @@ impl Dispatcher {
         let slots = self.slots.iter().filter_map(|slot| slot.next_deadline(&self.policy));
         let stop = self.stop.as_ref().filter(|stop| !stop.killed).map(|stop| stop.kill_at);
         slots.chain(stop).chain(self.next_balance()).min()
+    }
+
+    /// Whether the run is to end before its end: a job that is added now is not run.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stop.is_some()
     }
 
     /// What a worker runs at the moment.
@@ -504,7 +536,7 @@ impl Dispatcher {
         }
         state.done = true;
         self.open -= 1;
-        if fails_run && !self.policy.gated.contains(&job) {
+        if fails_run && !state.spec.gated {
             // A worker counts what failed; that a pass is refused it cannot know.
             self.count_failure(slot.filter(|_| failed));
         }
@@ -547,8 +579,12 @@ impl Dispatcher {
 
     fn exited(&mut self, number: u32, generation: u32, exit: &Exit) {
         let Some(slot) = self.slot(number, generation) else { return };
+        let was_ready = slot.phase != Phase::Starting;
         let mut left = slot.leave();
         let pool = slot.pool;
+        if was_ready && left.is_crash(exit) {
+            self.stop_at_crash(number, &left, exit);
+        }
         if let Some(job) = left.running {
             let mut outcome = match &left.unreported {
                 Some(unreported) if left.killed.is_none() && exit.status == Some(0) => {
@@ -559,6 +595,9 @@ impl Dispatcher {
             if outcome.status == Status::TimedOut {
                 let limit = self.policy.timeout.unwrap_or_default();
                 outcome.message = Some(format!("it took longer than {limit} ms and was ended"));
+            }
+            if let Some(since) = left.running_since {
+                outcome.duration_ms.get_or_insert(millis_between(since, self.now));
             }
             self.settle(job, Some(number), Box::new(outcome));
         }
@@ -661,7 +700,7 @@ impl Dispatcher {
     }
 
     fn conclude(&mut self) {
-        if self.open > 0 {
+        if self.open > 0 || (self.grows && self.stop.is_none()) {
             return;
         }
         let end_by = self.end_by();

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::slot::{AskedBack, Phase};
-use super::{Dispatcher, Effect, JobId, Moment, Schedule, Slot, Unit, index};
+use super::{Dispatcher, Effect, Job, JobId, JobSpec, Moment, Schedule, Slot, Unit, index};
 
 /// A worker has at most so many examples waiting, however short they are.
 const MOST_WAITING: usize = 64;
@@ -15,10 +15,13 @@ const PART_AHEAD: f64 = 8.0;
 const STUCK_BEHIND: Moment = 5_000;
 
 impl Dispatcher {
-    /// Makes units of the jobs and puts them in order.
-    pub(super) fn fill_queues(&mut self) {
+    /// Makes units of further jobs and puts them, in order, behind what waits.
+    pub(super) fn add_jobs(&mut self, jobs: Vec<JobSpec>) {
+        let first = self.jobs.len();
+        self.open += jobs.len();
+        self.jobs.extend(jobs.into_iter().map(|spec| Job { spec, attempt: 1, done: false }));
         for pool in 0..self.pools.len() {
-            let mut units = self.units_of(pool);
+            let mut units = self.units_of(pool, first);
             if self.policy.schedule == Schedule::LongestFirst {
                 let key = |unit: &Unit| self.known_estimate(unit).map_or(f64::INFINITY, magnitude);
                 // Stable: unknown ones, and equals, stay as listed.
@@ -26,22 +29,26 @@ impl Dispatcher {
             }
             let slots = self.policy.slots[pool].max(1) as usize;
             if self.policy.schedule == Schedule::RoundRobin {
-                let mut pinned = vec![VecDeque::new(); slots];
+                let pinned = &mut self.pools[pool].pinned;
+                pinned.resize(slots, VecDeque::new());
                 for (place, unit) in units.into_iter().enumerate() {
                     pinned[place % slots].push_back(unit);
                 }
-                self.pools[pool].pinned = pinned;
             } else {
-                self.pools[pool].queue = units.into();
+                self.pools[pool].queue.extend(units);
             }
+        }
+        self.drop_queues_if_stopped();
+        for pool in 0..self.pools.len() {
+            self.give_up_if_broken(pool);
         }
     }
 
-    fn units_of(&self, pool: usize) -> Vec<Unit> {
-        let mut units: Vec<Unit> = Vec::with_capacity(self.jobs.len());
+    fn units_of(&self, pool: usize, first: usize) -> Vec<Unit> {
+        let mut units: Vec<Unit> = Vec::with_capacity(self.jobs.len() - first);
         let mut last = None;
-        let mine = self.jobs.iter().enumerate().filter(|(_, job)| job.spec.pool == pool);
-        for (number, job) in mine {
+        let mine = self.jobs.iter().enumerate().skip(first);
+        for (number, job) in mine.filter(|(_, job)| job.spec.pool == pool) {
             let id = JobId(index(number));
             match (job.spec.unit, units.last_mut()) {
                 (Some(unit), Some(open)) if last == Some(unit) => open.jobs.push_back(id),

@@ -74,6 +74,8 @@ pub(super) struct Running {
 /// What a worker leaves when it ends.
 pub(super) struct Left {
     pub(super) running: Option<JobId>,
+    /// Since when it ran.
+    pub(super) running_since: Option<Moment>,
     pub(super) units: VecDeque<Unit>,
     pub(super) killed: Option<Killed>,
     /// The outcome of what it ran, if its result may have been lost on the way.
@@ -82,6 +84,15 @@ pub(super) struct Left {
     pub(super) did_something: bool,
     /// Whether it had been told to end.
     pub(super) ending: bool,
+}
+
+impl Left {
+    /// Whether the worker ended unexpectedly: while it ran an example, or without having been told to.
+    pub(super) fn is_crash(&self, exit: &Exit) -> bool {
+        let lost_result = self.unreported.is_some() && exit.status == Some(0);
+        let running = self.running.is_some() && !lost_result;
+        self.killed.is_none() && (running || (self.running.is_none() && !self.ending))
+    }
 }
 
 /// What the clock demands of a slot.
@@ -251,8 +262,10 @@ impl Slot {
         for unit in &mut units {
             unit.begun = false;
         }
+        let running = self.running.take();
         Left {
-            running: self.running.take().map(|running| running.job),
+            running: running.map(|running| running.job),
+            running_since: running.map(|running| running.since),
             units,
             killed: self.killed.take(),
             unreported,

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use proctor_events::{ExampleFinished, Status};
 
-use super::slot::{Killed, Phase};
-use super::{Dispatcher, Effect, JobId, Moment, Unit, index};
+use super::slot::{Exit, Killed, Left, Phase};
+use super::{Dispatcher, Effect, JobId, Moment, OnCrash, Unit, index};
 
 /// Why a run is stopped before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) enum StopReason {
     Cancelled,
     /// The run has spent what it may.
     Spent,
+    /// A worker has ended unexpectedly, and [`OnCrash::Stop`] holds.
+    Crash,
 }
 
 impl StopReason {
@@ -24,6 +26,7 @@ impl StopReason {
             Self::FailFast => "the run stopped at an earlier failure",
             Self::Cancelled => "the run was stopped",
             Self::Spent => "the budget of the run is used up",
+            Self::Crash => "the run stopped at a crash",
         }
     }
 }
@@ -53,8 +56,28 @@ impl Dispatcher {
         }
     }
 
+    /// A worker has ended unexpectedly. Where that ends the run, everything else is killed; a worker without an example is
+    /// reported here, because after a stop nobody runs what it was given.
+    pub(super) fn stop_at_crash(&mut self, number: u32, left: &Left, exit: &Exit) {
+        if self.policy.on_crash == OnCrash::Continue || self.stop.is_some() {
+            return;
+        }
+        if left.running.is_none() {
+            let message = format!("{} with no example running", exit.describe(number));
+            let exit = Box::new(exit.clone());
+            self.effects.push(Effect::Lost { slot: number, message, exit });
+        }
+        self.begin_stop(StopReason::Crash);
+        self.end_grace();
+    }
+
     pub(super) fn kill_now(&mut self) {
         self.begin_stop(StopReason::Cancelled);
+        self.end_grace();
+    }
+
+    /// What still runs is killed at the next check of deadlines.
+    fn end_grace(&mut self) {
         if let Some(stop) = &mut self.stop {
             stop.kill_at = self.now;
         }

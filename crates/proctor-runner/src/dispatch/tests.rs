@@ -6,7 +6,7 @@ use super::world::{Fate, World};
 use super::*;
 
 fn job(unit: Option<u32>, estimate: Option<f64>) -> JobSpec {
-    JobSpec { pool: 0, unit, estimate }
+    JobSpec { pool: 0, unit, estimate, gated: false }
 }
 
 fn world(policy: Policy, fates: &[Fate]) -> World {
@@ -33,6 +33,49 @@ fn nothing_to_do_ends_at_once() {
     assert_eq!(dispatcher.step(0, Input::Begin), [Effect::Done]);
 }
 
+/// Lets the only worker run one job.
+fn run_one(dispatcher: &mut Dispatcher, now: Moment, job: u32) -> Vec<Effect> {
+    let (slot, generation, job) = (0, 1, JobId(job));
+    let _ = dispatcher.step(now, Input::Started { slot, generation, job });
+    let outcome =
+        Box::new(ExampleFinished { status: Status::Passed, ..ExampleFinished::default() });
+    dispatcher.step(now + 1, Input::Finished { slot, generation, job, outcome })
+}
+
+#[test]
+fn a_run_that_grows_waits_for_more_jobs_and_ends_when_there_are_none() {
+    let policy = Policy { grows: true, ..slots(1) };
+    let mut dispatcher = Dispatcher::new(policy, vec![job(None, None)]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let effects = run_one(&mut dispatcher, 2, 0);
+    assert!(matches!(effects[..], [Effect::Report { .. }]), "{effects:?}");
+    let effects = dispatcher.step(5, Input::AddJobs { jobs: vec![job(None, None)] });
+    assert!(matches!(effects[..], [Effect::Assign { slot: 0, .. }]), "{effects:?}");
+    let _ = run_one(&mut dispatcher, 6, 1);
+    assert_eq!(dispatcher.step(9, Input::NoMoreJobs), [Effect::Shutdown { slot: 0 }]);
+    let exit = Exit { status: Some(0), ..Exit::default() };
+    let exited = Input::Exited { slot: 0, generation: 1, exit };
+    assert_eq!(dispatcher.step(10, exited), [Effect::Done]);
+}
+
+#[test]
+fn a_run_that_grows_ends_when_it_is_stopped() {
+    let policy = Policy { grows: true, ..slots(1) };
+    let mut dispatcher = Dispatcher::new(policy, vec![job(None, None)]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let _ = run_one(&mut dispatcher, 2, 0);
+    let stop = dispatcher.step(5, Input::Stop(StopReason::Cancelled));
+    assert_eq!(stop, [Effect::Shutdown { slot: 0 }]);
+    assert!(dispatcher.is_stopping());
+    let late = dispatcher.step(6, Input::AddJobs { jobs: vec![job(None, None)] });
+    assert!(
+        matches!(&late[..], [Effect::Report { outcome, .. }] if outcome.status == Status::NotRun),
+        "{late:?}"
+    );
+}
+
 #[test]
 fn no_more_workers_than_units() {
     let mut world = world(slots(16), &[Fate::Pass; 3]);
@@ -52,6 +95,32 @@ fn a_crash_costs_its_example_and_nothing_else() {
     assert_eq!(crashed, [7, 8]);
     assert_eq!(world.finals.values().filter(|s| **s == Status::Passed).count(), 58);
     assert_eq!(world.started, 4);
+}
+
+#[test]
+fn with_on_crash_stop_a_crash_ends_everything_at_once() {
+    let mut fates = vec![Fate::Hang; 8];
+    fates[0] = Fate::Crash;
+    let policy = Policy { on_crash: OnCrash::Stop, retries: 3, grace: 60_000, ..slots(2) };
+    let mut world = world(policy, &fates);
+    world.run();
+    assert_eq!(world.attempts[&JobId(0)], [Status::Crashed], "it is not tried again");
+    assert_eq!(world.finals[&JobId(1)], Status::Cancelled);
+    assert!(world.finals.values().skip(2).all(|status| *status == Status::NotRun));
+    assert_eq!((world.started, world.lost.len()), (2, 0));
+    assert!(world.now < 20_000, "no grace: {}", world.now);
+}
+
+#[test]
+fn with_on_crash_stop_a_crash_between_examples_is_an_error() {
+    for fate in [Fate::DieBefore, Fate::CrashAfterResult] {
+        let policy = Policy { on_crash: OnCrash::Stop, ..slots(1) };
+        let mut world = world(policy, &[fate, Fate::Pass, Fate::Pass]);
+        world.run();
+        assert_eq!(world.lost.len(), 1, "{fate:?}");
+        assert_eq!(world.finals.len(), 3);
+        assert_eq!(world.finals[&JobId(2)], Status::NotRun, "{fate:?}");
+    }
 }
 
 #[test]
@@ -549,8 +618,11 @@ fn rules() -> impl Strategy<Value = Policy> {
         Just(Schedule::AsListed),
         Just(Schedule::RoundRobin)
     ];
-    let options = (prop::option::weighted(0.2, 1_u32..4), prop::option::weighted(0.3, 1_u32..6));
+    let on_crash = prop_oneof![4 => Just(OnCrash::Continue), 1 => Just(OnCrash::Stop)];
+    let options =
+        (prop::option::weighted(0.2, 1_u32..4), prop::option::weighted(0.3, 1_u32..6), on_crash);
     (1_u32..6, schedule, 0_u32..3, options).prop_map(|(count, schedule, retries, options)| Policy {
+        on_crash: options.2,
         slots: vec![count],
         schedule,
         retries,
@@ -578,7 +650,10 @@ proptest! {
     ) {
         let specs = jobs.iter().map(|(_, unit, estimate)| job(*unit, *estimate)).collect();
         let fates: Vec<Fate> = jobs.iter().map(|(fate, _, _)| *fate).collect();
-        let stops = stop_at.is_some() || kill_at.is_some() || policy.fail_fast.is_some();
+        let stops = stop_at.is_some()
+            || kill_at.is_some()
+            || policy.fail_fast.is_some()
+            || policy.on_crash == OnCrash::Stop;
         let retries = policy.retries as usize;
         let mut world = World::new(policy, specs, fates.clone());
         world.bad_starts = bad_starts;

@@ -65,6 +65,8 @@ type Planned = std::cmp::Reverse<(Moment, u64, usize)>;
 pub(crate) struct World {
     dispatcher: Dispatcher,
     fates: Vec<Fate>,
+    /// What the repetitions of each example do, where a tracker plans them.
+    fates_of_examples: Vec<Vec<Fate>>,
     pub(crate) durations: Vec<u64>,
     workers: BTreeMap<u32, WorkerModel>,
     planned: BinaryHeap<Planned>,
@@ -91,6 +93,7 @@ impl World {
         Self {
             dispatcher: Dispatcher::new(policy, specs),
             fates,
+            fates_of_examples: Vec::new(),
             durations,
             workers: BTreeMap::new(),
             planned: BinaryHeap::new(),
@@ -106,6 +109,31 @@ impl World {
             lost: Vec::new(),
             done: false,
             tracker: None,
+        }
+    }
+
+    /// The world of a run whose events are made. Each repetition of an example has one of its fates, over and over.
+    pub(crate) fn of_run(
+        policy: Policy,
+        specs: Vec<JobSpec>,
+        tracker: JobTracker,
+        fates_of_examples: Vec<Vec<Fate>>,
+    ) -> Self {
+        let mut world = Self::new(policy, specs, Vec::new());
+        world.tracker = Some(tracker);
+        world.fates_of_examples = fates_of_examples;
+        world.meet_jobs();
+        world
+    }
+
+    /// Decides what becomes of jobs that the tracker has planned since.
+    fn meet_jobs(&mut self) {
+        let Some(tracker) = &self.tracker else { return };
+        for job in tracker.planned_jobs().iter().skip(self.fates.len()) {
+            let fates = self.fates_of_examples.get(job.example).map_or(&[][..], Vec::as_slice);
+            let place = (job.repeat as usize - 1) % fates.len().max(1);
+            self.durations.push(200 + (self.fates.len() as u64 * 7919) % 9000);
+            self.fates.push(fates.get(place).copied().unwrap_or(Fate::Pass));
         }
     }
 
@@ -126,11 +154,17 @@ impl World {
             self.now = self.now.max(now);
             self.apply_world(&input);
             self.step(input);
-            while let Some(input) = self.tracker.as_mut().and_then(JobTracker::next_follow_up) {
+            while let Some(input) = self.next_follow_up() {
+                self.meet_jobs();
                 self.step(input);
             }
         }
         panic!("the run does not end");
+    }
+
+    fn next_follow_up(&mut self) -> Option<Input> {
+        let stopping = self.dispatcher.is_stopping();
+        self.tracker.as_mut()?.next_follow_up(stopping)
     }
 
     /// What happens next, and when: something that was planned, or a deadline.
@@ -238,7 +272,10 @@ impl World {
     }
 
     fn note(&mut self, assigned: Assigned, outcome: &ExampleFinished) {
-        self.active.remove(&assigned.job);
+        let started = self.active.remove(&assigned.job).is_some();
+        if started && outcome.status != Status::NotRun {
+            assert!(outcome.duration_ms.is_some(), "{assigned:?} ran for some time: {outcome:?}");
+        }
         let attempts = self.attempts.entry(assigned.job).or_default();
         attempts.push(outcome.status.clone());
         assert_eq!(assigned.attempt as usize, attempts.len(), "attempts are counted");

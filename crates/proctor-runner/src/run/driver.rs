@@ -8,61 +8,63 @@ use proctor_events::{Body, Event, ExampleId, Progress, Status};
 use proctor_verdict::{RunState, StopCause};
 use tokio::sync::mpsc;
 
-use super::execute::{Gathered, nothing_found};
+use super::execute::{Gathered, Planned, SuiteLinks, nothing_found};
 use super::publish::Publisher;
 use super::tracker::JobTracker;
-use super::verdicts::Verdicts;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
-use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
-use crate::example::Example;
-use crate::plan::{PlanOptions, plan, times};
+use crate::dispatch::{Assigned, Dispatcher, Effect, Input, JobId, Moment, StopReason};
 use crate::suite::Finished;
-use crate::worker::said::{Said, understand};
-use crate::worker::{
-    self, Farewell, FromWorker, Inbox, Item, Launcher, Order, Owner, Report, Tails,
+use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, OrderNumbers};
+use crate::worker_link::reports::{
+    ExitFacts, FarewellCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
 };
+use crate::worker_link::{SlotSeat, WorkerLink};
 
-/// How many reports may wait for us; workers are held up beyond that.
+/// How many batches of reports may wait; workers are held up beyond that.
 const INBOX: usize = 1024;
-/// Progress is told at most so often.
+/// Progress is published at most so often.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// A worker as the loop knows it.
-struct Handle {
+/// The generation that serves a slot.
+struct ServedSlot {
     generation: u32,
     orders: mpsc::UnboundedSender<Order>,
+    order_numbers: OrderNumbers,
+    /// The last batch of reports that has arrived.
+    last_batch: LastNumber,
     pid: Option<u32>,
     killed: bool,
     /// What it has sent, as far as it arrived.
-    received: Received,
+    received: ReceivedCounts,
     /// What it says it has sent.
-    farewell: Option<Farewell>,
+    farewell: Option<FarewellCounts>,
 }
 
 /// How much of a worker has arrived.
 #[derive(Debug, Clone, Copy, Default)]
-struct Received {
+struct ReceivedCounts {
     started: u64,
     finished: u64,
     errors: u64,
 }
 
-pub(super) struct Run<'a> {
+/// A run in progress: the dispatcher and everything it decides for.
+pub(super) struct RunDriver<'a> {
     options: &'a RunOptions,
     /// What became of every job.
     tracker: JobTracker,
-    /// Job ids by pool, key and repetition.
+    /// Job ids by suite, key and repetition.
     names: Vec<HashMap<String, Vec<JobId>>>,
-    pool_of_slot: Vec<usize>,
-    launchers: Vec<Arc<dyn Launcher>>,
+    /// Every slot with the index of its suite and its link.
+    slots: Vec<(usize, Arc<dyn WorkerLink>)>,
     dispatcher: Dispatcher,
-    workers: BTreeMap<u32, Handle>,
+    workers: BTreeMap<u32, ServedSlot>,
     started: Instant,
     shared: &'a Arc<Shared>,
-    inbox: mpsc::Sender<FromWorker>,
-    reports: Option<mpsc::Receiver<FromWorker>>,
+    inbox: mpsc::Sender<ReportBatch>,
+    reports: Option<mpsc::Receiver<ReportBatch>>,
     marks: Arc<str>,
-    told: Option<Instant>,
+    progress_published: Option<Instant>,
     durations: HashMap<ExampleId, f64>,
     notes: Vec<String>,
     /// What stopped the run before its end.
@@ -71,63 +73,57 @@ pub(super) struct Run<'a> {
     ended: bool,
 }
 
-impl<'a> Run<'a> {
+impl<'a> RunDriver<'a> {
     pub(super) fn new(
         setup: &'a RunSetup,
-        examples: Vec<Example>,
-        gathered: &Gathered,
-        launchers: Vec<Arc<dyn Launcher>>,
+        planned: Planned,
+        fail_fast: Option<u32>,
+        links: SuiteLinks,
         publisher: Publisher,
         started: Instant,
         shared: &'a Arc<Shared>,
     ) -> Self {
         let options = &setup.options;
-        let slots = gathered.slots.iter().map(|own| own.unwrap_or(options.workers)).collect();
-        let slots: Vec<u32> = slots;
-        let pool = |example: &Example| gathered.pools.get(&example.suite).copied().unwrap_or(0);
-        let how = PlanOptions {
-            repeats: options.repeats,
-            split_groups: options.split_groups,
-            workers: options.workers,
-        };
-        let plan = plan(&examples, pool, &options.estimates, how);
-        let mut names: Vec<HashMap<String, Vec<JobId>>> = vec![HashMap::new(); launchers.len()];
-        for (number, job) in (0..).zip(&plan.jobs) {
-            let example = &examples[job.example];
-            names[pool(example)].entry(example.key.clone()).or_default().push(JobId(number));
-        }
-        let pool_of_slot = slots
-            .iter()
+        let counts = links.iter().map(|links| u32::try_from(links.len()).unwrap_or(u32::MAX));
+        let policy = options.policy(counts.collect(), fail_fast);
+        let names = vec![HashMap::new(); links.len()];
+        let slots = links
+            .into_iter()
             .enumerate()
-            .flat_map(|(pool, count)| std::iter::repeat_n(pool, *count as usize))
+            .flat_map(|(suite, links)| links.into_iter().map(move |link| (suite, link)))
             .collect();
-        let repetitions = |example: &Example| times(example, options.repeats);
-        let verdicts = Verdicts::new(&examples, repetitions, options.verdict_policy());
-        let mut policy = options.policy(slots, gathered.fail_fast);
-        let gated =
-            (0..).zip(&plan.jobs).filter(|(_, job)| examples[job.example].pass_rate.is_some());
-        policy.gated = gated.map(|(number, _)| JobId(number)).collect();
+        let (tracker, specs) = JobTracker::plan(planned, options, &policy.slots, publisher);
         let (inbox, reports) = mpsc::channel(INBOX);
-        shared.advance(0, plan.jobs.len() as u64, 0);
-        Self {
+        shared.advance(0, tracker.jobs.len() as u64, 0);
+        let mut run = Self {
             options,
-            dispatcher: Dispatcher::new(policy, plan.specs),
-            tracker: JobTracker::new(examples, plan.jobs, verdicts, publisher),
+            dispatcher: Dispatcher::new(policy, specs),
+            tracker,
             names,
-            pool_of_slot,
-            launchers,
+            slots,
             workers: BTreeMap::new(),
             started,
             shared,
             inbox,
             reports: Some(reports),
             marks: marks(setup.bus.run_id().as_str()).into(),
-            told: None,
+            progress_published: None,
             durations: HashMap::new(),
             notes: Vec::new(),
             stopped: None,
             killed: false,
             ended: false,
+        };
+        run.name_jobs(0);
+        run
+    }
+
+    /// Lets the jobs from this one on be found by the names that workers use.
+    fn name_jobs(&mut self, first: usize) {
+        for (number, job) in self.tracker.jobs.iter().enumerate().skip(first) {
+            let example = &self.tracker.examples[job.example];
+            let id = JobId(u32::try_from(number).unwrap_or(u32::MAX));
+            self.names[example.suite_index].entry(example.key.clone()).or_default().push(id);
         }
     }
 
@@ -139,26 +135,26 @@ impl<'a> Run<'a> {
         let Some(mut reports) = self.reports.take() else { return };
         self.tracker.publisher.flush();
         self.step(Input::Begin);
-        let mut batch = Vec::new();
+        let mut batches = Vec::new();
         while !self.ended {
             let deadline = self.dispatcher.next_deadline();
             let wait = deadline.map(|at| Duration::from_micros(at.saturating_sub(self.now())));
             tokio::select! {
                 biased;
-                Some(control) = orders.recv() => self.control(control),
-                _ = reports.recv_many(&mut batch, 64) => {
-                    for report in batch.drain(..) {
-                        self.take(report);
+                Some(control) = orders.recv() => self.handle_control(control),
+                _ = reports.recv_many(&mut batches, 64) => {
+                    for batch in batches.drain(..) {
+                        self.handle_batch(batch);
                     }
                 }
                 () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {
                     self.step(Input::Tick);
                 }
             }
-            self.tell_progress(false);
+            self.publish_progress(false);
             self.tracker.publisher.flush();
         }
-        self.tell_progress(true);
+        self.publish_progress(true);
         self.tracker.publisher.flush();
     }
 
@@ -168,7 +164,7 @@ impl<'a> Run<'a> {
         self.killed |= matches!(control, Control::Kill(_));
     }
 
-    fn control(&mut self, control: Control) {
+    fn handle_control(&mut self, control: Control) {
         self.stopped_by(control);
         self.step(match control {
             Control::Stop(_) => Input::Stop(StopReason::Cancelled),
@@ -176,12 +172,14 @@ impl<'a> Run<'a> {
         });
     }
 
-    fn tell_progress(&mut self, last: bool) {
+    fn publish_progress(&mut self, last: bool) {
         let completed = self.tracker.publisher.results;
         let (total, failures) = (self.tracker.jobs.len() as u64, self.tracker.verdicts.failures());
         self.shared.advance(completed, total, failures);
-        if last || self.told.is_none_or(|told| told.elapsed() >= PROGRESS_EVERY) {
-            self.told = Some(Instant::now());
+        if last
+            || self.progress_published.is_none_or(|last_time| last_time.elapsed() >= PROGRESS_EVERY)
+        {
+            self.progress_published = Some(Instant::now());
             self.tracker.publisher.publish(Progress { completed, total, failures });
         }
     }
@@ -189,38 +187,46 @@ impl<'a> Run<'a> {
     fn step(&mut self, input: Input) {
         let now = self.now();
         for effect in self.dispatcher.step(now, input) {
-            self.carry_out(effect);
+            self.apply_effect(effect);
         }
-        while let Some(input) = self.tracker.next_follow_up() {
+        loop {
+            let known = self.tracker.jobs.len();
+            let stopping = self.dispatcher.is_stopping();
+            let Some(input) = self.tracker.next_follow_up(stopping) else { break };
+            self.name_jobs(known);
             for effect in self.dispatcher.step(now, input) {
-                self.carry_out(effect);
+                self.apply_effect(effect);
             }
         }
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn apply_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Start { slot, generation } => self.start(slot, generation),
             Effect::Assign { slot, units, failures_left } => {
                 let units = units
                     .iter()
-                    .map(|unit| unit.iter().map(|assigned| self.item(*assigned)).collect())
+                    .map(|unit| unit.iter().map(|assigned| self.example_run(*assigned)).collect())
                     .collect();
-                self.order(slot, Order::Run { units, failures_left });
+                self.send_order(slot, OrderAction::Run { units, failures_left });
             }
             Effect::ChangeFailuresLeft { slot, by } => {
-                self.order(slot, Order::ChangeFailuresLeft(by));
+                self.send_order(slot, OrderAction::ChangeFailuresLeft { by });
             }
             Effect::TakeBack { slot, jobs } => {
-                let keys = jobs.iter().map(|job| self.tracker.example(*job).key.clone()).collect();
-                self.order(slot, Order::GiveBack(keys));
+                let run = |job: &JobId| {
+                    let attempt = self.tracker.current_attempt(*job);
+                    self.example_run(Assigned { job: *job, attempt })
+                };
+                let examples = jobs.iter().map(run).collect();
+                self.send_order(slot, OrderAction::GiveBack { examples });
             }
-            Effect::Shutdown { slot } => self.order(slot, Order::Shutdown),
+            Effect::Shutdown { slot } => self.send_order(slot, OrderAction::Shutdown),
             Effect::Kill { slot, timed_out } => {
                 if let Some(worker) = self.workers.get_mut(&slot) {
                     worker.killed = true;
                 }
-                self.order(slot, Order::Kill { timed_out });
+                self.send_order(slot, OrderAction::Kill { timed_out });
             }
             Effect::Announce { slot, assigned } => {
                 self.tracker.announce(assigned, self.worker_number(slot));
@@ -233,7 +239,7 @@ impl<'a> Run<'a> {
             }
             Effect::Lost { slot, message, exit } => self.tracker.lost(slot, message, *exit),
             Effect::Odd { slot, what } => {
-                self.tracker.mistrust(slot, format!("worker {} {what}", slot + 1));
+                self.tracker.protocol_error(slot, format!("worker {} {what}", slot + 1));
             }
             Effect::Done => self.ended = true,
         }
@@ -256,40 +262,41 @@ impl<'a> Run<'a> {
     }
 
     fn start(&mut self, slot: u32, generation: u32) {
-        let (orders, received) = mpsc::unbounded_channel();
-        let inbox = Inbox::new(slot, generation, self.inbox.clone());
-        let place = worker::Place { inbox, marks: Arc::clone(&self.marks) };
-        tokio::spawn(Arc::clone(self.launcher(slot)).serve(place, received));
-        let handle = Handle {
+        let marks = Arc::clone(&self.marks);
+        let (seat, orders) = SlotSeat::new((slot, generation), self.inbox.clone(), marks);
+        tokio::spawn(Arc::clone(self.link(slot)).serve(seat));
+        let served = ServedSlot {
             generation,
             orders,
+            order_numbers: OrderNumbers::default(),
+            last_batch: LastNumber::default(),
             pid: None,
             killed: false,
-            received: Received::default(),
+            received: ReceivedCounts::default(),
             farewell: None,
         };
-        self.workers.insert(slot, handle);
+        self.workers.insert(slot, served);
     }
 
-    fn launcher(&self, slot: u32) -> &Arc<dyn Launcher> {
-        &self.launchers[self.pool_of_slot[slot as usize]]
+    fn link(&self, slot: u32) -> &Arc<dyn WorkerLink> {
+        &self.slots[slot as usize].1
     }
 
     /// The number of the worker process behind a slot, if there is one.
     fn worker_number(&self, slot: u32) -> Option<u32> {
-        self.launcher(slot).has_processes().then_some(slot)
+        self.link(slot).has_process().then_some(slot)
     }
 
-    fn order(&self, slot: u32, order: Order) {
-        if let Some(worker) = self.workers.get(&slot) {
-            // A worker that has just ended will say so.
-            let _ = worker.orders.send(order);
+    fn send_order(&mut self, slot: u32, action: OrderAction) {
+        if let Some(worker) = self.workers.get_mut(&slot) {
+            // The receiver is dropped when the worker has just ended; its exit is reported.
+            let _ = worker.orders.send(worker.order_numbers.number(action));
         }
     }
 
-    fn item(&self, assigned: Assigned) -> Item {
+    fn example_run(&self, assigned: Assigned) -> ExampleRun {
         let repeat = self.tracker.jobs[assigned.job.0 as usize].repeat;
-        Item {
+        ExampleRun {
             key: self.tracker.example(assigned.job).key.clone(),
             repeat,
             attempt: assigned.attempt,
@@ -297,72 +304,117 @@ impl<'a> Run<'a> {
     }
 
     fn job(&self, slot: u32, key: &str, repeat: u32) -> Option<JobId> {
-        let pool = *self.pool_of_slot.get(slot as usize)?;
-        self.names[pool].get(key)?.get(repeat.checked_sub(1)? as usize).copied()
+        let (suite, _) = self.slots.get(slot as usize)?;
+        self.names[*suite].get(key)?.get(repeat.checked_sub(1)? as usize).copied()
     }
 
-    fn take(&mut self, message: FromWorker) {
-        let FromWorker { slot, generation, report } = message;
+    /// Handles the reports of a batch, unless it has arrived before.
+    fn handle_batch(&mut self, batch: ReportBatch) {
+        let ReportBatch { number, slot, generation, reports, .. } = batch;
+        let worker = self.worker(slot, generation);
+        if worker.is_some_and(|worker| !worker.last_batch.accept(number)) {
+            return;
+        }
+        for report in reports {
+            self.handle_report(slot, generation, report);
+        }
+    }
+
+    fn handle_report(&mut self, slot: u32, generation: u32, report: Report) {
+        self.count_report(slot, generation, &report);
         match report {
-            Report::Ready { pid } => {
-                let Some(worker) = self.worker(slot, generation) else { return };
-                worker.pid = pid;
-                if self.launcher(slot).has_processes() {
-                    self.tracker.publisher.worker_started(slot, generation, pid);
-                }
-                self.step(Input::Ready { slot, generation });
-            }
-            Report::StartFailed(message) => {
+            Report::Ready { pid } => self.ready(slot, generation, pid),
+            Report::StartFailed { message } => {
                 self.step(Input::StartFailed { slot, generation, message });
             }
-            Report::Said(notification) => {
-                let said = understand(&notification.kind, notification.body.as_str());
-                self.hear(slot, generation, said);
+            Report::Started { key, repeat } => match self.job(slot, &key, repeat) {
+                Some(job) => self.step(Input::Started { slot, generation, job }),
+                None => self
+                    .publish_problem(slot, &format!("the worker started an unknown example {key}")),
+            },
+            Report::Finished { key, repeat, outcome } => match self.job(slot, &key, repeat) {
+                Some(job) => self.step(Input::Finished { slot, generation, job, outcome }),
+                None => self.unlisted_result(slot, &key, &outcome.status),
+            },
+            Report::Event { key, event } => self.publish_event(slot, key.as_deref(), *event),
+            Report::Log { level, message } => {
+                self.publish_log(slot, &format!("{level}: {message}"));
             }
-            Report::Heard(all) => {
-                for said in all {
-                    self.hear(slot, generation, said);
-                }
+            Report::Unreadable { message } => {
+                self.publish_problem(slot, &message);
+                self.step(Input::Unreadable { slot, generation, what: message });
             }
-            Report::StopRun => self.step(Input::Stop(StopReason::Spent)),
-            Report::Returned(items) => {
-                let jobs =
-                    items.iter().filter_map(|(key, repeat)| self.job(slot, key, *repeat)).collect();
+            Report::BudgetSpent => self.step(Input::Stop(StopReason::Spent)),
+            Report::Returned { examples } => {
+                let named = examples.iter().map(|each| (each.key.as_str(), each.repeat));
+                let jobs = self.jobs(slot, named);
                 self.step(Input::Returned { slot, generation, jobs });
             }
-            Report::Refused(items, why) => {
-                let jobs =
-                    items.iter().filter_map(|(key, repeat)| self.job(slot, key, *repeat)).collect();
-                self.step(Input::Refused { slot, generation, jobs, why });
+            Report::Refused { examples, reason } => {
+                let named = examples.iter().map(|each| (each.key.as_str(), each.repeat));
+                let jobs = self.jobs(slot, named);
+                self.step(Input::Refused { slot, generation, jobs, why: reason });
             }
             Report::Farewell(farewell) => {
                 if let Some(worker) = self.worker(slot, generation) {
                     worker.farewell = Some(farewell);
                 }
             }
-            Report::Printed { stderr, owner, line } => {
-                self.print(slot, owner.as_deref(), stderr, &line);
-            }
-            Report::Problem(problem) => self.complain(slot, &problem),
-            Report::Exited { exit, tails } => self.exited(slot, generation, exit, &tails),
+            Report::Printed(line) => self.publish_line(slot, line),
+            Report::Problem { message } => self.publish_problem(slot, &message),
+            Report::Exited { exit, tails } => self.exited(slot, generation, exit, tails),
         }
     }
 
-    fn worker(&mut self, slot: u32, generation: u32) -> Option<&mut Handle> {
+    /// Counts what the farewell of the worker is compared with.
+    fn count_report(&mut self, slot: u32, generation: u32, report: &Report) {
+        let Some(worker) = self.worker(slot, generation) else { return };
+        match report {
+            Report::Started { .. } => worker.received.started += 1,
+            Report::Finished { .. } => worker.received.finished += 1,
+            Report::Event { event, .. } if matches!(event.body, Body::ErrorOutsideExample(_)) => {
+                worker.received.errors += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn jobs<'k>(&self, slot: u32, named: impl Iterator<Item = (&'k str, u32)>) -> Vec<JobId> {
+        named.filter_map(|(key, repeat)| self.job(slot, key, repeat)).collect()
+    }
+
+    fn ready(&mut self, slot: u32, generation: u32, pid: Option<u32>) {
+        let Some(worker) = self.worker(slot, generation) else { return };
+        worker.pid = pid;
+        if self.link(slot).has_process() {
+            self.tracker.publisher.worker_started(slot, generation, pid);
+        }
+        self.step(Input::Ready { slot, generation });
+    }
+
+    fn unlisted_result(&mut self, slot: u32, key: &str, status: &Status) {
+        let (who, status) = (slot + 1, status.as_str());
+        self.tracker.protocol_error(
+            slot,
+            format!("worker {who} reports an example that was never listed: {key} ({status})"),
+        );
+    }
+
+    fn worker(&mut self, slot: u32, generation: u32) -> Option<&mut ServedSlot> {
         self.workers.get_mut(&slot).filter(|worker| worker.generation == generation)
     }
 
-    fn exited(&mut self, slot: u32, generation: u32, mut exit: Exit, tails: &Tails) {
+    fn exited(&mut self, slot: u32, generation: u32, exit: ExitFacts, tails: OutputTails) {
         let running = self.dispatcher.running(slot, generation).map(|assigned| {
-            let Item { key, repeat, attempt } = self.item(assigned);
-            Owner { key, turn: Some((repeat, attempt)) }
+            let ExampleRun { key, repeat, attempt } = self.example_run(assigned);
+            OutputOwner { key, turn: Some((repeat, attempt)) }
         });
-        exit.output_tail = tails.lines(running.as_ref());
+        let exit = exit.into_exit(tails.lines_of(running.as_ref()));
         self.compare_counts(slot, generation);
         let worker = self.workers.get(&slot).filter(|worker| worker.generation == generation);
         let pid = worker.and_then(|worker| worker.pid);
         let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
-        if self.launcher(slot).has_processes() {
+        if self.link(slot).has_process() {
             self.tracker.publisher.worker_exited(slot, generation, pid, &exit, expected);
         }
         self.step(Input::Exited { slot, generation, exit });
@@ -380,7 +432,7 @@ impl<'a> Run<'a> {
         for (what, said, arrived) in pairs {
             if let Some(sent) = said.filter(|sent| *sent != arrived) {
                 let who = slot + 1;
-                self.tracker.mistrust(
+                self.tracker.protocol_error(
                     slot,
                     format!("worker {who} says that it sent {sent} {what}, but {arrived} arrived"),
                 );
@@ -388,53 +440,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn hear(&mut self, slot: u32, generation: u32, said: Said) {
-        if let Some(worker) = self.worker(slot, generation) {
-            match &said {
-                Said::Started { .. } => worker.received.started += 1,
-                Said::Finished { .. } => worker.received.finished += 1,
-                Said::Event { event, .. } if matches!(event.body, Body::ErrorOutsideExample(_)) => {
-                    worker.received.errors += 1;
-                }
-                _ => {}
-            }
-        }
-        match said {
-            Said::Started { key, repeat } => match self.job(slot, &key, repeat) {
-                Some(job) => self.step(Input::Started { slot, generation, job }),
-                None => {
-                    self.complain(slot, &format!("the worker started an unknown example {key}"));
-                }
-            },
-            Said::Finished { key, repeat, outcome } => {
-                if let Some(job) = self.job(slot, &key, repeat) {
-                    self.step(Input::Finished { slot, generation, job, outcome });
-                } else {
-                    let who = slot + 1;
-                    let what = format!("{key} ({})", outcome.status.as_str());
-                    let message =
-                        format!("worker {who} reports an example that was never listed: {what}");
-                    self.tracker.mistrust(slot, message);
-                }
-            }
-            Said::Event { key, event } => self.pass_on(slot, key.as_deref(), *event),
-            Said::Log { level, message } => {
-                self.tracker.publisher.printed(
-                    None,
-                    Some(slot),
-                    true,
-                    &format!("{level}: {message}"),
-                );
-            }
-            Said::Unreadable(what) => {
-                self.complain(slot, &what);
-                self.step(Input::Unreadable { slot, generation, what });
-            }
-        }
-    }
-
     /// An event of the example itself: a message, a tool call, a group, an error outside.
-    fn pass_on(&mut self, slot: u32, key: Option<&str>, mut event: Event) {
+    fn publish_event(&mut self, slot: u32, key: Option<&str>, mut event: Event) {
         let repeat = event.repeat.unwrap_or(1);
         let job = key.and_then(|key| self.job(slot, key, repeat));
         event.example_id = job.map(|job| self.tracker.example(job).id.clone());
@@ -447,7 +454,8 @@ impl<'a> Run<'a> {
         self.tracker.publisher.publish(event);
     }
 
-    fn print(&self, slot: u32, owner: Option<&Owner>, stderr: bool, line: &str) {
+    fn publish_line(&self, slot: u32, line: PrintedLine) {
+        let PrintedLine { stderr, owner, text } = line;
         let attempt = owner.and_then(|owner| {
             let repeat = owner.turn.map_or(1, |(repeat, _)| repeat);
             let job = self.job(slot, &owner.key, repeat)?;
@@ -455,11 +463,17 @@ impl<'a> Run<'a> {
                 owner.turn.map_or(self.tracker.current_attempt(job), |(_, attempt)| attempt);
             Some(self.tracker.attempt(Assigned { job, attempt }, Some(slot)))
         });
-        self.tracker.publisher.printed(attempt, Some(slot), stderr, line);
+        self.tracker.publisher.printed(attempt, Some(slot), stderr, &text);
     }
 
-    fn complain(&self, slot: u32, problem: &str) {
-        self.tracker.publisher.printed(None, Some(slot), true, &format!("proctor: {problem}"));
+    /// A remark of a worker about itself.
+    fn publish_log(&self, slot: u32, text: &str) {
+        self.tracker.publisher.printed(None, Some(slot), true, text);
+    }
+
+    /// Something that went wrong between the run and a worker, as a line of the worker's output.
+    fn publish_problem(&self, slot: u32, problem: &str) {
+        self.publish_log(slot, &format!("proctor: {problem}"));
     }
 
     pub(super) fn suite_ended(&mut self, finished: Finished) {
@@ -494,6 +508,7 @@ impl<'a> Run<'a> {
             counts: facts.counts,
             problem: nothing.then(|| nothing_found(setup)),
             notes: [gathered.notes, self.notes].concat(),
+            repeats: self.tracker.repeat_report(),
             durations: self.durations,
             failed: self.tracker.verdicts.failed(&self.tracker.examples),
             verdict,

@@ -8,13 +8,14 @@ use proctor_events::{Millis, SuiteFinished, SuiteStarted};
 use proctor_verdict::{Counts, Facts, RunVerdict, StopCause};
 use tokio::sync::mpsc;
 
-use super::driver::Run;
+use super::driver::RunDriver;
 use super::publish::Publisher;
+use super::repeat_plan::RepeatPlanner;
 use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
 use crate::suite::{Finished, Opened, Suite, SuiteError, unchecked_is_unknown};
-use crate::worker::BoxFuture;
+use crate::worker_link::{BoxFuture, WorkerLink};
 
 /// Makes a run from beginning to end.
 pub(super) async fn execute(
@@ -40,15 +41,17 @@ pub(super) async fn execute(
         let unknown = |suite: &Suite| unchecked_is_unknown(suite.kind(), suite.name());
         gathered.notes.extend(setup.suites.iter().filter_map(unknown));
     }
-    gathered.errors.extend(too_many(&gathered.examples, setup.options.repeats));
+    gathered.errors.extend(too_many(&gathered.examples, &setup.options));
+    let mut examples = setup.options.selection.apply(std::mem::take(&mut gathered.examples));
+    let planner = set_repeats(&mut examples, &setup.options);
+    gathered.errors.extend(planner.as_ref().and_then(|planner| undecidable(planner, &examples)));
     let loaded = gathered.errors.is_empty();
-    let examples = if loaded {
-        setup.options.selection.apply(std::mem::take(&mut gathered.examples))
-    } else {
-        Vec::new()
-    };
+    if !loaded {
+        examples.clear();
+    }
+    let (links, endings) = split_suites(suites, setup.options.workers);
     // Conversations need none: they are conducted in this process.
-    let has_workers = suites.iter().any(|suite| suite.launcher.has_processes());
+    let has_workers = links.iter().flatten().any(|link| link.has_process());
     publisher.publish(SuiteStarted {
         seed: gathered.seed,
         workers: has_workers.then_some(setup.options.workers),
@@ -58,9 +61,9 @@ pub(super) async fn execute(
     for error in std::mem::take(&mut gathered.errors) {
         publisher.error(error);
     }
-    let (launchers, endings): (Vec<_>, Vec<_>) =
-        suites.into_iter().map(|opened| (opened.launcher, opened.finish)).unzip();
-    let mut run = Run::new(&setup, examples, &gathered, launchers, publisher, started, shared);
+    let planned = Planned { examples, planner: planner.filter(|_| loaded) };
+    let mut run =
+        RunDriver::new(&setup, planned, gathered.fail_fast, links, publisher, started, shared);
     if loaded {
         run.run_all(&mut orders).await;
     }
@@ -79,7 +82,7 @@ async fn finish_unless_stopped(
     mut finishing: BoxFuture<Finished>,
     orders: &mut mpsc::UnboundedReceiver<Control>,
     grace: Duration,
-    run: &mut Run<'_>,
+    run: &mut RunDriver<'_>,
 ) -> Finished {
     let mut end_at = None;
     loop {
@@ -102,19 +105,39 @@ async fn finish_unless_stopped(
 }
 
 async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
-    let mut opened = Vec::new();
+    let mut surroundings = setup.surroundings.clone();
+    let mut all = Vec::new();
     for suite in &setup.suites {
-        opened.push(suite.open(&setup.surroundings).await?);
+        let opened = suite.open(&surroundings).await?;
+        surroundings.first_slot += opened.slots.unwrap_or(setup.options.workers);
+        all.push(opened);
     }
-    Ok(opened)
+    Ok(all)
+}
+
+/// The links of each suite's slots.
+pub(super) type SuiteLinks = Vec<Vec<Arc<dyn WorkerLink>>>;
+type SuiteEnding = Box<dyn FnOnce(bool) -> BoxFuture<Finished> + Send>;
+
+/// The slots of the suites, and what ends the suites.
+fn split_suites(suites: Vec<Opened>, workers: u32) -> (SuiteLinks, Vec<SuiteEnding>) {
+    let links_of = |suite: &Opened| {
+        (0..suite.slots.unwrap_or(workers)).map(|number| (suite.links)(number)).collect()
+    };
+    suites.into_iter().map(|suite| (links_of(&suite), suite.finish)).unzip()
 }
 
 /// So many attempts fit one run: each is a job in memory and a result in the recording.
 const MOST_PLANNED: u64 = 1_000_000;
 
 /// Refuses a plan that would fill the memory.
-fn too_many(examples: &[Example], asked: u32) -> Option<OutsideError> {
-    let count = planned(examples, asked);
+fn too_many(examples: &[Example], options: &RunOptions) -> Option<OutsideError> {
+    let times = |example: &Example| match options.adaptive {
+        // Further ones are decided on as the run goes.
+        Some(_) => 1,
+        None => u64::from(times(example, options.repeats)),
+    };
+    let count: u64 = examples.iter().map(times).sum();
     (count > MOST_PLANNED).then(|| OutsideError {
         phase: "plan".to_owned(),
         message: Some(format!(
@@ -126,20 +149,54 @@ fn too_many(examples: &[Example], asked: u32) -> Option<OutsideError> {
     })
 }
 
-/// What a run says of itself at its beginning, as far as examples and options tell.
-pub(super) fn announcement(examples: &[Example], options: &RunOptions) -> SuiteStarted {
-    SuiteStarted {
-        example_count: Some(examples.len() as u64),
-        repetition_count: Some(planned(examples, options.repeats)),
-        policy: Some(options.verdict_policy().to_event()),
-        repeats: (options.repeats > 1).then_some(options.repeats),
-        ..SuiteStarted::default()
-    }
+/// Refuses to let results decide on repetitions where no result could.
+fn undecidable(planner: &RepeatPlanner, examples: &[Example]) -> Option<OutsideError> {
+    (!examples.is_empty() && !planner.has_questions()).then(|| OutsideError {
+        phase: "plan".to_owned(),
+        message: Some(
+            "--repeat auto has nothing to decide by: none of these examples has a `pass_rate`, and none is in a baseline; \
+             name a run to compare with (--against last, or `proctor baseline bless`), set a pass_rate, or give a number (--repeat 5)"
+                .to_owned(),
+        ),
+        ..OutsideError::default()
+    })
 }
 
-/// How many results there will be.
-fn planned(examples: &[Example], asked: u32) -> u64 {
-    examples.iter().map(|example| u64::from(times(example, asked))).sum()
+/// The examples of a run, and what decides on their repetitions if results do.
+pub(super) struct Planned {
+    pub(super) examples: Vec<Example>,
+    pub(super) planner: Option<RepeatPlanner>,
+}
+
+/// Writes into every example how often it is to run, or how often it may; in the second case the planner decides.
+pub(super) fn set_repeats(examples: &mut [Example], options: &RunOptions) -> Option<RepeatPlanner> {
+    let planner = options.adaptive.as_ref().map(|adaptive| adaptive.planner(examples));
+    for (place, example) in examples.iter_mut().enumerate() {
+        example.repeats = Some(match &planner {
+            Some(planner) => planner.limit_of(place),
+            None => times(example, options.repeats),
+        });
+    }
+    planner
+}
+
+/// What a run says of itself at its beginning, as far as examples and options tell.
+pub(super) fn announcement(examples: &[Example], options: &RunOptions) -> SuiteStarted {
+    let adaptive = options.adaptive.as_ref();
+    let baseline = adaptive.and_then(|adaptive| adaptive.baseline.as_ref());
+    let planned = |example: &Example| match adaptive {
+        Some(_) => 1,
+        None => u64::from(example.repeats.unwrap_or(1)),
+    };
+    SuiteStarted {
+        example_count: Some(examples.len() as u64),
+        repetition_count: Some(examples.iter().map(planned).sum()),
+        policy: Some(options.verdict_policy().to_event()),
+        repeats: (options.repeats > 1 && adaptive.is_none()).then_some(options.repeats),
+        repeat_limit: adaptive.map(|adaptive| adaptive.limit),
+        repeat_against: baseline.map(|baseline| baseline.name.clone()),
+        ..SuiteStarted::default()
+    }
 }
 
 /// What all suites together have.
@@ -150,9 +207,6 @@ pub(super) struct Gathered {
     pub(super) seed: Option<u64>,
     pub(super) load_ms: f64,
     pub(super) fail_fast: Option<u32>,
-    pub(super) pools: HashMap<String, usize>,
-    /// How many slots each suite wants, where it does not leave that to the run.
-    pub(super) slots: Vec<Option<u32>>,
 }
 
 impl Gathered {
@@ -164,14 +218,12 @@ impl Gathered {
             seed: None,
             load_ms: 0.0,
             fail_fast: None,
-            pools: HashMap::new(),
-            slots: suites.iter().map(|suite| suite.slots).collect(),
         };
-        for (pool, suite) in suites.iter_mut().enumerate() {
+        for (suite_index, suite) in suites.iter_mut().enumerate() {
             // Moved, not copied: of thousands of examples a second copy would be most of the memory of a run.
-            let found = std::mem::take(&mut suite.discovery);
-            if let Some(first) = found.examples.first() {
-                all.pools.insert(first.suite.clone(), pool);
+            let mut found = std::mem::take(&mut suite.discovery);
+            for example in &mut found.examples {
+                example.suite_index = suite_index;
             }
             if all.examples.is_empty() {
                 all.examples = found.examples;
@@ -239,6 +291,7 @@ fn ended_early(
         counts,
         problem: error.map(|error| Problem { message: error.message, output: error.output }),
         notes: Vec::new(),
+        repeats: None,
         durations: HashMap::new(),
         failed: Vec::new(),
     }

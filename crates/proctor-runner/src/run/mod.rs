@@ -1,10 +1,11 @@
 //! The controller: one run, from discovery to its exit code, usable from any thread.
 
-mod attend;
 mod driver;
 mod execute;
-pub(crate) mod pace;
+mod external_run;
 mod publish;
+mod repeat_plan;
+mod repeat_report;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulation;
 pub(crate) mod tracker;
@@ -20,9 +21,12 @@ use proctor_events::{
 use proctor_verdict::{Counts, Facts, RunState, RunVerdict, StopCause};
 use tokio::sync::mpsc;
 
-pub use self::attend::{AttendedRun, attend};
+pub use self::external_run::{ExternalRun, follow_external_run};
+pub use self::repeat_plan::{PastOutcome, RepeatPlanner, Repetition, SampledExample};
+pub use self::repeat_report::{RateCounts, RepeatReport, SuiteEvidence};
 
-use crate::dispatch::{Policy, Schedule};
+use crate::dispatch::{OnCrash, Policy, Schedule};
+use crate::example::Example;
 use crate::plan::Selection;
 use crate::suite::{Suite, Surroundings};
 
@@ -43,10 +47,14 @@ pub struct RunOptions {
     pub retries: u32,
     /// How often each example is run; 0 leaves it to the examples, most of which want to be run once.
     pub repeats: u32,
+    /// How results decide on repetitions; `repeats` is then without meaning.
+    pub adaptive: Option<AdaptiveRepeats>,
     /// After how many examples a worker is replaced.
     pub max_per_worker: Option<u32>,
     /// How many workers in a row may end without having run anything.
     pub idle_deaths: Option<u32>,
+    /// Whether a worker that ends unexpectedly ends the run.
+    pub on_crash: OnCrash,
     /// How long running examples may go on after a stop, in milliseconds.
     pub grace: u64,
     /// Whether a long group with context hooks may be cut in two.
@@ -65,6 +73,40 @@ pub struct RunOptions {
     pub allow_empty: bool,
 }
 
+/// Repetitions that are decided on by results (`--repeat auto`).
+#[derive(Debug, Clone)]
+pub struct AdaptiveRepeats {
+    /// Up to how many repetitions an example may get.
+    pub limit: u32,
+    /// What the examples are compared with; without one only pass rates decide.
+    pub baseline: Option<Arc<PastRun>>,
+}
+
+impl AdaptiveRepeats {
+    /// What decides on the repetitions of these examples.
+    fn planner(&self, examples: &[Example]) -> RepeatPlanner {
+        let past = |example: &Example| {
+            let baseline = self.baseline.as_ref()?;
+            baseline.outcomes.get(&example.id).cloned()
+        };
+        let sampled = examples.iter().map(|example| SampledExample {
+            title: example.full_description.clone(),
+            pass_rate: example.pass_rate,
+            baseline: past(example).unwrap_or_default(),
+        });
+        RepeatPlanner::new(self.limit, sampled.collect())
+    }
+}
+
+/// A run that is compared with.
+#[derive(Debug, Clone, Default)]
+pub struct PastRun {
+    /// Its run id, else what people call it.
+    pub name: String,
+    /// What its examples did, in order, as far as it counts.
+    pub outcomes: HashMap<ExampleId, Vec<PastOutcome>>,
+}
+
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
@@ -75,8 +117,10 @@ impl Default for RunOptions {
             slow_after: None,
             retries: 0,
             repeats: 1,
+            adaptive: None,
             max_per_worker: None,
             idle_deaths: None,
+            on_crash: OnCrash::default(),
             grace: 2_000,
             split_groups: false,
             selection: Selection::default(),
@@ -110,8 +154,10 @@ impl RunOptions {
             slow_after: self.slow_after,
             retries: self.retries,
             max_per_worker: self.max_per_worker,
+            on_crash: self.on_crash,
             grace: self.grace,
             idle_deaths: self.idle_deaths.unwrap_or(self.workers.saturating_mul(2).max(4)),
+            grows: self.adaptive.is_some(),
             verdict: self.verdict_policy(),
             ..defaults
         }
@@ -181,6 +227,8 @@ pub struct RunResult {
     pub problem: Option<Problem>,
     /// What a person should know.
     pub notes: Vec<String>,
+    /// Where the repetitions went, if results decided on them.
+    pub repeats: Option<RepeatReport>,
     /// How long examples took, in milliseconds, by id.
     pub durations: HashMap<ExampleId, f64>,
     /// The ids of examples that fail the run.
@@ -389,10 +437,7 @@ impl Shared {
 
 fn run_thread(setup: RunSetup, orders: mpsc::UnboundedReceiver<Control>, shared: &Arc<Shared>) {
     // One thread is enough: the work is done by other processes, and there are few cores to share.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .on_thread_unpark(pace::woken)
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => {
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -420,6 +465,7 @@ fn failed_to_run(message: String) -> RunResult {
         counts,
         problem: Some(Problem { message, output: Vec::new() }),
         notes: Vec::new(),
+        repeats: None,
         durations: HashMap::new(),
         failed: Vec::new(),
     }

@@ -79,6 +79,8 @@ impl Publisher {
             tags: example.tags.clone(),
             suite: Some(example.suite.clone()),
             pass_rate: example.pass_rate,
+            deterministic: example.deterministic,
+            repeats: planned_repeats(example),
             scenario: example.scenario.as_deref().and_then(|row| Json::new(row).ok()),
         };
         self.publish(attempt.event(started));
@@ -96,6 +98,7 @@ impl Publisher {
             outcome.file = Some(example.file.clone());
             outcome.path = Some(example.path.clone());
             outcome.pass_rate = example.pass_rate;
+            outcome.repeats = planned_repeats(example);
         }
         self.publish(attempt.event(outcome));
     }
@@ -165,4 +168,9 @@ impl Publisher {
         };
         self.publish(Event::from(exited).from_worker(worker));
     }
+}
+
+/// How often an example is to run, where that is more than once.
+fn planned_repeats(example: &Example) -> Option<u32> {
+    example.repeats.filter(|repeats| *repeats > 1)
 }

@@ -2,23 +2,22 @@
 //!
 //! Plan, dispatcher, verdicts and publisher are the real ones; only the workers and the time are made up.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proctor_events::{Bus, ExampleId, StableId};
 use proctor_verdict::{Counts, RunVerdict, StopCause};
 
 use super::RunOptions;
-use super::execute::announcement;
+use super::execute::{Planned, announcement, set_repeats};
 use super::publish::Publisher;
 use super::tracker::JobTracker;
-use super::verdicts::Verdicts;
 use crate::dispatch::world::{Fate, World};
-use crate::dispatch::{Input, JobId, StopReason};
+use crate::dispatch::{Input, StopReason};
 use crate::example::Example;
-use crate::plan::{PlanOptions, plan, times};
 
 const SIGINT: u8 = 2;
+const FILE: &str = "./simulated";
 
 /// An example and what it does.
 #[derive(Debug, Clone, Default)]
@@ -63,30 +62,17 @@ impl SimulatedRun {
     /// Plays the run; its events are published.
     pub fn play(&self, bus: &Bus) -> PlayedRun {
         let options = &self.options;
-        let examples: Vec<Example> =
+        let mut examples: Vec<Example> =
             self.examples.iter().zip(1..).map(|(one, number)| example(one, number)).collect();
+        let planner = set_repeats(&mut examples, options);
         let ids = examples.iter().map(|example| example.id.clone()).collect();
         let publisher = Publisher::new(bus.clone());
         publisher.publish(announcement(&examples, options));
-        let how = PlanOptions {
-            repeats: options.repeats,
-            split_groups: options.split_groups,
-            workers: options.workers,
-        };
-        let plan = plan(&examples, |_| 0, &HashMap::new(), how);
-        let fates = plan.jobs.iter().map(|job| {
-            let fates = &self.examples[job.example].fates;
-            let repeat = job.repeat as usize - 1;
-            fates.get(repeat % fates.len().max(1)).copied().unwrap_or(Fate::Pass)
-        });
-        let mut policy = options.policy(vec![options.workers], None);
-        let jobs = (0..).zip(&plan.jobs);
-        let gated = jobs.filter(|(_, job)| examples[job.example].pass_rate.is_some());
-        policy.gated = gated.map(|(number, _)| JobId(number)).collect();
-        let mut world = World::new(policy, plan.specs, fates.collect());
-        let repetitions = |example: &Example| times(example, options.repeats);
-        let verdicts = Verdicts::new(&examples, repetitions, options.verdict_policy());
-        world.tracker = Some(JobTracker::new(examples, plan.jobs, verdicts, publisher));
+        let policy = options.policy(vec![options.workers], None);
+        let planned = Planned { examples, planner };
+        let (tracker, specs) = JobTracker::plan(planned, options, &policy.slots, publisher);
+        let fates: Vec<Vec<Fate>> = self.examples.iter().map(|one| one.fates.clone()).collect();
+        let mut world = World::of_run(policy, specs, tracker, fates);
         world.bad_starts.clone_from(&self.bad_starts);
         if let Some(at) = self.stop_at {
             world.plan(at, Input::Stop(StopReason::Cancelled));
@@ -105,13 +91,24 @@ impl SimulatedRun {
     }
 }
 
+impl SimulatedExample {
+    /// The id of the n-th example of a simulated run, from 1.
+    pub fn id(number: u32) -> ExampleId {
+        StableId::new(FILE, &path(number), 1).id
+    }
+}
+
+fn path(number: u32) -> Vec<String> {
+    vec!["simulated".to_owned(), format!("example {number}")]
+}
+
 fn example(simulated: &SimulatedExample, number: u32) -> Example {
-    let file = "./simulated".to_owned();
-    let path = vec!["simulated".to_owned(), format!("example {number}")];
+    let file = FILE.to_owned();
     Example {
-        id: StableId::new(&file, &path, 1).id,
+        id: SimulatedExample::id(number),
         key: number.to_string(),
         suite: "simulated".to_owned(),
+        suite_index: 0,
         location: Some(format!("{file}:{number}")),
         description: format!("example {number}"),
         full_description: format!("simulated example {number}"),
@@ -120,7 +117,8 @@ fn example(simulated: &SimulatedExample, number: u32) -> Example {
         scenario: None,
         repeats: simulated.repeats,
         pass_rate: simulated.pass_rate,
+        deterministic: None,
         file,
-        path,
+        path: path(number),
     }
 }

@@ -6,14 +6,19 @@
 use std::time::Duration;
 
 use proctor_events::{ExampleFinished, Exception};
-use proctor_verdict::{Facts, Policy, RunVerdict, StopCause};
+use proctor_verdict::{
+    Evidence, Facts, Policy, RunVerdict, StopCause, evidence, is_made, never_ran,
+};
 
-use super::execute::finish;
+use super::RunOptions;
+use super::execute::{Planned, finish};
 use super::publish::{Attempt, Publisher};
+use super::repeat_plan::{RepeatPlanner, Repetition};
+use super::repeat_report::RepeatReport;
 use super::verdicts::Verdicts;
-use crate::dispatch::{Assigned, Exit, Input, JobId};
+use crate::dispatch::{Assigned, Exit, Input, JobId, JobSpec};
 use crate::example::{Example, OutsideError};
-use crate::plan::PlannedJob;
+use crate::plan::{JobBuilder, Plan, PlanOptions, PlannedJob, plan};
 
 pub(crate) struct JobTracker {
     pub(super) examples: Vec<Example>,
@@ -26,29 +31,103 @@ pub(crate) struct JobTracker {
     announced: Vec<u32>,
     /// What the dispatcher is to be told next, last first.
     follow_ups: Vec<Input>,
+    /// Makes jobs of repetitions.
+    builder: JobBuilder,
+    /// Decides on further repetitions, in a run that is sampled adaptively.
+    adaptive: Option<AdaptivePlan>,
+}
+
+/// How further repetitions are decided on.
+struct AdaptivePlan {
+    planner: RepeatPlanner,
+    /// How many repetitions can run at once.
+    slots: u32,
+    /// Whether there will be no further round.
+    is_complete: bool,
 }
 
 impl JobTracker {
-    pub(super) fn new(
-        examples: Vec<Example>,
-        jobs: Vec<PlannedJob>,
-        verdicts: Verdicts,
+    /// The jobs of a run, or of its first round, as this and as the dispatcher knows them.
+    pub(super) fn plan(
+        planned: Planned,
+        options: &RunOptions,
+        slots: &[u32],
         publisher: Publisher,
-    ) -> Self {
-        Self {
+    ) -> (Self, Vec<JobSpec>) {
+        let Planned { examples, planner } = planned;
+        let how = PlanOptions {
+            most_repeats: if planner.is_some() { 1 } else { u32::MAX },
+            split_groups: options.split_groups,
+            workers: options.workers,
+        };
+        let (Plan { jobs, specs }, builder) = plan(&examples, &options.estimates, how);
+        let tracker = Self {
+            verdicts: Verdicts::new(&examples, options.verdict_policy()),
             attempts: vec![1; jobs.len()],
             announced: vec![0; jobs.len()],
             examples,
             jobs,
             publisher,
-            verdicts,
             follow_ups: Vec::new(),
+            builder,
+            adaptive: planner.map(|planner| AdaptivePlan {
+                planner,
+                slots: slots.iter().copied().max().unwrap_or(1),
+                is_complete: false,
+            }),
+        };
+        (tracker, specs)
+    }
+
+    /// What the dispatcher has to know because of what was reported. A run that is `stopping` gets no further jobs.
+    pub(crate) fn next_follow_up(&mut self, stopping: bool) -> Option<Input> {
+        self.follow_ups.pop().or_else(|| self.next_round(stopping))
+    }
+
+    /// The next round of repetitions, once everything of the round before has ended.
+    fn next_round(&mut self, stopping: bool) -> Option<Input> {
+        let adaptive = self.adaptive.as_ref().filter(|adaptive| !adaptive.is_complete)?;
+        if self.publisher.results < self.jobs.len() as u64 {
+            return None;
+        }
+        let round = if stopping { Vec::new() } else { adaptive.planner.next_round(adaptive.slots) };
+        if round.is_empty() {
+            self.complete_plan();
+            // What the end of the plan leads to comes first.
+            self.follow_ups.insert(0, Input::NoMoreJobs);
+            return self.follow_ups.pop();
+        }
+        let jobs = round.into_iter().map(|(example, repeat)| PlannedJob { example, repeat });
+        let plan = self.builder.build(&self.examples, jobs.collect());
+        self.attempts.resize(self.jobs.len() + plan.jobs.len(), 1);
+        self.announced.resize(self.jobs.len() + plan.jobs.len(), 0);
+        self.jobs.extend(plan.jobs);
+        Some(Input::AddJobs { jobs: plan.specs })
+    }
+
+    /// No further repetition will be made: verdicts that waited for them are final.
+    fn complete_plan(&mut self) {
+        let Some(adaptive) = self.adaptive.as_mut().filter(|adaptive| !adaptive.is_complete) else {
+            return;
+        };
+        adaptive.is_complete = true;
+        for example in 0..self.examples.len() {
+            self.verdicts.close(example);
+            if self.verdicts.newly_missed(example) {
+                self.follow_ups.push(Input::RateMissed);
+            }
         }
     }
 
-    /// What the dispatcher has to know because of what was reported.
-    pub(crate) fn next_follow_up(&mut self) -> Option<Input> {
-        self.follow_ups.pop()
+    /// Where the repetitions of an adaptive run went.
+    pub(super) fn repeat_report(&self) -> Option<RepeatReport> {
+        self.adaptive.as_ref().map(|adaptive| adaptive.planner.report())
+    }
+
+    /// The jobs so far, by id.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn planned_jobs(&self) -> &[PlannedJob] {
+        &self.jobs
     }
 
     pub(super) fn example(&self, job: JobId) -> &Example {
@@ -93,12 +172,15 @@ impl JobTracker {
         };
         let is_final = outcome.r#final == Some(true);
         let settled = is_final.then(|| self.verdicts.count(job.example, &outcome)).flatten();
+        if let Some(adaptive) = self.adaptive.as_mut().filter(|_| is_final) {
+            adaptive.planner.record(job.example, job.repeat, came_to(&outcome));
+        }
         let missed = is_final && self.verdicts.newly_missed(job.example);
         self.publisher.finished(attempt, outcome);
         if missed {
             self.follow_ups.push(Input::RateMissed);
         }
-        if let Some(why) = settled {
+        if let Some(why) = settled.filter(|_| self.adaptive.is_none()) {
             // The remaining repetitions cannot change the verdict any more.
             let jobs = self.repetitions(job.example);
             self.follow_ups.push(Input::Skip { jobs, why });
@@ -120,8 +202,8 @@ impl JobTracker {
         self.publisher.error(OutsideError { exception, ..of_worker(slot, message) });
     }
 
-    /// What a worker did makes its results doubtful: the run is no success.
-    pub(crate) fn mistrust(&mut self, slot: u32, message: String) {
+    /// A worker broke the protocol, so its results are doubtful: the run is no success.
+    pub(crate) fn protocol_error(&mut self, slot: u32, message: String) {
         self.publisher.error(of_worker(slot, message));
     }
 
@@ -133,6 +215,7 @@ impl JobTracker {
         policy: Policy,
         taken: Duration,
     ) -> (Facts, RunVerdict) {
+        self.complete_plan();
         let (total, results) = (self.jobs.len() as u64, self.publisher.results);
         let accounted = results == total;
         if !accounted {
@@ -150,6 +233,18 @@ impl JobTracker {
         let verdict = RunVerdict::conclude(&facts, policy);
         finish(&self.publisher, &facts, &verdict, taken);
         (facts, verdict)
+    }
+}
+
+/// What a repetition that ended for good tells the planner.
+fn came_to(outcome: &ExampleFinished) -> Repetition {
+    if never_ran(&outcome.status) || !is_made(&outcome.status) {
+        return Repetition::NotMade;
+    }
+    match evidence(&outcome.status, outcome.fault.as_ref()) {
+        Evidence::For => Repetition::Counts(true),
+        Evidence::Against => Repetition::Counts(false),
+        Evidence::Nothing => Repetition::SaysNothing,
     }
 }
 

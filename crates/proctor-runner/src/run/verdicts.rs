@@ -33,15 +33,11 @@ impl Tracked {
 }
 
 impl Verdicts {
-    /// Nothing has a result yet; `repetitions` says how many results each example will have.
-    pub(super) fn new(
-        examples: &[Example],
-        repetitions: impl Fn(&Example) -> u32,
-        policy: Policy,
-    ) -> Self {
+    /// Nothing has a result yet; each example says how often it is to run, at most.
+    pub(super) fn new(examples: &[Example], policy: Policy) -> Self {
         let tracked = |example: &Example| Tracked {
             pass_rate: example.pass_rate.and_then(PassRate::new),
-            open: u64::from(repetitions(example)),
+            open: u64::from(example.repeats.unwrap_or(1)),
             ..Tracked::default()
         };
         Self { examples: examples.iter().map(tracked).collect(), policy, failures: 0 }
@@ -76,6 +72,16 @@ impl Verdicts {
         }
         let rate = tracked.tally.rate();
         Some(format!("the pass rate of {} is {word}: {rate}", wanted.percent()))
+    }
+
+    /// No further repetition of the example will come.
+    pub(super) fn close(&mut self, example: usize) {
+        let policy = self.policy;
+        let Some(tracked) = self.examples.get_mut(example) else { return };
+        let failed_before = tracked.verdict().is_failure(policy);
+        tracked.open = 0;
+        self.failures += u64::from(tracked.verdict().is_failure(policy));
+        self.failures -= u64::from(failed_before);
     }
 
     /// Whether it is known, since the last time this was asked, that the example misses its pass rate.

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_host::Host;
+use proctor_converse::worker_host::ConversationHost;
 use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode};
 use serde_json::json;
 
 use super::filter::ExampleFilter;
 use super::{Finished, Opened, SuiteError, Surroundings, listing};
-use crate::dispatch::Exit;
-use crate::worker::{Asking, BoxFuture, Launched, Launcher};
+use crate::worker_link::process::{LaunchError, LaunchedProcess, ProcessLauncher, ProcessLink};
+use crate::worker_link::reports::ExitFacts;
+use crate::worker_link::{BoxFuture, HostRequests};
 
 /// Any program that speaks the worker protocol.
 #[derive(Debug, Clone)]
@@ -26,21 +27,28 @@ pub struct CommandSuite {
     pub env: BTreeMap<String, String>,
     /// Which of the examples that it lists are run.
     pub filter: ExampleFilter,
+    /// What the project declares: whether the same code gives the same result every time.
+    pub deterministic: Option<bool>,
 }
 
 pub(crate) async fn open(
     suite: &CommandSuite,
     surroundings: &Surroundings,
-    host: Option<Arc<Host>>,
+    host: Option<Arc<ConversationHost>>,
+    replies_to_shutdown: bool,
 ) -> Result<Opened, SuiteError> {
     let launcher = Arc::new(Processes {
         suite: suite.clone(),
+        replies_to_shutdown,
         surroundings: surroundings.clone(),
         host,
         spare: Mutex::new(None),
     });
-    let (first, asking) =
-        launcher.spawn(0, 1).await.map_err(|message| SuiteError { message, output: Vec::new() })?;
+    let first_slot = surroundings.first_slot;
+    let (first, host_requests) = launcher
+        .spawn(first_slot, 1)
+        .await
+        .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
     let what = format!("suite {} ({})", suite.name, suite.command.join(" "));
     let (channel, mut notifications) = channel_of(&first)?;
     let waiting = &surroundings.waiting;
@@ -56,12 +64,12 @@ pub(crate) async fn open(
     };
     discovery.examples.retain(|example| suite.filter.accepts(example));
     // It has loaded the suite, so it may as well be the first worker.
-    let ready = Ready { process: first, notifications, asking };
+    let ready = Ready { process: first, notifications, host_requests };
     *lock(&launcher.spare) = Some(ready);
     let unused = Arc::clone(&launcher);
     Ok(Opened {
         discovery,
-        launcher,
+        links: Box::new(move |_| Arc::new(ProcessLink(Arc::clone(&launcher) as _))),
         slots: None,
         finish: Box::new(move |_| Box::pin(finish(unused))),
     })
@@ -80,12 +88,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type Spawned = (ManagedProcess, Option<Asking>);
-type Talk = (proctor_process::Channel, proctor_process::Notifications);
+type Spawned = (ManagedProcess, Option<HostRequests>);
+type OpenChannel = (proctor_process::Channel, proctor_process::Notifications);
 
-fn channel_of(process: &ManagedProcess) -> Result<Talk, SuiteError> {
-    let talk = process.rpc().and_then(|channel| Some((channel.clone(), channel.notifications()?)));
-    talk.ok_or_else(|| SuiteError {
+fn channel_of(process: &ManagedProcess) -> Result<OpenChannel, SuiteError> {
+    let channel =
+        process.rpc().and_then(|channel| Some((channel.clone(), channel.notifications()?)));
+    channel.ok_or_else(|| SuiteError {
         message: "the worker has no channel".to_owned(),
         output: Vec::new(),
     })
@@ -95,23 +104,25 @@ fn channel_of(process: &ManagedProcess) -> Result<Talk, SuiteError> {
 struct Ready {
     process: ManagedProcess,
     notifications: proctor_process::Notifications,
-    asking: Option<Asking>,
+    host_requests: Option<HostRequests>,
 }
 
 struct Processes {
     suite: CommandSuite,
+    /// Whether its program is a worker of this library.
+    replies_to_shutdown: bool,
     surroundings: Surroundings,
-    host: Option<Arc<Host>>,
+    host: Option<Arc<ConversationHost>>,
     /// The process that listed the examples.
     spare: Mutex<Option<Ready>>,
 }
 
 impl Processes {
-    fn spawn(&self, slot: u32, generation: u32) -> BoxFuture<Result<Spawned, String>> {
+    fn spawn(&self, slot: u32, generation: u32) -> BoxFuture<Result<Spawned, LaunchError>> {
         let guard = Guard::Program(self.surroundings.guard.clone());
         let number = slot + 1;
-        let asking = self.host.as_ref().map(Asking::new);
-        let config = Asking::config(asking.as_ref(), ChannelConfig::default());
+        let host_requests = self.host.as_ref().map(HostRequests::new);
+        let config = HostRequests::config(host_requests.as_ref(), ChannelConfig::default());
         let spec = ProcessSpec::new(self.suite.command.iter().map(String::as_str), guard)
             .cwd(&self.surroundings.root)
             .rpc(RpcMode::Socket)
@@ -122,23 +133,27 @@ impl Processes {
             .env("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { number.to_string() })
             .envs(self.suite.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         Box::pin(async move {
-            let process = ManagedProcess::spawn(spec).await.map_err(|error| error.to_string())?;
-            if let (Some(asking), Some(channel)) = (&asking, process.rpc()) {
-                asking.connect(channel.clone());
+            let process = ManagedProcess::spawn(spec).await?;
+            if let (Some(requests), Some(channel)) = (&host_requests, process.rpc()) {
+                requests.connect(channel.clone());
             }
-            Ok((process, asking))
+            Ok((process, host_requests))
         })
     }
 }
 
-impl Launcher for Processes {
-    fn launch(&self, slot: u32, generation: u32) -> BoxFuture<Result<Launched, String>> {
-        // Those of RSpec are our own.
-        let answers = self.suite.name == "rspec";
-        // The one that listed was started as slot 0.
-        let spare = if slot == 0 { lock(&self.spare).take() } else { None };
+impl ProcessLauncher for Processes {
+    fn launch(
+        &self,
+        slot: u32,
+        generation: u32,
+    ) -> BoxFuture<Result<LaunchedProcess, LaunchError>> {
+        let replies = self.replies_to_shutdown;
+        // The one that listed was started for the first slot.
+        let is_first = slot == self.surroundings.first_slot;
+        let spare = if is_first { lock(&self.spare).take() } else { None };
         if let Some(ready) = spare {
-            return Box::pin(async move { Ok(launched(ready, answers)) });
+            return Box::pin(async move { launched(ready, replies) });
         }
         let spawning = self.spawn(slot, generation);
         let request = json!({
@@ -147,41 +162,42 @@ impl Launcher for Processes {
             "examples": false,
         });
         Box::pin(async move {
-            let (process, asking) = spawning.await?;
-            let (channel, mut notifications) =
-                channel_of(&process).map_err(|error| error.message)?;
-            listing::hello(&channel).await.map_err(|error| error.to_string())?;
+            let (process, host_requests) = spawning.await?;
+            let (channel, mut notifications) = channel_of(&process)?;
+            listing::hello(&channel).await?;
             // It has to load the suite too; what it lists is known already.
             let loading = channel.request("list", &request, None);
             tokio::pin!(loading);
             loop {
                 tokio::select! {
                     loaded = &mut loading => {
-                        loaded.map_err(|error| error.to_string())?;
+                        loaded?;
                         break;
                     }
                     Some(_) = notifications.next() => {}
                 }
             }
             while notifications.try_next().is_some() {}
-            Ok(launched(Ready { process, notifications, asking }, answers))
+            launched(Ready { process, notifications, host_requests }, replies)
         })
     }
 }
 
-fn launched(ready: Ready, answers: bool) -> Launched {
-    let Ready { process, notifications, asking } = ready;
+fn launched(ready: Ready, replies_to_shutdown: bool) -> Result<LaunchedProcess, LaunchError> {
+    let Ready { process, notifications, host_requests } = ready;
     let (ending, killing) = (process.clone(), process.clone());
     let ended = Box::pin(async move {
         let report = ending.wait().await;
-        Exit { status: report.status.code(), signal: report.status.signal(), ..Exit::default() }
+        ExitFacts {
+            status: report.status.code(),
+            signal: report.status.signal(),
+            ..ExitFacts::default()
+        }
     });
-    Launched {
-        channel: process
-            .rpc()
-            .unwrap_or_else(|| unreachable!("a worker with notifications has a channel")),
+    Ok(LaunchedProcess {
+        channel: process.rpc().ok_or(LaunchError::NoChannel)?,
         notifications: Some(notifications),
-        asking,
+        host_requests,
         stdout: process.stdout().clone(),
         stderr: process.stderr().clone(),
         pid: process.pid(),
@@ -190,6 +206,6 @@ fn launched(ready: Ready, answers: bool) -> Launched {
             let process = killing.clone();
             tokio::spawn(async move { process.kill().await.map(drop) });
         }),
-        answers,
-    }
+        replies_to_shutdown,
+    })
 }

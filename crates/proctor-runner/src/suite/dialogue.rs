@@ -11,13 +11,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use proctor_converse::{Cassette, Settings, Stage};
-use proctor_dialogue::{FileProblem, Row, RowFormat, parse, parse_rows};
+use proctor_dialogue::{FileProblem, Row, RowFormat, RowsError, parse, parse_rows};
 use proctor_events::StableIds;
 
-use self::pool::Pool;
+use self::pool::ConversationPool;
 use super::filter::ExampleFilter;
 use super::{Finished, Opened, SuiteError, Surroundings};
 use crate::example::{Discovery, Example, OutsideError};
+use crate::worker_link::local::LocalLink;
 
 /// The suite's name.
 pub(crate) const NAME: &str = "scenario";
@@ -54,6 +55,9 @@ pub(crate) fn open(
         reading.file(file, &suite.filter);
     }
     let Reading { mut listed, scripts, mut errors, .. } = reading;
+    for (example, script) in listed.iter_mut().zip(&scripts) {
+        example.deterministic = suite.settings.declares_deterministic(&script.cast);
+    }
     if let Some(saved) = &suite.settings.saved {
         // Each conversation is judged again as often as it was held.
         for example in &mut listed {
@@ -84,16 +88,16 @@ pub(crate) fn open(
         load_ms: began.elapsed().as_secs_f64() * 1000.0,
         ..Discovery::default()
     };
-    let pool = Arc::new(Pool::new(stage, scripts));
+    let pool = Arc::new(ConversationPool::new(stage, scripts));
     let ending = Arc::clone(&pool);
     Ok(Opened {
         discovery,
-        launcher: pool,
+        links: Box::new(move |_| Arc::new(LocalLink(Arc::clone(&pool)))),
         slots: Some(suite.concurrency.max(1)),
         finish: Box::new(move |at_once| {
             Box::pin(async move {
                 let ended = ending.stage().end(at_once).await;
-                let output = ending.last_words();
+                let output = ending.unreported_output();
                 Finished { notes: ended.notes, output, ..Finished::default() }
             })
         }),
@@ -187,10 +191,9 @@ pub(super) fn name_in_root(path: &Path, root: &Path) -> String {
     }
 }
 
-fn read_rows(path: &Path) -> Result<Vec<Row>, String> {
-    let format = RowFormat::of_file(&path.to_string_lossy())
-        .ok_or("its name ends neither in .json nor .yaml nor .csv")?;
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+fn read_rows(path: &Path) -> Result<Vec<Row>, RowsError> {
+    let format = RowFormat::of_file(&path.to_string_lossy()).ok_or(RowsError::UnknownEnding)?;
+    let text = std::fs::read_to_string(path)?;
     parse_rows(&text, format)
 }
 
@@ -199,6 +202,7 @@ fn listed(script: &proctor_dialogue::Example) -> Example {
         id: script.id.id.clone(),
         key: script.id.id.to_string(),
         suite: NAME.to_owned(),
+        suite_index: 0,
         file: script.file.clone(),
         path: script.path.clone(),
         location: Some(script.location()),
@@ -209,5 +213,6 @@ fn listed(script: &proctor_dialogue::Example) -> Example {
         scenario: script.row.clone(),
         repeats: script.repeat,
         pass_rate: script.pass_rate,
+        deterministic: None,
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod capabilities;
 mod command;
 pub(crate) mod dialogue;
+mod files;
 mod filter;
 pub(crate) mod library;
 pub(crate) mod listing;
@@ -15,14 +16,15 @@ use std::sync::Arc;
 use proctor_process::{GuardCommand, Leaked};
 
 use crate::example::{Discovery, OutsideError};
-use crate::worker::{BoxFuture, Launcher};
+use crate::worker_link::{BoxFuture, LinkFactory};
 
 pub(crate) use capabilities::unchecked_is_unknown;
 pub use capabilities::{Reported, SUITE_CAPABILITIES, SuiteCapabilities, SuiteKind};
 pub use command::CommandSuite;
 pub use dialogue::{DialogueSuite, ScenarioFile};
-pub use filter::ExampleFilter;
-pub use rspec::RspecSuite;
+pub use files::{ExampleFiles, MissingPath};
+pub use filter::{BadPattern, ExampleFilter};
+pub use rspec::{RspecRequest, RspecSuite};
 pub use workspace::WorkspaceSuite;
 
 /// Why a suite cannot be used at all.
@@ -46,8 +48,10 @@ pub struct Surroundings {
     pub cache: PathBuf,
     /// A short path for sockets.
     pub sockets: PathBuf,
-    /// How many slots there are.
+    /// How many slots a suite has that leaves their number to the run.
     pub workers: u32,
+    /// The number of the first slot of the suite that is being opened; slots are numbered over all suites of a run.
+    pub first_slot: u32,
     /// Who is told what somebody who waits for a suite to load should know.
     pub waiting: Waiting,
 }
@@ -90,10 +94,11 @@ pub enum Suite {
     Workspace(Box<WorkspaceSuite>),
 }
 
-/// A suite that has been listed and can launch workers.
+/// A suite that has been listed and whose slots can be served.
 pub(crate) struct Opened {
     pub(crate) discovery: Discovery,
-    pub(crate) launcher: Arc<dyn Launcher>,
+    /// Makes the link of each of its slots.
+    pub(crate) links: LinkFactory,
     /// How many slots it has; as many as the run has workers when absent.
     pub(crate) slots: Option<u32>,
     /// Ends what the suite itself has started; at once if told so.
@@ -132,11 +137,24 @@ impl Suite {
 
     /// Lists the examples and makes ready to launch workers.
     pub(crate) async fn open(&self, surroundings: &Surroundings) -> Result<Opened, SuiteError> {
-        match self {
+        let mut opened = match self {
             Self::Rspec(suite) => rspec::open(suite, surroundings).await,
-            Self::Command(suite) => command::open(suite, surroundings, None).await,
+            Self::Command(suite) => command::open(suite, surroundings, None, false).await,
             Self::Dialogue(suite) => dialogue::open(suite, surroundings),
             Self::Workspace(suite) => Ok(workspace::open(suite, surroundings)),
+        }?;
+        for example in &mut opened.discovery.examples {
+            example.deterministic = example.deterministic.or(self.deterministic());
+        }
+        Ok(opened)
+    }
+
+    /// What the project declares of the whole suite.
+    fn deterministic(&self) -> Option<bool> {
+        match self {
+            Self::Rspec(suite) => suite.deterministic,
+            Self::Command(suite) => suite.deterministic,
+            Self::Dialogue(_) | Self::Workspace(_) => None,
         }
     }
 }

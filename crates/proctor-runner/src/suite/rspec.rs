@@ -1,17 +1,22 @@
 //! RSpec: one parent loads the project and reports its examples, then forks workers on demand.
 
+mod command_line;
 mod parent;
 mod pipes;
+
+pub(crate) use pipes::PipeError;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proctor_converse::Settings;
-use proctor_host::Host;
+use proctor_converse::worker_host::ConversationHost;
 
 use super::command::CommandSuite;
 use super::filter::ExampleFilter;
 use super::{Opened, SuiteError, Surroundings, command, library};
+
+pub use command_line::RspecRequest;
 
 /// A suite of RSpec examples.
 #[derive(Debug, Clone)]
@@ -24,6 +29,8 @@ pub struct RspecSuite {
     pub preload: bool,
     /// What conversations of its examples are conducted with; without it there are none.
     pub talk: Option<Box<Settings>>,
+    /// What the project declares: whether the same code gives the same result every time.
+    pub deterministic: Option<bool>,
 }
 
 pub(crate) async fn open(
@@ -35,7 +42,7 @@ pub(crate) async fn open(
     let program = |name: &str| {
         vec![suite.ruby.clone(), library.join("exe").join(name).to_string_lossy().into_owned()]
     };
-    let host = suite.talk.clone().map(|settings| Host::new(*settings));
+    let host = suite.talk.clone().map(|settings| ConversationHost::new(*settings));
     let mut opened = if suite.preload {
         let program = program("proctor-rspec-parent");
         let parent = parent::Forks::new(program, suite.args.clone(), surroundings, host.clone())?;
@@ -48,8 +55,9 @@ pub(crate) async fn open(
             env: BTreeMap::new(),
             // RSpec has chosen by itself: it was given the options.
             filter: ExampleFilter::default(),
+            deterministic: None,
         };
-        command::open(&worker, surroundings, host.clone()).await?
+        command::open(&worker, surroundings, host.clone(), true).await?
     };
     if let Some(host) = host {
         let finish = opened.finish;

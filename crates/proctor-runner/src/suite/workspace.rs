@@ -1,10 +1,10 @@
 //! Workspace files as a suite: each is one example, performed in a workspace of its own in this process.
 //!
-//! The orchestrator itself is a guarded child of the tools; a slot here only follows the dispatcher's
-//! orders, passes a wish to stop on, and tells what came out. A file with a mistake is an error outside
+//! The orchestrator itself is a guarded child of the tools; here it is started and stopped, and its outcome is reported. The loop
+//! of a slot is in `worker_link`. A file with a mistake is an error outside
 //! examples, with line and column.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,18 +14,21 @@ use proctor_events::{
     Body, EvaluationMode, EvaluationRecorded, Event, ExampleFinished, Exception, Fault, Json,
     Millis, StableIds, Status,
 };
-use proctor_record::WORKSPACE_COVERAGE;
+use proctor_record::{WORKSPACE_COVERAGE, WORKSPACE_WARNING};
 use proctor_workspace::file::{self, Outcome, WorkspaceFile};
 use proctor_workspace::{CallContext, Config, ErrorKind, Reached, ToolError, Tools};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 
 use super::dialogue::name_in_root;
 use super::filter::ExampleFilter;
 use super::{Finished, Opened, Surroundings};
 use crate::example::{Discovery, Example, OutsideError};
-use crate::worker::said::Said;
-use crate::worker::{BoxFuture, Inbox, Item, Launched, Launcher, Order, Place, Report};
+use crate::worker_link::local::{ExamplePerformer, LocalLink};
+use crate::worker_link::local_slot::StopCause;
+use crate::worker_link::orders::ExampleRun;
+use crate::worker_link::reports::Report;
+use crate::worker_link::{BoxFuture, ReportSender};
 
 /// The suite's name.
 pub(crate) const NAME: &str = "workspace";
@@ -59,10 +62,10 @@ pub(crate) fn open(suite: &WorkspaceSuite, surroundings: &Surroundings) -> Opene
         }
     }
     discovery.load_ms = began.elapsed().as_secs_f64() * 1000.0;
-    let tools = Tools::new(suite.config.clone());
+    let pool = Arc::new(WorkspacePool { tools: Tools::new(suite.config.clone()), files });
     Opened {
         discovery,
-        launcher: Arc::new(Pool { tools, files }),
+        links: Box::new(move |_| Arc::new(LocalLink(Arc::clone(&pool)))),
         slots: Some(surroundings.workers.max(1)),
         finish: Box::new(|_| Box::pin(std::future::ready(Finished::default()))),
     }
@@ -91,7 +94,7 @@ fn read(
         problems.iter().map(told).collect::<Vec<_>>()
     })?;
     let folder = path.parent().unwrap_or(root);
-    file.load_cassette(folder).map_err(|problem| vec![error(name.clone(), problem)])?;
+    file.load_cassette(folder).map_err(|problem| vec![error(name.clone(), problem.to_string())])?;
     let chain = vec![file.name.clone()];
     let id = ids
         .next(&name, &chain)
@@ -100,6 +103,7 @@ fn read(
         key: id.id.to_string(),
         id: id.id,
         suite: NAME.to_owned(),
+        suite_index: 0,
         location: Some(format!("{name}:1")),
         file: name,
         description: file.name.clone(),
@@ -110,116 +114,67 @@ fn read(
         scenario: None,
         repeats: None,
         pass_rate: None,
+        deterministic: None,
     };
     Ok((example, Arc::new(file)))
 }
 
 /// Everything the slots share.
-struct Pool {
+struct WorkspacePool {
     tools: Tools,
     files: HashMap<String, (Example, Arc<WorkspaceFile>)>,
 }
 
-impl Launcher for Pool {
-    fn launch(&self, _: u32, _: u32) -> BoxFuture<Result<Launched, String>> {
-        Box::pin(std::future::ready(Err("workspace files have no worker process".to_owned())))
-    }
-
-    fn serve(
+impl ExamplePerformer for WorkspacePool {
+    fn perform(
         self: Arc<Self>,
-        place: Place,
-        orders: mpsc::UnboundedReceiver<Order>,
+        run: ExampleRun,
+        reports: ReportSender,
+        stop: oneshot::Receiver<StopCause>,
     ) -> BoxFuture<()> {
-        let slot =
-            Slot { pool: self, inbox: place.inbox, orders, queue: VecDeque::new(), ending: false };
-        Box::pin(slot.serve())
-    }
-
-    fn has_processes(&self) -> bool {
-        false
+        Box::pin(async move { self.perform_file(run, reports, stop).await })
     }
 }
 
-struct Slot {
-    pool: Arc<Pool>,
-    inbox: Inbox,
-    orders: mpsc::UnboundedReceiver<Order>,
-    queue: VecDeque<Item>,
-    ending: bool,
-}
-
-impl Slot {
-    async fn serve(mut self) {
-        self.inbox.send(Report::Ready { pid: None }).await;
-        while let Some(item) = self.next().await {
-            if !self.perform(item).await {
-                break;
-            }
-        }
-        self.inbox.send(Report::ended()).await;
-    }
-
-    /// The next item; nothing when the slot is to end.
-    async fn next(&mut self) -> Option<Item> {
-        loop {
-            if self.ending {
-                return None;
-            }
-            if let Some(item) = self.queue.pop_front() {
-                return Some(item);
-            }
-            let order = self.orders.recv().await?;
-            self.follow(order).await;
-        }
-    }
-
-    async fn follow(&mut self, order: Order) {
-        match order {
-            Order::Run { units, .. } => self.queue.extend(units.into_iter().flatten()),
-            Order::GiveBack(keys) => {
-                let (back, kept): (VecDeque<Item>, _) = std::mem::take(&mut self.queue)
-                    .into_iter()
-                    .partition(|item| keys.contains(&item.key));
-                self.queue = kept;
-                let back = back.into_iter().map(|item| (item.key, item.repeat)).collect();
-                self.inbox.send(Report::Returned(back)).await;
-            }
-            // It runs one thing at a time and is given no more than may fail.
-            Order::ChangeFailuresLeft(_) => {}
-            Order::Shutdown | Order::Kill { .. } => self.ending = true,
-        }
-    }
-
-    /// Performs one file; false if it was killed on the way.
-    async fn perform(&mut self, item: Item) -> bool {
-        let Item { key, repeat, .. } = item;
+impl WorkspacePool {
+    async fn perform_file(
+        &self,
+        run: ExampleRun,
+        reports: ReportSender,
+        stop: oneshot::Receiver<StopCause>,
+    ) {
+        let ExampleRun { key, repeat, .. } = run;
         let began = Instant::now();
-        self.inbox.send(Report::Heard(vec![Said::Started { key: key.clone(), repeat }])).await;
-        let pool = Arc::clone(&self.pool);
-        let Some((example, file)) = pool.files.get(&key) else { return true };
+        reports.send(Report::Started { key: key.clone(), repeat }).await;
+        let Some((example, file)) = self.files.get(&key) else {
+            return reports.send(unknown_example(key, repeat)).await;
+        };
         let context = CallContext::default();
-        let performed = {
-            let mut running = pin!(perform(&pool.tools, file, &example.description, &context));
-            loop {
-                tokio::select! {
-                    biased;
-                    performed = &mut running => break performed,
-                    order = self.orders.recv() => match order {
-                        None | Some(Order::Kill { .. }) => {
-                            // The run is killed and its workspace removed before the slot ends.
-                            context.cancel.cancel();
-                            let _ = tokio::time::timeout(CLEAN_UP, running).await;
-                            return false;
-                        }
-                        Some(order) => self.follow(order).await,
-                    },
-                }
+        let mut running = pin!(perform(&self.tools, file, &example.description, &context));
+        let performed = tokio::select! {
+            biased;
+            performed = &mut running => performed,
+            _ = stop => {
+                // The orchestrator is killed and its workspace removed before the slot ends.
+                context.cancel.cancel();
+                let _ = tokio::time::timeout(CLEAN_UP, running).await;
+                return;
             }
         };
-        let said = told(&key, repeat, example, file, performed, began);
-        self.inbox.send(Report::Heard(said)).await;
-        true
+        reports.send_all(outcome_reports(&key, repeat, example, file, performed, began)).await;
     }
+}
+
+/// The result of an example that no file has.
+fn unknown_example(key: String, repeat: u32) -> Report {
+    let message = format!("there is no example {key}; this is a bug in proctor");
+    let outcome = Box::new(ExampleFinished {
+        status: Status::Errored,
+        fault: Some(Fault::Harness),
+        message: Some(message),
+        ..ExampleFinished::default()
+    });
+    Report::Finished { key, repeat, outcome }
 }
 
 async fn perform(
@@ -235,15 +190,15 @@ async fn perform(
 }
 
 /// What became of a file, as the run records it: one evaluation per assertion, then the verdict.
-fn told(
+fn outcome_reports(
     key: &str,
     repeat: u32,
     example: &Example,
     file: &WorkspaceFile,
     performed: Result<Option<Outcome>, ToolError>,
     began: Instant,
-) -> Vec<Said> {
-    let mut said = Vec::new();
+) -> Vec<Report> {
+    let mut reports = Vec::new();
     let checks = performed.as_ref().ok().map(|it| it.as_ref().map_or(0, |it| it.results.len()));
     if let Ok(Some(outcome)) = &performed {
         for (title, result) in outcome.titles.iter().zip(&outcome.results) {
@@ -258,11 +213,14 @@ fn told(
                 ..EvaluationRecorded::default()
             })));
             event.repeat = Some(repeat);
-            said.push(Said::Event { key: Some(key.to_owned()), event });
+            reports.push(Report::Event { key: Some(key.to_owned()), event });
         }
     }
     if let Ok(Some(outcome)) = &performed {
-        said.push(Said::Event { key: Some(key.to_owned()), event: reached(outcome, repeat) });
+        let warned = outcome.warnings.iter().map(|warning| warning_event(warning, repeat));
+        for event in warned.chain([reached(outcome, repeat)]) {
+            reports.push(Report::Event { key: Some(key.to_owned()), event });
+        }
     }
     let (status, fault, class, message) = verdict(file, performed);
     let exception = class.map(|class| Exception {
@@ -280,8 +238,8 @@ fn told(
         exception,
         ..ExampleFinished::default()
     });
-    said.push(Said::Finished { key: key.to_owned(), repeat, outcome });
-    said
+    reports.push(Report::Finished { key: key.to_owned(), repeat, outcome });
+    reports
 }
 
 /// What an example reached of its topology, as a soft evaluation: it never decides the verdict, and reports add up over the suite.
@@ -303,6 +261,18 @@ fn reached(outcome: &Outcome, repeat: u32) -> Box<Event> {
         passed: Some(true),
         score: Some(coverage.topics.ratio),
         metadata: Json::new(coverage).ok(),
+        ..EvaluationRecorded::default()
+    })));
+    event.repeat = Some(repeat);
+    event
+}
+
+/// A warning, as a soft evaluation without a result: it never decides the verdict, and every view shows it.
+fn warning_event(warning: &str, repeat: u32) -> Box<Event> {
+    let mut event = Box::new(Event::new(Body::EvaluationRecorded(EvaluationRecorded {
+        mode: EvaluationMode::Soft,
+        evaluation_type: Some(WORKSPACE_WARNING.to_owned()),
+        description: Some(warning.to_owned()),
         ..EvaluationRecorded::default()
     })));
     event.repeat = Some(repeat);
@@ -333,11 +303,14 @@ fn failure(outcome: &Outcome) -> String {
     let mut text = outcome.failures().join("\n");
     let run = &outcome.run;
     text.push_str(&format!("\n\n{} after {} iterations:", run.termination_reason, run.iterations));
+    if let Some(detail) = &run.termination_detail {
+        text.push_str(&format!("\n{detail}"));
+    }
     for entry in &outcome.timeline {
         let hat = entry.hat.as_deref().unwrap_or("no hat");
         text.push_str(&format!("\n  {}. {hat}: {}", entry.iteration, entry.events.join(", ")));
     }
-    for warning in &run.warnings {
+    for warning in &outcome.warnings {
         text.push_str(&format!("\nwarning: {warning}"));
     }
     text

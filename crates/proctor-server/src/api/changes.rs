@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use proctor_compare::Comparison;
+use proctor_compare::{Comparison, Rules};
 use proctor_history::{
     BaselineError, FlakyExample, History, Known, Point, Searched, SideError, Window,
     baselines as baselines_of, search_recording, search_runs,
@@ -19,6 +19,8 @@ use crate::server::Shared;
 pub(super) struct Sides {
     before: String,
     after: String,
+    /// «Not worse by more than so many points» is to be shown.
+    margin: Option<f64>,
     #[serde(default, rename = "token")]
     _token: Option<String>,
 }
@@ -29,7 +31,13 @@ pub(super) async fn compare(
     Query(sides): Query<Sides>,
 ) -> Result<Json<Comparison>, ApiError> {
     blocking(&shared, move |shared| {
-        let compared = shared.sides.compare(&shared.hub.store, &sides.before, &sides.after);
+        let rules = match sides.margin {
+            Some(points) => Rules::default().with_margin(points).ok_or_else(|| {
+                ApiError::bad_request("a margin is a number of points above 0 and below 100")
+            })?,
+            None => Rules::default(),
+        };
+        let compared = shared.sides.compare(&shared.hub.store, &sides.before, &sides.after, &rules);
         Ok(Json(compared.map_err(refused)?.comparison))
     })
     .await

@@ -1,15 +1,16 @@
 //! `/api/runs/{run}/examples` and `/events`: what happened in a run.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use proctor_events::Event;
-use proctor_record::{Aggregator, Example};
+use proctor_record::{Aggregator, EventFilter, Example};
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, listed, within};
 use crate::error::ApiError;
-use crate::index::Wanted;
 use crate::rows::{Row, rows};
 use proctor_verdict::{ExampleVerdict, RunState};
 
@@ -46,16 +47,16 @@ pub(super) async fn list(
     let text = blocking(&shared, move |shared| {
         let run = shared.hub.find(&run)?;
         let state = run.state();
-        let index = run.index();
+        let recording = run.recording();
         let query = choice.q.as_deref().unwrap_or_default().to_lowercase();
-        let matching: Vec<Row<'_>> = rows(index.run(), state.is_over())
+        let matching: Vec<Row<'_>> = rows(recording.run(), state.is_over())
             .filter(|row| choice.status.as_deref().is_none_or(|status| row.has_status(status)))
             .filter(|row| query.is_empty() || row.mentions(&query))
             .collect();
         let total = matching.len();
         let part = matching.into_iter().skip(choice.offset.unwrap_or_default());
         let rows = part.take(choice.limit.unwrap_or(usize::MAX)).collect();
-        let answer = Rowed { state, last_seq: index.last_seq(), total, rows };
+        let answer = Rowed { state, last_seq: recording.last_seq(), total, rows };
         serde_json::to_string(&answer).map_err(ApiError::internal)
     })
     .await?;
@@ -81,22 +82,22 @@ pub(super) async fn one(
     let wanted = example.clone();
     let run = blocking(&shared, move |shared| {
         let run = shared.hub.find(&run)?;
-        let known = run.index().knows(&wanted);
+        let known = run.recording().has_example(&wanted);
         known
             .then_some(run)
             .ok_or_else(|| ApiError::not_found("this run has no example with that id"))
     })
     .await?;
-    let wanted = Wanted { examples: vec![example], types: Vec::new() };
+    let wanted = EventFilter { examples: vec![example], types: Vec::new() };
     let mut folded = Aggregator::default();
     let (mut from, end, last_seq) = {
-        let index = run.index();
-        (0, index.len(), index.last_seq())
+        let recording = run.recording();
+        (0, recording.event_count(), recording.last_seq())
     };
     while from < end {
         let (events, next) = run.read(from, &wanted, 1000).await.map_err(ApiError::internal)?;
         for sent in events.iter().filter(|sent| sent.seq <= last_seq) {
-            // Every line in the index was an event when it was taken in.
+            // Every line that is sent was an event when it was read.
             if let Ok(event) = Event::from_json(&sent.text) {
                 folded.apply(&event);
             }
@@ -107,7 +108,7 @@ pub(super) async fn one(
     let example =
         example.ok_or_else(|| ApiError::internal("the recording has changed; ask again"))?;
     let over = {
-        let run = std::sync::Arc::clone(&run);
+        let run = Arc::clone(&run);
         blocking(&shared, move |_| Ok(run.state().is_over())).await?
     };
     let verdict = example.verdict(over);
@@ -134,20 +135,20 @@ pub(super) async fn events(
 ) -> Result<Response, ApiError> {
     let run = blocking(&shared, move |shared| shared.hub.find(&run)).await?;
     let state = {
-        let run = std::sync::Arc::clone(&run);
+        let run = Arc::clone(&run);
         blocking(&shared, move |_| Ok(run.state())).await?
     };
     let limit = within("limit", cursor.limit, 1000, 1..=MOST_EVENTS)?;
-    let wanted = Wanted {
+    let wanted = EventFilter {
         examples: listed(cursor.example.as_deref()),
         types: listed(cursor.kind.as_deref()),
     };
     let mut since = cursor.since.unwrap_or_default();
     let (mut from, end, last) = {
-        let index = run.index();
-        (index.after(since), index.len(), index.last_seq())
+        let recording = run.recording();
+        (recording.place_after(since), recording.event_count(), recording.last_seq())
     };
-    let mut found: Vec<axum::extract::ws::Utf8Bytes> = Vec::new();
+    let mut found: Vec<Arc<str>> = Vec::new();
     while from < end && found.len() < limit {
         let (events, next) =
             run.read(from, &wanted, limit - found.len()).await.map_err(ApiError::internal)?;
@@ -160,7 +161,7 @@ pub(super) async fn events(
     let more = from < end;
     // Whoever has seen everything goes on after the newest event, wanted or not.
     let next_since = if more { since } else { last.max(since) };
-    let texts: Vec<&str> = found.iter().map(axum::extract::ws::Utf8Bytes::as_str).collect();
+    let texts: Vec<&str> = found.iter().map(|text| &**text).collect();
     let state = serde_json::to_string(&state).map_err(ApiError::internal)?;
     Ok(json(format!(
         "{{\"events\":[{}],\"next_since\":{next_since},\"more\":{more},\"state\":{state}}}",

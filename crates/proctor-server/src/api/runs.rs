@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Context, Path, Query, blocking, within};
 use crate::ending::Ending;
 use crate::error::ApiError;
-use crate::hub::{Run, is_alive};
+use crate::hub::Run;
 use crate::names;
 use crate::rows::{Header, rows};
 use crate::server::Shared;
@@ -124,13 +124,13 @@ fn one_of(
         Some(Some(row)) if row.finished_at.is_some() => {
             return from_history(row, row.run_state(false));
         }
-        Some(Some(row)) if !is_alive(folder.path()) => return from_history(row, RunState::Died),
+        Some(Some(row)) if !folder.is_live() => return from_history(row, RunState::Died),
         _ => {}
     }
     if let Ok(Some(ending)) = Ending::find(&folder.events_path()) {
         return from_ending(folder, &ending);
     }
-    if !is_alive(folder.path()) {
+    if !folder.is_live() {
         return Listing { state: RunState::Died, ..from_info(folder) };
     }
     let run = shared.hub.open(folder);
@@ -206,8 +206,8 @@ fn statuses(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
 fn from_recording(run: &Run) -> Listing {
     let verdict = run.verdict();
     let info = run.info();
-    let index = run.index();
-    let seen = index.run();
+    let recording = run.recording();
+    let seen = recording.run();
     let started = seen.started_at.or(info.as_ref().map(|info| info.started_at));
     let git = info.as_ref().and_then(|info| info.git.as_ref());
     Listing {
@@ -266,7 +266,7 @@ pub(super) async fn one(
         let run = shared.hub.find(&run)?;
         let (verdict, info) = (run.verdict(), run.info());
         let over = verdict.is_over();
-        let index = run.index();
+        let recording = run.recording();
         Ok(Json(One {
             id: run.name.clone(),
             state: verdict.state(),
@@ -275,11 +275,11 @@ pub(super) async fn one(
             info,
             header: Header {
                 exit_code: verdict.exit_code().map(i32::from),
-                ..Header::of(index.run())
+                ..Header::of(recording.run())
             },
-            counts: counts(index.run(), over),
-            examples: rows(index.run(), over).count(),
-            problems: index.problems,
+            counts: counts(recording.run(), over),
+            examples: rows(recording.run(), over).count(),
+            problems: recording.unusable_lines(),
         }))
     })
     .await

@@ -76,6 +76,7 @@ proptest! {
     #[test]
     fn a_mean_lies_within_its_interval(values in prop::collection::vec(-1e3..1e3_f64, 2..40)) {
         let mean = mean_interval(&values, 0.95).unwrap();
+        prop_assert_eq!(proctor_stats::mean(values.iter().copied()), Some(mean.mean));
         let interval = mean.interval.unwrap();
         prop_assert!(interval.low <= mean.mean && mean.mean <= interval.high);
     }
@@ -97,7 +98,11 @@ fn nothing_is_known_without_attempts() {
     assert!((fisher_exact((0, 0), (3, 5)) - 1.0).abs() < 1e-12);
     assert!((mcnemar_exact(0, 0) - 1.0).abs() < 1e-12);
     assert_eq!(pass_at_k(0, 0, 1), None);
-    assert!(mean_interval(&[], 0.95).is_none() && ratio_interval(&[], 0.95).is_none());
+    assert!(
+        proctor_stats::mean([]).is_none()
+            && mean_interval(&[], 0.95).is_none()
+            && ratio_interval(&[], 0.95).is_none()
+    );
     assert_eq!(repeats_to_tell(0.5, 0.5), None);
 }
 

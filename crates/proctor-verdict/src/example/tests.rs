@@ -376,3 +376,35 @@ proptest! {
         prop_assert_eq!(forwards, verdict_of(&unique, rate, true));
     }
 }
+
+/// T12: how often attempts are looked at grows with their number, retries or not, in whatever order they arrive.
+#[test]
+fn t12_the_deciding_attempts_are_found_without_looking_at_every_pair() {
+    // Prime numbers of repetitions, so that the multiples of another number come upon each of them once.
+    let looked_at = |repeats: u32| {
+        let attempts: Vec<(u32, u32)> = (0..u64::from(repeats))
+            .map(|it| u32::try_from(it * 48_271 % u64::from(repeats)).unwrap())
+            .flat_map(|repeat| [(repeat, 2), (repeat, 1)])
+            .collect();
+        let looked_at = std::cell::Cell::new(0_u64);
+        let last = deciding(&attempts, |&(repeat, attempt)| {
+            looked_at.set(looked_at.get() + 1);
+            AttemptNumber { repeat, attempt }
+        });
+        assert_eq!(last.len(), repeats as usize);
+        assert!(last.iter().all(|(_, attempt)| *attempt == 2));
+        looked_at.get()
+    };
+    let (few, many) = (looked_at(1_009), looked_at(100_003));
+    assert!(many < 200 * few, "{few} for 1,009 repetitions, {many} for 100,003");
+}
+
+#[test]
+fn t12_each_of_100_000_retried_repetitions_is_flaky() {
+    let mut made: Vec<Made> = Vec::new();
+    for repeat in 1..=100_000 {
+        made.extend([(repeat, 1, "failed", None), (repeat, 2, "passed", None)]);
+    }
+    let verdict = verdict_of(&made, None, true);
+    assert_eq!((verdict.word(), verdict.rate().passed), ("flaky", 100_000));
+}

@@ -2,11 +2,26 @@
 
 use serde_json::{Value, json};
 
-use crate::beneath::{RelPath, Root};
+use crate::beneath::{PathProblem, RelPath, Root};
 use crate::error::ToolError;
 use crate::session::SessionRecord;
+use crate::snapshot::diff::Compared;
 use crate::snapshot::{Manifest, Selection, Snapshots};
 use crate::tools::run::RunResult;
+
+/// Why a file of the workspace cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FileError {
+    #[error(transparent)]
+    Path(#[from] PathProblem),
+    /// `instead` names files that are there, and begins with `; `.
+    #[error("{path} does not exist{instead}")]
+    Missing { path: String, instead: String },
+    #[error("{path} cannot be read: {source}")]
+    Unreadable { path: String, source: std::io::Error },
+    #[error("{path} is not JSON: {source}")]
+    NotJson { path: String, source: serde_json::Error },
+}
 
 /// Everything an assertion may look at.
 pub(crate) struct Facts<'a> {
@@ -22,15 +37,15 @@ pub(crate) struct Facts<'a> {
 }
 
 impl Facts<'_> {
-    /// A file as text; the error is for people.
-    pub(super) fn text(&self, path: &str) -> Result<String, String> {
-        let parsed = RelPath::parse(path).map_err(|problem| problem.to_string())?;
+    /// A file as text.
+    pub(super) fn text(&self, path: &str) -> Result<String, FileError> {
+        let parsed = RelPath::parse(path)?;
         match self.root.read(&parsed, self.read_bytes) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(format!("{path} does not exist{}", self.neighbours(path)))
+                Err(FileError::Missing { path: path.to_owned(), instead: self.neighbours(path) })
             }
-            Err(error) => Err(format!("{path} cannot be read: {error}")),
+            Err(source) => Err(FileError::Unreadable { path: path.to_owned(), source }),
         }
     }
 
@@ -51,12 +66,18 @@ impl Facts<'_> {
         }
     }
 
-    pub(super) fn exists(&self, path: &str) -> Result<bool, String> {
-        let parsed = RelPath::parse(path).map_err(|problem| problem.to_string())?;
-        self.root
-            .kind(&parsed)
-            .map(|kind| kind.is_some())
-            .map_err(|error| format!("{path}: {error}"))
+    /// A file as JSON.
+    pub(super) fn json(&self, path: &str) -> Result<Value, FileError> {
+        let text = self.text(path)?;
+        serde_json::from_str(&text)
+            .map_err(|source| FileError::NotJson { path: path.to_owned(), source })
+    }
+
+    pub(super) fn exists(&self, path: &str) -> Result<bool, FileError> {
+        let parsed = RelPath::parse(path)?;
+        let kind = self.root.kind(&parsed);
+        kind.map(|kind| kind.is_some())
+            .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })
     }
 
     /// The events of the session that count.
@@ -65,6 +86,19 @@ impl Facts<'_> {
             .iter()
             .filter(|record| record.is_published() || (record.is_bus() && !published_only))
             .collect()
+    }
+
+    /// The files of a snapshot and the files now, as far as the snapshot and the assertion select them.
+    pub(super) fn compare_with(
+        &self,
+        snapshot: &str,
+        include: &[String],
+        exclude: &[String],
+    ) -> Result<Compared, ToolError> {
+        let selection = Selection::within(include, exclude)?;
+        let then = self.snapshots.load(snapshot)?;
+        let now = Snapshots::look(self.root, &then.selection()?.and(&selection), &then)?;
+        Compared::new(then, now, &selection)
     }
 
     /// A file's state in a snapshot and now, as hashes.

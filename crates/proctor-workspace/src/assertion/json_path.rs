@@ -2,6 +2,22 @@
 
 use serde_json::Value;
 
+/// Why a text is no query that is understood here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum QueryError {
+    #[error("{query:?} does not begin with `$`")]
+    NoRoot { query: String },
+    #[error("{query:?} is not understood at {rest:?}")]
+    NotUnderstood { query: String, rest: String },
+    #[error("{query:?} has an empty name")]
+    EmptyName { query: String },
+    #[error("{query:?} has an unclosed `{bracket}`")]
+    Unclosed { query: String, bracket: String },
+    #[error("{query:?}: `[{inner}]` is neither an index, a quoted name nor `*`")]
+    NotASelector { query: String, inner: String },
+}
+
 /// One step of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
@@ -17,9 +33,9 @@ enum Step {
 pub(super) struct Query(Vec<Step>);
 
 impl Query {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, QueryError> {
         let Some(mut rest) = text.trim().strip_prefix('$') else {
-            return Err(format!("{text:?} does not begin with `$`"));
+            return Err(QueryError::NoRoot { query: text.to_owned() });
         };
         let mut steps = Vec::new();
         while !rest.is_empty() {
@@ -31,7 +47,8 @@ impl Query {
             } else if let Some(after) = rest.strip_prefix('[') {
                 rest = bracket(after, text, &mut steps)?;
             } else {
-                return Err(format!("{text:?} is not understood at {rest:?}"));
+                let (query, rest) = (text.to_owned(), rest.to_owned());
+                return Err(QueryError::NotUnderstood { query, rest });
             }
         }
         Ok(Self(steps))
@@ -45,32 +62,34 @@ impl Query {
     }
 }
 
-fn name<'t>(rest: &'t str, whole: &str, steps: &mut Vec<Step>) -> Result<&'t str, String> {
+fn name<'t>(rest: &'t str, whole: &str, steps: &mut Vec<Step>) -> Result<&'t str, QueryError> {
     let end = rest.find(['.', '[']).unwrap_or(rest.len());
     match &rest[..end] {
-        "" => return Err(format!("{whole:?} has an empty name")),
+        "" => return Err(QueryError::EmptyName { query: whole.to_owned() }),
         "*" => steps.push(Step::Every),
         word => steps.push(Step::Name(word.to_owned())),
     }
     Ok(&rest[end..])
 }
 
-fn bracket<'t>(rest: &'t str, whole: &str, steps: &mut Vec<Step>) -> Result<&'t str, String> {
+fn bracket<'t>(rest: &'t str, whole: &str, steps: &mut Vec<Step>) -> Result<&'t str, QueryError> {
     if let Some(quote) = rest.chars().next().filter(|letter| matches!(letter, '\'' | '"')) {
         let closing = format!("{quote}]");
         let Some((word, after)) = rest[1..].split_once(&closing) else {
-            return Err(format!("{whole:?} has an unclosed `[{quote}`"));
+            let bracket = format!("[{quote}");
+            return Err(QueryError::Unclosed { query: whole.to_owned(), bracket });
         };
         steps.push(Step::Name(word.to_owned()));
         return Ok(after);
     }
     let Some((inner, after)) = rest.split_once(']') else {
-        return Err(format!("{whole:?} has an unclosed `[`"));
+        let bracket = "[".to_owned();
+        return Err(QueryError::Unclosed { query: whole.to_owned(), bracket });
     };
     match inner.trim() {
         "*" => steps.push(Step::Every),
         number => steps.push(Step::Index(number.parse().map_err(|_| {
-            format!("{whole:?}: `[{number}]` is neither an index, a quoted name nor `*`")
+            QueryError::NotASelector { query: whole.to_owned(), inner: number.to_owned() }
         })?)),
     }
     Ok(after)
@@ -128,7 +147,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_said() {
         for bad in ["a.b", "$.", "$[", "$['a", "$[?(@.x)]", "$[1:2]", "$x"] {
-            assert!(Query::parse(bad).unwrap_err().contains(bad), "{bad}");
+            assert!(Query::parse(bad).unwrap_err().to_string().contains(bad), "{bad}");
         }
     }
 }

@@ -3,14 +3,15 @@
 use regex::Regex;
 use serde_json::{Value, json};
 
+use super::facts::FileError;
 use super::{Assertion, AssertionResult, Facts, json_path};
 use crate::session::view;
-use crate::snapshot::{CURRENT, Selection, Snapshots, diff};
+use crate::snapshot::CURRENT;
 use crate::tools::run::RunResult;
-use crate::topic;
+use crate::topic::TopicPattern;
 
 /// Expected, actual, and why it does not hold.
-struct Verdict {
+struct AssertionOutcome {
     expected: Value,
     actual: Value,
     problem: Option<String>,
@@ -21,8 +22,8 @@ fn verdict(
     expected: Value,
     actual: Value,
     problem: impl FnOnce() -> String,
-) -> Verdict {
-    Verdict { expected, actual, problem: (!passed).then(problem) }
+) -> AssertionOutcome {
+    AssertionOutcome { expected, actual, problem: (!passed).then(problem) }
 }
 
 /// Judges all of them; one that fails or cannot be judged keeps none from being judged.
@@ -41,7 +42,11 @@ fn judge(assertion: &Assertion, facts: &Facts<'_>) -> AssertionResult {
     result
 }
 
-fn route(assertion: &Assertion, facts: &Facts<'_>, result: &mut AssertionResult) -> Verdict {
+fn route(
+    assertion: &Assertion,
+    facts: &Facts<'_>,
+    result: &mut AssertionResult,
+) -> AssertionOutcome {
     match assertion {
         Assertion::ExitCode { expected } => exit_code(facts, *expected),
         Assertion::TerminationReason { expected } => termination(facts, expected),
@@ -63,14 +68,14 @@ fn route(assertion: &Assertion, facts: &Facts<'_>, result: &mut AssertionResult)
             matching(facts.text(path), path, pattern, false)
         }
         Assertion::EventOccurred { topic, payload_pattern, published_only } => {
-            (result.topic, result.pattern) = (Some(topic.clone()), payload_pattern.clone());
+            (result.topic, result.pattern) = (Some(topic.to_string()), payload_pattern.clone());
             event_occurred(facts, topic, payload_pattern.as_deref(), *published_only)
         }
         Assertion::EventSequence { topics, published_only } => {
             event_sequence(facts, topics, *published_only)
         }
         Assertion::EventCount { topic, min, max, exact, published_only } => {
-            result.topic = Some(topic.clone());
+            result.topic = Some(topic.to_string());
             let count = matching_events(facts, topic, *published_only).len() as u64;
             let what = format!("events {topic}");
             of_run(facts, bounds(*min, *max, *exact), |_| counted(count, *min, *max, *exact, &what))
@@ -81,7 +86,7 @@ fn route(assertion: &Assertion, facts: &Facts<'_>, result: &mut AssertionResult)
             matching(facts.text(&facts.scratchpad), "the scratchpad", pattern, true)
         }
         Assertion::NoEvent { topic, published_only } => {
-            result.topic = Some(topic.clone());
+            result.topic = Some(topic.to_string());
             no_event(facts, topic, *published_only)
         }
         Assertion::Duration { max_secs } => duration(facts, *max_secs),
@@ -117,8 +122,8 @@ fn route(assertion: &Assertion, facts: &Facts<'_>, result: &mut AssertionResult)
 fn of_run(
     facts: &Facts<'_>,
     expected: Value,
-    judge: impl FnOnce(&RunResult) -> Verdict,
-) -> Verdict {
+    judge: impl FnOnce(&RunResult) -> AssertionOutcome,
+) -> AssertionOutcome {
     match facts.run {
         Some(run) => judge(run),
         None => verdict(false, expected, Value::Null, || {
@@ -127,7 +132,7 @@ fn of_run(
     }
 }
 
-fn exit_code(facts: &Facts<'_>, expected: i32) -> Verdict {
+fn exit_code(facts: &Facts<'_>, expected: i32) -> AssertionOutcome {
     of_run(facts, json!(expected), |run| {
         let passed = run.exit_code == Some(expected);
         let ended = match (run.exit_code, run.signal) {
@@ -136,18 +141,23 @@ fn exit_code(facts: &Facts<'_>, expected: i32) -> Verdict {
             (None, None) => "there is no exit code".to_owned(),
         };
         verdict(passed, json!(expected), json!(run.exit_code), || {
-            format!("{ended} (reason {})", run.termination_reason)
+            format!("{ended} (reason {}){}", run.termination_reason, detail(run))
         })
     })
 }
 
-fn termination(facts: &Facts<'_>, expected: &str) -> Verdict {
+fn termination(facts: &Facts<'_>, expected: &str) -> AssertionOutcome {
     of_run(facts, json!(expected), |run| {
         let actual = &run.termination_reason;
         verdict(actual == expected, json!(expected), json!(actual), || {
-            format!("the run ended with {actual}")
+            format!("the run ended with {actual}{}", detail(run))
         })
     })
+}
+
+/// What the program itself said about a bad end.
+fn detail(run: &RunResult) -> String {
+    run.termination_detail.as_ref().map(|said| format!(": {said}")).unwrap_or_default()
 }
 
 fn bounds(min: Option<u64>, max: Option<u64>, exact: Option<u64>) -> Value {
@@ -163,29 +173,35 @@ fn counted(
     max: Option<u64>,
     exact: Option<u64>,
     what: &str,
-) -> Verdict {
+) -> AssertionOutcome {
     let passed = min.is_none_or(|min| count >= min)
         && max.is_none_or(|max| count <= max)
         && exact.is_none_or(|exact| count == exact);
     verdict(passed, bounds(min, max, exact), json!(count), || format!("there were {count} {what}"))
 }
 
-fn file_exists(facts: &Facts<'_>, path: &str) -> Verdict {
+fn file_exists(facts: &Facts<'_>, path: &str) -> AssertionOutcome {
     match facts.exists(path) {
         Ok(true) => verdict(true, json!(true), json!(true), String::new),
         Ok(false) => verdict(false, json!(true), json!(false), || {
-            facts.text(path).err().unwrap_or_else(|| format!("{path} does not exist"))
+            let missing = facts.text(path).err().map(|error| error.to_string());
+            missing.unwrap_or_else(|| format!("{path} does not exist"))
         }),
-        Err(why) => verdict(false, json!(true), Value::Null, || why),
+        Err(error) => verdict(false, json!(true), Value::Null, || error.to_string()),
     }
 }
 
 /// Whether a text matches, or must not.
-fn matching(text: Result<String, String>, name: &str, pattern: &str, wanted: bool) -> Verdict {
+fn matching(
+    text: Result<String, FileError>,
+    name: &str,
+    pattern: &str,
+    wanted: bool,
+) -> AssertionOutcome {
     let expected = json!({if wanted { "matches" } else { "does_not_match" }: pattern});
     let text = match text {
         Ok(text) => text,
-        Err(why) => return verdict(false, expected, Value::Null, || why),
+        Err(error) => return verdict(false, expected, Value::Null, || error.to_string()),
     };
     let found = Regex::new(pattern).ok().and_then(|regex| {
         let found = regex.find(&text)?;
@@ -230,11 +246,13 @@ fn small(value: Value) -> Value {
 
 type Found<'a> = Vec<&'a crate::session::SessionRecord>;
 
-fn matching_events<'a>(facts: &'a Facts<'_>, pattern: &str, published_only: bool) -> Found<'a> {
+fn matching_events<'a>(
+    facts: &'a Facts<'_>,
+    pattern: &TopicPattern,
+    published_only: bool,
+) -> Found<'a> {
     let events = facts.events(published_only).into_iter();
-    events
-        .filter(|record| record.topic().is_some_and(|name| topic::matches(pattern, name)))
-        .collect()
+    events.filter(|record| record.topic().is_some_and(|name| pattern.matches(name))).collect()
 }
 
 /// The topics that did occur, in order.
@@ -259,10 +277,10 @@ fn only(published_only: bool) -> &'static str {
 
 fn event_occurred(
     facts: &Facts<'_>,
-    name: &str,
+    name: &TopicPattern,
     payload: Option<&str>,
     published_only: bool,
-) -> Verdict {
+) -> AssertionOutcome {
     let mut expected = json!({"topic": name});
     if let Some(pattern) = payload {
         expected["payload_matches"] = json!(pattern);
@@ -291,7 +309,7 @@ fn event_occurred(
 }
 
 /// Which part of a sequence was found, in order.
-fn subsequence(wanted: &[String], seen: &[String], matches: impl Fn(&str, &str) -> bool) -> usize {
+fn subsequence<T>(wanted: &[T], seen: &[String], matches: impl Fn(&T, &str) -> bool) -> usize {
     let mut found = 0;
     for item in seen {
         if found < wanted.len() && matches(&wanted[found], item) {
@@ -301,18 +319,23 @@ fn subsequence(wanted: &[String], seen: &[String], matches: impl Fn(&str, &str) 
     found
 }
 
-fn event_sequence(facts: &Facts<'_>, wanted: &[String], published_only: bool) -> Verdict {
+fn event_sequence(
+    facts: &Facts<'_>,
+    wanted: &[TopicPattern],
+    published_only: bool,
+) -> AssertionOutcome {
     of_run(facts, json!(wanted), |_| {
         let seen = topics(facts, published_only);
-        let found = subsequence(wanted, &seen, topic::matches);
+        let found = subsequence(wanted, &seen, TopicPattern::matches);
         verdict(found == wanted.len(), json!(wanted), some(&seen), || {
-            let before = wanted[..found].join(", ");
+            let before: Vec<&str> = wanted[..found].iter().map(TopicPattern::as_str).collect();
+            let before = before.join(", ");
             format!("{} did not occur after [{before}]", wanted[found])
         })
     })
 }
 
-fn no_event(facts: &Facts<'_>, name: &str, published_only: bool) -> Verdict {
+fn no_event(facts: &Facts<'_>, name: &TopicPattern, published_only: bool) -> AssertionOutcome {
     of_run(facts, json!(0), |_| {
         let found = matching_events(facts, name, published_only);
         verdict(found.is_empty(), json!(0), json!(found.len()), || {
@@ -322,7 +345,7 @@ fn no_event(facts: &Facts<'_>, name: &str, published_only: bool) -> Verdict {
     })
 }
 
-fn duration(facts: &Facts<'_>, max_secs: f64) -> Verdict {
+fn duration(facts: &Facts<'_>, max_secs: f64) -> AssertionOutcome {
     of_run(facts, json!({"max_secs": max_secs}), |run| {
         let passed = run.elapsed_secs <= max_secs;
         verdict(passed, json!({"max_secs": max_secs}), json!(run.elapsed_secs), || {
@@ -331,7 +354,7 @@ fn duration(facts: &Facts<'_>, max_secs: f64) -> Verdict {
     })
 }
 
-fn hat_sequence(facts: &Facts<'_>, wanted: &[String], exact: bool) -> Verdict {
+fn hat_sequence(facts: &Facts<'_>, wanted: &[String], exact: bool) -> AssertionOutcome {
     of_run(facts, json!(wanted), |_| {
         let worn = view::hats(facts.records);
         let found = subsequence(wanted, &worn, |a, b| a == b);
@@ -345,7 +368,7 @@ fn hat_sequence(facts: &Facts<'_>, wanted: &[String], exact: bool) -> Verdict {
     })
 }
 
-fn no_drift(facts: &Facts<'_>) -> Verdict {
+fn no_drift(facts: &Facts<'_>) -> AssertionOutcome {
     of_run(facts, json!({"drifted": false}), |run| {
         let expected = json!({"drifted": false});
         let Some(drift) = &run.drift else {
@@ -366,7 +389,7 @@ fn no_drift(facts: &Facts<'_>) -> Verdict {
     })
 }
 
-fn file_unchanged(facts: &Facts<'_>, path: &str, since: &str) -> Verdict {
+fn file_unchanged(facts: &Facts<'_>, path: &str, since: &str) -> AssertionOutcome {
     match facts.file_then_and_now(path, since) {
         Ok((then, now)) => {
             let passed = then == now && !then.is_null();
@@ -387,16 +410,10 @@ fn snapshot_matches(
     snapshot: &str,
     include: &[String],
     exclude: &[String],
-) -> Verdict {
-    let compared = || {
-        let selection = Selection::new(include, exclude)?;
-        let mut then = facts.snapshots.load(snapshot)?;
-        then.keep_only(&selection);
-        let now = Snapshots::look(facts.root, &selection, &then)?;
-        Ok::<_, crate::error::ToolError>(diff::compare(&then, &now))
-    };
-    match compared() {
-        Ok(changes) => {
+) -> AssertionOutcome {
+    match facts.compare_with(snapshot, include, exclude) {
+        Ok(compared) => {
+            let changes = &compared.changes;
             let actual = json!({"changed_files": some(&changes.changed),
                 "added_files": some(&changes.added), "deleted_files": some(&changes.deleted)});
             verdict(changes.is_empty(), json!({"same_as": snapshot}), actual, || {
@@ -416,14 +433,12 @@ fn json_at(
     query: &str,
     expected: Option<&Value>,
     pattern: Option<&str>,
-) -> Verdict {
+) -> AssertionOutcome {
     let wanted = expected.cloned().unwrap_or_else(|| json!({"matches": pattern}));
-    let read = facts.text(path).and_then(|text| {
-        serde_json::from_str::<Value>(&text).map_err(|error| format!("{path} is not JSON: {error}"))
-    });
-    let found = match (read, json_path::Query::parse(query)) {
+    let found = match (facts.json(path), json_path::Query::parse(query)) {
         (Ok(value), Ok(query)) => query.find(&value).into_iter().cloned().collect::<Vec<_>>(),
-        (Err(why), _) | (_, Err(why)) => return verdict(false, wanted, Value::Null, || why),
+        (Err(error), _) => return verdict(false, wanted, Value::Null, || error.to_string()),
+        (_, Err(error)) => return verdict(false, wanted, Value::Null, || error.to_string()),
     };
     let regex = pattern.and_then(|pattern| Regex::new(pattern).ok());
     let fits = |value: &Value| {

@@ -30,6 +30,8 @@ pub struct Outcome {
     pub coverage: Coverage,
     /// What the orchestrator printed, at most the last 8 KiB.
     pub output_tail: String,
+    /// What the author should know although it passed: of set-up, run and assertions.
+    pub warnings: Vec<String>,
 }
 
 impl Outcome {
@@ -67,7 +69,7 @@ pub async fn run(
 ) -> Result<Outcome, ToolError> {
     let id = workspace_id(label);
     let section = &file.setup;
-    tools
+    let prepared = tools
         .setup(SetupParams {
             workspace_id: id.clone(),
             fixtures: section.fixtures.clone(),
@@ -81,8 +83,9 @@ pub async fn run(
     let done = perform(tools, file, &id, context).await;
     let cleaned =
         tools.cleanup(CleanupParams { workspace_id: id, ..CleanupParams::default() }).await;
-    let outcome = done?;
+    let mut outcome = done?;
     cleaned?;
+    outcome.warnings = distinct(prepared.warnings.into_iter().chain(outcome.warnings));
     Ok(outcome)
 }
 
@@ -119,14 +122,14 @@ async fn perform(
     if result.termination_reason == "HarnessCancelled" {
         return Err(ToolError::new(ErrorKind::Cancelled, "the run was cancelled"));
     }
-    let mut judged = tools
+    let judgement = tools
         .assert(AssertParams {
             workspace_id: id.to_owned(),
             assertions: file.assertions.clone(),
             run: None,
         })
-        .await?
-        .results;
+        .await?;
+    let mut judged = judgement.results;
     for (last, rate) in
         judged.iter_mut().zip(result.flakiness.iter().flat_map(|all| &all.assertions))
     {
@@ -149,6 +152,7 @@ async fn perform(
     let output = look(Format::Output).await?;
     let said = output.stdout.unwrap_or_default() + &output.stderr.unwrap_or_default();
     Ok(Outcome {
+        warnings: result.warnings.iter().cloned().chain(judgement.warnings).collect(),
         run: result,
         results: judged,
         titles: file.assertions.iter().map(Assertion::title).collect(),
@@ -156,6 +160,12 @@ async fn perform(
         coverage,
         output_tail: tail(&said, 8 * 1024),
     })
+}
+
+/// Every text once, in order.
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = std::collections::BTreeSet::new();
+    texts.filter(|text| seen.insert(text.clone())).collect()
 }
 
 fn tail(text: &str, most: usize) -> String {

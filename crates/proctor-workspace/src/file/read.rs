@@ -11,9 +11,12 @@ use serde_saphyr::Spanned;
 use super::{RunSection, SetupSection, WorkspaceFile};
 use crate::assertion::Assertion;
 use crate::beneath::RelPath;
+use crate::error::ToolError;
+use crate::limits::{GivenLimits, RunLimits};
 use crate::mock::MockResponse;
 use crate::mock::script;
-use crate::orchestrator::{Backend, Orchestrator};
+use crate::orchestrator::ralph::{self, config};
+use crate::orchestrator::{Backend, Orchestrator, Topology};
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,8 +143,8 @@ impl Reader<'_> {
                 "assert is empty: a test without assertions proves nothing".to_owned(),
             );
         }
-        self.check_mock(&rough, &mock, run.as_ref(), setup.as_ref());
-        self.check_setup(&rough, setup.as_ref());
+        let topology = self.check_setup(&rough, setup.as_ref(), run.as_ref());
+        self.check_mock(&rough, &mock, run.as_ref(), setup.as_ref(), topology.as_ref());
         Some(WorkspaceFile {
             name: rough.name,
             description: rough.description,
@@ -161,8 +164,9 @@ impl Reader<'_> {
         mock: &[Option<MockResponse>],
         run: Option<&RunSection>,
         setup: Option<&SetupSection>,
+        topology: Option<&Topology>,
     ) {
-        let hats = setup.and_then(hats);
+        let hats = topology.and_then(Topology::hat_names);
         for (response, place) in mock.iter().zip(&rough.mock) {
             let Some(response) = response else { continue };
             if let Err(error) = script::check(std::slice::from_ref(response), hats.as_deref()) {
@@ -188,30 +192,48 @@ impl Reader<'_> {
         }
     }
 
-    fn check_setup(&mut self, rough: &Rough, setup: Option<&SetupSection>) {
-        let (Some(place), Some(setup)) = (&rough.setup, setup) else { return };
-        let at = place_of(&place.referenced);
+    /// Checks paths, configuration and limits; the topology, where it is known before the run.
+    fn check_setup(
+        &mut self,
+        rough: &Rough,
+        setup: Option<&SetupSection>,
+        run: Option<&RunSection>,
+    ) -> Option<Topology> {
+        let setup = setup?;
+        let at = place_of(&rough.setup.as_ref().unwrap_or(&rough.run).referenced);
         for path in setup.fixtures.keys() {
             if let Err(problem) = RelPath::parse(path) {
                 self.add(at, format!("setup.fixtures: {problem}"));
             }
         }
-        if setup.config.as_ref().is_some_and(|config| !config.is_object()) {
-            self.add(at, "setup.config must be a mapping".to_owned());
+        if matches!(setup.orchestrator, Some(Orchestrator::Generic(_))) {
+            return None;
+        }
+        match configured(setup, run) {
+            Ok(topology) => Some(topology),
+            Err(error) => {
+                self.add(at, format!("setup: {error}"));
+                None
+            }
         }
     }
 }
 
-/// The hats a response may name; `None` where they are not known before the run.
-fn hats(setup: &SetupSection) -> Option<Vec<String>> {
-    let own_config =
-        ["ralph.yml", "ralph.yaml"].iter().any(|name| setup.fixtures.contains_key(*name));
-    if own_config || matches!(setup.orchestrator, Some(Orchestrator::Generic(_))) {
-        return None;
-    }
-    let config = setup.config.clone().unwrap_or(Value::Null);
-    let merged = crate::orchestrator::ralph::config::merged(Value::Null, &config, Backend::Mock);
-    crate::orchestrator::ralph::config::topology(&merged).hat_names()
+/// The topology of a file's configuration, whose limits are checked too.
+fn configured(setup: &SetupSection, run: Option<&RunSection>) -> Result<Topology, ToolError> {
+    let file = ralph::FILES.iter().find_map(|name| Some((name, setup.fixtures.get(*name)?)));
+    let base = file.map_or(Ok(Value::Null), |(name, text)| config::read_file(name, text))?;
+    let overrides = setup.config.as_ref().unwrap_or(&Value::Null);
+    let configured = config::configured(base, overrides)?;
+    let backend = run.map(|run| run.backend).unwrap_or_default();
+    let (given, failures) = config::limits(&configured, backend)?;
+    let call = GivenLimits {
+        max_iterations: run.and_then(|run| run.max_iterations).map(u64::from),
+        max_runtime_secs: run.and_then(|run| run.max_runtime_secs),
+        ..GivenLimits::default()
+    };
+    RunLimits::resolve(call, given, failures)?;
+    Ok(config::topology(&config::merged(configured, backend)))
 }
 
 #[cfg(test)]

@@ -21,11 +21,14 @@ const PAST_DEADLINE: Duration = Duration::from_millis(60);
 
 /// Counts shared by the calls of a run.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub(crate) struct Counts {
     pub(crate) calls: u32,
     pub(crate) used: Vec<u32>,
     /// Calls that asked for more than there was.
     pub(crate) refused: u32,
+    /// When the first call began, in milliseconds since 1970. The orchestrator's own clock was running by then.
+    pub(crate) first_call_ms: u64,
 }
 
 pub(super) fn run(arguments: &Arguments, environment: Lookup<'_>) -> ExitCode {
@@ -35,14 +38,15 @@ pub(super) fn run(arguments: &Arguments, environment: Lookup<'_>) -> ExitCode {
     };
     let prompt = Prompt::read(arguments.prompt.as_deref());
     let hat = arguments.hat.as_deref().or(script.coordinator.as_deref());
-    let Ok((number, choice)) = admit(state, &script, hat, &prompt) else {
+    let Ok((counts, choice)) = admit(state, &script, hat, &prompt) else {
         return ExitCode::from(2);
     };
     let events_file = environment("RALPH_EVENTS_FILE")
         .or_else(|| environment("PROCTOR_EVENTS_FILE"))
         .map(PathBuf::from)
         .or_else(|| script.events_file.clone());
-    let call = Call { state, script: &script, number, events_file };
+    let deadline_ms = counts.first_call_ms + script.max_runtime_ms;
+    let call = Call { state, script: &script, number: counts.calls, deadline_ms, events_file };
     match choice {
         Choice::Take(index) => call.answer(&script.responses[index]),
         Choice::Exhausted | Choice::NoMatch(_) => call.refuse(),
@@ -55,7 +59,7 @@ fn admit(
     script: &Script,
     hat: Option<&str>,
     prompt: &Prompt,
-) -> Result<(u32, Choice), crate::error::ToolError> {
+) -> Result<(Counts, Choice), crate::error::ToolError> {
     let lock_path = state.join("counts.lock");
     let lock = disk::lock_file(&lock_path)
         .map_err(|error| crate::error::ToolError::io("open", &lock_path, &error))?;
@@ -63,6 +67,10 @@ fn admit(
     let mut counts = read_counts(state)?;
     counts.used.resize(script.responses.len(), 0);
     let choice = choose(&script.responses, &counts.used, hat, prompt);
+    let now = disk::now_ms();
+    if counts.calls == 0 {
+        counts.first_call_ms = now;
+    }
     counts.calls += 1;
     let (response, refused) = match &choice {
         Choice::Take(index) => {
@@ -76,7 +84,7 @@ fn admit(
     disk::replace_json(&state.join("counts.json"), &counts)?;
     let line = Line::Begin {
         call: counts.calls,
-        ts: disk::now_ms(),
+        ts: now,
         hat: hat.map(str::to_owned),
         prompt: prompt.whole.clone(),
         response,
@@ -84,7 +92,7 @@ fn admit(
         program: None,
     };
     let _ = log::append(state, &line);
-    Ok((counts.calls, choice))
+    Ok((counts, choice))
 }
 
 pub(crate) fn read_counts(state: &Path) -> Result<Counts, crate::error::ToolError> {
@@ -102,6 +110,8 @@ struct Call<'a> {
     state: &'a Path,
     script: &'a Script,
     number: u32,
+    /// When the run's own time is over, in milliseconds since 1970.
+    deadline_ms: u64,
     events_file: Option<PathBuf>,
 }
 
@@ -114,14 +124,15 @@ impl Call<'_> {
         {
             let _ = root.write(&stop, b"", 0o644);
         }
-        self.end("", EXHAUSTED.into(), false);
+        self.end("", EXHAUSTED.into(), false, Vec::new());
         let _ = io::stderr().write_all(b"proctor: the mock has no response left for this call\n");
         ExitCode::from(EXHAUSTED)
     }
 
     fn answer(&self, response: &MockResponse) -> ExitCode {
         if !self.wait(response.delay_ms.unwrap_or(0)) {
-            self.end("", 0, true);
+            let problems = cut_short(response).into_iter().collect();
+            self.end("", 0, true, problems);
             return ExitCode::SUCCESS;
         }
         if response.hang {
@@ -129,41 +140,53 @@ impl Call<'_> {
                 std::thread::sleep(Duration::from_hours(1));
             }
         }
-        self.write_files(response);
+        let mut problems = self.write_files(response);
         let (mut events, mut said) = (Vec::new(), response.output.clone());
         if !response.raw_tags && self.events_file.is_some() {
             (events, said) = tags::split(&response.output);
         }
         events.extend(response.events.iter().cloned());
-        let emitted = self.emit(&events, &response.malformed_events);
-        let printed = print(&said, response.stderr.as_deref());
+        let emitted = self.emit(&events, &response.malformed_events).map_err(|error| {
+            problems.push(format!("its events were not written: {error}"));
+        });
+        let printed = print(&said, response.stderr.as_deref()).map_err(|error| {
+            problems.push(format!("its output was not printed: {error}"));
+        });
         let code = if emitted.and(printed).is_ok() { response.exit_code } else { 2 };
-        self.end(&response.output, code.into(), false);
+        self.end(&response.output, code.into(), false, problems);
         ExitCode::from(code)
     }
 
     /// Waits; false if the run's time was over before the delay was.
     fn wait(&self, delay_ms: u64) -> bool {
-        let left = self.script.deadline_ms.saturating_sub(disk::now_ms());
+        let left = self.deadline_ms.saturating_sub(disk::now_ms());
         let delay = Duration::from_millis(delay_ms);
         let most = Duration::from_millis(left) + PAST_DEADLINE;
         std::thread::sleep(delay.min(most));
         delay <= most
     }
 
-    fn write_files(&self, response: &MockResponse) {
-        let Ok(root) = Root::open(&self.script.workspace) else { return };
+    /// Writes and deletes files; says which could not be.
+    fn write_files(&self, response: &MockResponse) -> Vec<String> {
+        let root = match Root::open(&self.script.workspace) {
+            Ok(root) => root,
+            Err(_) if response.files.is_empty() => return Vec::new(),
+            Err(error) => return vec![format!("its files were not written: {error}")],
+        };
+        let mut problems = Vec::new();
         for (path, content) in &response.files {
-            let Ok(path) = RelPath::parse(path) else { continue };
-            let done = match content {
-                Some(text) => root.write(&path, text.as_bytes(), 0o644),
-                None => root.remove(&path),
+            let done = match (RelPath::parse(path), content) {
+                (Ok(path), Some(text)) => root.write(&path, text.as_bytes(), 0o644),
+                (Ok(path), None) => root.remove(&path),
+                (Err(problem), _) => Err(io::Error::other(problem.to_string())),
             };
             if let Err(error) = done {
-                let text = format!("proctor: the mock cannot write {path}: {error}\n");
-                let _ = io::stderr().write_all(text.as_bytes());
+                let verb = if content.is_some() { "written" } else { "deleted" };
+                // Not printed: a further line on standard error could end up behind the output, of which orchestrators read the end.
+                problems.push(format!("the file {path} was not {verb}: {error}"));
             }
         }
+        problems
     }
 
     fn emit(&self, events: &[MockEvent], raw: &[String]) -> io::Result<()> {
@@ -189,17 +212,28 @@ impl Call<'_> {
         }
     }
 
-    fn end(&self, output: &str, exit_code: i32, cut_short: bool) {
+    fn end(&self, output: &str, exit_code: i32, cut_short: bool, problems: Vec<String>) {
         let line = Line::End {
             call: self.number,
             ts: disk::now_ms(),
             output: output.to_owned(),
             exit_code,
             cut_short,
+            problems,
             recorded: None,
         };
         let _ = log::append(self.state, &line);
     }
+}
+
+/// What a response that came too late did not do.
+fn cut_short(response: &MockResponse) -> Option<String> {
+    let acts = !response.files.is_empty()
+        || !response.events.is_empty()
+        || !tags::split(&response.output).0.is_empty();
+    acts.then(|| {
+        "the run's time was over before its delay was: no file or event was written".to_owned()
+    })
 }
 
 fn print(said: &str, complained: Option<&str>) -> io::Result<()> {

@@ -30,6 +30,9 @@ pub(crate) enum Line {
         output: String,
         exit_code: i32,
         cut_short: bool,
+        /// What of the response could not be done.
+        #[serde(default)]
+        problems: Vec<String>,
         /// What a real model did, as a response for a later replay.
         recorded: Option<MockResponse>,
     },
@@ -62,6 +65,9 @@ pub struct ModelCall {
     pub duration_ms: Option<u64>,
     /// The delay was cut short because the run's time was over.
     pub cut_short: bool,
+    /// What of the response could not be done: files and events that were not written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) recorded: Option<MockResponse>,
@@ -90,15 +96,17 @@ pub(crate) fn read(state: &Path) -> Vec<ModelCall> {
                     exit_code: None,
                     duration_ms: None,
                     cut_short: false,
+                    problems: Vec::new(),
                     recorded: None,
                 });
             }
-            Ok(Line::End { call, ts, output, exit_code, cut_short, recorded }) => {
+            Ok(Line::End { call, ts, output, exit_code, cut_short, problems, recorded }) => {
                 if let Some(begun) = calls.iter_mut().find(|begun| begun.call == call) {
                     begun.output = Some(output);
                     begun.exit_code = Some(exit_code);
                     begun.duration_ms = Some(ts.saturating_sub(begun.ts));
                     begun.cut_short = cut_short;
+                    begun.problems = problems;
                     begun.recorded = recorded;
                 }
             }

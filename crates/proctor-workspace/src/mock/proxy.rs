@@ -42,6 +42,7 @@ pub(super) fn run(arguments: &Arguments, environment: Lookup<'_>) -> ExitCode {
         output,
         exit_code: code,
         cut_short: false,
+        problems: Vec::new(),
         recorded: Some(recorded),
     };
     let _ = log::append(state, &line);
@@ -141,7 +142,7 @@ struct Before {
 impl Before {
     fn look(workspace: &Path, environment: Lookup<'_>) -> Self {
         let root = Root::open(workspace).ok();
-        let selection = Selection::new(&[], &[]).unwrap_or_default();
+        let selection = Selection::new(&[], &[]).unwrap_or_else(|_| Selection::anything());
         let events_file = environment("RALPH_EVENTS_FILE").map(PathBuf::from);
         let length = |path: &PathBuf| std::fs::metadata(path).map_or(0, |about| about.len());
         Self {

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::beneath::RelPath;
 use crate::error::ToolError;
+use crate::topic::{TopicPattern, TopicPatternError};
 
 /// An event the mock emits beside its output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MockEvent {
-    /// The topic, such as `build.task`.
+    /// The topic, such as `build.task`; no pattern.
     pub topic: String,
     /// The payload.
     #[serde(default)]
@@ -109,11 +110,31 @@ pub(crate) fn check(responses: &[MockResponse], hats: Option<&[String]>) -> Resu
                 return Err(ToolError::invalid(format!("{}: {problem}", place("files"))));
             }
         }
+        for event in &response.events {
+            check_topic(&event.topic)
+                .map_err(|error| ToolError::invalid(format!("{}: {error}", place("events"))))?;
+        }
         if response.times == Some(0) {
             return Err(ToolError::invalid(format!("{}: it must be at least 1", place("times"))));
         }
     }
     Ok(())
+}
+
+/// Why an event cannot be emitted under a topic.
+#[derive(Debug, thiserror::Error)]
+enum TopicError {
+    #[error(transparent)]
+    Malformed(#[from] TopicPatternError),
+    #[error(
+        "{0:?} is a pattern: an event has one topic; lines for malformed_events may be anything"
+    )]
+    Pattern(String),
+}
+
+fn check_topic(topic: &str) -> Result<(), TopicError> {
+    let parsed = TopicPattern::parse(topic)?;
+    if parsed.is_literal() { Ok(()) } else { Err(TopicError::Pattern(topic.to_owned())) }
 }
 
 /// All the mock needs for one run, written into the run's folder.
@@ -123,8 +144,8 @@ pub(crate) struct Script {
     /// The hat of a call that names none.
     pub(crate) coordinator: Option<String>,
     pub(crate) responses: Vec<MockResponse>,
-    /// When the run's own time is over, in milliseconds since 1970.
-    pub(crate) deadline_ms: u64,
+    /// How long the orchestrator may run by its own clock.
+    pub(crate) max_runtime_ms: u64,
     /// Relative path of a file that asks the orchestrator to stop.
     pub(crate) stop_file: Option<String>,
     /// Where events go if the orchestrator does not say.

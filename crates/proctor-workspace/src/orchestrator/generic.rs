@@ -13,6 +13,7 @@ use super::{Adapter, Backend, Collected, Plan, Prepared, Remains, Topology};
 use crate::beneath::{RelPath, Root};
 use crate::config::Config;
 use crate::error::ToolError;
+use crate::limits::GivenLimits;
 use crate::session::merge::Row;
 
 /// The name under which the mock is on the path of a generic command.
@@ -50,6 +51,15 @@ impl Adapter for Generic {
         Ok(Topology::default())
     }
 
+    fn limits(
+        &self,
+        _: &Root,
+        _: &Value,
+        _: Backend,
+    ) -> Result<(GivenLimits, Option<u64>), ToolError> {
+        Ok((GivenLimits::default(), None))
+    }
+
     fn prepare(&self, plan: &Plan<'_>) -> Result<Prepared, ToolError> {
         let Some((program, arguments)) = self.0.command.split_first() else {
             return Err(ToolError::invalid("orchestrator.command is empty"));
@@ -66,7 +76,10 @@ impl Adapter for Generic {
             env: vec![
                 ("PROCTOR_TASK".to_owned(), plan.task.into()),
                 ("PROCTOR_EVENTS_FILE".to_owned(), events_file.clone().into()),
-                ("PROCTOR_MAX_ITERATIONS".to_owned(), plan.max_iterations.to_string().into()),
+                (
+                    "PROCTOR_MAX_ITERATIONS".to_owned(),
+                    plan.limits.max_iterations.value.to_string().into(),
+                ),
             ],
             events_file: Some(events_file),
             scratchpad: None,

@@ -18,6 +18,7 @@ use crate::beneath::{RelPath, Root};
 use crate::config::{Config, is_executable};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
+use crate::limits::GivenLimits;
 use crate::session::merge::{Begin, Published, Row};
 
 /// Longest task that is passed as an argument; a longer one goes through a file.
@@ -40,13 +41,21 @@ impl Adapter for Ralph {
     }
 
     fn topology(&self, root: &Root, user: &Value, backend: Backend) -> Result<Topology, ToolError> {
-        let merged = config::merged(base_config(root)?, user, backend);
-        Ok(config::topology(&merged))
+        Ok(config::topology(&config::merged(configured(root, user)?, backend)))
+    }
+
+    fn limits(
+        &self,
+        root: &Root,
+        user: &Value,
+        backend: Backend,
+    ) -> Result<(GivenLimits, Option<u64>), ToolError> {
+        config::limits(&configured(root, user)?, backend)
     }
 
     fn prepare(&self, plan: &Plan<'_>) -> Result<Prepared, ToolError> {
         let program = program(plan.config)?;
-        let merged = config::merged(base_config(plan.root)?, plan.user_config, plan.backend);
+        let merged = config::merged(configured(plan.root, plan.user_config)?, plan.backend);
         let (document, warnings) = config::wired(merged, plan)?;
         let config_path = plan.folder.join("ralph.yml");
         // JSON is YAML.
@@ -55,7 +64,7 @@ impl Adapter for Ralph {
             vec![program.into(), "run".into(), "-c".into(), config_path.into()];
         argv.push(task_argument(plan)?);
         argv.extend(["--no-tui", "--color", "never", "--max-iterations"].map(Into::into));
-        argv.push(plan.max_iterations.to_string().into());
+        argv.push(plan.limits.max_iterations.value.to_string().into());
         argv.push("--record-session".into());
         argv.push(plan.folder.join("recording.jsonl").into());
         let scratchpad = config::scratchpad_path(&document);
@@ -83,17 +92,25 @@ impl Adapter for Ralph {
     }
 }
 
-/// The user's own configuration file, if the fixtures brought one.
-fn base_config(root: &Root) -> Result<Value, ToolError> {
-    for name in ["ralph.yml", "ralph.yaml"] {
+/// The names under which ralph looks for its configuration.
+pub(crate) const FILES: [&str; 2] = ["ralph.yml", "ralph.yaml"];
+/// Longest configuration file that is read.
+const LONGEST_FILE: u64 = 1024 * 1024;
+
+/// What the test configured: the file that the fixtures brought, if they did, and the overrides.
+fn configured(root: &Root, overrides: &Value) -> Result<Value, ToolError> {
+    for name in FILES {
         let Ok(path) = RelPath::parse(name) else { continue };
-        let Ok(bytes) = root.read(&path, 1024 * 1024) else { continue };
-        let text = String::from_utf8_lossy(&bytes);
-        let value: Value = serde_saphyr::from_str(&text)
-            .map_err(|error| ToolError::invalid(format!("{name} in the workspace: {error}")))?;
-        return Ok(value);
+        match root.read(&path, LONGEST_FILE) {
+            Ok(bytes) => {
+                let file = config::read_file(name, &String::from_utf8_lossy(&bytes))?;
+                return config::configured(file, overrides);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(ToolError::io("read", Path::new(name), &error)),
+        }
     }
-    Ok(Value::Null)
+    config::configured(Value::Null, overrides)
 }
 
 fn program(config: &Config) -> Result<PathBuf, ToolError> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SessionRecord;
 use crate::error::ToolError;
-use crate::topic;
+use crate::topic::TopicPattern;
 
 /// Which records to look at; all conditions must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,10 +17,10 @@ pub struct Filter {
     /// Only these kinds of record, such as `bus.publish` or `_meta.iteration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_types: Option<Vec<String>>,
-    /// Only events whose topic matches one of these patterns: `build.*` is one word after the dot,
-    /// `build.**` any number.
+    /// Only events whose topic matches one of these patterns: `*` is one segment, `**` any number, a lone `*`
+    /// every topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub topics: Option<Vec<String>>,
+    pub topics: Option<Vec<TopicPattern>>,
     /// Only records of iterations after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_iteration: Option<u64>,
@@ -56,19 +56,33 @@ impl Filter {
 
 impl Checked<'_> {
     pub(crate) fn matches(&self, record: &SessionRecord) -> bool {
+        self.has_iteration(record.iteration())
+            && self.has_publication(record)
+            && self.has_content(record)
+    }
+
+    fn has_iteration(&self, iteration: u64) -> bool {
+        let filter = self.filter;
+        filter.after_iteration.is_none_or(|after| iteration > after)
+            && filter.before_iteration.is_none_or(|before| iteration < before)
+    }
+
+    fn has_publication(&self, record: &SessionRecord) -> bool {
+        !self.filter.published_only || !record.is_bus() || record.is_published()
+    }
+
+    /// Kind, topic and payload.
+    fn has_content(&self, record: &SessionRecord) -> bool {
         let filter = self.filter;
         let kind = filter.event_types.as_ref().is_none_or(|kinds| kinds.contains(&record.event));
         let topics = filter.topics.as_ref().is_none_or(|patterns| {
-            let matches = |topic| patterns.iter().any(|pattern| topic::matches(pattern, topic));
+            let matches = |topic| patterns.iter().any(|pattern| pattern.matches(topic));
             record.topic().is_some_and(matches)
         });
-        let after = filter.after_iteration.is_none_or(|after| record.iteration() > after);
-        let before = filter.before_iteration.is_none_or(|before| record.iteration() < before);
         let payload = self.payload.as_ref().is_none_or(|pattern| {
             !record.data["payload"].is_null() && pattern.is_match(record.payload())
         });
-        let published = !filter.published_only || !record.is_bus() || record.is_published();
-        kind && topics && after && before && payload && published
+        kind && topics && payload
     }
 }
 
@@ -138,7 +152,9 @@ pub(crate) fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
 
-pub(crate) fn timeline(records: &[SessionRecord]) -> Vec<TimelineEntry> {
+/// The iterations that a filter leaves. An event is kept if it matches, or what triggered it; an iteration if it
+/// has such an event or matches by itself.
+pub(crate) fn timeline(records: &[SessionRecord], filter: &Checked<'_>) -> Vec<TimelineEntry> {
     let begins: Vec<&SessionRecord> =
         records.iter().filter(|record| record.event == "_meta.iteration").collect();
     let mut events: BTreeMap<u64, Vec<&SessionRecord>> = BTreeMap::new();
@@ -147,42 +163,51 @@ pub(crate) fn timeline(records: &[SessionRecord]) -> Vec<TimelineEntry> {
     }
     let of = |n: u64| events.get(&n).map(Vec::as_slice).unwrap_or_default();
     let last = records.last().map_or(0, |record| record.ts);
-    begins
-        .iter()
-        .enumerate()
-        .map(|(index, begin)| {
-            let (n, hat) = (begin.iteration(), begin.data["hat"].as_str());
-            let end = begins.get(index + 1).map_or(last, |next| next.ts);
-            let before = n.checked_sub(1).map(of).unwrap_or_default();
-            TimelineEntry {
-                iteration: n,
-                hat: hat.map(str::to_owned),
-                events: transitions(trigger(before, hat).unwrap_or("?"), of(n)),
-                duration_ms: end.saturating_sub(begin.ts),
-            }
+    let entry = |(index, begin): (usize, &&SessionRecord)| {
+        let (n, hat) = (begin.iteration(), begin.data["hat"].as_str());
+        let end = begins.get(index + 1).map_or(last, |next| next.ts);
+        let before = n.checked_sub(1).map(of).unwrap_or_default();
+        let trigger = trigger(before, hat);
+        let triggered = trigger.is_some_and(|record| filter.has_content(record));
+        let emitted: Vec<&SessionRecord> =
+            of(n).iter().filter(|record| record.data["emitted"] == true).copied().collect();
+        let kept: Vec<&SessionRecord> = emitted
+            .iter()
+            .filter(|record| filter.has_publication(record))
+            .filter(|record| triggered || filter.has_content(record))
+            .copied()
+            .collect();
+        let wanted = !kept.is_empty() || triggered || filter.has_content(begin);
+        (filter.has_iteration(n) && wanted).then(|| TimelineEntry {
+            iteration: n,
+            hat: hat.map(str::to_owned),
+            events: transitions(trigger, &kept, emitted.is_empty()),
+            duration_ms: end.saturating_sub(begin.ts),
         })
-        .collect()
+    };
+    begins.iter().enumerate().filter_map(entry).collect()
 }
 
 /// What triggered an iteration and what it emitted.
-fn transitions(trigger: &str, events: &[&SessionRecord]) -> Vec<String> {
-    let mut out: Vec<String> = events
-        .iter()
-        .filter(|record| record.data["emitted"] == true)
-        .filter_map(|record| Some(format!("{trigger} → {}", record.topic()?)))
-        .collect();
-    if out.is_empty() {
-        out.push(format!("{trigger} → (nothing)"));
+fn transitions(
+    trigger: Option<&SessionRecord>,
+    emitted: &[&SessionRecord],
+    nothing: bool,
+) -> Vec<String> {
+    let trigger = trigger.and_then(SessionRecord::topic).unwrap_or("?");
+    if nothing {
+        return vec![format!("{trigger} → (nothing)")];
     }
-    out
+    let topics = emitted.iter().filter_map(|record| record.topic());
+    topics.map(|topic| format!("{trigger} → {topic}")).collect()
 }
 
 /// The event published in the iteration before, best one for this hat.
-fn trigger<'a>(before: &[&'a SessionRecord], hat: Option<&str>) -> Option<&'a str> {
+fn trigger<'a>(before: &[&'a SessionRecord], hat: Option<&str>) -> Option<&'a SessionRecord> {
     let mut pending = before.iter().rev().filter(|record| record.is_published());
     let for_hat =
         pending.clone().find(|record| hat.is_some() && record.data["target"].as_str() == hat);
-    for_hat.or_else(|| pending.next())?.topic()
+    for_hat.or_else(|| pending.next()).copied()
 }
 
 #[cfg(test)]
@@ -219,11 +244,34 @@ mod tests {
 
     #[test]
     fn the_timeline_shows_trigger_and_outcome_per_iteration() {
-        let entries = timeline(&session());
+        let filter = Filter::default();
+        let entries = timeline(&session(), &filter.check().unwrap());
         assert_eq!(entries[0].events, ["task.start → build.task"]);
         assert_eq!((entries[0].duration_ms, entries[1].duration_ms), (20, 1480));
         assert_eq!(entries[1].events, ["build.task → build.done"]);
         assert_eq!(entries[1].hat.as_deref(), Some("builder"));
+    }
+
+    #[test]
+    fn the_timeline_is_filtered_by_event_trigger_and_iteration() {
+        let shown = |filter: serde_json::Value| {
+            let filter: Filter = serde_json::from_value(filter).unwrap();
+            let entries = timeline(&session(), &filter.check().unwrap());
+            let text = |entry: TimelineEntry| {
+                format!("{}: {}\n", entry.iteration, entry.events.join(", "))
+            };
+            entries.into_iter().map(text).collect::<String>()
+        };
+        let (first, second) = ("1: task.start → build.task\n", "2: build.task → build.done\n");
+        let both = format!("{first}{second}");
+        assert_eq!(shown(json!({"topics": ["build.done"]})), second);
+        assert_eq!(shown(json!({"topics": ["task.start"]})), first);
+        assert_eq!(shown(json!({"topics": ["build.task"]})), both);
+        assert_eq!(shown(json!({"topics": ["nothing.*"]})), "");
+        assert_eq!(shown(json!({"before_iteration": 2})), first);
+        assert_eq!(shown(json!({"after_iteration": 1})), second);
+        assert_eq!(shown(json!({"payload_pattern": "^task"})), first);
+        assert_eq!(shown(json!({"published_only": true})), format!("{first}2: \n"));
     }
 
     #[test]

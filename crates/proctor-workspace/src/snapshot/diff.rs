@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
-use super::Manifest;
+use super::{Manifest, Selection};
 use crate::error::ToolError;
 
 /// Lines of context around a change.
@@ -70,6 +70,36 @@ pub struct FileDiff {
     /// Hunks were left out or cut because the answer would be too long.
     #[serde(default)]
     pub truncated: bool,
+}
+
+/// Two states, reduced to the files that both of them and the caller select.
+pub(crate) struct Compared {
+    pub(crate) old: Manifest,
+    pub(crate) new: Manifest,
+    pub(crate) changes: Changes,
+    /// Patterns and selections that left nothing to compare.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Compared {
+    /// A file that only one of the two snapshots was taken of is not compared: it was neither added nor deleted.
+    pub(crate) fn new(
+        mut old: Manifest,
+        mut new: Manifest,
+        selection: &Selection,
+    ) -> Result<Self, ToolError> {
+        let both = old.selection()?.and(&new.selection()?).and(selection);
+        let had_files = !old.entries.is_empty() || !new.entries.is_empty();
+        old.keep_only(&both);
+        new.keep_only(&both);
+        let paths = || old.entries.keys().chain(new.entries.keys());
+        let mut warnings = selection.warnings(&paths());
+        if had_files && warnings.is_empty() && paths().next().is_none() {
+            warnings.push("no file is selected on both sides: nothing was compared".to_owned());
+        }
+        let changes = compare(&old, &new);
+        Ok(Self { old, new, changes, warnings })
+    }
 }
 
 pub(crate) fn compare(old: &Manifest, new: &Manifest) -> Changes {

@@ -99,7 +99,7 @@ pub(crate) fn walk(
     let mut walk = Walk { selection, known, store, entries: BTreeMap::new() };
     let top = root.folder().try_clone_to_owned().map_err(failed)?;
     walk.folder(&top, "", 0)?;
-    Ok(Manifest { version: 1, taken_ns, entries: walk.entries })
+    Ok(Manifest { version: 1, taken_ns, patterns: selection.patterns(), entries: walk.entries })
 }
 
 impl Walk<'_> {

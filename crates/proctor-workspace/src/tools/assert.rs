@@ -34,6 +34,10 @@ pub struct AssertResult {
     pub results: Vec<AssertionResult>,
     /// How many do not hold.
     pub failed_count: usize,
+    /// Assertions that may hold for a reason you did not mean: topics outside the configured topology, file patterns without
+    /// a file, a run that never began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What to keep in mind about the texts in this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -73,7 +77,10 @@ impl Tools {
             result.actual.is_string() || result.actual.is_object() || result.actual.is_array()
         };
         let notice = notice_if(results.iter().any(quotes));
-        Ok(AssertResult { passed: failed_count == 0, results, failed_count, notice })
+        let start = run.as_ref().map(RunFolder::start).transpose()?.flatten();
+        let topology = start.as_ref().map(|start| &start.topology);
+        let warnings = assertion::warnings(&params.assertions, &results, &facts, topology);
+        Ok(AssertResult { passed: failed_count == 0, results, failed_count, warnings, notice })
     }
 
     fn run_and_records(

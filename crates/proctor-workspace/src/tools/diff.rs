@@ -9,7 +9,7 @@ use super::{Tools, notice_if};
 use crate::beneath::RelPath;
 use crate::error::ToolError;
 use crate::registry;
-use crate::snapshot::diff::{self, FileDiff};
+use crate::snapshot::diff::{self, Compared, FileDiff};
 use crate::snapshot::walk::{Kind, LARGEST_KEPT};
 use crate::snapshot::{CURRENT, Manifest, Selection, Snapshots};
 
@@ -59,6 +59,9 @@ pub struct DiffResult {
     pub truncated: bool,
     /// How many files changed, were added and were deleted in all.
     pub counts: DiffCounts,
+    /// What you should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What to keep in mind about the texts in this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -74,14 +77,28 @@ impl Tools {
         let place = registry::find(&self.config, &params.workspace_id)?;
         let root = place.root()?;
         let snapshots = Snapshots::of(&place.home, &place.record.id);
-        let selection = Selection::new(&[], &[])?;
-        let state = |name: &str, known: &Manifest| match name {
-            CURRENT => Snapshots::look(&root, &selection, known),
-            id => snapshots.load(id),
+        let all = Selection::new(&[], &[])?;
+        let look =
+            |selection: &Selection, known: &Manifest| Snapshots::look(&root, selection, known);
+        // The state right now is looked at by the patterns of the other side.
+        let (old, new) = match (&*params.baseline, &*params.compare_to) {
+            (CURRENT, CURRENT) => {
+                let now = look(&all, &Manifest::default())?;
+                (now.clone(), now)
+            }
+            (CURRENT, id) => {
+                let new = snapshots.load(id)?;
+                (look(&new.selection()?, &new)?, new)
+            }
+            (id, CURRENT) => {
+                let old = snapshots.load(id)?;
+                let new = look(&old.selection()?, &old)?;
+                (old, new)
+            }
+            (before, after) => (snapshots.load(before)?, snapshots.load(after)?),
         };
-        let old = state(&params.baseline, &Manifest::default())?;
-        let new = state(&params.compare_to, &old)?;
-        let changes = diff::compare(&old, &new);
+        let anything = Selection::anything();
+        let Compared { old, new, changes, warnings } = Compared::new(old, new, &anything)?;
         let limits = &self.config.limits;
         // A quarter of the answer for names, the rest for lines.
         let mut room = limits.answer_bytes / 4;
@@ -94,6 +111,7 @@ impl Tools {
                 added: changes.added.len(),
                 deleted: changes.deleted.len(),
             },
+            warnings,
             ..DiffResult::default()
         };
         let named =

@@ -16,6 +16,7 @@ use crate::mock::log;
 use crate::registry::{self, Place};
 use crate::session::SessionRecord;
 use crate::session::view::{self, Filter, Summary, TimelineEntry};
+use crate::topic::TopicPattern;
 
 const LIMIT: usize = 100;
 const MOST: usize = 10_000;
@@ -54,7 +55,7 @@ pub enum Format {
 pub struct InspectParams {
     /// The workspace.
     pub workspace_id: String,
-    /// Which records to look at (default: all).
+    /// Which records to look at (default: all). For the formats `json`, `summary` and `timeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
     /// Most records, iterations or calls in the answer (default 100, at most 10000).
@@ -83,6 +84,9 @@ pub struct InspectResult {
     /// Something was left out of this answer: page on with `offset`, or look for less with `filter`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
+    /// What you should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What to keep in mind about the texts in this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -139,13 +143,18 @@ impl Tools {
     }
 
     fn inspect_now(&self, params: &InspectParams) -> Result<InspectResult, ToolError> {
+        let filterable = matches!(params.format, Format::Json | Format::Summary | Format::Timeline);
+        if params.filter.is_some() && !filterable {
+            return Err(ToolError::invalid("filter: this format cannot be filtered")
+                .hint("use the format json, summary or timeline"));
+        }
         let place = registry::find(&self.config, &params.workspace_id)?;
         conclude::recover_if_free(&self.config, &place)?;
         let Some(run) = folder::choose(&place, params.run)? else {
             let message = format!("nothing has run in workspace {:?} yet", params.workspace_id);
             return Err(ToolError::new(ErrorKind::NoRun, message).hint("call test_run first"));
         };
-        match params.format {
+        let mut result = match params.format {
             Format::Json => self.as_records(&place, &run, params),
             Format::Summary => self.as_summary(&place, &run, params),
             Format::Timeline => self.as_timeline(&place, &run, params),
@@ -156,7 +165,16 @@ impl Tools {
                 ..InspectResult::default()
             }),
             Format::Cassette => self.as_cassette(&place, &run),
+        }?;
+        result.warnings = self.filter_warnings(&place, &run, params)?;
+        Ok(result)
+    }
+
+    fn all_records(&self, place: &Place, run: &RunFolder) -> Result<Vec<SessionRecord>, ToolError> {
+        if run.result()?.is_none() {
+            return Err(conclude::still_running(run.number));
         }
+        folder::records(place, run.number, self.config.limits.read_bytes)
     }
 
     fn filtered(
@@ -165,14 +183,35 @@ impl Tools {
         run: &RunFolder,
         filter: Option<&Filter>,
     ) -> Result<Vec<SessionRecord>, ToolError> {
-        if run.result()?.is_none() {
-            return Err(conclude::still_running(run.number));
-        }
         let filter = filter.cloned().unwrap_or_default();
         let checked = filter.check()?;
-        let mut records = folder::records(place, run.number, self.config.limits.read_bytes)?;
+        let mut records = self.all_records(place, run)?;
         records.retain(|record| checked.matches(record));
         Ok(records)
+    }
+
+    /// Topics of the filter that cannot occur by the run's topology, and did not.
+    fn filter_warnings(
+        &self,
+        place: &Place,
+        run: &RunFolder,
+        params: &InspectParams,
+    ) -> Result<Vec<String>, ToolError> {
+        let topics = params.filter.as_ref().and_then(|filter| filter.topics.as_ref());
+        let (Some(topics), Some(start)) = (topics, run.start()?) else { return Ok(Vec::new()) };
+        let unknown: Vec<_> = topics
+            .iter()
+            .filter_map(|pattern| Some((pattern, start.topology.warning(pattern)?)))
+            .collect();
+        if unknown.is_empty() || run.result()?.is_none() {
+            return Ok(Vec::new());
+        }
+        let records = self.all_records(place, run)?;
+        let occurred = |pattern: &TopicPattern| {
+            records.iter().filter_map(SessionRecord::topic).any(|topic| pattern.matches(topic))
+        };
+        let unseen = unknown.into_iter().filter(|(pattern, _)| !occurred(pattern));
+        Ok(unseen.map(|(_, warning)| format!("filter.topics: {warning}")).collect())
     }
 
     fn as_records(
@@ -215,7 +254,8 @@ impl Tools {
         run: &RunFolder,
         params: &InspectParams,
     ) -> Result<InspectResult, ToolError> {
-        let all = view::timeline(&self.filtered(place, run, None)?);
+        let filter = params.filter.clone().unwrap_or_default();
+        let all = view::timeline(&self.all_records(place, run)?, &filter.check()?);
         let (total, offset) = (all.len(), params.offset.unwrap_or(0));
         let mut room = self.config.limits.answer_bytes;
         let mut truncated = false;

@@ -25,13 +25,11 @@ use super::{CallContext, Tools};
 use crate::assertion::{self, Assertion};
 use crate::cassette::{Cassette, Drift};
 use crate::error::{ErrorKind, ToolError};
+use crate::limits::{GivenLimits, RunLimits};
 use crate::mock::MockResponse;
 use crate::orchestrator::Backend;
 pub use repeat::{AssertionRate, Flakiness};
 
-const MAX_ITERATIONS: u32 = 5;
-const MAX_RUNTIME_SECS: u64 = 300;
-const LONGEST_RUNTIME_SECS: u64 = 24 * 60 * 60;
 const MOST_REPEATS: u32 = 100;
 
 /// Stands for what another tool describes: a model pays for every schema it is shown.
@@ -48,10 +46,12 @@ pub struct RunParams {
     /// Which model answers (default `mock`). Real ones need their program on PATH and credentials in `env`.
     #[serde(default)]
     pub backend: Backend,
-    /// Most iterations (default 5). The events of the last allowed one are emitted, never published.
+    /// Most iterations (default: what the configuration says, else 5). The events of the last allowed one are emitted,
+    /// never published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
-    /// Most seconds (default 300). The orchestrator notices it between calls; some seconds later it is killed.
+    /// Most seconds (default: what the configuration says, else 300). The orchestrator notices it between calls; some
+    /// seconds later it is killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_secs: Option<u64>,
     /// Environment variables for the run; nothing else is inherited. `null` passes on the server's own value,
@@ -124,6 +124,12 @@ pub struct RunResult {
     /// Why it ended, in the orchestrator's terms (`CompletionPromise`, `MaxIterations` …), or in the harness's:
     /// `StartupError`, `UsageError`, `Killed`, `HarnessTimeout`, `HarnessCancelled`, `HarnessLost`, `Exited`.
     pub termination_reason: String,
+    /// Of a run that ended without saying why: exit code or signal, and the end of what it printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub termination_detail: Option<String>,
+    /// The limits that held, each with where it came from: the call, the configuration, or the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RunLimits>,
     /// How many iterations began.
     pub iterations: u64,
     /// Seconds from start to end.
@@ -156,6 +162,9 @@ pub struct RunResult {
     /// What you should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What to keep in mind about the texts in this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -163,26 +172,18 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Parameters with their defaults, checked.
+/// Checked parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) params: RunParams,
-    pub(crate) max_iterations: u32,
-    pub(crate) max_runtime_secs: u64,
+    /// The workspace was put back to its state before an earlier run.
+    pub(crate) restored: bool,
 }
 
 impl Request {
     fn new(params: RunParams) -> Result<Self, ToolError> {
-        let max_iterations = params.max_iterations.unwrap_or(MAX_ITERATIONS);
-        let max_runtime_secs = params.max_runtime_secs.unwrap_or(MAX_RUNTIME_SECS);
         let repeat = params.repeat.unwrap_or(1);
-        if max_iterations == 0 {
-            return Err(ToolError::invalid("max_iterations must be at least 1"));
-        }
-        if !(1..=LONGEST_RUNTIME_SECS).contains(&max_runtime_secs) {
-            let message = format!("max_runtime_secs must be between 1 and {LONGEST_RUNTIME_SECS}");
-            return Err(ToolError::invalid(message));
-        }
+        RunLimits::resolve(Self::limits_of(&params), GivenLimits::default(), None)?;
         if !(1..=MOST_REPEATS).contains(&repeat) {
             return Err(ToolError::invalid(format!("repeat must be between 1 and {MOST_REPEATS}")));
         }
@@ -194,7 +195,20 @@ impl Request {
         }
         environment::check(&params.env)?;
         assertion::check_all(&params.assertions)?;
-        Ok(Self { params, max_iterations, max_runtime_secs })
+        Ok(Self { params, restored: false })
+    }
+
+    fn limits_of(params: &RunParams) -> GivenLimits {
+        GivenLimits {
+            max_iterations: params.max_iterations.map(u64::from),
+            max_runtime_secs: params.max_runtime_secs,
+            ..GivenLimits::default()
+        }
+    }
+
+    /// The limits of the call.
+    pub(crate) fn limits(&self) -> GivenLimits {
+        Self::limits_of(&self.params)
     }
 }
 

@@ -13,6 +13,7 @@ use super::Tools;
 use crate::beneath::{RelPath, Root};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
+use crate::limits::{GivenLimits, RunLimits};
 use crate::orchestrator::{Backend, Orchestrator};
 use crate::registry::{self, Held, NewRecord, Place};
 use crate::snapshot::{INITIAL, Selection, Snapshots};
@@ -54,6 +55,9 @@ pub struct SetupResult {
     pub workspace_id: String,
     /// The files that were created, relative to the folder.
     pub created_files: Vec<String>,
+    /// The limits of a mock run that names none itself, each with where it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RunLimits>,
     /// What you should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -78,11 +82,12 @@ impl Tools {
         };
         let (mut place, held) = registry::create(&self.config, new)?;
         match self.fill(&mut place, params, &fixtures) {
-            Ok(()) => Ok(SetupResult {
+            Ok(told) => Ok(SetupResult {
                 workspace_path: place.record.path.clone(),
                 workspace_id: place.record.id.clone(),
                 created_files: place.record.created_files.clone(),
-                warnings: Vec::new(),
+                limits: told.limits,
+                warnings: told.warnings,
             }),
             Err(error) => {
                 self.give_up(place, held);
@@ -114,7 +119,7 @@ impl Tools {
         place: &mut Place,
         params: &SetupParams,
         fixtures: &[(RelPath, &str)],
-    ) -> Result<(), ToolError> {
+    ) -> Result<Configured, ToolError> {
         let root = place.root()?;
         let adapter = place.record.orchestrator.adapter();
         let mut created = Vec::new();
@@ -128,8 +133,7 @@ impl Tools {
             write(&root, &scratchpad, text)?;
             created.push(scratchpad.to_string());
         }
-        // A configuration that cannot work is told now, not by the run.
-        adapter.topology(&root, &place.record.config, Backend::Mock)?;
+        let configured = Configured::check(place, &root)?;
         if params.git {
             git_init(&self.config.path, root.path())?;
         }
@@ -140,7 +144,33 @@ impl Tools {
         }
         place.record.created_files = created;
         place.record.ready = true;
-        place.save()
+        place.save()?;
+        Ok(configured)
+    }
+}
+
+/// What the configuration of a workspace means for its runs.
+struct Configured {
+    limits: Option<RunLimits>,
+    warnings: Vec<String>,
+}
+
+impl Configured {
+    /// A configuration that cannot work is told now, not by the run.
+    fn check(place: &Place, root: &Root) -> Result<Self, ToolError> {
+        let (adapter, config) = (place.record.orchestrator.adapter(), &place.record.config);
+        let topology = adapter.topology(root, config, Backend::Mock)?;
+        let mut warnings = topology.trigger_warnings();
+        let generic = matches!(place.record.orchestrator, Orchestrator::Generic(_));
+        if generic && !config.is_null() {
+            warnings.push("config is not used: a generic command has no configuration".to_owned());
+        }
+        let (given, failures) = adapter.limits(root, config, Backend::Mock)?;
+        // A limit out of range may still be overridden by the call.
+        let limits = RunLimits::resolve(GivenLimits::default(), given, failures)
+            .map_err(|error| warnings.push(error.to_string()))
+            .ok();
+        Ok(Self { limits, warnings })
     }
 }
 

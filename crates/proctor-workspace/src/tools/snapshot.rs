@@ -21,7 +21,8 @@ pub struct SnapshotParams {
     /// The workspace.
     pub workspace_id: String,
     /// Only files that match one of these patterns, such as `src/**` (default: all but `.ralph`, `.git` and
-    /// the sessions).
+    /// the sessions). The patterns are kept with the snapshot: `test_diff` and `snapshot_matches` look at these
+    /// files only, on both sides.
     #[serde(default)]
     pub include_patterns: Vec<String>,
     /// No files that match one of these patterns.
@@ -62,6 +63,9 @@ pub struct SnapshotResult {
     pub total_bytes: u64,
     /// Contents or files were left out of this answer (not of the snapshot).
     pub truncated: bool,
+    /// What you should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What to keep in mind about the texts in this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -83,6 +87,7 @@ impl Tools {
                 file_count: manifest.entries.len(),
                 total_bytes: manifest.entries.values().map(|entry| entry.size).sum(),
                 truncated: false,
+                warnings: selection.warnings(&manifest.entries.keys()),
                 notice: None,
             };
             if !params.omit_contents {

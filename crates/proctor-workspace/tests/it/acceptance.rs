@@ -117,10 +117,10 @@ async fn three_responses_are_consumed_in_order_and_the_session_has_all_events() 
 async fn a_delay_beyond_the_limit_ends_with_max_runtime_and_a_partial_session() {
     let bed = Bed::new();
     bed.setup("w", json!({})).await;
-    let responses = json!([{"output": "slow", "delay_ms": 5000}]);
+    let responses = json!([{"output": "slow", "delay_ms": 50_000}]);
     let result = bed.run("w", responses, json!({"max_runtime_secs": 1})).await;
     assert_eq!(result["termination_reason"], "MaxRuntime", "{result:#}");
-    assert!(result["elapsed_secs"].as_f64().unwrap() < 4.5, "{result:#}");
+    assert!(result["elapsed_secs"].as_f64().unwrap() < 40.0, "{result:#}");
     let summary = bed.call("test_inspect", json!({"workspace_id": "w", "format": "summary"})).await;
     assert_eq!(summary["iterations"], 1);
     assert_eq!(summary["by_topic"]["task.start"], 1);

@@ -155,7 +155,11 @@ async fn every_other_way_to_name_a_path_is_refused_or_stays_inside() {
         assert!(refused, "events file {path:?}");
     }
     // Patterns choose among the files of the workspace; they cannot name others.
-    for pattern in ["../**", "/**", "**/../../*", "/etc/passwd", "../outside/secret"] {
+    for pattern in ["../**", "**/../../*", "../outside/secret"] {
+        let shot = json!({"workspace_id": "w", "include_patterns": [pattern]});
+        assert!(bed.try_call("test_snapshot", shot).await.is_err(), "{pattern}");
+    }
+    for pattern in ["/**", "/etc/passwd"] {
         let shot = bed
             .call("test_snapshot", json!({"workspace_id": "w", "include_patterns": [pattern]}))
             .await;

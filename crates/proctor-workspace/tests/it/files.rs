@@ -78,7 +78,7 @@ async fn a_recorded_run_is_a_regression_test() {
         )
         .unwrap();
         let mut file = file::read("x.workspace.yaml", &text.replace("run.json", bad)).unwrap();
-        let problem = file.load_cassette(&folder).unwrap_err();
+        let problem = file.load_cassette(&folder).unwrap_err().to_string();
         assert!(problem.contains(why), "{bad}: {problem}");
     }
     let both = text.replace("run:", "mock: [{output: y}]\nrun:");

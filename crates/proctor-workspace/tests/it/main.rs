@@ -4,6 +4,7 @@
 mod acceptance;
 mod defects;
 mod escapes;
+mod evidence;
 mod files;
 mod hazards;
 mod mocks;

@@ -59,7 +59,7 @@ async fn responses_that_were_not_needed_are_told() {
     let responses = json!([{"output": "LOOP_COMPLETE"}, {"hat": "builder", "output": "never"}]);
     let result = bed.run("w", responses, json!({})).await;
     assert_eq!(result["mock"]["unconsumed"], json!([1]));
-    assert!(result["warnings"].to_string().contains("1 responses were not consumed"));
+    assert!(result["warnings"].to_string().contains("mock responses were not consumed: ["));
 }
 
 #[tokio::test]

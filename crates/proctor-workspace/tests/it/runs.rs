@@ -85,6 +85,7 @@ async fn repeats_start_from_the_same_state_and_count_every_assertion() {
         .collect();
     assert_eq!(counts, [(3, 0), (0, 3)]);
     assert!(path.join("made").exists() && result["run"] == 3);
+    assert!(!result["warnings"].to_string().contains("has been run in before"), "{result:#}");
 }
 
 #[tokio::test]

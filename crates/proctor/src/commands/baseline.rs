@@ -2,23 +2,76 @@
 //!
 //! A baseline is a run reduced to what a comparison needs (`.proctor/baselines/NAME.json`), so it outlives the recording.
 
-use std::fs;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use proctor_compare::{BadSide, Side};
-use proctor_history::{baseline_name, baseline_path, baselines, read_baseline};
+use clap::{Args, Subcommand};
+use proctor_compare::Side;
+use proctor_history::{baseline_name, baseline_path, baselines, read_baseline, write_baseline};
 use proctor_record::RunStore;
 use proctor_report::{Paint, counted, plain};
 use serde::Serialize;
 
 use super::compare;
-use crate::cli::past::{BaselineAction, BaselineArguments, BlessArguments, ShowBaselineArguments};
 use crate::cli::{Cli, Format};
+use crate::commands::RUN_HELP;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
+use crate::{project, values};
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArguments {
+    #[command(subcommand)]
+    pub(crate) action: BaselineAction,
+}
+
+impl BaselineArguments {
+    pub(crate) fn format(&self) -> Format {
+        match &self.action {
+            BaselineAction::Bless(_) => Format::Text,
+            BaselineAction::Show(arguments) => arguments.format,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineAction {
+    /// Declare a run good: later ones are compared with it
+    Bless(BlessArguments),
+    /// Say what the baselines are
+    Show(ShowBaselineArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A baseline holds outcomes, durations and scores, no text of any agent. It outlives its run, and with --output it can be
+committed, so that other machines compare with the same one.")]
+pub(crate) struct BlessArguments {
+    #[arg(help = RUN_HELP, default_value = "last")]
+    pub(crate) run: String,
+
+    /// The baseline's name
+    #[arg(long, default_value = "default", value_parser = values::run_tag)]
+    pub(crate) name: String,
+
+    /// Write it to this file instead of .proctor
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Bless a run that did not finish, or had errors outside examples
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowBaselineArguments {
+    /// Only this one
+    pub(crate) name: Option<String>,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
 
 /// What is told of a baseline.
 #[derive(Serialize)]
@@ -50,32 +103,9 @@ pub(crate) fn run(
 pub(super) fn named(name: &str, store: &RunStore) -> Result<Option<Side>, CommandError> {
     let Some(name) = baseline_name(name) else { return Ok(None) };
     let found = proctor_history::baseline(store, name).map_err(|error| {
-        CommandError::unusable(error).hint("`proctor baseline bless RUN` makes one")
+        CommandError::from(error).hint("`proctor baseline bless RUN` makes one")
     })?;
     Ok(Some(found))
-}
-
-/// The baseline that a file holds; `None` where it is a recording.
-pub(super) fn in_file(path: &Path) -> Result<Option<Side>, CommandError> {
-    if path.extension().is_none_or(|extension| extension != "json") {
-        return Ok(None);
-    }
-    let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-    match Side::from_json(&text) {
-        // A file of one JSON line may be a recording, whatever its name.
-        Err(BadSide::NotASide(_)) => Ok(None),
-        Err(error @ BadSide::Newer(_)) => Err(unreadable(path, &error)),
-        Ok(mut side) => {
-            side.label = path.display().to_string();
-            Ok(Some(side))
-        }
-    }
-}
-
-/// The runs that baselines were made from.
-pub(super) fn blessed_runs(store: &RunStore) -> Vec<String> {
-    let sides = baselines(store).into_values().filter_map(|path| read_baseline(&path).ok());
-    sides.filter_map(|side| side.run_id).collect()
 }
 
 fn bless(
@@ -86,28 +116,14 @@ fn bless(
     let side = compare::side(&arguments.run, store, terminal)?;
     if !arguments.force && (!side.complete || side.errors > 0) {
         let why = if side.complete { "had errors outside examples" } else { "did not finish" };
-        return Err(CommandError::unusable(format_args!("{} {why}", arguments.run))
+        return Err(CommandError::refused(format_args!("{} {why}", arguments.run))
             .hint("--force blesses it all the same"));
     }
     let path = arguments.output.clone().unwrap_or_else(|| baseline_path(store, &arguments.name));
-    write(&path, &side).map_err(|error| {
-        CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
-    })?;
+    write_baseline(&path, &side)?;
     let run = side.run_id.as_deref().unwrap_or(&arguments.run);
     let what = counted(side.examples.len() as u64, "example");
     terminal.line(&format!("blessed {}: {what}, in {}", plain(run), path.display()))
-}
-
-/// Whole or not at all.
-fn write(path: &Path, side: &Side) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer_pretty(&mut file, side)?;
-    file.write_all(b"\n")?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn show(
@@ -118,11 +134,11 @@ fn show(
     let wanted = |name: &str| arguments.name.as_deref().is_none_or(|wanted| wanted == name);
     let mut shown = Vec::new();
     for (name, path) in baselines(store).into_iter().filter(|(name, _)| wanted(name)) {
-        let side = read_baseline(&path).map_err(CommandError::unusable)?;
+        let side = read_baseline(&path)?;
         shown.push(describe(name, path, &side));
     }
     if let (Some(name), true) = (&arguments.name, shown.is_empty()) {
-        return Err(CommandError::unusable(format_args!("no baseline `{name}`"))
+        return Err(CommandError::not_found(format_args!("no baseline `{name}`"))
             .hint("`proctor baseline show` lists them"));
     }
     if arguments.format == Format::Json {
@@ -160,8 +176,4 @@ fn describe(name: String, path: PathBuf, side: &Side) -> Shown {
         passed,
         attempts,
     }
-}
-
-fn unreadable(path: &Path, error: &impl std::fmt::Display) -> CommandError {
-    CommandError::unusable(format_args!("cannot use {}: {error}", path.display()))
 }

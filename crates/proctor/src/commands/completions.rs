@@ -2,11 +2,22 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
+use clap::{Args, CommandFactory as _};
 
-use crate::cli::{Cli, CompletionsArguments};
+use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor completions bash > ~/.local/share/bash-completion/completions/proctor
+  proctor completions zsh > ~/.zfunc/_proctor
+  proctor completions fish > ~/.config/fish/completions/proctor.fish")]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
 
 pub(crate) fn run(
     arguments: &CompletionsArguments,

@@ -1,5 +1,6 @@
 //! `proctor cover`: arguments in, the pipeline, its events, a report out.
 
+pub(crate) mod arguments;
 mod events;
 mod model;
 mod selection;
@@ -21,12 +22,11 @@ use self::specs::OwnRunner;
 use super::run::recording::Recording;
 use super::run::signals::Signals;
 use crate::cli::Cli;
-use crate::cli::cover::{CoverArguments, CoverFormat};
+use crate::commands::cover::arguments::{CoverArguments, CoverFormat};
 use crate::config::Config;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
-use crate::values;
+use crate::{project, values};
 
 /// How many workers run specs at most.
 const WORKERS: u32 = 4;
@@ -182,9 +182,7 @@ fn mode(what: &[String]) -> Mode {
 
 fn write_reports(arguments: &CoverArguments, report: &Report) -> Result<(), CommandError> {
     let write = |path: &Path, text: String| {
-        std::fs::write(path, text).map_err(|error| {
-            CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
-        })
+        std::fs::write(path, text).map_err(|error| CommandError::io("write", path, error))
     };
     if let Some(path) = &arguments.html {
         write(path, proctor_cover::html(report))?;
@@ -216,7 +214,7 @@ fn refused(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     match format {
-        CoverFormat::Text => Err(CommandError::unusable(stop).hint(stop.suggestion.clone())),
+        CoverFormat::Text => Err(CommandError::refused(stop).hint(stop.suggestion.clone())),
         CoverFormat::Json => {
             terminal.json(stop)?;
             Ok(ExitCode::from(2))

@@ -5,16 +5,30 @@ mod probe;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Args;
 use proctor_report::{Paint, Style};
 use serde::Serialize;
 
 use self::probe::{Found, at_least};
-use crate::cli::{Cli, DoctorArguments, Format};
+use crate::cli::{Cli, Format};
 use crate::config::{self, Config, Setting};
-use crate::env_vars;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
+use crate::{env_vars, project};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 0 if nothing is wrong, 1 if something that this project needs is missing or broken."
+)]
+pub(crate) struct DoctorArguments {
+    /// List every environment variable that Proctor reads or sets, and do nothing else
+    #[arg(long)]
+    pub(crate) environment: bool,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
 
 /// How a finding counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,19 +1,58 @@
-//! `proctor history` and `proctor flaky`: what the runs have shown over time.
+//! `proctor history`: what the runs have shown over time.
 
 use std::process::ExitCode;
 
+use clap::{Args, Subcommand};
 use proctor_events::Millis;
-use proctor_history::{FlakyExample, History, HistoryError, Known, Point, Searched, Window};
+use proctor_history::{History, HistoryError, Known, Point, Searched};
 use proctor_record::RunStore;
 use proctor_report::{Paint, Style, counted, duration, plain, shorten};
 use proctor_stats::{Z95, wilson};
 use serde::Serialize;
 
-use crate::cli::past::{FlakyArguments, HistoryAction, HistoryArguments};
 use crate::cli::{Cli, Format};
 use crate::error::CommandError;
 use crate::project;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+Examples:
+  proctor history                     the whole suite, run by run
+  proctor history 'books a venue'     one example, by id or by part of its description
+  proctor history --tag slow          all examples with a tag
+  proctor history --search refund     where somebody said it, over all recordings
+  proctor history rebuild             make the index anew from the recordings")]
+pub(crate) struct HistoryArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<HistoryAction>,
+
+    /// The example: the start of its id, or part of its description
+    pub(crate) example: Option<String>,
+
+    /// All examples with this tag
+    #[arg(long, value_name = "TAG", conflicts_with = "example")]
+    pub(crate) tag: Option<String>,
+
+    /// Look for words in all transcripts
+    #[arg(long, value_name = "WORDS", conflicts_with_all = ["example", "tag"])]
+    pub(crate) search: Option<String>,
+
+    /// How many runs or hits to list, newest first
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 30)]
+    pub(crate) limit: usize,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HistoryAction {
+    /// Make the index anew from the recordings
+    Rebuild,
+}
 
 /// A history for programs.
 #[derive(Serialize)]
@@ -40,7 +79,7 @@ pub(crate) fn run(
         let searched = proctor_history::search_runs(&store, words, arguments.limit);
         return show_hits(&searched, arguments.format, terminal);
     }
-    let mut history = History::open(&store).map_err(CommandError::unusable)?;
+    let mut history = History::open(&store)?;
     tell(&history, terminal);
     let (example, points) = points(arguments, &mut history)?;
     let told = told(example, arguments.tag.clone(), points);
@@ -66,7 +105,7 @@ pub(super) fn tell(history: &History, terminal: &mut Terminal) {
 }
 
 fn rebuild(store: &RunStore, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
-    let history = History::rebuild(store).map_err(CommandError::unusable)?;
+    let history = History::rebuild(store)?;
     tell(&history, terminal);
     let runs = counted(history.synced().runs, "run");
     terminal.line(&format!("made anew from {runs}"))?;
@@ -76,7 +115,7 @@ fn rebuild(store: &RunStore, terminal: &mut Terminal) -> Result<ExitCode, Comman
 type Answer = (Option<Known>, Vec<Point>);
 
 fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer, CommandError> {
-    let failed = |error: HistoryError| CommandError::unusable(error);
+    let failed = |error: HistoryError| CommandError::from(error);
     let Some(wanted) = &arguments.example else {
         let points = match &arguments.tag {
             Some(tag) => history.tag(tag),
@@ -84,7 +123,7 @@ fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer,
         };
         let points = points.map_err(failed)?;
         if let (Some(tag), true) = (&arguments.tag, points.is_empty()) {
-            return Err(CommandError::unusable(format_args!(
+            return Err(CommandError::not_found(format_args!(
                 "no recorded example has the tag `{tag}`"
             )));
         }
@@ -92,7 +131,7 @@ fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer,
     };
     let mut found = history.find(wanted).map_err(failed)?;
     match found.len() {
-        0 => Err(CommandError::unusable(format_args!(
+        0 => Err(CommandError::not_found(format_args!(
             "no recorded example has `{wanted}` in its description or as its id"
         ))),
         1 => {
@@ -101,8 +140,7 @@ fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer,
             Ok((Some(example), points))
         }
         count => {
-            let mut error =
-                CommandError::unusable(format_args!("`{wanted}` could be any of {count}"));
+            let mut error = CommandError::usage(format_args!("`{wanted}` could be any of {count}"));
             for example in found.iter().take(10) {
                 error = error.hint(format!("{}  {}", example.id, shorten(&example.title, 100)));
             }
@@ -173,51 +211,6 @@ fn line(point: &Point, style: Style) -> String {
     let dirty = if point.dirty == Some(true) { "+" } else { "" };
     parts.extend(commit.map(|commit| style.paint(Paint::Dim, format!("{commit}{dirty}"))));
     format!("{}\n", parts.join("  "))
-}
-
-pub(crate) fn flaky(
-    arguments: &FlakyArguments,
-    cli: &Cli,
-    terminal: &mut Terminal,
-) -> Result<ExitCode, CommandError> {
-    let store = RunStore::new(&project::root(cli)?);
-    let mut history = History::open(&store).map_err(CommandError::unusable)?;
-    tell(&history, terminal);
-    let flaky = history.flaky(Window(arguments.runs)).map_err(CommandError::unusable)?;
-    if arguments.format == Format::Json {
-        terminal.json(&flaky)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if flaky.is_empty() {
-        terminal.line("nothing is known to be flaky")?;
-    }
-    for example in &flaky {
-        terminal.line(&flaky_line(example, terminal.style()))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn flaky_line(row: &FlakyExample, style: Style) -> String {
-    let mut signs = Vec::new();
-    if row.mixed_runs > 0 {
-        signs.push(format!("both outcomes in {}", counted(row.mixed_runs, "run")));
-    }
-    if row.torn_commits > 0 {
-        signs.push(format!("different results on {}", counted(row.torn_commits, "clean commit")));
-    }
-    format!(
-        "{} {}  {}\n    {} of {} attempts failed in {} (passes {:.0} to {:.0} %); {}, last in {}",
-        style.paint(Paint::Warn, "~"),
-        shorten(&row.example.title, 200),
-        style.paint(Paint::Dim, &row.example.id),
-        row.attempts - row.passed,
-        row.attempts,
-        counted(row.runs, "run"),
-        row.rate_low * 100.0,
-        row.rate_high * 100.0,
-        signs.join(", "),
-        row.last_seen
-    )
 }
 
 /// Where the words were found.

@@ -5,14 +5,22 @@
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::process::ExitCode;
 
-use proctor_host::Host;
+use clap::Args;
+use proctor_converse::worker_host::ConversationHost;
 
 use super::run::recording::Recording;
 use super::{scenarios, suites};
-use crate::cli::{Cli, HostArguments};
+use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 use crate::{env_vars, project};
+
+#[derive(Debug, Args)]
+pub(crate) struct HostArguments {
+    /// Send events here too: a path for JSON lines, or ws://localhost:PORT; several with commas
+    #[arg(long, value_name = "DEST")]
+    pub(crate) events: Option<String>,
+}
 
 pub(crate) fn run(
     arguments: &HostArguments,
@@ -26,19 +34,24 @@ pub(crate) fn run(
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
     let mut recording =
         Recording::start_as(vec!["rspec".to_owned()], None, &root, events, terminal)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError::unusable(format_args!("cannot start: {error}")))?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+            CommandError::system(format_args!("cannot start: {error}")).with_source(error)
+        })?;
     let bus = recording.bus.clone();
-    let attended = runtime.block_on(proctor_runner::attend(socket, Host::new(settings), bus));
+    let attended = runtime.block_on(proctor_runner::follow_external_run(
+        "rspec",
+        socket,
+        ConversationHost::new(settings),
+        bus,
+    ));
     runtime.shutdown_background();
     if attended.as_ref().is_ok_and(|run| run.interrupted) {
         recording.interrupted();
     }
     let failures = recording.finish(terminal);
     let attended = attended.map_err(|error| {
-        CommandError::unusable(format_args!("the socket cannot be used: {error}"))
+        CommandError::system(format_args!("the socket cannot be used: {error}")).with_source(error)
     })?;
     for note in attended.notes {
         terminal.warn(&note);
@@ -49,7 +62,7 @@ pub(crate) fn run(
 /// The inherited socket.
 fn socket() -> Result<OwnedFd, CommandError> {
     let missing = || {
-        CommandError::unusable("`proctor host` talks over a socket, and RPC_SOCKET_FD names none")
+        CommandError::usage("`proctor host` talks over a socket, and RPC_SOCKET_FD names none")
             .hint("it is started by `require \"proctor/rspec\"`; there is no need to start it by hand")
     };
     let text = env_vars::RPC_SOCKET_FD.get().ok_or_else(missing)?;
@@ -58,9 +71,8 @@ fn socket() -> Result<OwnedFd, CommandError> {
     #[expect(unsafe_code, reason = "an inherited descriptor has no owner yet")]
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     rustix::io::fcntl_getfd(&socket).map_err(|error| {
-        CommandError::unusable(format_args!(
-            "RPC_SOCKET_FD is {number}, which is not open: {error}"
-        ))
+        CommandError::usage(format_args!("RPC_SOCKET_FD is {number}, which is not open: {error}"))
+            .with_source(error)
     })?;
     Ok(socket)
 }

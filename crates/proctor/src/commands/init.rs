@@ -3,9 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::cli::talk::InitArguments;
+use clap::Args;
+
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Writes proctor.toml and scenarios/first.scenario.yaml, unless they are there. The scenario runs as it is, without a key:
+  proctor init && proctor run")]
+pub(crate) struct InitArguments {
+    /// The folder [default: the current one]
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+}
 
 const CONFIG: &str = include_str!("init/proctor.toml");
 const SCENARIO: &str = include_str!("init/first.scenario.yaml");
@@ -30,9 +41,7 @@ pub(crate) fn run(
 
 /// Writes a file unless it is there; says whether it did.
 fn write_new(path: &Path, text: &str) -> Result<bool, CommandError> {
-    let cannot = |error: std::io::Error| {
-        CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
-    };
+    let cannot = |error: std::io::Error| CommandError::io("write", path, error);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(cannot)?;
     }

@@ -2,14 +2,26 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use proctor_report::{Paint, plain};
 use proctor_runner::OutsideError;
 
 use super::{report_problem, suites};
-use crate::cli::{Cli, Format, ListArguments};
-use crate::error::CommandError;
+use crate::cli::{Cli, Format};
+use crate::commands::selection::SelectionArguments;
+use crate::error::{CommandError, Kind};
 use crate::project;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArguments,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
 
 pub(crate) fn run(
     arguments: &ListArguments,
@@ -22,11 +34,11 @@ pub(crate) fn run(
     let found = proctor_runner::list(&chosen.suites, &chosen.surroundings, &chosen.selection);
     let found = found.map_err(|error| match error {
         proctor_runner::ListError::Suite(error) => report_problem(&error.message, &error.output),
-        error @ proctor_runner::ListError::Runtime(_) => CommandError::unusable(error),
+        error @ proctor_runner::ListError::Runtime(_) => CommandError::caused(Kind::System, error),
     })?;
     if !found.errors.is_empty() {
         let all: Vec<String> = found.errors.iter().map(in_words).collect();
-        return Err(CommandError::unusable(all.join("\n")));
+        return Err(CommandError::suite(all.join("\n")));
     }
     for note in &found.notes {
         terminal.warn(&plain(note));

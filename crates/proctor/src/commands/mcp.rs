@@ -2,13 +2,41 @@
 
 use std::process::ExitCode;
 
+use clap::{Args, ValueEnum};
 use proctor_mcp::Group;
 
 use super::tools;
 use crate::cli::Cli;
-use crate::cli::agents::{GroupChoice, McpArguments};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The server speaks MCP on standard input and output and ends when its client closes them. Runs that it started go on;
+`proctor watch`, `proctor show` and the next server find them.
+
+  claude mcp add proctor -- proctor mcp
+  { \"mcpServers\": { \"proctor\": { \"command\": \"proctor\", \"args\": [\"--root\", \"/path/to/project\", \"mcp\"] } } }
+
+`docs/agents.md` has the snippets for other clients; `proctor tool --list` shows the same tools to a shell.")]
+pub(crate) struct McpArguments {
+    /// Offer only these groups of tools; several with commas [default: all]
+    #[arg(long, value_enum, value_name = "GROUP", value_delimiter = ',')]
+    pub(crate) tools: Vec<GroupChoice>,
+}
+
+/// A group of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupChoice {
+    /// `run_*`, `list_examples`, `show_example`: runs of this project's examples
+    Runs,
+    /// `ghap_*`: the journal
+    Journal,
+    /// `test_*`: workspaces in which an orchestrator is tested
+    Workspaces,
+    /// `cover_*`: what `proctor cover` left open
+    Cover,
+}
 
 pub(crate) fn run(
     arguments: &McpArguments,
@@ -26,7 +54,7 @@ pub(crate) fn run(
     });
     // A thread may still be reading standard input; nobody waits for it.
     runtime.shutdown_background();
-    outcome.map_err(CommandError::unusable)?;
+    outcome?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod cover;
 pub(crate) mod doctor;
 mod facts;
+pub(crate) mod flaky;
 pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod host;
@@ -21,6 +22,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 mod scenarios;
 pub(crate) mod schema;
+mod selection;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod suites;
@@ -29,7 +31,6 @@ pub(crate) mod tool;
 mod tools;
 pub(crate) mod validate;
 pub(crate) mod watch;
-mod workspaces;
 
 use std::path::{Path, PathBuf};
 
@@ -39,17 +40,34 @@ use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::project;
 
+const RECORDING_HELP: &str = "\
+A recording: a file of JSON lines, a run's folder, `last`, `last~2` (the third newest), a tag, or the start of a run id";
+
+pub(crate) const RUN_HELP: &str = "\
+A run: `last`, `last~2` (the third newest), a tag, the start of a run id, a file of JSON lines, or a run's folder";
+
 /// The file that a person means by the name of a recording.
 fn recording_path(name: &str, cli: &Cli) -> Result<PathBuf, CommandError> {
     let store = RunStore::new(&project::root(cli)?);
-    store.resolve(name).map_err(CommandError::unusable)
+    store.resolve(name).map_err(CommandError::from)
+}
+
+/// The running program itself, which also guards children and plays other parts.
+fn own_program() -> Result<PathBuf, CommandError> {
+    std::env::current_exe().map_err(|error| {
+        CommandError::system(format_args!("cannot find the proctor program itself: {error}"))
+            .with_source(error)
+    })
 }
 
 /// The run of this project whose recording a path leads to, however the path is written.
 fn run_at(path: &Path, store: &RunStore) -> Option<RunFolder> {
     let path = path.canonicalize().ok()?;
     let same = |run: &RunFolder| run.events_path().canonicalize().is_ok_and(|own| own == path);
-    store.list().ok()?.into_iter().find(same)
+    // Nearly always the folder with the same name; links may give it another one.
+    let name = path.parent()?.file_name()?;
+    let namesake = RunFolder::at(&store.runs_folder().join(name)).filter(same);
+    namesake.or_else(|| store.list().ok()?.into_iter().find(same))
 }
 
 /// Why a suite could not be used, with what its programs printed.
@@ -58,5 +76,5 @@ fn report_problem(message: &str, output: &[String]) -> CommandError {
     for line in output {
         text += &format!("\n    {}", proctor_report::plain(line));
     }
-    CommandError::unusable(text)
+    CommandError::suite(text)
 }

@@ -17,7 +17,7 @@ const BATCH: usize = 100;
 pub(super) fn send(address: &str, run: &RunData, content: bool) -> Result<(), CommandError> {
     let url = endpoint(address)?;
     let failed = |problem: &dyn std::fmt::Display| {
-        CommandError::unusable(format_args!("traces were not taken by {url}: {problem}"))
+        CommandError::system(format_args!("traces were not taken by {url}: {problem}"))
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // A provider that someone else has installed serves as well.
@@ -51,7 +51,7 @@ pub(super) fn send(address: &str, run: &RunData, content: bool) -> Result<(), Co
 fn endpoint(address: &str) -> Result<String, CommandError> {
     let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
     let rest = rest.filter(|rest| !rest.is_empty()).ok_or_else(|| {
-        CommandError::unusable(format_args!("--otlp {address}: use http://HOST:PORT"))
+        CommandError::usage(format_args!("--otlp {address}: use http://HOST:PORT"))
     })?;
     let bare = rest.trim_end_matches('/');
     Ok(if bare.contains('/') {

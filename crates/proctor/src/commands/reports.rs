@@ -1,13 +1,73 @@
 //! Reports of a run to files: JUnit, JSON, Markdown, trajectories. The same at a run's end and afterwards.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use proctor_record::{Entry, Reader, RunChoice, RunData, RunSplitter};
-use proctor_report::{html, junit, markdown, run_json, trajectories};
+use proctor_report::{JunitDialect, html, junit_dialect, markdown, run_json, trajectories};
 
-use crate::cli::past::ReportArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+/// A form of JUnit XML.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectChoice {
+    /// Everything there is to say; most readers take it
+    #[default]
+    Default,
+    /// Only what the schema of Jenkins' xUnit plugin allows
+    Jenkins,
+    /// Only what Maven Surefire's schema allows: one suite
+    Surefire,
+}
+
+impl From<DialectChoice> for JunitDialect {
+    fn from(choice: DialectChoice) -> Self {
+        match choice {
+            DialectChoice::Default => Self::Default,
+            DialectChoice::Jenkins => Self::Jenkins,
+            DialectChoice::Surefire => Self::Surefire,
+        }
+    }
+}
+
+/// Reports of a run, at its end or afterwards.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ReportArguments {
+    /// Write a JUnit report (`-` is standard output)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) junit: Option<PathBuf>,
+
+    /// Which schema the JUnit report keeps to
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = DialectChoice::Default)]
+    pub(crate) junit_dialect: DialectChoice,
+
+    /// Write the run as JSON (`-` is standard output)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a report for a pull request as Markdown (`-` is standard output)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// Write the run as one HTML file with the viewer in it, which needs no server (`-` is standard output)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Write every conversation as an ATIF 1.7 trajectory, one file each, into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) atif: Option<PathBuf>,
+
+    /// Send one trace per attempt to an OpenTelemetry collector (OTLP over HTTP), as in `http://localhost:4318`
+    #[cfg(feature = "otlp")]
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+
+    /// Send what was said, too: messages, arguments, results, reasoning
+    #[cfg(feature = "otlp")]
+    #[arg(long, requires = "otlp")]
+    pub(crate) otlp_content: bool,
+}
 
 /// Refuses a report that could not be written, before anything runs.
 pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
@@ -15,7 +75,7 @@ pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
     for path in files.into_iter().flatten() {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
-            return Err(CommandError::unusable(format_args!(
+            return Err(CommandError::system(format_args!(
                 "the report cannot be written to {}: {}",
                 path.display(),
                 if path.is_dir() { "it is a folder" } else { "its folder does not exist" }
@@ -24,7 +84,7 @@ pub(super) fn check(arguments: &ReportArguments) -> Result<(), CommandError> {
     }
     if let Some(folder) = &arguments.atif {
         std::fs::create_dir_all(folder).map_err(|error| {
-            CommandError::unusable(format_args!(
+            CommandError::system(format_args!(
                 "trajectories cannot be written to {}: {error}",
                 folder.display()
             ))
@@ -51,7 +111,8 @@ pub(super) fn write(
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     if let Some(path) = &arguments.junit {
-        put(path, &junit(run, "proctor"), terminal)?;
+        let dialect = arguments.junit_dialect.into();
+        put(path, &junit_dialect(run, "proctor", dialect), terminal)?;
     }
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&run_json(run)).map_err(std::io::Error::from)?;
@@ -79,9 +140,7 @@ pub(super) fn write(
 
 /// The viewer with the events of one run in it.
 fn page(events: &Path, choice: &RunChoice) -> Result<String, CommandError> {
-    let unreadable = |error: std::io::Error| {
-        CommandError::unusable(format_args!("cannot read {}: {error}", events.display()))
-    };
+    let unreadable = |error: std::io::Error| CommandError::io("read", events, error);
     let mut splitter = RunSplitter::default();
     let (mut lines, mut wanted) = (Vec::new(), false);
     for entry in Reader::open(events).map_err(unreadable)? {
@@ -112,7 +171,5 @@ fn put(path: &Path, text: &str, terminal: &mut Terminal) -> Result<(), CommandEr
     if path == Path::new("-") {
         return terminal.print(text);
     }
-    std::fs::write(path, text).map_err(|error| {
-        CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
-    })
+    std::fs::write(path, text).map_err(|error| CommandError::io("write", path, error))
 }

@@ -1,11 +1,14 @@
 //! `proctor run`: wires suites, runner, recording, terminal and reports together.
 
 mod ab;
+pub(crate) mod arguments;
+pub(super) mod conversations;
 mod embedded;
 mod fingerprint;
 mod live;
 mod outputs;
 pub(super) mod recording;
+mod repeat;
 mod screen;
 pub(super) mod signals;
 mod view;
@@ -18,7 +21,7 @@ use std::sync::Arc;
 use proctor_converse::Saved;
 use proctor_events::{ExampleId, Subscription};
 use proctor_record::{RunData, load_timings, save_timings};
-use proctor_runner::{Controller, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
+use proctor_runner::{Controller, OnCrash, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
 use proctor_verdict::{RunState, StopCause};
 
 pub(crate) use self::embedded::Embedded;
@@ -26,11 +29,15 @@ use self::live::Live;
 use self::recording::Recording;
 use super::journal::resolving::Resolving;
 use super::{report_problem, scenarios, serve, suites};
-use crate::cli::{Cli, RunArguments, ScheduleChoice, Tolerance, Unchecked};
+use crate::cli::Cli;
+use crate::commands::run::arguments::{
+    CrashChoice, RunArguments, ScheduleChoice, Tolerance, Unchecked,
+};
 use crate::config::Config;
 use crate::error::CommandError;
+use crate::project;
 use crate::terminal::Terminal;
-use crate::{project, values};
+use crate::values::{self, Repeat};
 
 pub(crate) fn run(
     arguments: &RunArguments,
@@ -62,7 +69,7 @@ pub(super) fn once(
     terminal: &mut Terminal,
 ) -> Result<Ended, CommandError> {
     let (run, events) = Prepared::new(arguments, root, config, saved, Part::Whole, terminal)?;
-    run.controller.start().map_err(CommandError::unusable)?;
+    run.controller.start()?;
     let shown = view::show(arguments, &run, events, terminal)?;
     run.finish(shown, arguments, root, terminal)
 }
@@ -109,6 +116,7 @@ impl Prepared {
             chosen.surroundings.waiting = terminal.waiting();
         }
         outputs::check(arguments)?;
+        let adaptive = repeat::adaptive(arguments, root, terminal)?;
         let only = part != Part::Second;
         let resolving = if only {
             Resolving::prepare(&arguments.journal, root, config, terminal)?
@@ -125,6 +133,7 @@ impl Prepared {
             .transpose()?;
         let timings = root.join(".proctor/timings.json");
         let mut options = options(arguments, config, workers)?;
+        options.adaptive = adaptive;
         options.selection = chosen.selection;
         options.estimates = Arc::new(load_timings(&timings));
         let known = Arc::clone(&options.estimates);
@@ -188,7 +197,7 @@ fn workers(arguments: &RunArguments, config: &Config) -> Result<u32, CommandErro
     }
     values::workers(&config.workers.value).map_err(|problem| {
         let setting = &config.workers;
-        CommandError::unusable(format_args!(
+        CommandError::configuration(format_args!(
             "{}: workers = {}: {problem}",
             setting.origin, setting.value
         ))
@@ -202,7 +211,9 @@ fn options(
 ) -> Result<RunOptions, CommandError> {
     let duration = |flag: Option<u64>, key: &str, in_file: Option<&String>| match (flag, in_file) {
         (None, Some(text)) => values::duration(text).map(Some).map_err(|problem| {
-            CommandError::unusable(format_args!("proctor.toml: run.{key} = {text:?}: {problem}"))
+            CommandError::configuration(format_args!(
+                "proctor.toml: run.{key} = {text:?}: {problem}"
+            ))
         }),
         (flag, _) => Ok(flag),
     };
@@ -216,10 +227,17 @@ fn options(
             ScheduleChoice::RoundRobin => Schedule::RoundRobin,
         },
         fail_fast: arguments.fail_fast,
+        on_crash: match arguments.on_crash {
+            CrashChoice::Continue => OnCrash::Continue,
+            CrashChoice::Stop => OnCrash::Stop,
+        },
         timeout: duration(arguments.timeout, "timeout", config.run.timeout.as_ref())?,
         slow_after: duration(arguments.slow, "slow", config.run.slow.as_ref())?,
         retries: arguments.retries.or(config.run.retries).unwrap_or(0),
-        repeats: arguments.repeat.unwrap_or(0),
+        repeats: match arguments.repeat {
+            Some(Repeat::Times(times)) => times,
+            Some(Repeat::Auto { .. }) | None => 0,
+        },
         max_per_worker: arguments.max_examples_per_worker,
         idle_deaths: arguments.max_idle_exits,
         grace: arguments.grace,
@@ -243,7 +261,7 @@ fn conclude(
     }
     // A run whose recording is incomplete is not a success, whatever its examples did.
     if recording_failures > 0 && result.verdict.is_passed() {
-        return Err(CommandError::unusable(format_args!(
+        return Err(CommandError::system(format_args!(
             "the run could not be recorded completely in {}",
             root.join(".proctor").display()
         )));

@@ -5,6 +5,7 @@ mod stop;
 use std::fs;
 use std::process::ExitCode;
 
+use clap::{Args, Subcommand};
 use proctor_events::{Millis, Timestamp};
 use proctor_history::{History, RunRow};
 use proctor_record::{RunFolder, RunStore};
@@ -12,12 +13,91 @@ use proctor_report::{Paint, Style, counted, duration, plain, shorten};
 use proctor_verdict::RunState;
 use serde::Serialize;
 
-use super::{baseline, history, run_at};
-use crate::cli::past::{PruneArguments, RunsAction, RunsArguments, TagArguments};
+use self::stop::StopArguments;
+use super::{history, run_at};
 use crate::cli::{Cli, Format};
+use crate::commands::RUN_HELP;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
+use crate::{project, values};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+Examples:
+  proctor runs                      the newest runs
+  proctor runs tag last release-4   a name for a run: `proctor compare release-4 last`
+  proctor runs stop                 end the run that is going on
+  proctor runs prune                what could be removed; --yes removes it")]
+pub(crate) struct RunsArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+
+    /// How many to list, newest first
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+impl RunsArguments {
+    pub(crate) fn format(&self) -> Format {
+        match &self.action {
+            None => self.format,
+            Some(RunsAction::Stop(arguments)) => arguments.format,
+            Some(RunsAction::Prune(arguments)) => arguments.format,
+            Some(RunsAction::Tag(_)) => Format::Text,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// Give a run a name, or take it away
+    Tag(TagArguments),
+    /// Stop a run that is going on, whoever started it
+    Stop(StopArguments),
+    /// Remove old recordings; without --yes it only says which
+    Prune(PruneArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TagArguments {
+    #[arg(help = RUN_HELP)]
+    pub(crate) run: String,
+
+    /// The names: letters, digits, `-`, `_` and `.`
+    #[arg(required = true, value_name = "TAG", value_parser = values::run_tag)]
+    pub(crate) tags: Vec<String>,
+
+    /// Take the names away instead
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Never removed: runs that are going on, tagged runs, runs that a baseline was blessed from, and the newest ones.
+Removed recordings are also forgotten by `history` and `flaky`.")]
+pub(crate) struct PruneArguments {
+    /// Keep the N newest runs, whatever their age
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) keep: usize,
+
+    /// Keep runs younger than this many days
+    #[arg(long, value_name = "DAYS", default_value_t = 14)]
+    pub(crate) days: u32,
+
+    /// Remove them
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
 
 pub(crate) fn run(
     arguments: &RunsArguments,
@@ -46,10 +126,10 @@ fn list(
     store: &RunStore,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let mut index = History::open(store).map_err(CommandError::unusable)?;
-    let rows = index.runs().map_err(CommandError::unusable)?;
+    let mut index = History::open(store)?;
+    let rows = index.runs()?;
     history::tell(&index, terminal);
-    let folders = store.list().map_err(CommandError::unusable)?;
+    let folders = store.list()?;
     let all = rows.len();
     let live = |name: &str| folders.iter().any(|run| run.name() == name && run.is_live());
     let listed: Vec<Listed> = rows
@@ -183,9 +263,9 @@ fn shortest(name: &str, names: &[String]) -> String {
 
 /// The folder of a run, which must be one of this project.
 fn folder(name: &str, store: &RunStore) -> Result<RunFolder, CommandError> {
-    let path = store.resolve(name).map_err(CommandError::unusable)?;
+    let path = store.resolve(name)?;
     run_at(&path, store).ok_or_else(|| {
-        CommandError::unusable(format_args!("{} is not a run of this project", path.display()))
+        CommandError::not_found(format_args!("{} is not a run of this project", path.display()))
     })
 }
 
@@ -201,7 +281,7 @@ fn tag(
             tags.extend(arguments.tags.iter().cloned());
         }
     });
-    let has = has.map_err(CommandError::unusable)?;
+    let has = has?;
     let names = if has.is_empty() { "no tag".to_owned() } else { has.join(", ") };
     terminal.line(&format!("{}: {}", folder.name(), plain(&names)))
 }
@@ -219,8 +299,8 @@ fn prune(
     store: &RunStore,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let folders = store.list().map_err(CommandError::unusable)?;
-    let blessed = baseline::blessed_runs(store);
+    let folders = store.list()?;
+    let blessed = proctor_history::blessed_runs(store);
     let now = Timestamp::now();
     let old: Vec<&RunFolder> = folders
         .iter()
@@ -238,7 +318,8 @@ fn prune(
         for folder in &old {
             fs::remove_dir_all(folder.path()).map_err(|error| {
                 let path = folder.path().display();
-                CommandError::unusable(format_args!("cannot remove {path}: {error}"))
+                CommandError::system(format_args!("cannot remove {path}: {error}"))
+                    .with_source(error)
             })?;
         }
     }

@@ -2,10 +2,32 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{SchemaArguments, SchemaName};
+use clap::{Args, ValueEnum};
+
 use crate::config;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArguments {
+    /// The format
+    #[arg(value_enum)]
+    pub(crate) name: SchemaName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// One line of a recording
+    Events,
+    /// proctor.toml
+    Config,
+    /// A scenario file (`*.scenario.yaml`)
+    Scenario,
+    /// A workspace file (`*.workspace.yaml`)
+    Workspace,
+    /// Metadata and answers of `proctor cover`
+    Cover,
+}
 
 pub(crate) fn run(
     arguments: &SchemaArguments,

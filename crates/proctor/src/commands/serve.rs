@@ -1,5 +1,7 @@
 //! `proctor serve`: the viewer and its interface; and `run --live`, the same on a run that goes on.
 
+pub(crate) mod arguments;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,16 +18,15 @@ use proctor_verdict::{RunState, StopCause};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::journal;
 use super::run::Embedded;
-use super::tools;
-use crate::cli::serve::ServeArguments;
-use crate::cli::{Cli, ColorChoice, Command, Format, RunArguments};
+use super::{journal, tools};
+use crate::cli::{Cli, ColorChoice, Command, Format};
+use crate::commands::run::arguments::RunArguments;
+use crate::commands::serve::arguments::ServeArguments;
 use crate::config::Config;
-use crate::env_vars;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
+use crate::{env_vars, project};
 
 /// How long the pages of a live run may take to get its last events.
 pub(super) const LAST_LOOK: Duration = Duration::from_secs(3);
@@ -67,10 +68,11 @@ pub(crate) fn run(
         mcp: Some(mcp),
     })
     .map_err(|error| {
-        CommandError::unusable(format_args!(
+        CommandError::system(format_args!(
             "cannot listen on {}:{}: {error}",
             arguments.bind, arguments.port
         ))
+        .with_source(error)
         .hint("--port 0 takes any free port")
     })?;
     tell(arguments, &server, token, terminal)?;
@@ -132,12 +134,12 @@ fn token(arguments: &ServeArguments) -> Result<String, CommandError> {
     let plain =
         |token: &String| token.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c));
     match chosen {
-        Some(token) if !plain(&token) => Err(CommandError::unusable(
+        Some(token) if !plain(&token) => Err(CommandError::configuration(
             "PROCTOR_TOKEN may hold letters, digits and -_.~ only: it becomes part of an address",
         )),
         Some(token) if arguments.bind.is_loopback() || token.len() >= SHORTEST => Ok(token),
         None if arguments.bind.is_loopback() => Ok(secret()),
-        _ => Err(CommandError::unusable(format_args!(
+        _ => Err(CommandError::configuration(format_args!(
             "listening on {} lets other machines in, which needs a token of at least {SHORTEST} characters",
             arguments.bind
         ))
@@ -178,7 +180,9 @@ pub(super) fn show_live(
         limits: Limits::default(),
         mcp: None,
     })
-    .map_err(|error| CommandError::unusable(format_args!("cannot show the run live: {error}")))?;
+    .map_err(|error| {
+        CommandError::system(format_args!("cannot show the run live: {error}")).with_source(error)
+    })?;
     terminal.note(&format!("live at {}", server.url(&format!("/run/{run_id}"))));
     Ok(server)
 }
@@ -263,7 +267,7 @@ impl Launcher for Runs {
         }
         let words = command_line(request);
         let arguments = parse(&words).map_err(LaunchError::Refused)?;
-        let mut terminal = Terminal::new(Some(self.color));
+        let mut terminal = Terminal::new(Some(self.color), false);
         let run = Embedded::start(&arguments, words, &self.root, &mut terminal)
             .map_err(|error| LaunchError::Refused(error.to_string()))?;
         let run_id = run.run_id.clone();

@@ -2,15 +2,54 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use proctor_record::{Example, Loaded, RunChoice, RunData};
 use proctor_report::{Detail, RunJson, run_json, transcript};
 use proctor_verdict::Counts;
 use serde::Serialize;
 
 use super::{history, recording_path, reports};
-use crate::cli::{Cli, Format, ShowArguments};
+use crate::cli::{Cli, Format};
+use crate::commands::RECORDING_HELP;
+use crate::commands::reports::ReportArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor show last                 the newest run of this project
+  proctor show events.jsonl --full  every conversation in a file, in full
+  proctor show last retries         the examples whose name contains `retries`
+  proctor show last --search refund where somebody said it
+  proctor show last --markdown -    a report for a pull request
+  proctor show last --format json   the same for programs")]
+pub(crate) struct ShowArguments {
+    #[arg(help = RECORDING_HELP, default_value = "last")]
+    pub(crate) recording: String,
+
+    /// Show only examples whose id begins with this or whose description contains it
+    pub(crate) example: Option<String>,
+
+    /// The run to show, where a file holds several [default: the last one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<String>,
+
+    /// Show conversations, output and backtraces of passed examples too
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Only list where these words stand
+    #[arg(long, value_name = "WORDS", conflicts_with = "example")]
+    pub(crate) search: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportArguments,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
 
 /// How many hits are listed.
 const SEARCH_LIMIT: usize = 200;
@@ -31,14 +70,12 @@ pub(crate) fn run(
     let path = recording_path(&arguments.recording, cli)?;
     if let Some(words) = &arguments.search {
         let searched = proctor_history::search_recording(&path, words, SEARCH_LIMIT);
-        let searched = searched.map_err(|error| {
-            CommandError::unusable(format_args!("cannot read {}: {error}", path.display()))
-        })?;
+        let searched = searched.map_err(|error| CommandError::io("read", &path, error))?;
         return history::show_hits(&searched, arguments.format, terminal);
     }
     reports::check(&arguments.reports)?;
     let choice = arguments.run.clone().map_or(RunChoice::Last, RunChoice::Id);
-    let mut loaded = proctor_record::load(&path, &choice).map_err(CommandError::unusable)?;
+    let mut loaded = proctor_record::load(&path, &choice)?;
     let summary = loaded.run.summary();
     if let Some(wanted) = &arguments.example {
         select(&mut loaded.run, wanted)?;
@@ -62,7 +99,7 @@ fn select(run: &mut RunData, wanted: &str) -> Result<(), CommandError> {
     if !run.examples.iter().any(matches) {
         let message =
             format!("no example of this run has `{wanted}` in its description or as its id");
-        return Err(CommandError::unusable(message).hint(format!(
+        return Err(CommandError::not_found(message).hint(format!(
             "the run has {} examples; leave the name out to see them",
             run.examples.len()
         )));

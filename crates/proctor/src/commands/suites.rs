@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use proctor_process::GuardCommand;
 use proctor_record::{RunStore, failed_examples};
 use proctor_runner::{
-    CommandSuite, RspecSuite, ScenarioFile, Selection, Suite, Surroundings, Waiting,
+    CommandSuite, ExampleFiles, ExampleFilter, RspecRequest, RspecSuite, Selection, Suite,
+    Surroundings, Waiting, WorkspaceSuite,
 };
 
-use super::scenarios::{self, Sorted};
-use super::workspaces;
-use crate::cli::SelectionArguments;
+use super::{own_program, scenarios, test_tools};
+use crate::commands::selection::SelectionArguments;
 use crate::config::Config;
 use crate::env_vars;
 use crate::error::CommandError;
@@ -31,7 +31,7 @@ pub(super) fn choose(
     let surroundings = surroundings(root, workers)?;
     let suites = suites(arguments, config, root, &surroundings)?;
     if suites.is_empty() {
-        return Err(CommandError::unusable(format_args!(
+        return Err(CommandError::not_found(format_args!(
             "there is nothing to run in {}: no `spec` folder, no `*.scenario.yaml` or `*.workspace.yaml` file, no suite in proctor.toml",
             root.display()
         ))
@@ -54,23 +54,32 @@ fn suites(
     let current = std::env::current_dir().unwrap_or_else(|_| root.to_owned());
     // Paths of the file are written as seen from the root, where the file stands.
     let from = if arguments.paths.is_empty() { root } else { &current };
-    let all_specs = paths.is_empty();
-    let workspaces::Sorted { files: mut workspace_files, rest } = workspaces::sort(&paths, from);
-    let Sorted { mut files, rest: paths } = scenarios::sort(&rest, from);
-    if all_specs {
-        workspace_files.extend(workspaces::below(root));
-        let everything = scenarios::below(root).into_iter();
-        files.extend(everything.map(|path| ScenarioFile { path, lines: Vec::new() }));
-    }
-    let has_specs = !paths.is_empty() || (all_specs && root.join("spec").is_dir());
-    if wanted("rspec") && has_specs {
-        if let Some(missing) = paths.iter().find(|path| !is_there(path, from, root)) {
-            return Err(CommandError::unusable(format_args!("there is no file or folder `{missing}`"))
-                .hint("paths are meant as seen from here, or from the project's root; `proctor list` shows what there is"));
-        }
+    let files = if paths.is_empty() {
+        ExampleFiles::below(root)
+    } else {
+        ExampleFiles::named(&paths, from)
+    };
+    // RSpec reads patterns itself, in Ruby's syntax; only other suites need them as ours.
+    let filter = || {
+        ExampleFilter::from_words(&arguments.example, &arguments.tag).map_err(CommandError::from)
+    };
+    if wanted("rspec") && files.has_specs {
+        files.check_spec_paths(from, root).map_err(|missing| {
+            CommandError::from(missing)
+                .hint("paths are meant as seen from here, or from the project's root; `proctor list` shows what there is")
+        })?;
         suites.push(Suite::Rspec(RspecSuite {
             ruby: config.ruby.value.clone(),
-            args: rspec_arguments(arguments, &paths, root),
+            args: RspecRequest {
+                examples: &arguments.example,
+                tags: &arguments.tag,
+                seed: arguments.seed,
+                options: &arguments.rspec,
+                paths: &files.spec_paths,
+                from: &current,
+                root,
+            }
+            .arguments(),
             preload: !arguments.no_preload && config.run.preload != Some(false),
             talk: Some(Box::new(scenarios::settings(
                 arguments.seed,
@@ -78,16 +87,21 @@ fn suites(
                 root,
                 surroundings.guard.clone(),
             )?)),
+            deterministic: config.rspec.deterministic,
         }));
     }
-    if wanted("scenario") && !files.is_empty() {
+    if wanted("scenario") && !files.scenarios.is_empty() {
         let guard = surroundings.guard.clone();
-        let suite = scenarios::suite(files, arguments, config, root, guard)?;
+        let suite =
+            scenarios::suite(files.scenarios, filter()?, arguments.seed, config, root, guard)?;
         suites.push(Suite::Dialogue(Box::new(suite)));
     }
-    if wanted("workspace") && !workspace_files.is_empty() {
-        let suite = workspaces::suite(workspace_files, arguments, config, root)?;
-        suites.push(Suite::Workspace(Box::new(suite)));
+    if wanted("workspace") && !files.workspaces.is_empty() {
+        suites.push(Suite::Workspace(Box::new(WorkspaceSuite {
+            files: files.workspaces,
+            filter: filter()?,
+            config: test_tools::config(root, config)?,
+        })));
     }
     // Paths name specs; a suite of its own takes part when it is named, or when nothing is.
     for suite in &config.suites {
@@ -98,7 +112,8 @@ fn suites(
                 command: suite.command.clone(),
                 args: suite.args.clone(),
                 env: suite.env.clone(),
-                filter: scenarios::filter(arguments)?,
+                filter: filter()?,
+                deterministic: suite.deterministic,
             }));
         }
     }
@@ -107,7 +122,7 @@ fn suites(
         .chain(config.suites.iter().map(|s| s.name.as_str()))
         .collect();
     if let Some(unknown) = arguments.suite.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(CommandError::unusable(format_args!(
+        return Err(CommandError::not_found(format_args!(
             "there is no suite `{unknown}`; there are: {}",
             known.join(", ")
         )));
@@ -115,56 +130,8 @@ fn suites(
     Ok(suites)
 }
 
-/// Whether a path that was typed leads anywhere, whatever line or example it names there.
-fn is_there(path: &str, from: &Path, root: &Path) -> bool {
-    let file = path.split_once('[').map_or(path, |(file, _)| file);
-    let file = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
-    let as_typed = [path, file].into_iter().filter(|name| !name.is_empty());
-    as_typed.into_iter().any(|name| from.join(name).exists() || root.join(name).exists())
-}
-
-/// What would follow `rspec` on a command line.
-fn rspec_arguments(arguments: &SelectionArguments, paths: &[String], root: &Path) -> Vec<String> {
-    let mut all = Vec::new();
-    for text in &arguments.example {
-        match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-            Some(pattern) if !pattern.is_empty() => {
-                all.extend(["-E".to_owned(), pattern.to_owned()]);
-            }
-            _ => all.extend(["-e".to_owned(), text.clone()]),
-        }
-    }
-    for tag in &arguments.tag {
-        all.extend(["--tag".to_owned(), tag.clone()]);
-    }
-    if let Some(seed) = arguments.seed {
-        all.extend(["--seed".to_owned(), seed.to_string()]);
-    }
-    all.extend(arguments.rspec.iter().cloned());
-    let current = std::env::current_dir().unwrap_or_else(|_| root.to_owned());
-    all.extend(paths.iter().map(|path| relative(path, &current, root)));
-    all
-}
-
-/// A path as seen from the root, where RSpec runs; people type it as seen from where they are.
-fn relative(path: &str, current: &Path, root: &Path) -> String {
-    let below = current
-        .canonicalize()
-        .ok()
-        .zip(root.canonicalize().ok())
-        .and_then(|(current, root)| Some(current.strip_prefix(root).ok()?.to_owned()));
-    match below {
-        Some(below) if !below.as_os_str().is_empty() && !Path::new(path).is_absolute() => {
-            below.join(path).to_string_lossy().into_owned()
-        }
-        _ => path.to_owned(),
-    }
-}
-
 pub(super) fn surroundings(root: &Path, workers: u32) -> Result<Surroundings, CommandError> {
-    let program = std::env::current_exe().map_err(|error| {
-        CommandError::unusable(format_args!("cannot find the proctor program itself: {error}"))
-    })?;
+    let program = own_program()?;
     let home = env_vars::HOME.get_os().map(PathBuf::from);
     let cache = env_vars::XDG_CACHE_HOME.get_os().map(PathBuf::from);
     let temporary = env_vars::TMPDIR.get_os().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
@@ -176,6 +143,7 @@ pub(super) fn surroundings(root: &Path, workers: u32) -> Result<Surroundings, Co
         // A socket path has little room; a long TMPDIR would not fit.
         sockets: if temporary.as_os_str().len() > 60 { PathBuf::from("/tmp") } else { temporary },
         workers,
+        first_slot: 0,
         waiting: Waiting::default(),
     })
 }
@@ -185,11 +153,9 @@ fn selection(arguments: &SelectionArguments, root: &Path) -> Result<Selection, C
         Selection { only: None, ids: arguments.stable_id.clone(), shard: arguments.shard };
     if arguments.only_failures {
         let last = RunStore::new(root).resolve("last").map_err(|_| {
-            CommandError::unusable("--only-failures needs an earlier run, and there is none here")
+            CommandError::not_found("--only-failures needs an earlier run, and there is none here")
         })?;
-        selection.only = Some(failed_examples(&last).map_err(|error| {
-            CommandError::unusable(format_args!("cannot read {}: {error}", last.display()))
-        })?);
+        selection.only = Some(failed_examples(&last)?);
     }
     Ok(selection)
 }

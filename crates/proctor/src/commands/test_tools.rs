@@ -1,28 +1,43 @@
 //! What the test tools need to know about this machine, and the parts of them that are processes of their own.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
 use proctor_process::GuardCommand;
 use proctor_workspace::{Limits, Program, Tools};
 
+use super::own_program;
 use super::tools::runtime;
 use crate::cli::Cli;
-use crate::cli::agents::DetachedTestArguments;
 use crate::config::{Config, Origin};
-use crate::env_vars;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
+use crate::{env_vars, project};
+
+/// A run of a workspace that nobody waits for.
+#[derive(Debug, Args)]
+pub(crate) struct DetachedTestArguments {
+    /// The file that says what to run
+    pub(crate) order: PathBuf,
+}
+
+/// The parts of a workspace that are processes of their own.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct MockArguments {
+    /// Which part, and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) rest: Vec<OsString>,
+}
 
 /// The machine as the test tools see it.
 pub(super) fn config(
     root: &Path,
     config: &Config,
 ) -> Result<proctor_workspace::Config, CommandError> {
-    let own = std::env::current_exe().map_err(|error| {
-        CommandError::unusable(format_args!("cannot find the proctor program itself: {error}"))
-    })?;
+    let own = own_program()?;
     let home = env_vars::HOME.get_os().map(PathBuf::from);
     let temp = env_vars::TMPDIR.get_os().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let state = env_vars::XDG_STATE_HOME.get_os().map(PathBuf::from);

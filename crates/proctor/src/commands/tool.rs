@@ -3,18 +3,49 @@
 use std::io::Read as _;
 use std::process::ExitCode;
 
+use clap::Args;
 use proctor_mcp::{Context, Tool, ToolError, Tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::tools;
-use crate::cli::agents::ToolArguments;
 use crate::cli::{Cli, Format};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor tool --list                            every tool with what it is for
+  proctor tool --list ghap_create                what one of them takes and gives, as JSON Schema
+  proctor tool ghap_search '{\"query\": \"cache\"}'  call one
+  proctor tool ghap_create - < entry.json        the same with parameters from standard input
+
+The structured result is printed as JSON on standard output. A tool error is printed as JSON on standard error,
+and the exit code is 1. Ctrl-C cancels the call: the run of a workspace is killed, what it did is kept and printed,
+and the exit code is 130.")]
+pub(crate) struct ToolArguments {
+    /// The tool
+    #[arg(value_name = "NAME", required_unless_present = "list")]
+    pub(crate) name: Option<String>,
+
+    /// Its parameters: a JSON object, or `-` to read it from standard input
+    #[arg(value_name = "JSON", default_value = "{}", hide_default_value = true)]
+    pub(crate) parameters: String,
+
+    /// List the tools; with a name, print its schemas
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// What `--list` prints
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
 /// How much is read from standard input.
 const LARGEST: u64 = 16 << 20;
+/// 128 + SIGINT, as a shell reports it.
+const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(
     arguments: &ToolArguments,
@@ -22,30 +53,34 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let tools = tools::open(cli, None, terminal)?;
+    let context = Context::patient();
+    let interrupted = context.cancel.clone();
     let outcome = match (&arguments.name, arguments.list) {
-        (Some(name), false) => call(&tools, name, &arguments.parameters),
+        (Some(name), false) => call(&tools, name, &arguments.parameters, context),
         (Some(name), true) => tools.get(name).map(|tool| json!(Described::new(tool))),
         (None, _) => return list(&tools, arguments.format, terminal),
     };
+    let code = match &outcome {
+        _ if interrupted.is_cancelled() => INTERRUPTED,
+        Ok(_) => 0,
+        Err(_) => 1,
+    };
     match outcome {
-        Ok(value) => {
-            terminal.json(&value)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Ok(value) => terminal.json(&value)?,
         Err(error) => {
             let text =
                 serde_json::to_string_pretty(&error.to_json()).map_err(std::io::Error::from)?;
             terminal.note(&text);
-            Ok(ExitCode::from(1))
         }
     }
+    Ok(ExitCode::from(code))
 }
 
-fn call(tools: &Tools, name: &str, parameters: &str) -> Result<Value, ToolError> {
+/// Calls a tool. Ctrl-C cancels the context, and the call with it.
+fn call(tools: &Tools, name: &str, parameters: &str, context: Context) -> Result<Value, ToolError> {
     tools.get(name)?;
     let arguments = read(parameters)?;
     let runtime = tools::runtime().map_err(ToolError::io)?;
-    let context = Context::patient();
     let cancel = context.cancel.clone();
     let outcome = runtime.block_on(async {
         // Ctrl-C ends the call in order: a workspace run is killed, and what it did is kept.

@@ -4,10 +4,9 @@ use proctor_mcp::{Engine, Group, JournalSetup, Setup, Tools};
 
 use super::{journal, test_tools};
 use crate::cli::Cli;
-use crate::env_vars;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
+use crate::{env_vars, project};
 
 /// All tools, or those of some groups.
 pub(super) fn open(
@@ -22,9 +21,7 @@ pub(super) fn open(
         lane: env_vars::PROCTOR_LANE.get(),
         host_session: env_vars::CLAUDE_CODE_SESSION_ID.get(),
     };
-    let program = std::env::current_exe().map_err(|error| {
-        CommandError::unusable(format_args!("cannot find the proctor program itself: {error}"))
-    })?;
+    let program = super::own_program()?;
     let workspaces = test_tools::config(&root, &config)?;
     let engine = Engine::new(Setup {
         root,
@@ -40,8 +37,7 @@ pub(super) fn open(
 
 /// Where tools run: one thread, and others for what blocks.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError::unusable(format_args!("cannot start the runtime: {error}")))
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        CommandError::system(format_args!("cannot start the runtime: {error}")).with_source(error)
+    })
 }

@@ -2,13 +2,28 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use proctor_record::{RecordingState, Severity, Validation, validate_file};
 use proctor_report::{Paint, Style, counted};
 
 use super::recording_path;
-use crate::cli::{Cli, Format, ValidateArguments};
+use crate::cli::{Cli, Format};
+use crate::commands::RECORDING_HELP;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit code 0 if nothing is missing, 1 if something is, 2 if it cannot be read."
+)]
+pub(crate) struct ValidateArguments {
+    #[arg(help = RECORDING_HELP, default_value = "last")]
+    pub(crate) recording: String,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
 
 pub(crate) fn run(
     arguments: &ValidateArguments,
@@ -16,15 +31,14 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let path = recording_path(&arguments.recording, cli)?;
-    let validation = validate_file(&path).map_err(|error| {
-        CommandError::unusable(format_args!("cannot read {}: {error}", path.display()))
-    })?;
+    let validation =
+        validate_file(&path).map_err(|error| CommandError::io("read", &path, error))?;
     match arguments.format {
         Format::Json => terminal.json(&validation)?,
         Format::Text => terminal.print(&text(&validation, terminal.style()))?,
     }
     if validation.events == 0 {
-        return Err(CommandError::unusable(format_args!("{} holds no event", path.display())));
+        return Err(CommandError::input(format_args!("{} holds no event", path.display())));
     }
     Ok(if validation.state.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

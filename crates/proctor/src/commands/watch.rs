@@ -5,15 +5,38 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use proctor_events::{Body, Event};
-use proctor_record::{Follower, Grown, RemoteStream, RunSplitter, without_digest};
+use proctor_record::{
+    Growth, RecordedLine, RecordingFollower, RemoteStream, RunSplitter, without_digest,
+};
 use proctor_report::{LiveLines, Mode};
 use proctor_tui::{FollowedFile, Options};
 
 use super::{facts, recording_path};
-use crate::cli::{Cli, Format, WatchArguments};
+use crate::cli::{Cli, Format};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+const WATCH_HELP: &str = "\
+A recording (a file of JSON lines, `last`, `last~2`, a tag, the start of a run id), or the address of a stream: ws://HOST:PORT, or what `proctor serve` printed";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Follows the run until it has finished; end it earlier with Ctrl-C. The run itself is not disturbed.
+For other programs, `tail -f FILE` gives the raw events: they are written one line at a time.")]
+pub(crate) struct WatchArguments {
+    #[arg(help = WATCH_HELP, default_value = "last")]
+    pub(crate) recording: String,
+
+    /// Print each event as it was recorded (json) or as readable lines (text)
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+
+    /// Print lines even where a screen could be drawn
+    #[arg(long)]
+    pub(crate) lines: bool,
+}
 
 pub(crate) fn run(
     arguments: &WatchArguments,
@@ -28,22 +51,21 @@ pub(crate) fn run(
     if arguments.format == Format::Text && !arguments.lines && facts::mode() == Mode::Interactive {
         return screen(&path, terminal);
     }
-    let mut follower = Follower::new(&path);
+    let mut follower = RecordingFollower::new(&path);
     let mut view = View::new(arguments.format, terminal);
-    let failed =
-        |error| CommandError::unusable(format_args!("cannot read {}: {error}", path.display()));
+    let failed = |error| CommandError::io("read", &path, error);
     loop {
-        match follower.read().map_err(failed)? {
-            Grown::Lines(lines) => lines.iter().for_each(|line| view.take(line)),
-            Grown::Restarted => view.restart(),
-            Grown::Nothing => {
+        match follower.read(|line| view.take(&line)).map_err(failed)? {
+            Growth::More => {}
+            Growth::Restarted => view.restart(),
+            Growth::Nothing => {
                 // Everything there is has been read: from here on it is live.
                 terminal.print(&view.drain())?;
                 if view.finished {
                     return Ok(ExitCode::SUCCESS);
                 }
                 if let Some(problem) = elsewhere.as_ref().and_then(Elsewhere::broken) {
-                    return Err(CommandError::unusable(problem));
+                    return Err(CommandError::input(problem));
                 }
                 let at_most = if elsewhere.is_some() { 200 } else { 1000 };
                 follower.wait(Duration::from_millis(at_most)).map_err(failed)?;
@@ -51,6 +73,9 @@ pub(crate) fn run(
         }
     }
 }
+
+/// The file that a stream is copied to.
+const COPY: &str = "stream.jsonl";
 
 /// A run elsewhere, copied to a file that goes away with us.
 struct Elsewhere {
@@ -65,13 +90,12 @@ impl Elsewhere {
             return Ok(None);
         }
         let folder = tempfile::tempdir()?;
-        let stream = RemoteStream::copy(name, &folder.path().join("events.jsonl"))
-            .map_err(CommandError::unusable)?;
+        let stream = RemoteStream::copy(name, &folder.path().join(COPY))?;
         Ok(Some(Self { stream, folder }))
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("events.jsonl")
+        self.folder.path().join(COPY)
     }
 
     /// Why nothing more will come though the run has not finished.
@@ -88,8 +112,7 @@ fn screen(path: &Path, terminal: &Terminal) -> Result<ExitCode, CommandError> {
         exit_when_done: false,
         stop: Arc::default(),
     };
-    proctor_tui::run(FollowedFile::new(path, true), &options, |_| {})
-        .map_err(CommandError::unusable)?;
+    proctor_tui::run(FollowedFile::new(path, true), &options, |_| {})?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -99,7 +122,6 @@ struct View {
     lines: LiveLines,
     splitter: RunSplitter,
     text: String,
-    line_number: u64,
     finished: bool,
 }
 
@@ -110,25 +132,19 @@ impl View {
             lines: LiveLines::new(terminal.style()),
             splitter: RunSplitter::default(),
             text: String::new(),
-            line_number: 0,
             finished: false,
         }
     }
 
     fn restart(&mut self) {
         self.splitter = RunSplitter::default();
-        self.line_number = 0;
         self.finished = false;
     }
 
-    fn take(&mut self, line: &str) {
-        self.line_number += 1;
-        if line.trim().is_empty() {
-            return;
-        }
-        match Event::from_json(line) {
-            Err(problem) => self.text += &format!("(line {}: {problem})\n", self.line_number),
-            Ok(event) => self.show(&event, line),
+    fn take(&mut self, line: &RecordedLine<'_>) {
+        match &line.event {
+            Err(problem) => self.text += &format!("(line {}: {problem})\n", line.number),
+            Ok(event) => self.show(event, &String::from_utf8_lossy(line.bytes)),
         }
     }
 

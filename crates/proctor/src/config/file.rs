@@ -21,6 +21,8 @@ pub(crate) struct Contents {
     pub(crate) run: Run,
     /// The GHAP journal.
     pub(crate) journal: Journal,
+    /// RSpec suites.
+    pub(crate) rspec: Rspec,
     /// Suites besides RSpec: programs that speak the worker protocol.
     pub(crate) suite: Vec<Suite>,
     /// The agent of scenarios that name none: one of `agents`.
@@ -63,6 +65,15 @@ pub(crate) struct Run {
     pub(crate) preload: Option<bool>,
 }
 
+/// RSpec suites.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Rspec {
+    /// Whether the same code gives the same result every time, so that one attempt is enough to compare runs. Taken for granted where
+    /// no model takes part; `false` for a suite that wavers.
+    pub(crate) deterministic: Option<bool>,
+}
+
 /// The GHAP journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -84,6 +95,9 @@ pub(crate) struct Suite {
     /// Extra environment variables.
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
+    /// Whether the same code gives the same result every time, so that one attempt is enough to compare runs.
+    #[serde(default)]
+    pub(crate) deterministic: Option<bool>,
 }
 
 /// Programs that Proctor starts.
@@ -108,7 +122,7 @@ pub(crate) fn json_schema() -> Value {
 /// Reads the text. Returns warnings about keys that mean nothing.
 pub(crate) fn parse(text: &str, name: &str) -> Result<(Contents, Vec<String>), CommandError> {
     let failed = |error: toml::de::Error| {
-        CommandError::unusable(format_args!(
+        CommandError::configuration(format_args!(
             "{name} cannot be used\n{}",
             error.to_string().trim_end()
         ))

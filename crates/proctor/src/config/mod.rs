@@ -13,7 +13,6 @@ use proctor_dialogue::{AgentFields, ModelFields};
 
 use crate::env_vars::{self, Variable};
 use crate::error::CommandError;
-
 pub(crate) use file::json_schema;
 
 /// The file's name, at the project's root.
@@ -63,6 +62,8 @@ pub(crate) struct Config {
     pub(crate) run: file::Run,
     /// Suites besides RSpec.
     pub(crate) suites: Vec<file::Suite>,
+    /// RSpec suites.
+    pub(crate) rspec: file::Rspec,
     /// Agents, models and how conversations are conducted.
     pub(crate) talk: Talk,
 }
@@ -91,9 +92,8 @@ pub(crate) fn load(root: &Path) -> Result<(Config, Vec<String>), CommandError> {
 
 /// Reads this file and the environment.
 pub(crate) fn load_file(path: &Path) -> Result<(Config, Vec<String>), CommandError> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        CommandError::unusable(format_args!("cannot read {}: {error}", path.display()))
-    })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| CommandError::io("read", path, error))?;
     let (contents, warnings) = file::parse(&text, &path.display().to_string())?;
     Ok((layer(Some((path.to_owned(), contents)), Variable::get), warnings))
 }
@@ -134,6 +134,7 @@ fn layer(
         journal_dir: some(&[env_vars::PROCTOR_JOURNAL_DIR], contents.journal.dir),
         run: contents.run,
         suites: contents.suite,
+        rspec: contents.rspec,
         talk: Talk {
             agent: contents.agent,
             agents: contents.agents,

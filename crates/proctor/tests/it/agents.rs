@@ -245,7 +245,7 @@ fn the_python_sdk_runs_examples_and_polls_by_cursor() {
     let seen = sdk(&env, "auto", "runs");
     assert_eq!(seen["failures"], json!(["Cart > fails"]), "each failure is told once");
     assert_eq!(seen["ended"]["counts"], json!({ "passed": 1, "failed": 1 }));
-    assert_eq!(seen["compared"]["verdict"], "unchanged");
+    assert_eq!(seen["compared"]["verdict"], "no_change_seen");
     assert_eq!(seen["unknown"]["error"]["kind"], "unknown_run");
     assert!(seen["longest_call"].as_f64().unwrap() < 60.0, "{}", seen["longest_call"]);
     env.assert_nobody_left();

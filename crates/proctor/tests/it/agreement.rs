@@ -19,7 +19,10 @@ use proctor_report::{
     Detail, Grouped, Interleaved, Quiet, Reporter, Style, SummaryOptions, Terse,
     github_annotations, junit, markdown, run_json, summary, transcript,
 };
-use proctor_runner::{Fate, PlayedRun, RunOptions, SimulatedExample, SimulatedRun};
+use proctor_runner::{
+    AdaptiveRepeats, Fate, PastOutcome, PastRun, PlayedRun, RunOptions, SimulatedExample,
+    SimulatedRun,
+};
 use proctor_tui::{App, Input, Setup, draw};
 use proctor_verdict::{
     AttemptKey, AttemptNumber, Counts, ExampleVerdict, Observation, Policy, RunVerdict,
@@ -417,9 +420,11 @@ fn example() -> impl Strategy<Value = SimulatedExample> {
 fn options() -> impl Strategy<Value = RunOptions> {
     let fail_fast = prop::option::weighted(0.2, 1_u32..4);
     let max_per_worker = prop::option::weighted(0.3, 1_u32..6);
-    (1_u32..5, 0_u32..3, 0_u32..4, fail_fast, max_per_worker, any::<[bool; 2]>()).prop_map(
-        |(workers, retries, repeats, fail_fast, max_per_worker, [flaky, inconclusive])| {
+    let limit = prop::option::weighted(0.4, 2_u32..9);
+    (1_u32..5, 0_u32..3, 0_u32..4, fail_fast, max_per_worker, limit, any::<[bool; 2]>()).prop_map(
+        |(workers, retries, repeats, fail_fast, max_per_worker, limit, [flaky, inconclusive])| {
             RunOptions {
+                adaptive: limit.map(|limit| AdaptiveRepeats { limit, baseline: None }),
                 workers,
                 retries,
                 repeats,
@@ -435,14 +440,33 @@ fn options() -> impl Strategy<Value = RunOptions> {
     )
 }
 
+/// What some of the examples did in an earlier run.
+fn past_run() -> impl Strategy<Value = PastRun> {
+    let outcome = (prop::bool::weighted(0.8), prop::bool::weighted(0.8));
+    let outcome = outcome.prop_map(|(passed, may_vary)| PastOutcome { passed, may_vary });
+    let outcomes = prop::collection::vec(outcome, 0..10);
+    prop::collection::vec(outcomes, 0..10).prop_map(|all| {
+        let id = |number: usize| SimulatedExample::id(u32::try_from(number).unwrap());
+        let outcomes = all.into_iter().enumerate().map(|(place, all)| (id(place + 1), all));
+        PastRun { name: "before".to_owned(), outcomes: outcomes.collect() }
+    })
+}
+
+fn with_baseline(mut options: RunOptions, past: PastRun) -> RunOptions {
+    if let Some(adaptive) = &mut options.adaptive {
+        adaptive.baseline = (!past.outcomes.is_empty()).then(|| Arc::new(past));
+    }
+    options
+}
+
 fn simulated() -> impl Strategy<Value = SimulatedRun> {
     let stop_at = prop::option::weighted(0.2, 0_u64..60_000);
     let kill_at = prop::option::weighted(0.1, 0_u64..60_000);
     let bad_starts = prop::collection::btree_set(1_u32..20, 0..4);
     let examples = prop::collection::vec(example(), 0..10);
-    (options(), examples, bad_starts, stop_at, kill_at).prop_map(
-        |(options, examples, bad_starts, stop_at, kill_at)| SimulatedRun {
-            options,
+    (options(), examples, bad_starts, stop_at, kill_at, past_run()).prop_map(
+        |(options, examples, bad_starts, stop_at, kill_at, past)| SimulatedRun {
+            options: with_baseline(options, past),
             examples,
             bad_starts,
             stop_at,

@@ -26,16 +26,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-verdict",
         ],
     ),
-    (
-        "proctor-host",
-        &[
-            "proctor-converse",
-            "proctor-dialogue",
-            "proctor-events",
-            "proctor-llm",
-            "proctor-process",
-        ],
-    ),
     ("proctor-journal", &[]),
     ("proctor-llm", &[]),
     (
@@ -73,10 +63,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-converse",
             "proctor-dialogue",
             "proctor-events",
-            "proctor-host",
             "proctor-llm",
             "proctor-process",
             "proctor-record",
+            "proctor-stats",
             "proctor-verdict",
             "proctor-workspace",
         ],
@@ -126,7 +116,6 @@ const ALL: &[&str] = &[
     "proctor-history",
     "proctor-cover",
     "proctor-events",
-    "proctor-host",
     "proctor-journal",
     "proctor-mcp",
     "proctor-process",
@@ -240,6 +229,45 @@ fn pure_crates_know_no_runtime_network_or_terminal() {
     }
 }
 
+/// The Rust files below a folder.
+fn sources(folder: &std::path::Path) -> Vec<(std::path::PathBuf, String)> {
+    let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            found.push((path, text));
+        }
+    }
+    found
+}
+
+/// Recordings are named and opened by `proctor-record` alone; everybody else uses its readers. Tests may write what they like.
+#[test]
+fn only_proctor_record_opens_recordings() {
+    let crates = repository().join("crates");
+    for folder in std::fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().path()) {
+        // The test programs write recordings of their own.
+        if ["proctor-record", "proctor-testkit"].iter().any(|name| folder.ends_with(name)) {
+            continue;
+        }
+        for (path, text) in sources(&folder.join("src")) {
+            let production = text.split("#[cfg(test)]").next().unwrap_or_default();
+            if path.ends_with("tests.rs") {
+                continue;
+            }
+            for line in production.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                let names = line.contains("\"events.jsonl\"");
+                let opens = ["File::open", "OpenOptions", "fs::read", "BufReader"];
+                let opens =
+                    line.contains("events_path()") && opens.iter().any(|it| line.contains(it));
+                assert!(!names && !opens, "{}: {line}", path.display());
+            }
+        }
+    }
+}
+
 /// Libraries never print and never read the environment; the lints see the first, this sees the second.
 #[test]
 fn only_the_binary_reads_the_environment() {
@@ -250,18 +278,12 @@ fn only_the_binary_reads_the_environment() {
         if binaries.iter().any(|name| folder.ends_with(name)) {
             continue;
         }
-        let mut open = vec![folder.join("src")];
-        while let Some(path) = open.pop() {
-            if path.is_dir() {
-                open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let code: Vec<&str> =
-                    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-                let text = code.join("\n");
-                for forbidden in ["env::var", "env::vars", "env::home_dir", "env::current_dir"] {
-                    assert!(!text.contains(forbidden), "{}: {forbidden}", path.display());
-                }
+        for (path, text) in sources(&folder.join("src")) {
+            let code: Vec<&str> =
+                text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            let text = code.join("\n");
+            for forbidden in ["env::var", "env::vars", "env::home_dir", "env::current_dir"] {
+                assert!(!text.contains(forbidden), "{}: {forbidden}", path.display());
             }
         }
     }

@@ -53,7 +53,10 @@ fn a_gate_stops_a_regression_and_nothing_else() {
     let env = two_runs();
     assert_eq!(env.run(&["compare", "last~1", "last"]).code, Some(0));
     assert_eq!(env.run(&["compare", "last~1", "last", "--gate"]).code, Some(1));
-    assert_eq!(env.run(&["compare", "last", "last~1", "--gate"]).code, Some(0), "an improvement");
+    let back = env.run(&["compare", "last", "last~1", "--gate"]);
+    assert_eq!(back.code, Some(1), "an improvement, and two examples without a result before");
+    let back = env.run(&["compare", "last", "last~1", "--gate", "--allow-gaps=new"]);
+    assert_eq!(back.code, Some(0), "{}", back.terminal());
     assert_eq!(env.run(&["compare", "last", "last", "--gate"]).code, Some(0));
     let ran = env.run(&["compare", "nothing", "last", "--gate"]);
     assert_eq!(ran.code, Some(2));
@@ -67,7 +70,8 @@ fn the_same_rows_in_every_format() {
     let told: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(told["verdict"], "regression");
     assert_eq!(told["counts"]["regressions"], 2);
-    assert_eq!(told["counts"]["too_little_data"], 1);
+    assert_eq!(told["counts"]["cannot_tell"], 1);
+    assert_eq!((&told["v"], &told["gate"]["exit_code"]), (&2.into(), &1.into()));
     assert_eq!(told["counts"]["missing_after"], 2);
     assert_eq!(told["suite"]["worse"], 3);
     assert_eq!(told["after"]["commit"], "c0ffee");
@@ -78,7 +82,8 @@ fn the_same_rows_in_every_format() {
         let (title, why) = (example["title"].as_str().unwrap(), example["why"].as_str().unwrap());
         assert!(text.contains(title) && text.contains(why), "{title}\n{text}");
         let row = markdown.lines().find(|line| line.contains(&title.replace('>', "&gt;")));
-        assert!(row.is_some_and(|row| row.contains(why)), "{title}\n{markdown}");
+        let why = why.replace('<', "&lt;");
+        assert!(row.is_some_and(|row| row.contains(&why)), "{title}\n{markdown}");
     }
 }
 
@@ -133,14 +138,14 @@ fn a_run_that_did_not_finish_is_not_blessed() {
 #[test]
 fn the_record_of_earlier_runs_speaks_for_an_example_with_a_model() {
     let env = TestEnv::new();
-    for run in 10..24 {
+    for run in 10..40 {
         record(&env, &format!("{run}"), "./a.rb", &[("talks", true, &["passed"])]);
     }
-    record(&env, "30", "./a.rb", &[("talks", true, &["failed"])]);
+    record(&env, "50", "./a.rb", &[("talks", true, &["failed"])]);
     let ran = env.run(&["compare", "last~1", "last", "--gate"]);
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert!(
-        ran.stdout.contains("it passed 14 times in a row before, and fails now"),
+        ran.stdout.contains("it passed 30 times in a row before, and fails now"),
         "{}",
         ran.stdout
     );
@@ -163,4 +168,108 @@ fn two_real_runs() {
     assert_eq!(ran.code, Some(1), "{}", ran.terminal());
     assert!(ran.stdout.contains("✗ Sum > adds  1/1 → 0/1"), "{}", ran.stdout);
     assert!(ran.stdout.contains("1 regression, 0 improvements"), "{}", ran.stdout);
+}
+
+/// V2: a run that did not load is not «6 coverage gaps», exit 0.
+#[test]
+fn v2_what_did_not_load_is_not_green() {
+    let env = TestEnv::new();
+    record(&env, "01", "./spec/cart_spec.rb", &[("adds", false, &["passed"])]);
+    let folder = env.project.join(".proctor/runs/02");
+    std::fs::create_dir_all(&folder).unwrap();
+    let lines = [
+        r#"{"event_type":"SuiteStarted","seq":1,"example_count":0}"#,
+        r#"{"event_type":"ErrorOutsideExample","seq":2,"phase":"load","message":"unknown key"}"#,
+        r#"{"event_type":"SuiteFinished","seq":3,"example_count":0,"failure_count":0,"state":"did_not_load","exit_code":2}"#,
+    ];
+    std::fs::write(folder.join("events.jsonl"), lines.join("\n") + "\n").unwrap();
+    for arguments in
+        [&["compare", "01", "02", "--gate"][..], &["compare", "01", "02", "--gate", "--allow-gaps"]]
+    {
+        let ran = env.run(arguments);
+        assert_eq!(ran.code, Some(2), "{}", ran.terminal());
+        assert!(
+            ran.stdout
+                .contains("Gate: not comparable (exit code 2): the side after (02): did not load"),
+            "{}",
+            ran.stdout
+        );
+    }
+}
+
+/// V3: «cannot tell» is a result of its own, with how many repeats would tell.
+#[test]
+fn v3_cannot_tell_is_exit_code_3() {
+    let env = TestEnv::new();
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let all: Vec<_> = names.iter().map(|name| (*name, true, &["passed"][..])).collect();
+    let broken: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(place, name)| {
+            (*name, true, if place < 4 { &["failed"][..] } else { &["passed"][..] })
+        })
+        .collect();
+    record(&env, "01", "./spec/cart_spec.rb", &all);
+    record(&env, "02", "./spec/cart_spec.rb", &broken);
+    let ran = env.run(&["compare", "01", "02", "--gate"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.terminal());
+    assert!(ran.stdout.contains("4 examples pass less often, perhaps by chance"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("repeats a side would tell (`proctor run --repeat "),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(env.run(&["compare", "01", "02", "--gate", "--undecided", "ok"]).code, Some(0));
+}
+
+/// V20, T4: intervals lie in what is possible and do not contradict the verdict.
+#[test]
+fn v20_intervals_are_possible_and_agree() {
+    let env = TestEnv::new();
+    record(
+        &env,
+        "01",
+        "./spec/cart_spec.rb",
+        &[("a", true, &["passed"]), ("b", true, &["passed"])],
+    );
+    record(
+        &env,
+        "02",
+        "./spec/cart_spec.rb",
+        &[("a", true, &["failed"]), ("b", true, &["failed"])],
+    );
+    let ran = env.run(&["compare", "01", "02", "--format", "json"]);
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let range = &told["suite"]["change"]["range"];
+    let (low, high) = (range["low"].as_f64().unwrap(), range["high"].as_f64().unwrap());
+    assert!((-1.0..=0.0).contains(&low) && (0.0..=1.0).contains(&high), "{range}");
+    assert_eq!(told["suite"]["verdict"], "cannot_tell");
+}
+
+/// T3: a failure that stays is a regression until the baseline is blessed anew.
+#[test]
+fn t3_a_lasting_failure_stays_a_regression() {
+    let env = TestEnv::new();
+    for run in 0..30 {
+        record(
+            &env,
+            &format!("01-{run:02}"),
+            "./spec/cart_spec.rb",
+            &[("talks", true, &["passed"])],
+        );
+    }
+    assert_eq!(env.run(&["baseline", "bless", "last"]).code, Some(0));
+    for run in 0..6 {
+        record(
+            &env,
+            &format!("02-{run:02}"),
+            "./spec/cart_spec.rb",
+            &[("talks", true, &["failed"])],
+        );
+        let ran = env.run(&["compare", "baseline", "last", "--gate"]);
+        assert_eq!(ran.code, Some(1), "run {run}: {}", ran.terminal());
+    }
+    assert_eq!(env.run(&["baseline", "bless", "last"]).code, Some(0));
+    assert_eq!(env.run(&["compare", "baseline", "last", "--gate"]).code, Some(0));
 }

@@ -30,6 +30,7 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             args: vec!["spec".to_owned()],
             preload: true,
             talk: None,
+            deterministic: None,
         })],
         surroundings: Surroundings {
             root: env.project.clone(),
@@ -37,6 +38,7 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             cache: env.home().join("cache"),
             sockets: "/tmp".into(),
             workers,
+            first_slot: 0,
             waiting: Waiting::default(),
         },
         options: RunOptions { workers, grace: 300, ..RunOptions::default() },

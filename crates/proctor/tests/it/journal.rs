@@ -481,3 +481,33 @@ fn a_lane_of_the_environment_is_beaten_by_the_flag() {
     assert_eq!(lane(&[]), "a");
     assert_eq!(lane(&["--lane", "b"]), "b");
 }
+
+#[test]
+fn text_that_begins_with_a_hyphen_or_is_not_utf8_is_taken() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let book = Book::new();
+    let id = book.create(&[]);
+    book.ok(&["update", "--note", "-Wall stays", "--hypothesis", "--release is the cause"]);
+    let entry = book.entry(&id);
+    assert_eq!(entry["notes"][0], "-Wall stays");
+    assert_eq!(entry["hypothesis"], "--release is the cause");
+    let mut command = book.env.command();
+    command.args(["journal", "update", "--note"]);
+    let output = command.arg(std::ffi::OsStr::from_bytes(b"a\xffb")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(book.entry(&id)["notes"][1], "a\u{fffd}b");
+    book.ok(&[
+        "resolve",
+        "falsified",
+        "--result",
+        "- none of it",
+        "--surprise",
+        "-1",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(book.entry(&id)["outcome"]["result"], "- none of it");
+    let id = book.create(&[]);
+    book.ok(&["abandon", "-- gave up", "--format", "json"]);
+    assert_eq!(book.entry(&id)["outcome"]["result"], "-- gave up");
+}

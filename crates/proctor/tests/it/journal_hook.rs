@@ -121,3 +121,90 @@ fn the_configuration_in_the_documentation_works() {
     }
     assert_eq!(book.env.read(".claude/journal/hook.log"), "");
 }
+
+fn bash(command: &str, stdout: &str, cwd: &str) -> Value {
+    json!({
+        "hook_event_name": "PostToolUse", "session_id": "s", "cwd": cwd, "tool_name": "Bash",
+        "tool_input": { "command": command },
+        "tool_response": { "stdout": stdout, "stderr": "", "interrupted": false }
+    })
+}
+
+/// V10: what ran no tests is not even attached.
+#[test]
+fn v10_commands_that_run_no_tests_are_passed_over() {
+    let book = Book::new();
+    let id = book.create(&["--expect", "pass"]);
+    for command in [
+        "pip install pytest",
+        "git commit -m 'add pytest config'",
+        "grep -rn jest src",
+        "pytest --version",
+        "pytest --collect-only",
+        "cargo test --no-run",
+        "man pytest",
+        "cat pytest.log",
+        "ls # pytest",
+    ] {
+        let cwd = book.env.project.display().to_string();
+        assert_eq!(context(&book, &[], &bash(command, "45 passed in 1.2s", &cwd)), "", "{command}");
+    }
+    let said = context(&book, &[], &bash("pytest | tail -1", "45 passed in 1.2s", ""));
+    assert!(said.contains("decides nothing"), "{said}");
+    let said = context(&book, &[], &bash("pytest | tail -1", "1 failed, 45 passed in 1.2s", ""));
+    assert!(said.contains("that would be falsified"), "{said}");
+    assert_eq!(book.entry(&id)["evidence"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_project_is_that_of_the_payloads_cwd() {
+    let book = Book::new();
+    let id = book.create(&["--expect", "pass"]);
+    let sub = book.env.project.join("deep/sub");
+    std::fs::create_dir_all(&sub).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let from = |input: &Value| {
+        let mut command = book.env.command();
+        command.current_dir(elsewhere.path()).args(["journal", "hook"]);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+        book.env.ran(&child.wait_with_output().unwrap())
+    };
+    let ran = from(&bash("pytest", "45 passed in 1.2s", &sub.display().to_string()));
+    assert!(ran.stdout.contains("that would be confirmed"), "{}", ran.terminal());
+    assert_eq!(book.entry(&id)["evidence"].as_array().unwrap().len(), 1);
+    assert!(!elsewhere.path().join(".claude").exists());
+    // A folder that is not there is no project; the hook's own folder is taken.
+    assert_eq!(from(&bash("pytest", "1 passed in 1.2s", "/no/such/folder")).stdout, "{}\n");
+}
+
+/// V12: the hook reads our own runs from their recordings.
+#[test]
+fn v12_the_hook_reads_our_own_runs_from_their_recordings() {
+    let book = Book::new();
+    book.create(&["--expect", "pass"]);
+    book.env.write("spec/a_spec.rb", "RSpec.describe(1) { it { }; it { raise 'x' } }");
+    assert_eq!(book.env.run(&["run", "--ui", "terse"]).code, Some(1));
+    let cwd = book.env.project.display().to_string();
+    // Nothing of the summary is left, and the exit code is that of `true`.
+    let said =
+        context(&book, &[], &bash("proctor run --ui terse | grep nothing || true", "", &cwd));
+    assert!(said.contains("1 passed, 1 failed") && said.contains("falsified"), "{said}");
+    let other =
+        context(&book, &[], &bash("proctor run --ui lines | grep nothing || true", "", &cwd));
+    assert!(other.contains("decides nothing"), "another command line: {other}");
+}
+
+#[test]
+fn invalid_utf8_in_a_payload_becomes_the_replacement_character() {
+    let book = Book::new();
+    let id = book.create(&[]);
+    let text = bash("pytest", "BAD\n5 passed in 0.1s", &book.env.project.display().to_string());
+    let mut bytes = text.to_string().into_bytes();
+    let place = bytes.windows(3).position(|part| part == b"BAD").unwrap();
+    bytes[place] = 0xff;
+    hook(&book, &[], &bytes);
+    let tail = book.entry(&id)["evidence"][0]["output_tail"].as_str().unwrap().to_owned();
+    assert!(tail.contains("\u{fffd}AD"), "{tail}");
+}

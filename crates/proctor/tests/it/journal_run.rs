@@ -1,6 +1,7 @@
 //! `proctor journal run` and `proctor run --resolve-journal`: real commands decide entries.
 
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command};
 
 use rustix::process::Signal;
@@ -63,15 +64,28 @@ fn shell(expect: &str, script: &str) -> Decided {
     decide(expect, &["sh", "-c", script])
 }
 
+/// A program in the project's folder.
+fn program(book: &Book, name: &str, script: &str) -> String {
+    let path = book.env.write(name, &format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("./{name}")
+}
+
+/// A test runner that does what the script says.
+fn runner(expect: &str, name: &str, script: &str) -> Decided {
+    let book = Book::new();
+    let path = program(&book, name, script);
+    decide_in(&book, expect, &[], &[&path])
+}
+
 const GOLD: Option<&str> = Some("gold");
 const CONFIRMED: Option<&str> = Some("confirmed");
 const FALSIFIED: Option<&str> = Some("falsified");
 
 #[test]
-fn plain_commands_pass_and_fail_and_pass_on_their_exit_code() {
-    decide("pass", &["true"]).exits(0).is(CONFIRMED, GOLD, "confirmed");
-    decide("pass", &["false"]).exits(1).is(FALSIFIED, GOLD, "falsified");
-    decide("fail", &["false"]).exits(1).is(CONFIRMED, GOLD, "confirmed");
+fn plain_commands_are_judged_by_what_was_named_and_pass_on_their_exit_code() {
+    decide("exit:0", &["true"]).exits(0).is(CONFIRMED, GOLD, "confirmed");
+    decide("exit:0", &["false"]).exits(1).is(FALSIFIED, GOLD, "falsified");
     shell("exit:3", "exit 3").exits(3).is(CONFIRMED, GOLD, "confirmed");
     shell("exit:3", "exit 4").exits(4).is(FALSIFIED, GOLD, "falsified");
     shell("match:[0-9]+ warnings", "echo 12 warnings").exits(0).is(CONFIRMED, GOLD, "confirmed");
@@ -80,7 +94,7 @@ fn plain_commands_pass_and_fail_and_pass_on_their_exit_code() {
 
 #[test]
 fn a_falsified_entry_asks_for_its_explanation() {
-    let decided = decide("pass", &["false"]);
+    let decided = decide("exit:0", &["false"]);
     assert!(decided.ran.stderr.contains("proctor journal annotate ghap_"));
 }
 
@@ -99,7 +113,7 @@ fn both_streams_pass_through_and_the_journal_speaks_on_standard_error_only() {
 fn output_passes_through_while_the_command_still_runs() {
     let book = Book::new();
     let id = book.create(&[]);
-    let (mut child, mut lines) = held(&book, &[], "pass");
+    let (mut child, mut lines) = held(&book, &[], "exit:0");
     assert_eq!(lines.line(), "up\n");
     assert_eq!(book.entry(&id)["outcome"], Value::Null);
     book.env.write("gate", "");
@@ -119,9 +133,9 @@ fn held(book: &Book, flags: &[&str], expect: &str) -> (Child, Lines) {
 
 #[test]
 fn what_was_changed_while_the_command_ran_is_not_gold() {
-    for change in [&["--hypothesis", "it is the clock"][..], &["--expect", "pass"]] {
+    for change in [&["--hypothesis", "it is the clock"][..], &["--expect", "exit:0"]] {
         let book = Book::new();
-        let id = book.create(&["--expect", "fail"]);
+        let id = book.create(&["--expect", "exit:1"]);
         let script = "echo up; until test -e gate; do sleep 0.01; done";
         let mut child = book.env.spawn(&["journal", "run", "--", "sh", "-c", script]);
         let mut lines = Lines(BufReader::new(child.stdout.take().unwrap()));
@@ -139,7 +153,7 @@ fn what_was_changed_while_the_command_ran_is_not_gold() {
 fn an_entry_that_was_ended_while_the_command_ran_is_left_alone_and_that_is_said() {
     let book = Book::new();
     let id = book.create(&[]);
-    let (child, mut lines) = held(&book, &[], "pass");
+    let (child, mut lines) = held(&book, &[], "exit:0");
     assert_eq!(lines.line(), "up\n");
     book.ok(&["resolve", "falsified", "--result", "by hand"]);
     book.env.write("gate", "");
@@ -163,8 +177,8 @@ impl Lines {
 fn two_lanes_run_at_once_and_each_decides_its_own_entry() {
     let book = Book::new();
     let ids = ["a", "b"].map(|lane| book.create(&["--lane", lane]));
-    let mut first = held(&book, &["--lane", "a"], "pass");
-    let mut second = held(&book, &["--lane", "b"], "fail");
+    let mut first = held(&book, &["--lane", "a"], "exit:0");
+    let mut second = held(&book, &["--lane", "b"], "exit:1");
     assert_eq!((first.1.line(), second.1.line()), ("up\n".into(), "up\n".into()));
     assert_eq!(book.json(&["list", "--active"]).as_array().unwrap().len(), 2);
     book.env.write("gate", "");
@@ -181,11 +195,13 @@ fn two_lanes_run_at_once_and_each_decides_its_own_entry() {
 
 #[test]
 fn numbers_are_read_from_the_text_of_test_runners() {
-    shell("pass", "echo '=== 3 failed, 42 passed in 1.20s ==='; exit 1")
-        .exits(1)
-        .is(FALSIFIED, GOLD, "falsified")
-        .counts(42, 3, "text: pytest");
-    shell("fail", "echo '5 examples, 2 failures, 1 pending'; exit 1")
+    let failing = "echo '=== 3 failed, 42 passed in 1.20s ==='; exit 1";
+    runner("pass", "pytest", failing).exits(1).is(FALSIFIED, GOLD, "falsified").counts(
+        42,
+        3,
+        "text: pytest",
+    );
+    runner("fail", "rspec", "echo '5 examples, 2 failures, 1 pending'; exit 1")
         .is(CONFIRMED, GOLD, "confirmed")
         .counts(2, 2, "text: rspec");
 }
@@ -283,7 +299,7 @@ fn an_interruption_reaches_the_command_and_loses_no_evidence() {
 #[test]
 fn a_process_left_in_the_background_does_not_keep_us() {
     let book = Book::new();
-    let decided = decide_in(&book, "pass", &[], &["sh", "-c", "echo done; sleep 1000 &"]);
+    let decided = decide_in(&book, "exit:0", &[], &["sh", "-c", "echo done; sleep 1000 &"]);
     decided.exits(0).is(CONFIRMED, GOLD, "confirmed");
     for (pid, _) in book.env.processes() {
         crate::env::kill(pid, Signal::KILL);
@@ -297,13 +313,15 @@ const REPORT: &str = r#"<testsuite tests="3" failures="1"><testcase name="a"/><t
 fn a_report_is_believed_before_the_text_unless_it_is_an_old_one() {
     let book = Book::new();
     book.env.write("made.xml", REPORT);
-    let script = ["sh", "-c", "cat made.xml > out.xml; echo '9 examples, 0 failures'; exit 1"];
-    decide_in(&book, "fail", &["--junit", "out.xml"], &script)
+    let script = "cat made.xml > out.xml; echo '9 examples, 0 failures'; exit 1";
+    let path = program(&book, "rspec", script);
+    decide_in(&book, "fail", &["--junit", "out.xml"], &[&path])
         .exits(1)
         .is(CONFIRMED, GOLD, "confirmed")
         .counts(2, 1, "junit");
-    let old = decide_in(&book, "pass", &["--junit", "out.xml"], &["true"]);
-    old.exits(0).is(CONFIRMED, GOLD, "confirmed");
+    let path = program(&book, "silent", "true");
+    let old = decide_in(&book, "pass", &["--junit", "out.xml"], &[&path]);
+    old.exits(0).undecided();
     assert!(old.ran.stderr.contains("the command did not write out.xml"), "{}", old.ran.stderr);
 }
 
@@ -321,11 +339,11 @@ fn evidence_has_the_commit_and_whether_it_was_changed() {
     git(&["init", "--quiet"]);
     git(&["add", "proctor.toml"]);
     git(&["commit", "--quiet", "--message", "first"]);
-    let clean = decide_in(&book, "pass", &[], &["true"]);
+    let clean = decide_in(&book, "exit:0", &[], &["true"]);
     assert_eq!(clean.evidence()["commit"], git(&["rev-parse", "HEAD"]));
     assert_eq!(clean.evidence()["dirty"], false, "the journal itself is no change");
     book.env.write("new.rb", "");
-    assert_eq!(decide_in(&book, "pass", &[], &["true"]).evidence()["dirty"], true);
+    assert_eq!(decide_in(&book, "exit:0", &[], &["true"]).evidence()["dirty"], true);
 }
 
 #[test]
@@ -343,7 +361,7 @@ fn nothing_is_run_when_the_journal_would_refuse() {
 #[test]
 fn the_expectation_stated_with_the_entry_counts_when_none_is_given() {
     let book = Book::new();
-    let id = book.create(&["--expect", "fail"]);
+    let id = book.create(&["--expect", "exit:1"]);
     let ran = book.run(&["run", "--format", "json", "--", "false"]);
     assert_eq!(ran.code, Some(1));
     let said: Value = serde_json::from_str(&ran.stderr).expect(&ran.stderr);
@@ -400,6 +418,121 @@ fn an_interrupted_run_decides_nothing() {
     let decided = Decided { ran, entry: book.entry(&id) };
     decided.exits(130).undecided();
     assert_eq!(decided.evidence()["signal"], 2);
+}
+
+/// The numbers of a run that was stopped are kept, though they decide nothing.
+#[test]
+fn a_stopped_run_keeps_the_numbers_of_what_ran() {
+    let (book, id) =
+        suite("RSpec.describe(1) { it('a') { }; it('b') { sleep } }", &["--expect", "exit:0"]);
+    let child = book.env.spawn(&["run", "--resolve-journal", "--grace", "1ms", "-w", "1"]);
+    book.env.wait_for("a passed example", |recorded| recorded.count("ExampleFinished") > 0);
+    signal(&child, Signal::INT);
+    let ran = book.env.ran(&child.wait_with_output().unwrap());
+    let decided = Decided { ran, entry: book.entry(&id) };
+    decided.exits(130).undecided().counts(1, 0, "run events");
+}
+
+/// Outcomes by an exit code alone are gold in the entry and a tier of their own in the statistics.
+#[test]
+fn outcomes_by_exit_code_alone_are_counted_apart() {
+    let book = Book::new();
+    book.env.write("a_spec.rb", "RSpec.describe(1) { it { } }");
+    for (expect, command) in [
+        ("exit:0", &["true"][..]),
+        ("exit:1", &["false"]),
+        ("match:up", &["echo", "up"]),
+        ("pass", &["rspec", "a_spec.rb"]),
+        ("fail", &["rspec", "a_spec.rb"]),
+    ] {
+        let decided = decide_in(&book, expect, &[], command);
+        assert_eq!(decided.entry["confidence_tier"], "gold", "{expect}");
+    }
+    let tiers = &book.json(&["stats"])["by_tier"];
+    assert_eq!((&tiers["exit"]["confirmed"], &tiers["exit"]["falsified"]), (&2.into(), &0.into()));
+    assert_eq!((&tiers["gold"]["confirmed"], &tiers["gold"]["falsified"]), (&2.into(), &1.into()));
+}
+
+/// V10: commands that run no tests confirm nothing, whatever they are called and print.
+#[test]
+fn v10_commands_that_run_no_tests_decide_nothing() {
+    for command in [
+        &["true"][..],
+        &["false"],
+        &["grep", "-rn", "pytest", "."],
+        &["rspec", "--version"],
+        &["sh", "-c", "echo '5 passed in 0.1s'"],
+        &["sh", "-c", "echo '5 examples, 0 failures'; rspec --version"],
+    ] {
+        for expect in ["pass", "fail"] {
+            let decided = decide(expect, command);
+            decided.undecided();
+            let said = &decided.ran.stderr;
+            assert!(said.contains("it ran no tests; expect `exit:N`"), "{command:?}: {said}");
+        }
+    }
+}
+
+/// V11: failures behind a pipe falsify; passes behind one, and runners without counts, decide nothing.
+#[test]
+fn v11_a_pipe_hides_no_failure_and_proves_no_pass() {
+    let spec = |body: &str| {
+        let book = Book::new();
+        book.env.write("a_spec.rb", &format!("RSpec.describe(1) {{ it {{ {body} }} }}"));
+        book
+    };
+    let line = |tail: &str| format!("rspec a_spec.rb | {tail}");
+    let failing = spec("expect(1).to eq 2");
+    decide_in(&failing, "pass", &[], &["sh", "-c", &line("tail -4")]).exits(0).is(
+        FALSIFIED,
+        GOLD,
+        "falsified",
+    );
+    let cut = spec("expect(1).to eq 2");
+    decide_in(&cut, "pass", &[], &["sh", "-c", &line("head -1")]).exits(0).undecided();
+    let passing = spec("");
+    let decided = decide_in(&passing, "pass", &[], &["sh", "-c", &line("tail -4")]);
+    decided.exits(0).undecided().counts(1, 0, "text: rspec");
+    let book = Book::new();
+    let piped = format!("set -o pipefail; {}", line("tail -4"));
+    book.env.write("a_spec.rb", "RSpec.describe(1) { it { } }");
+    decide_in(&book, "pass", &[], &["bash", "-c", &piped]).is(CONFIRMED, GOLD, "confirmed");
+    for (expect, command) in [
+        ("pass", &["python3", "-m", "unittest", "discover"][..]),
+        ("fail", &["sh", "-c", "exit 137"]),
+        ("fail", &["rspec", "nowhere_spec.rb"]),
+        ("exit:2", &["make", "cheque"]),
+    ] {
+        let decided = decide(expect, command);
+        decided.undecided();
+    }
+}
+
+/// V12: our own runs are read from their recordings, behind a pipe and without a summary too.
+#[test]
+fn v12_our_own_runs_are_read_from_their_recordings() {
+    let own = env!("CARGO_BIN_EXE_proctor");
+    let decided = |expect: &str, spec: &str, line: &str| {
+        let (book, id) = suite(spec, &[]);
+        let line = line.replace("proctor", own);
+        let ran = book.run(&["run", "--expect", expect, "--", "sh", "-c", &line]);
+        Decided { ran, entry: book.entry(&id) }
+    };
+    let good = "RSpec.describe(1) { it { }; it { } }";
+    for line in ["proctor run", "proctor run --ui terse | tail -1", "proctor run > /dev/null; ls"] {
+        decided("pass", good, line).exits(0).is(CONFIRMED, GOLD, "confirmed").counts(
+            2,
+            0,
+            "run events",
+        );
+        let failed = decided("pass", MIXED, line);
+        failed.is(FALSIFIED, GOLD, "falsified").counts(1, 1, "run events");
+    }
+    decided("pass", "", "proctor run").undecided();
+    decided("fail", "raise 'x'", "proctor run | cat").undecided();
+    decided("pass", good, "proctor run --dry-run; proctor list").undecided();
+    let twice = decided("pass", MIXED, "proctor run -e nothing; proctor run");
+    assert_ne!(twice.entry["outcome"]["status"], "confirmed", "{}", twice.ran.terminal());
 }
 
 #[test]

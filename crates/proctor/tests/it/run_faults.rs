@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use proctor_record::{Follower, Grown};
+use proctor_record::RecordingFollower;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -50,6 +50,34 @@ fn a_syntax_error_is_shown_and_nothing_runs() {
 #[test]
 fn an_exit_while_loading_is_shown_and_nothing_runs() {
     assert_load_error("exit_in_load", &["exit"]);
+}
+
+#[test]
+fn with_on_crash_stop_a_crash_ends_the_whole_run() {
+    let spec = r#"RSpec.describe "crash" do
+             it("crashes") { sleep 0.01 until File.exist?("hangs"); exit!(3) }
+             it("hangs") { File.write("hangs", ""); sleep 60 }
+             50.times { |n| it("waits #{n}") { expect(File.exist?("stopped")).to be(true) } }
+           end"#;
+    let env = TestEnv::with_spec(spec);
+    let ran = env.run(&[
+        "run",
+        "-w",
+        "2",
+        "--schedule",
+        "round-robin",
+        "--on-crash",
+        "stop",
+        "--retries",
+        "2",
+    ]);
+    assert_eq!(ran.code, Some(1), "{}", ran.terminal());
+    let expected = count(&[("crashed", 1), ("cancelled", 1), ("not_run", 50)]);
+    let recorded = env.recorded();
+    assert_eq!(recorded.statuses(), expected, "{}", ran.terminal());
+    let reason = |event: &&Value| event["message"] == "the run stopped at a crash";
+    assert_eq!(recorded.of("ExampleFinished").filter(reason).count(), 50);
+    env.assert_nobody_left();
 }
 
 #[test]
@@ -133,6 +161,11 @@ fn sixty_examples_of_which_four_misbehave_are_all_accounted_for() {
         let killed = recorded.result("kills its process");
         assert_eq!((killed.status.as_str(), &killed.event["signal"]), ("crashed", &9.into()));
         assert_eq!(recorded.result("hangs").status, "timed_out");
+        // F6: what was ended from outside took its time as well.
+        for title in ["kills its process", "hangs"] {
+            let event = &recorded.result(title).event;
+            assert!(event["duration_ms"].as_f64().is_some_and(|taken| taken > 0.0), "{event}");
+        }
         assert_eq!(recorded.result("fails once").event["flaky"], true);
         let leaked = recorded.result("leaks a daemonised child");
         assert_eq!(leaked.event["leaked"][0]["command"], "sleep 3607", "{}", leaked.event);
@@ -338,17 +371,15 @@ fn workers_that_never_start_end_the_run_with_their_reason() {
 
 /// Kills workers at random while a run goes on, until so many are dead.
 fn kill_at_random(env: &TestEnv, events: &Path, wanted: usize) -> usize {
-    let mut follower = Follower::new(events);
+    let mut follower = RecordingFollower::new(events);
     let mut alive: Vec<i32> = Vec::new();
     let mut dice = 20_260_122_u64;
     let mut kills = 0;
     let deadline = Instant::now() + Duration::from_secs(80);
     while kills < wanted {
         assert!(Instant::now() < deadline, "only {kills} kills");
-        let lines = match follower.read().unwrap() {
-            Grown::Lines(lines) => lines,
-            _ => Vec::new(),
-        };
+        let mut lines = Vec::new();
+        follower.read(|line| lines.push(String::from_utf8_lossy(line.bytes).into_owned())).unwrap();
         for line in lines.iter().filter(|line| line.contains("Worker") || line.contains("Suite")) {
             let event: Value = serde_json::from_str(line).unwrap();
             let pid = event["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());

@@ -119,7 +119,10 @@ fn the_tools_of_agents_take_the_same_names() {
     let judged =
         call("run_compare", &json!({ "before": "baseline", "after": "good", "all": true }));
     let told: Value = serde_json::from_str(&judged.stdout).unwrap();
-    assert_eq!((&told["before"], &told["counts"]["unchanged"]), (&json!("baseline"), &json!(1)));
+    assert_eq!(
+        (&told["before"], &told["counts"]["no_change_seen"]),
+        (&json!("baseline"), &json!(1))
+    );
     let none = call("run_compare", &json!({ "before": "baseline:other" }));
     assert!(none.stderr.contains("no baseline `other`; there are: default"), "{}", none.stderr);
 }

@@ -95,7 +95,7 @@ fn generated_descriptions_are_the_names_of_their_examples() {
     }
     let show = |how: &[&str]| env.run(&[&["show", "last"], how].concat()).stdout;
     for how in [&[][..], &["--junit", "-"], &["--markdown", "-"]] {
-        let shown = show(how).replace("&gt;", ">");
+        let shown = show(how).replace("&gt;", ">").replace("&#91;", "[").replace("&#93;", "]");
         let wanted = if how.contains(&"--markdown") { &both[1..] } else { &both[..] };
         for title in wanted {
             assert!(shown.replace('\\', "").contains(title), "{how:?}: {shown}");

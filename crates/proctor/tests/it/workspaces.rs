@@ -1,8 +1,11 @@
 //! Workspace files under `proctor run`: the real binary, the real orchestrator.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 
-use crate::env::{TestEnv, repository};
+use rustix::process::Signal;
+
+use crate::env::{TestEnv, repository, signal, wait_until};
 
 /// The `ralph` that `./check` installed, or the configured one.
 fn ralph() -> PathBuf {
@@ -167,5 +170,94 @@ fn a_retry_makes_it_flaky_and_the_history_remembers() {
     let (code, said) = run(&env, &["flaky"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("Moody"), "{said}");
+    assert_clean(&env);
+}
+
+#[test]
+fn v9_a_topic_that_cannot_occur_is_warned_about_in_every_answer() {
+    let typo = GOOD.replace("type: exit_code, expected: 0", "type: no_event, topic: bulid.task");
+    let files = [("a.workspace.yaml", &*typo), ("good.workspace.yaml", GOOD)];
+    let env = env_with(&ralph().to_string_lossy(), &files);
+    let (code, said) = run(&env, &["run", "--json", "run.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("Workspace warnings:"), "{said}");
+    assert!(said.contains("bulid.task is outside the topology"), "{said}");
+    assert!(said.contains("did you mean build.task?"), "{said}");
+    let json: serde_json::Value = serde_json::from_str(&env.read("run.json")).unwrap();
+    let warnings = json["workspaces"]["warnings"].as_array().unwrap();
+    let typo = warnings.iter().find(|one| one["warning"].to_string().contains("bulid.task"));
+    assert_eq!(typo.unwrap()["examples"].as_array().unwrap().len(), 1, "{warnings:?}");
+    let (_, answer) = run(&env, &["tool", "run_results"]);
+    assert!(answer.contains("bulid.task is outside the topology"), "{answer}");
+    let (_, shown) = run(&env, &["show", "last", "--format", "json"]);
+    assert!(shown.contains("bulid.task is outside the topology"), "{shown}");
+    env.assert_complete();
+    assert_clean(&env);
+}
+
+#[test]
+fn v9_and_s10_mistakes_of_a_file_are_found_before_anything_runs() {
+    let pattern =
+        GOOD.replace("type: exit_code, expected: 0", "type: no_event, topic: 'build.[a-z]*'");
+    let list = GOOD.replace("mock:", "setup: {fixtures: {ralph.yml: '- a'}}\nmock:");
+    for (text, told) in
+        [(pattern, "is no topic pattern"), (list, "ralph.yml in the workspace must be a mapping")]
+    {
+        let env = env_with(&ralph().to_string_lossy(), &[("bad.workspace.yaml", &text)]);
+        let (code, said) = run(&env, &["run"]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("bad.workspace.yaml:") && said.contains(told), "{said}");
+        assert_clean(&env);
+    }
+}
+
+/// Starts a command, waits for a file to appear, and interrupts it as Ctrl-C does.
+fn interrupted(env: &TestEnv, arguments: &[&str], mark: &str) -> (Option<i32>, String) {
+    let mut command = env.command();
+    command.env("TMPDIR", env.home().join("temp")).args(arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mark = env.home().join(mark);
+    wait_until("the run to be under way", || mark.exists());
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A command that tells that it runs, and never ends.
+fn endless(env: &TestEnv) -> String {
+    let mark = env.home().join("started").display().to_string();
+    format!("#!/bin/sh\ntouch '{mark}'\nexec sleep 1000\n")
+}
+
+#[test]
+fn ctrl_c_during_a_workspace_run_exits_130_and_leaves_nothing() {
+    let env = env_with(&ralph().to_string_lossy(), &[]);
+    let script = endless(&env).replace('\n', "\n      ");
+    env.write(
+        "endless.workspace.yaml",
+        &format!(
+            "name: Endless\nsetup:\n  orchestrator: {{kind: generic, command: [./loop.sh]}}\n  fixtures:\n    loop.sh: |\n      {script}\n\
+             run: {{task: t}}\nassert: [{{type: exit_code, expected: 0}}]\n"
+        ),
+    );
+    let (code, said) = interrupted(&env, &["run"], "started");
+    assert_eq!(code, Some(130), "{said}");
+    assert_clean(&env);
+}
+
+#[test]
+fn ctrl_c_during_test_run_exits_130_with_what_is_known() {
+    let env = env_with(&ralph().to_string_lossy(), &[]);
+    let orchestrator = serde_json::json!({"kind": "generic", "command": ["./loop.sh"]});
+    let setup = serde_json::json!({"workspace_id": "w", "orchestrator": orchestrator, "fixtures": {"loop.sh": endless(&env)}});
+    let (code, said) = run(&env, &["tool", "test_setup", &setup.to_string()]);
+    assert_eq!(code, Some(0), "{said}");
+    let call = ["tool", "test_run", "{\"workspace_id\": \"w\", \"task\": \"t\"}"];
+    let (code, said) = interrupted(&env, &call, "started");
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("HarnessCancelled"), "{said}");
+    let (code, said) = run(&env, &["tool", "test_cleanup", "{\"workspace_id\": \"w\"}"]);
+    assert_eq!(code, Some(0), "{said}");
     assert_clean(&env);
 }

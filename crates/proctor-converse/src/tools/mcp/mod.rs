@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_llm::{Secret, ToolSpec};
+use proctor_llm::{ModelError, Secret, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
@@ -55,15 +55,35 @@ enum Link {
     Address(Arc<Session>),
 }
 
-/// Why there is no answer.
-enum Lost {
-    /// In words that follow the server's name.
-    Because(String),
-    /// It has forgotten us; nothing was done.
-    Forgotten,
+/// Why a server cannot be reached or does not answer. The messages follow the server's name.
+#[derive(Debug, thiserror::Error)]
+enum ServerError {
+    #[error("has no command")]
+    NoCommand,
+    #[error("cannot be started ({program}): {source}")]
+    NotStarted { program: String, source: std::io::Error },
+    #[error("has ended without a word")]
+    EndedSilently,
+    /// `last_lines` are the last lines of its standard error.
+    #[error("has ended; its last words: {}", last_lines.join(" | "))]
+    Ended { last_lines: Vec<String> },
+    #[error("did not answer `{method}` within {within:?}")]
+    TooSlow { method: String, within: Duration },
+    #[error("— {}", .0.message)]
+    Http(#[source] ModelError),
+    /// The server no longer knows the session; the request was not carried out.
+    #[error("is not at this address (HTTP 404)")]
+    SessionUnknown,
+    #[error("forgets its sessions as soon as they begin")]
+    SessionsUnstable,
+    #[error("cannot list its tools: {0}")]
+    NoToolList(String),
+    #[error("refuses to begin: {0}")]
+    Refused(String),
 }
 
-/// The answer to a request: its result, or what the server says is wrong.
+/// The answer to a request: its result, or the message of the server's JSON-RPC error. That message is data: agents
+/// are shown it as the tool's error.
 type Answer = Result<Value, String>;
 
 impl McpServer {
@@ -101,8 +121,8 @@ impl McpServer {
         }
     }
 
-    fn failed(&self, what: &str) -> Failure {
-        Failure::party("ToolServer", format!("the tool server `{}` {what}", self.name))
+    fn failed(&self, error: &ServerError) -> Failure {
+        Failure::party("ToolServer", format!("the tool server `{}` {error}", self.name))
     }
 
     async fn list(&self) -> Result<Arc<[ToolSpec]>, Failure> {
@@ -112,8 +132,7 @@ impl McpServer {
             let params =
                 cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
             let page = self.request("tools/list", &params, START_WITHIN).await?;
-            let page =
-                page.map_err(|error| self.failed(&format!("cannot list its tools: {error}")))?;
+            let page = page.map_err(|error| self.failed(&ServerError::NoToolList(error)))?;
             for tool in page["tools"].as_array().into_iter().flatten() {
                 specs.extend(self.spec(tool));
             }
@@ -148,12 +167,12 @@ impl McpServer {
             let link = self.link().await?;
             match link.ask(method, params, within).await {
                 Ok(answer) => return Ok(answer),
-                Err(Lost::Because(why)) => return Err(self.failed(&why)),
-                Err(Lost::Forgotten) if last_try => break,
-                Err(Lost::Forgotten) => {}
+                Err(ServerError::SessionUnknown) if last_try => break,
+                Err(ServerError::SessionUnknown) => {}
+                Err(error) => return Err(self.failed(&error)),
             }
         }
-        Err(self.failed("forgets its sessions as soon as they begin"))
+        Err(self.failed(&ServerError::SessionsUnstable))
     }
 
     /// The server, greeted when it is first needed, and again after it has ended. Whoever comes meanwhile waits.
@@ -169,7 +188,7 @@ impl McpServer {
                 Way::Address { url, headers } => Session::new(url, headers.clone())
                     .map(|session| Link::Address(Arc::new(session))),
             };
-        let fresh = fresh.map_err(|why| self.failed(&why))?;
+        let fresh = fresh.map_err(|error| self.failed(&error))?;
         self.greet(&fresh).await?;
         *link = Some(fresh.clone());
         Ok(fresh)
@@ -181,12 +200,9 @@ impl McpServer {
             "capabilities": {},
             "clientInfo": {"name": "proctor", "version": env!("CARGO_PKG_VERSION")},
         });
-        let answer =
-            link.ask("initialize", &hello, START_WITHIN).await.map_err(|lost| match lost {
-                Lost::Because(why) => self.failed(&why),
-                Lost::Forgotten => self.failed("is not at this address (HTTP 404)"),
-            })?;
-        let answer = answer.map_err(|error| self.failed(&format!("refuses to begin: {error}")))?;
+        let answer = link.ask("initialize", &hello, START_WITHIN).await;
+        let answer = answer.map_err(|error| self.failed(&error))?;
+        let answer = answer.map_err(|error| self.failed(&ServerError::Refused(error)))?;
         let version = answer["protocolVersion"].as_str().unwrap_or(PROTOCOL);
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         match link {
@@ -208,11 +224,14 @@ impl Link {
         }
     }
 
-    async fn ask(&self, method: &str, params: &Value, within: Duration) -> Result<Answer, Lost> {
+    async fn ask(
+        &self,
+        method: &str,
+        params: &Value,
+        within: Duration,
+    ) -> Result<Answer, ServerError> {
         match self {
-            Self::Program(running) => {
-                running.ask(method, params, within).await.map_err(Lost::Because)
-            }
+            Self::Program(running) => running.ask(method, params, within).await,
             Self::Address(session) => session.ask(method, params, within).await,
         }
     }

@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::oneshot;
 
-use super::{Answer, END_WITHIN, answer_to, reply, request};
+use super::{Answer, END_WITHIN, ServerError, answer_to, reply, request};
 
 /// How many lines of its standard error are kept.
 const LAST_LINES: usize = 5;
@@ -67,8 +67,8 @@ impl Running {
         argv: &[String],
         env: &BTreeMap<String, String>,
         folder: &Path,
-    ) -> Result<Self, String> {
-        let (program, arguments) = argv.split_first().ok_or("has no command")?;
+    ) -> Result<Self, ServerError> {
+        let (program, arguments) = argv.split_first().ok_or(ServerError::NoCommand)?;
         let mut child = Command::new(program)
             .args(arguments)
             .envs(env)
@@ -79,7 +79,7 @@ impl Running {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| format!("cannot be started ({program}): {error}"))?;
+            .map_err(|source| ServerError::NotStarted { program: program.clone(), source })?;
         let shared = Arc::new(Shared::default());
         let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
         let stdin = Arc::new(tokio::sync::Mutex::new(child.stdin.take()));
@@ -97,13 +97,13 @@ impl Running {
         self.shared.state().closed
     }
 
-    /// Asks and waits; an error says, after the server's name, why there is no answer.
+    /// Sends a request and waits for its answer.
     pub(super) async fn ask(
         &self,
         method: &str,
         params: &Value,
         within: Duration,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, ServerError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, reply) = oneshot::channel();
         {
@@ -119,7 +119,7 @@ impl Running {
             Ok(Err(_)) => Err(ended(&self.shared.state())),
             Err(_) => {
                 self.shared.state().waiting.remove(&id);
-                Err(format!("did not answer `{method}` within {within:?}"))
+                Err(ServerError::TooSlow { method: method.to_owned(), within })
             }
         }
     }
@@ -149,12 +149,11 @@ async fn send(stdin: &tokio::sync::Mutex<Option<ChildStdin>>, message: &Value) {
     }
 }
 
-fn ended(state: &State) -> String {
-    let words: Vec<&str> = state.last_lines.iter().map(String::as_str).collect();
-    if words.is_empty() {
-        "has ended without a word".into()
+fn ended(state: &State) -> ServerError {
+    if state.last_lines.is_empty() {
+        ServerError::EndedSilently
     } else {
-        format!("has ended; its last words: {}", words.join(" | "))
+        ServerError::Ended { last_lines: state.last_lines.iter().cloned().collect() }
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use proctor_llm::{ErrorKind, JsonEndpoint, JsonReplies, ModelError, Secret};
 use serde_json::Value;
 
-use super::{Answer, END_WITHIN, Lost, answer_to, reply, request};
+use super::{Answer, END_WITHIN, ServerError, answer_to, reply, request};
 
 const SESSION: &str = "mcp-session-id";
 
@@ -31,9 +31,8 @@ struct Agreed {
 }
 
 impl Session {
-    pub(super) fn new(url: &str, headers: Vec<(String, Secret)>) -> Result<Self, String> {
-        let endpoint =
-            JsonEndpoint::new(url, headers).map_err(|error| format!("— {}", error.message))?;
+    pub(super) fn new(url: &str, headers: Vec<(String, Secret)>) -> Result<Self, ServerError> {
+        let endpoint = JsonEndpoint::new(url, headers).map_err(ServerError::Http)?;
         Ok(Self {
             endpoint,
             agreed: Mutex::default(),
@@ -56,13 +55,13 @@ impl Session {
         method: &str,
         params: &Value,
         within: Duration,
-    ) -> Result<Answer, Lost> {
+    ) -> Result<Answer, ServerError> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let exchange = self.exchange(id, request(id, method, params), within);
         match tokio::time::timeout(within, exchange).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.lost(&error)),
-            Err(_) => Err(Lost::Because(format!("did not answer `{method}` within {within:?}"))),
+            Ok(Err(error)) => Err(self.server_error(error)),
+            Err(_) => Err(ServerError::TooSlow { method: method.to_owned(), within }),
         }
     }
 
@@ -127,13 +126,13 @@ impl Session {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn lost(&self, error: &ModelError) -> Lost {
+    fn server_error(&self, error: ModelError) -> ServerError {
         if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unreachable) {
             self.over.store(true, Ordering::Relaxed);
         }
         match error.kind {
-            ErrorKind::NotFound if self.agreed().session.is_some() => Lost::Forgotten,
-            _ => Lost::Because(format!("— {}", error.message)),
+            ErrorKind::NotFound if self.agreed().session.is_some() => ServerError::SessionUnknown,
+            _ => ServerError::Http(error),
         }
     }
 }

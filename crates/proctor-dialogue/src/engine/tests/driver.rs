@@ -7,7 +7,9 @@ use proctor_events::{Event, StableIds};
 use serde_json::{Value, json};
 
 use crate::capabilities::Reports;
-use crate::engine::{AgentAnswer, Effect, Engine, Input, RequestId, ToolOutcome, Verdict};
+use crate::engine::{
+    AgentAnswer, ConversationOutcome, Effect, Engine, Input, RequestId, ToolOutcome,
+};
 use crate::judge::{JudgeQuestion, JudgeRequest, judge_prompt};
 use crate::scenario::{Example, parse};
 use crate::transcript::{DoneCall, ToolCall};
@@ -27,7 +29,7 @@ pub(super) struct Driver {
 }
 
 pub(super) struct Ran {
-    pub(super) verdict: Verdict,
+    pub(super) verdict: ConversationOutcome,
     pub(super) events: Vec<Value>,
     pub(super) judge_prompts: Vec<String>,
     pub(super) judge_requests: Vec<JudgeRequest>,
@@ -132,7 +134,7 @@ impl Driver {
         let mut inputs = VecDeque::from([Input::Begin { marks: crate::MarkKey::new([1; 32]) }]);
         let mut deadline = None;
         let mut ran = Ran {
-            verdict: Verdict::pending("never finished".into()),
+            verdict: ConversationOutcome::pending("never finished".into()),
             events: Vec::new(),
             judge_prompts: Vec::new(),
             judge_requests: Vec::new(),

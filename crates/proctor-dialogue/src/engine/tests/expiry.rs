@@ -5,7 +5,9 @@ use proctor_events::{Body, Status};
 use serde_json::{Value, json};
 
 use super::driver::{Driver, answer, call, example, judge, steps, verdicts};
-use crate::engine::{AgentAnswer, Effect, Engine, Input, RequestId, ToolOutcome, Verdict};
+use crate::engine::{
+    AgentAnswer, ConversationOutcome, Effect, Engine, Input, RequestId, ToolOutcome,
+};
 use crate::judge::JudgeRequest;
 
 /// A conversation that is driven by hand, question by question.
@@ -13,7 +15,7 @@ struct Talk {
     engine: Engine,
     open: Vec<Effect>,
     events: Vec<Body>,
-    verdict: Option<Verdict>,
+    verdict: Option<ConversationOutcome>,
 }
 
 impl Talk {

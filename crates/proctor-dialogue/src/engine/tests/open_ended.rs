@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::driver::{answer, call};
-use crate::engine::{AgentAnswer, Effect, Engine, Input, Next, ToolOutcome, Verdict};
+use crate::engine::{AgentAnswer, ConversationOutcome, Effect, Engine, Input, Next, ToolOutcome};
 use crate::file::read_value;
 use crate::format::Assertion;
 use crate::scenario::{Example, OpenEnded, Whereabouts};
@@ -41,7 +41,7 @@ impl Told {
         told
     }
 
-    fn drive(&mut self, first: Input) -> Verdict {
+    fn drive(&mut self, first: Input) -> ConversationOutcome {
         let mut input = Some(first);
         while let Some(next) = input.take() {
             for effect in self.engine.step(next) {
@@ -82,19 +82,19 @@ impl Told {
         })
     }
 
-    fn next(&mut self, next: Next) -> Verdict {
+    fn next(&mut self, next: Next) -> ConversationOutcome {
         self.drive(Input::Next(next))
     }
 
-    fn say(&mut self, text: &str) -> Verdict {
+    fn say(&mut self, text: &str) -> ConversationOutcome {
         self.next(Next::Say { text: text.into(), metadata: None })
     }
 
-    fn simulate(&mut self, simulate: &Value) -> Verdict {
+    fn simulate(&mut self, simulate: &Value) -> ConversationOutcome {
         self.next(Next::Simulate(Box::new(read_value(simulate).unwrap())))
     }
 
-    fn check(&mut self, assertion: &Value, mode: EvaluationMode) -> Verdict {
+    fn check(&mut self, assertion: &Value, mode: EvaluationMode) -> ConversationOutcome {
         let assertions = vec![read_value::<Assertion>(assertion).unwrap()];
         self.next(Next::Check { assertions, mode, scope: Scope::Turn(1) })
     }

@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::driver::{answer, call, done, example, verdicts};
-use crate::engine::{AgentAnswer, Effect, Engine, Input, RequestId, ToolOutcome, Verdict};
+use crate::engine::{
+    AgentAnswer, ConversationOutcome, Effect, Engine, Input, RequestId, ToolOutcome,
+};
 use crate::judge::{JudgeQuestion, JudgeRequest};
 use crate::scenario::Example;
 
@@ -54,7 +56,7 @@ enum Open {
 struct Model {
     open: Vec<(RequestId, Open)>,
     events: Vec<Body>,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<ConversationOutcome>,
     cancelled: bool,
 }
 

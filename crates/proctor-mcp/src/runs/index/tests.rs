@@ -25,7 +25,7 @@ fn a_look_reads_on_from_where_the_last_one_ended() {
     index.refresh().unwrap();
     let title = index.examples().next().unwrap().title();
     assert_eq!((index.run().planned, title.as_str()), (Some(1), "A > b"));
-    assert_eq!(index.lines, 2);
+    assert_eq!(index.run().event_count, 2);
     append(
         &path,
         &[
@@ -37,7 +37,7 @@ fn a_look_reads_on_from_where_the_last_one_ended() {
         ],
     );
     index.refresh().unwrap();
-    assert_eq!(index.lines, 7, "each line is read once");
+    assert_eq!(index.run().event_count, 6, "each line is read once");
     let counts = index.run().summary();
     assert!(index.is_finished() && index.last_seq() == 6);
     assert_eq!((counts.passed, counts.flaky, counts.examples), (1, 1, 1));

@@ -1,41 +1,45 @@
-//! Slots in this process: each conducts one conversation at a time, and there may be thousands.
+//! Conducts the conversations of a suite in this process; there may be thousands at once.
 //!
-//! A slot is a task that follows the dispatcher's orders as a worker process would. What a conversation
-//! says is gathered and handed to the run whenever somebody has to be waited for, and at its end.
+//! What a conversation says is collected and handed to the run whenever somebody has to be waited for, and at its end. The loop
+//! of a slot is in `worker_link`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use proctor_converse::{Conversation, Lane, Printed, PrintedLine, Sink, Stage};
-use proctor_dialogue::{Example, Verdict};
+use proctor_converse::{AttemptId, Conversation, EventSink, Printed, PrintedLine, Stage};
+use proctor_dialogue::{ConversationOutcome, Example};
 use proctor_events::{
     Body, Event, ExampleFinished, Exception, Millis, OutputStream, Status, WorkerLog,
 };
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 
-use crate::worker::said::Said;
-use crate::worker::{BoxFuture, Inbox, Item, Launched, Launcher, Order, Place, Report};
+use crate::worker_link::local::ExamplePerformer;
+use crate::worker_link::local_slot::StopCause;
+use crate::worker_link::orders::ExampleRun;
+use crate::worker_link::reports::Report;
+use crate::worker_link::{BoxFuture, ReportSender};
 
 /// Everything the slots share.
-pub(super) struct Pool {
+pub(super) struct ConversationPool {
     stage: Stage,
     examples: HashMap<String, Arc<Example>>,
-    told_spent: AtomicBool,
-    /// Whether somebody passes on what agents print.
-    listening: AtomicBool,
+    /// Whether the run has been told that its budget is spent.
+    spent_reported: AtomicBool,
+    /// Whether a task reports what agents print.
+    output_reported: AtomicBool,
 }
 
-impl Pool {
+impl ConversationPool {
     pub(super) fn new(stage: Stage, examples: Vec<Arc<Example>>) -> Self {
         let named = examples.into_iter().map(|example| (example.id.id.to_string(), example));
         Self {
             stage,
             examples: named.collect(),
-            told_spent: AtomicBool::new(false),
-            listening: AtomicBool::new(false),
+            spent_reported: AtomicBool::new(false),
+            output_reported: AtomicBool::new(false),
         }
     }
 
@@ -43,229 +47,161 @@ impl Pool {
         &self.stage
     }
 
-    /// What agents printed after everybody had stopped listening.
-    pub(super) fn last_words(&self) -> Vec<String> {
+    /// What agents printed after the last report.
+    pub(super) fn unreported_output(&self) -> Vec<String> {
         let rest = self.stage.printed().rest().into_iter();
         rest.map(|line| format!("{}: {}", line.agent, line.text)).collect()
     }
 
-    fn conversation(&self, item: &Item) -> Option<(Conversation, &Arc<Example>)> {
-        let example = self.examples.get(&item.key)?;
+    fn conversation(&self, run: &ExampleRun) -> Option<(Conversation, &Arc<Example>)> {
+        let example = self.examples.get(&run.key)?;
         let room = Arc::clone(self.stage.room(example)?);
         let lane =
-            Lane { example: example.id.id.clone(), repeat: item.repeat, attempt: item.attempt };
+            AttemptId { example: example.id.id.clone(), repeat: run.repeat, attempt: run.attempt };
         Some((Conversation::new(Arc::clone(example), room, lane), example))
     }
-}
 
-/// The launcher needs itself in the tasks it makes.
-impl Launcher for Pool {
-    fn launch(&self, _: u32, _: u32) -> BoxFuture<Result<Launched, String>> {
-        Box::pin(std::future::ready(Err("conversations have no worker process".to_owned())))
-    }
-
-    fn serve(
-        self: Arc<Self>,
-        place: Place,
-        orders: mpsc::UnboundedReceiver<Order>,
-    ) -> BoxFuture<()> {
-        if !self.listening.swap(true, Ordering::Relaxed) {
-            let printed = Arc::clone(self.stage.printed());
-            tokio::spawn(pass_on(printed, place.inbox.clone()));
+    async fn conduct(
+        &self,
+        run: ExampleRun,
+        reports: ReportSender,
+        stop: oneshot::Receiver<StopCause>,
+    ) {
+        let began = Instant::now();
+        let mut sink = ReportSink { reports, run, waiting: Vec::with_capacity(16) };
+        sink.started();
+        let Some((mut conversation, example)) = self.conversation(&sink.run) else {
+            sink.finished(&unknown_example(&sink.run), None, began);
+            sink.flush().await;
+            return;
+        };
+        let ended = {
+            let running = pin!(conversation.run(&mut sink));
+            tokio::select! {
+                biased;
+                verdict = running => Ok(verdict),
+                cause = stop => Err(cause.unwrap_or(StopCause::LinkClosed)),
+            }
+        };
+        match ended {
+            Ok(verdict) => sink.finished(&verdict, Some(example), began),
+            Err(StopCause::LinkClosed) => return,
+            Err(cause) => {
+                // The dispatcher knows only that the conversation was ended. What it has come to, and who kept it
+                // waiting, is known here; a mere cancellation is reported by the dispatcher in its own words.
+                let verdict = conversation.cancel(&mut sink, cause == StopCause::TimedOut);
+                if let Some(verdict) = verdict.filter(|each| each.status != Status::Cancelled) {
+                    sink.finished(&verdict, Some(example), began);
+                }
+            }
         }
-        let slot =
-            Slot { pool: self, inbox: place.inbox, orders, queue: VecDeque::new(), ending: false };
-        Box::pin(slot.serve())
-    }
-
-    fn has_processes(&self) -> bool {
-        false
+        sink.flush().await;
+        conversation.close().await;
+        if self.stage.is_spent() && !self.spent_reported.swap(true, Ordering::Relaxed) {
+            sink.reports.send(Report::BudgetSpent).await;
+        }
     }
 }
 
-/// Tells the run what agents print, as they print it. Ends with the run.
-async fn pass_on(printed: Arc<Printed>, inbox: Inbox) {
+impl ExamplePerformer for ConversationPool {
+    fn perform(
+        self: Arc<Self>,
+        run: ExampleRun,
+        reports: ReportSender,
+        stop: oneshot::Receiver<StopCause>,
+    ) -> BoxFuture<()> {
+        Box::pin(async move { self.conduct(run, reports, stop).await })
+    }
+
+    fn slot_opened(&self, reports: &ReportSender) {
+        if !self.output_reported.swap(true, Ordering::Relaxed) {
+            let printed = Arc::clone(self.stage.printed());
+            tokio::spawn(report_output(printed, reports.clone()));
+        }
+    }
+
+    /// With nothing left to spend, what waits is given back to the run.
+    fn is_paused(&self) -> bool {
+        self.spent_reported.load(Ordering::Relaxed)
+    }
+}
+
+/// Reports what agents print, as they print it. Ends with the run.
+async fn report_output(printed: Arc<Printed>, reports: ReportSender) {
     loop {
-        let said = printed.next().await.into_iter().map(printed_line).collect();
-        inbox.send(Report::Heard(said)).await;
+        let lines = printed.next().await.into_iter().map(output_event).collect();
+        reports.send_all(lines).await;
     }
 }
 
-/// A line of an agent as output of the example it was printed for; the run's where nobody knows.
-fn printed_line(line: PrintedLine) -> Said {
+/// A line of an agent as output of the example it was printed for, or of the run.
+fn output_event(line: PrintedLine) -> Report {
     let PrintedLine { agent, lane, stderr, text } = line;
     let stream = Some(if stderr { OutputStream::Stderr } else { OutputStream::Stdout });
     let text = if lane.is_some() { text.to_string() } else { format!("{agent}: {text}") };
     let mut event = Box::new(Event::from(WorkerLog { line: text, stream }));
     event.repeat = lane.as_ref().map(|lane| lane.repeat);
-    Said::Event { key: lane.map(|lane| lane.example.to_string()), event }
+    Report::Event { key: lane.map(|lane| lane.example.to_string()), event }
 }
 
-struct Slot {
-    pool: Arc<Pool>,
-    inbox: Inbox,
-    orders: mpsc::UnboundedReceiver<Order>,
-    queue: VecDeque<Item>,
-    ending: bool,
-}
-
-/// How a conversation left its slot.
-enum Left {
-    Ended(Verdict),
-    Killed {
-        timed_out: bool,
-    },
-    /// The run is over and nobody listens.
-    Deserted,
-}
-
-impl Slot {
-    async fn serve(mut self) {
-        self.inbox.send(Report::Ready { pid: None }).await;
-        while let Some(item) = self.next().await {
-            match self.conduct(item).await {
-                Left::Ended(_) => {}
-                Left::Killed { .. } => break,
-                Left::Deserted => return,
-            }
-        }
-        self.inbox.send(Report::ended()).await;
-    }
-
-    /// The next item; nothing when the slot is to end.
-    async fn next(&mut self) -> Option<Item> {
-        loop {
-            if self.ending {
-                return None;
-            }
-            // With nothing left to spend, what is in the queue waits for the run to take it back.
-            let spent = self.pool.told_spent.load(Ordering::Relaxed);
-            if let Some(item) = (!spent).then(|| self.queue.pop_front()).flatten() {
-                return Some(item);
-            }
-            let order = self.orders.recv().await?;
-            if matches!(order, Order::Kill { .. }) {
-                return None;
-            }
-            follow(order, &mut self.queue, &mut self.ending, &self.inbox).await;
-        }
-    }
-
-    async fn conduct(&mut self, item: Item) -> Left {
-        let pool = Arc::clone(&self.pool);
-        let began = Instant::now();
-        let mut sink = Telling { inbox: self.inbox.clone(), item, said: Vec::with_capacity(16) };
-        sink.started();
-        let Some((mut conversation, example)) = pool.conversation(&sink.item) else {
-            let verdict = unknown(&sink.item);
-            sink.finished(&verdict, None, began);
-            sink.flush().await;
-            return Left::Ended(verdict);
-        };
-        let left = {
-            let mut running = pin!(conversation.run(&mut sink));
-            loop {
-                tokio::select! {
-                    biased;
-                    verdict = &mut running => break Left::Ended(verdict),
-                    order = self.orders.recv() => match order {
-                        None => break Left::Deserted,
-                        Some(Order::Kill { timed_out }) => break Left::Killed { timed_out },
-                        Some(order) => {
-                            follow(order, &mut self.queue, &mut self.ending, &self.inbox).await;
-                        }
-                    },
-                }
-            }
-        };
-        match &left {
-            Left::Ended(verdict) => sink.finished(verdict, Some(example), began),
-            Left::Killed { timed_out } => {
-                // The dispatcher knows only that it was ended. What the conversation has come to, and who kept it
-                // waiting, is known here; a mere cancellation is told by the dispatcher in its own words.
-                let verdict = conversation.cancel(&mut sink, *timed_out);
-                let told = verdict.filter(|verdict| verdict.status != Status::Cancelled);
-                if let Some(verdict) = told {
-                    sink.finished(&verdict, Some(example), began);
-                }
-            }
-            Left::Deserted => return left,
-        }
-        sink.flush().await;
-        conversation.close().await;
-        if pool.stage.is_spent() && !pool.told_spent.swap(true, Ordering::Relaxed) {
-            self.inbox.send(Report::StopRun).await;
-        }
-        left
-    }
-}
-
-/// Everything but killing.
-async fn follow(order: Order, queue: &mut VecDeque<Item>, ending: &mut bool, inbox: &Inbox) {
-    match order {
-        Order::Run { units, .. } => queue.extend(units.into_iter().flatten()),
-        Order::GiveBack(keys) => {
-            let (back, kept): (VecDeque<Item>, _) =
-                std::mem::take(queue).into_iter().partition(|item| keys.contains(&item.key));
-            *queue = kept;
-            let back = back.into_iter().map(|item| (item.key, item.repeat)).collect();
-            inbox.send(Report::Returned(back)).await;
-        }
-        // It is given no more than may fail.
-        Order::ChangeFailuresLeft(_) => {}
-        Order::Shutdown | Order::Kill { .. } => *ending = true,
-    }
-}
-
-fn unknown(item: &Item) -> Verdict {
-    Verdict {
+fn unknown_example(run: &ExampleRun) -> ConversationOutcome {
+    ConversationOutcome {
         status: Status::Errored,
         fault: Some(proctor_events::Fault::Harness),
-        message: Some(format!("there is no example {}; this is a bug in proctor", item.key)),
+        message: Some(format!("there is no example {}; this is a bug in proctor", run.key)),
         failures: Vec::new(),
         checks: 0,
     }
 }
 
-/// Gathers what a conversation says.
-struct Telling {
-    inbox: Inbox,
-    item: Item,
-    said: Vec<Said>,
+/// Collects the reports of a conversation.
+struct ReportSink {
+    reports: ReportSender,
+    run: ExampleRun,
+    waiting: Vec<Report>,
 }
 
-impl Telling {
+impl ReportSink {
     fn started(&mut self) {
-        let Item { key, repeat, .. } = &self.item;
-        self.said.push(Said::Started { key: key.clone(), repeat: *repeat });
+        let ExampleRun { key, repeat, .. } = &self.run;
+        self.waiting.push(Report::Started { key: key.clone(), repeat: *repeat });
     }
 
-    fn finished(&mut self, verdict: &Verdict, example: Option<&Arc<Example>>, began: Instant) {
+    fn finished(
+        &mut self,
+        verdict: &ConversationOutcome,
+        example: Option<&Arc<Example>>,
+        began: Instant,
+    ) {
         let outcome = Box::new(outcome(verdict, example.map(|example| example.location()), began));
-        let Item { key, repeat, .. } = &self.item;
-        self.said.push(Said::Finished { key: key.clone(), repeat: *repeat, outcome });
+        let ExampleRun { key, repeat, .. } = &self.run;
+        self.waiting.push(Report::Finished { key: key.clone(), repeat: *repeat, outcome });
     }
 }
 
-impl Sink for Telling {
+impl EventSink for ReportSink {
     fn emit(&mut self, body: Body) {
         let mut event = Box::new(Event::new(body));
-        event.repeat = Some(self.item.repeat);
-        self.said.push(Said::Event { key: Some(self.item.key.clone()), event });
+        event.repeat = Some(self.run.repeat);
+        self.waiting.push(Report::Event { key: Some(self.run.key.clone()), event });
     }
 
     fn flush(&mut self) -> proctor_converse::BoxFuture<'_, ()> {
-        let said = std::mem::take(&mut self.said);
+        let waiting = std::mem::take(&mut self.waiting);
         Box::pin(async move {
-            if !said.is_empty() {
-                self.inbox.send(Report::Heard(said)).await;
+            if !waiting.is_empty() {
+                self.reports.send_all(waiting).await;
             }
         })
     }
 }
 
 /// A verdict as the run records it.
-fn outcome(verdict: &Verdict, place: Option<String>, began: Instant) -> ExampleFinished {
+fn outcome(
+    verdict: &ConversationOutcome,
+    place: Option<String>,
+    began: Instant,
+) -> ExampleFinished {
     let class = match verdict.status {
         Status::Failed => Some("ExpectationFailed"),
         Status::Errored => Some("ConversationError"),

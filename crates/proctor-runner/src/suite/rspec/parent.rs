@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use proctor_host::Host;
+use proctor_converse::worker_host::ConversationHost;
 use proctor_process::protocol::Notification;
 use proctor_process::{
     Channel, ChannelConfig, Connection, ExitStatus, Guard, Listener, ListenerConfig,
@@ -23,10 +23,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::pipes::Pipes;
-use crate::dispatch::Exit;
 use crate::example::{Discovery, OutsideError};
 use crate::suite::{Finished, Opened, SuiteError, Surroundings, listing};
-use crate::worker::{Asking, BoxFuture, Launched, Launcher};
+use crate::worker_link::process::{LaunchError, LaunchedProcess, ProcessLauncher, ProcessLink};
+use crate::worker_link::reports::ExitFacts;
+use crate::worker_link::{BoxFuture, HostRequests};
 
 /// How long a fork and its connection may take, on a busy machine with a large parent.
 const FORK_WITHIN: Duration = Duration::from_secs(30);
@@ -51,7 +52,7 @@ struct Expected {
     /// The process id of the parent that forks it.
     parent: Option<u32>,
     connections: mpsc::UnboundedSender<Connection>,
-    exit: Option<oneshot::Sender<Exit>>,
+    exit: Option<oneshot::Sender<ExitFacts>>,
 }
 
 #[derive(Default)]
@@ -64,18 +65,21 @@ impl Registry {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the parent tells: of interest is which worker has ended, and how.
-    fn hear(&self, notification: &Notification) {
+    /// Handles a notification of the parent: which worker has ended, and how.
+    fn handle_notification(&self, notification: &Notification) {
         if &*notification.kind == "exited"
             && let Ok(exited) = notification.body.parse::<Exited>()
         {
-            let exit =
-                Exit { status: exited.exit_status, signal: exited.signal, ..Exit::default() };
+            let exit = ExitFacts {
+                status: exited.exit_status,
+                signal: exited.signal,
+                ..ExitFacts::default()
+            };
             self.exited((exited.slot, exited.generation), exit);
         }
     }
 
-    fn exited(&self, worker: WorkerId, exit: Exit) {
+    fn exited(&self, worker: WorkerId, exit: ExitFacts) {
         let sender = self.lock().remove(&worker).and_then(|expected| expected.exit);
         // Nobody may be waiting any more.
         let _ = sender.map(|sender| sender.send(exit));
@@ -86,7 +90,7 @@ impl Registry {
         let gone: BTreeMap<WorkerId, Expected> =
             self.lock().extract_if(|_, expected| expected.parent == parent).collect();
         for expected in gone.into_values() {
-            let exit = Exit { message: Some(message.to_owned()), ..Exit::default() };
+            let exit = ExitFacts { message: Some(message.to_owned()), ..ExitFacts::default() };
             let _ = expected.exit.map(|sender| sender.send(exit));
         }
     }
@@ -107,9 +111,9 @@ pub(super) struct Forks {
     /// Where the socket is, and the pipes of workers that are not connected yet.
     folder: PathBuf,
     registry: Arc<Registry>,
-    host: Option<Arc<Host>>,
+    host: Option<Arc<ConversationHost>>,
     /// Workers that were asked for before the dispatcher wanted them.
-    ahead: Mutex<HashMap<WorkerId, JoinHandle<Result<Launched, String>>>>,
+    ahead: Mutex<HashMap<WorkerId, JoinHandle<Result<LaunchedProcess, LaunchError>>>>,
     parent: tokio::sync::Mutex<Option<Parent>>,
     _accepting: tokio_util::task::AbortOnDropHandle<()>,
 }
@@ -119,7 +123,7 @@ impl Forks {
         program: Vec<String>,
         args: Vec<String>,
         surroundings: &Surroundings,
-        host: Option<Arc<Host>>,
+        host: Option<Arc<ConversationHost>>,
     ) -> Result<Self, SuiteError> {
         let listener = Listener::bind(&surroundings.sockets, ListenerConfig::default())
             .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
@@ -147,7 +151,7 @@ impl Forks {
         let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
             .cwd(&self.surroundings.root)
             .rpc(RpcMode::Socket)
-            .channel(Asking::config(None, ChannelConfig::default()))
+            .channel(HostRequests::config(None, ChannelConfig::default()))
             .envs(self.socket.iter().map(|(name, value)| (*name, value.as_str())));
         let process = ManagedProcess::spawn(spec)
             .await
@@ -173,8 +177,8 @@ impl Forks {
             &mut notifications,
             &self.args,
             &root,
-            |heard| {
-                self.registry.hear(heard);
+            |notification| {
+                self.registry.handle_notification(notification);
             },
         ));
         // The request is on its way before those for workers.
@@ -193,17 +197,20 @@ impl Forks {
             Ok(discovery) => discovery,
             Err(error) => return Err(listing::failed(what, &error, &process).await),
         };
-        tokio::spawn(hear(notifications, process.clone(), Arc::clone(&self.registry)));
+        tokio::spawn(watch_parent(notifications, process.clone(), Arc::clone(&self.registry)));
         Ok((parent, discovery))
     }
 
-    fn ahead(&self) -> MutexGuard<'_, HashMap<WorkerId, JoinHandle<Result<Launched, String>>>> {
+    fn ahead(
+        &self,
+    ) -> MutexGuard<'_, HashMap<WorkerId, JoinHandle<Result<LaunchedProcess, LaunchError>>>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for the first workers. Those that the parent refuses, or that nobody comes for, cost nothing.
     fn fork_ahead(self: &Arc<Self>, parent: &Parent, workers: u32) {
-        for slot in 0..workers {
+        let first = self.surroundings.first_slot;
+        for slot in first..first + workers {
             let (forks, parent, worker) = (Arc::clone(self), parent.clone(), (slot, FIRST));
             let forking = async move { forks.fork_from(&parent, worker, None).await };
             self.ahead().insert(worker, tokio::spawn(forking));
@@ -211,23 +218,23 @@ impl Forks {
     }
 
     /// The parent, started anew if it has ended.
-    async fn parent(self: &Arc<Self>) -> Result<Parent, String> {
+    async fn parent(self: &Arc<Self>) -> Result<Parent, LaunchError> {
         let mut held = self.parent.lock().await;
         if let Some(parent) = &*held
             && parent.process.is_alive()
         {
             return Ok(parent.clone());
         }
-        let (parent, discovery) = self.load(0).await.map_err(|error| error.message)?;
+        let (parent, discovery) = self.load(0).await?;
         if let Some(error) = discovery.errors.first() {
             let message = error.message.clone().unwrap_or_default();
-            return Err(format!("the suite could not be loaded again: {message}"));
+            return Err(LaunchError::LoadedWithError(message));
         }
         *held = Some(parent.clone());
         Ok(parent)
     }
 
-    async fn fork(self: &Arc<Self>, worker: WorkerId) -> Result<Launched, String> {
+    async fn fork(self: &Arc<Self>, worker: WorkerId) -> Result<LaunchedProcess, LaunchError> {
         let ahead = self.ahead().remove(&worker);
         if let Some(forking) = ahead
             && let Ok(Ok(launched)) = forking.await
@@ -243,8 +250,8 @@ impl Forks {
         parent: &Parent,
         worker: WorkerId,
         within: Option<Duration>,
-    ) -> Result<Launched, String> {
-        let pipes = Pipes::make(&self.folder, worker).map_err(|error| error.to_string())?;
+    ) -> Result<LaunchedProcess, LaunchError> {
+        let pipes = Pipes::make(&self.folder, worker)?;
         let (connections, mut arriving) = mpsc::unbounded_channel();
         let (exit, ended) = oneshot::channel();
         let expected = Expected { parent: parent.process.pid(), connections, exit: Some(exit) };
@@ -260,27 +267,26 @@ impl Forks {
             "hooks_within_ms": u64::try_from(HOOKS_WITHIN.as_millis()).unwrap_or(u64::MAX),
         });
         let reply = parent.channel.request("fork", &request, within).await;
-        let reply = reply.map_err(|error| {
+        let reply = reply.inspect_err(|_| {
             self.registry.lock().remove(&worker);
-            error.to_string()
         })?;
         let pid = reply.body.value()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-        let asking = self.host.as_ref().map(Asking::new);
-        let connecting = connect(&mut arriving, asking.as_ref());
+        let host_requests = self.host.as_ref().map(HostRequests::new);
+        let connecting = connect(&mut arriving, host_requests.as_ref());
         let connected = tokio::time::timeout(FORK_WITHIN, connecting).await;
         let Ok(Some(channel)) = connected else {
             if let Some(pid) = pid {
                 kill_tree(pid);
             }
-            return Err("the forked worker did not connect".to_owned());
+            return Err(LaunchError::NotConnected);
         };
         let (stdout, stderr) = (output(), output());
-        pipes.feed(&stdout, &stderr).map_err(|error| error.to_string())?;
+        pipes.feed(&stdout, &stderr)?;
         let notifications = channel.notifications();
         let ended = Box::pin(async move {
-            ended.await.unwrap_or_else(|_| Exit {
+            ended.await.unwrap_or_else(|_| ExitFacts {
                 message: Some("how it ended is not known".to_owned()),
-                ..Exit::default()
+                ..ExitFacts::default()
             })
         });
         let kill = Box::new(move || {
@@ -288,16 +294,16 @@ impl Forks {
                 kill_tree(pid);
             }
         });
-        Ok(Launched {
+        Ok(LaunchedProcess {
             channel,
             notifications,
-            asking,
+            host_requests,
             stdout,
             stderr,
             pid,
             ended,
             kill,
-            answers: true,
+            replies_to_shutdown: true,
         })
     }
 
@@ -329,15 +335,19 @@ pub(super) async fn open(forks: Arc<Forks>) -> Result<Opened, SuiteError> {
     Ok(Opened {
         slots: None,
         discovery,
-        launcher: Arc::new(Handle(forks)),
+        links: Box::new(move |_| Arc::new(ProcessLink(Arc::new(ForkLauncher(Arc::clone(&forks)))))),
         finish: Box::new(move |now| Box::pin(ending.finish(now))),
     })
 }
 
-struct Handle(Arc<Forks>);
+struct ForkLauncher(Arc<Forks>);
 
-impl Launcher for Handle {
-    fn launch(&self, slot: u32, generation: u32) -> BoxFuture<Result<Launched, String>> {
+impl ProcessLauncher for ForkLauncher {
+    fn launch(
+        &self,
+        slot: u32,
+        generation: u32,
+    ) -> BoxFuture<Result<LaunchedProcess, LaunchError>> {
         let forks = Arc::clone(&self.0);
         Box::pin(async move { forks.fork((slot, generation)).await })
     }
@@ -381,13 +391,13 @@ fn output() -> OutputStream {
 /// Waits for a worker's connection.
 async fn connect(
     arriving: &mut mpsc::UnboundedReceiver<Connection>,
-    asking: Option<&Asking>,
+    host_requests: Option<&HostRequests>,
 ) -> Option<Channel> {
     let config = ChannelConfig { settle: TALK_SETTLE, ..ChannelConfig::default() };
     let connection = arriving.recv().await?;
-    let channel = connection.into_channel(Asking::config(asking, config)).ok()?;
-    if let Some(asking) = asking {
-        asking.connect(channel.clone());
+    let channel = connection.into_channel(HostRequests::config(host_requests, config)).ok()?;
+    if let Some(requests) = host_requests {
+        requests.connect(channel.clone());
     }
     Some(channel)
 }
@@ -401,9 +411,13 @@ struct Exited {
 }
 
 /// Hears from the parent which workers have ended, until it ends itself.
-async fn hear(mut notifications: Notifications, process: ManagedProcess, registry: Arc<Registry>) {
+async fn watch_parent(
+    mut notifications: Notifications,
+    process: ManagedProcess,
+    registry: Arc<Registry>,
+) {
     while let Some(notification) = notifications.next().await {
-        registry.hear(&notification);
+        registry.handle_notification(&notification);
     }
     let report = process.wait().await;
     registry.all_gone(

@@ -16,7 +16,7 @@ use super::parent::WorkerId;
 /// Why there are no pipes.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make the pipe {} for the output of a worker: {error}", .path.display())]
-pub(super) struct PipeError {
+pub(crate) struct PipeError {
     path: PathBuf,
     error: std::io::Error,
 }

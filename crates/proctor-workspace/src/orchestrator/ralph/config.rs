@@ -3,16 +3,65 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::ToolError;
+use crate::limits::GivenLimits;
 use crate::orchestrator::{Backend, Hat, Plan, Topology};
 
-/// Keys that would choose a model, a prompt or a limit behind our back.
-const DROPPED: &[&str] =
-    &["agent", "agent_priority", "prompt_file", "max_iterations", "max_runtime", "RObot"];
+/// Keys that would choose a model or a prompt behind our back.
+const DROPPED: &[&str] = &["agent", "agent_priority", "prompt_file", "RObot"];
+/// Limits of the first version of the format; they are resolved into `event_loop`.
+const FLAT_LIMITS: &[&str] = &["max_iterations", "max_runtime"];
+/// Sections that are read or extended here.
+const SECTIONS: &[&str] = &["hats", "event_loop", "hooks", "features"];
+/// Topics that ralph 2.10 publishes by itself, whatever is configured.
+const OWN_TOPICS: &[&str] = &[
+    "task.start",
+    "task.resume",
+    "loop.terminate",
+    "event.malformed",
+    "event.orphaned",
+    "build.blocked",
+    "build.task.abandoned",
+    "review.blocked",
+    "verify.failed",
+    "human.guidance",
+    "human.interact",
+    "human.response",
+    "human.timeout",
+];
 const HOOK_PHASES: &[&str] =
     &["pre.loop.start", "post.iteration.start", "post.loop.complete", "post.loop.error"];
 
-/// The user's file, the overrides over it, and defaults for a mock run.
-pub(crate) fn merged(base: Value, user: &Value, backend: Backend) -> Value {
+/// Reads a configuration file of the workspace. An empty file is an empty mapping.
+pub(crate) fn read_file(name: &str, text: &str) -> Result<Value, ToolError> {
+    let value: Value = serde_saphyr::from_str(text)
+        .map_err(|error| ToolError::invalid(format!("{name} in the workspace: {error}")))?;
+    if value.is_object() || value.is_null() {
+        return Ok(value);
+    }
+    Err(ToolError::invalid(format!("{name} in the workspace must be a mapping")))
+}
+
+/// What the test configured: its file, and the overrides over it. Sections that cannot work are refused.
+pub(crate) fn configured(file: Value, overrides: &Value) -> Result<Value, ToolError> {
+    if !overrides.is_object() && !overrides.is_null() {
+        return Err(ToolError::invalid("config must be a mapping"));
+    }
+    let mut document = json!({});
+    overlay(&mut document, file);
+    overlay(&mut document, overrides.clone());
+    let not_a_mapping = |value: &Value| !value.is_object() && !value.is_null();
+    if let Some(name) = SECTIONS.iter().find(|name| not_a_mapping(&document[**name])) {
+        return Err(ToolError::invalid(format!("config.{name} must be a mapping")));
+    }
+    let hats = document["hats"].as_object();
+    if let Some((id, _)) = hats.into_iter().flatten().find(|(_, hat)| !hat.is_object()) {
+        return Err(ToolError::invalid(format!("config.hats.{id} must be a mapping")));
+    }
+    Ok(document)
+}
+
+/// The configuration over the defaults of a run.
+pub(crate) fn merged(configured: Value, backend: Backend) -> Value {
     let mut document = json!({
         "core": {"scratchpad": ".agent/scratchpad.md"},
         "event_loop": {},
@@ -20,16 +69,41 @@ pub(crate) fn merged(base: Value, user: &Value, backend: Backend) -> Value {
     if backend == Backend::Mock {
         let off = json!({"enabled": false});
         overlay(&mut document, json!({"memories": off, "tasks": off, "skills": off}));
-        // Ralph's own limit equals the default number of iterations, which would hide it.
-        document["event_loop"]["max_consecutive_failures"] = json!(3);
     }
-    overlay(&mut document, base);
-    overlay(&mut document, user.clone());
-    let no_hats = document.get("hats").is_none_or(Value::is_null);
+    let no_hats = configured["hats"].is_null();
+    overlay(&mut document, configured);
     if backend == Backend::Mock && no_hats {
         document["hats"] = default_hats();
     }
     document
+}
+
+/// The limits that are configured, and the default number of failed calls in a row. Ralph's own equals the
+/// default number of iterations, which would hide it in a mock run.
+pub(crate) fn limits(
+    configured: &Value,
+    backend: Backend,
+) -> Result<(GivenLimits, Option<u64>), ToolError> {
+    let number = |value: &Value, name: &str| match value {
+        Value::Null => Ok(None),
+        value => value.as_u64().map(Some).ok_or_else(|| {
+            ToolError::invalid(format!("config.{name} must be a whole number, not {value}"))
+        }),
+    };
+    // Ralph itself lets a flat key of the first version win.
+    let either = |flat: &str, name: &str| match number(&configured[flat], flat)? {
+        None => number(&configured["event_loop"][name], &format!("event_loop.{name}")),
+        found => Ok(found),
+    };
+    let given = GivenLimits {
+        max_iterations: either("max_iterations", "max_iterations")?,
+        max_runtime_secs: either("max_runtime", "max_runtime_seconds")?,
+        max_consecutive_failures: number(
+            &configured["event_loop"]["max_consecutive_failures"],
+            "event_loop.max_consecutive_failures",
+        )?,
+    };
+    Ok((given, Some(if backend == Backend::Mock { 3 } else { 5 })))
 }
 
 /// Planner and builder: what a mock run gets when nothing else is configured.
@@ -72,6 +146,9 @@ pub(crate) fn wired(
     let Some(top) = document.as_object_mut() else {
         return Err(ToolError::invalid("config must be a mapping"));
     };
+    for key in FLAT_LIMITS {
+        top.remove(*key);
+    }
     for key in DROPPED {
         if top.remove(*key).is_some() {
             warnings.push(format!("config.{key} was left out: the harness decides that"));
@@ -146,8 +223,11 @@ fn wire_limits(top: &mut Map<String, Value>, plan: &Plan<'_>) -> Result<(), Tool
     let limits = section(top, "event_loop")?;
     limits.remove("prompt");
     limits.remove("prompt_file");
-    limits.insert("max_iterations".to_owned(), json!(plan.max_iterations));
-    limits.insert("max_runtime_seconds".to_owned(), json!(plan.max_runtime_secs));
+    limits.insert("max_iterations".to_owned(), json!(plan.limits.max_iterations.value));
+    limits.insert("max_runtime_seconds".to_owned(), json!(plan.limits.max_runtime_secs.value));
+    if let Some(failures) = plan.limits.max_consecutive_failures {
+        limits.insert("max_consecutive_failures".to_owned(), json!(failures.value));
+    }
     Ok(())
 }
 
@@ -181,22 +261,97 @@ pub(crate) fn scratchpad_path(document: &Value) -> String {
 
 /// Who listens to what.
 pub(crate) fn topology(document: &Value) -> Topology {
-    let words = |value: &Value| -> Vec<String> {
-        let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
-        list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect()
-    };
     let hats = document["hats"].as_object().into_iter().flatten();
-    let hats = hats.map(|(id, hat)| {
-        let mut publishes = words(&hat["publishes"]);
-        publishes.extend(hat["default_publishes"].as_str().map(str::to_owned));
-        Hat { id: id.clone(), triggers: words(&hat["triggers"]), publishes }
-    });
+    let hats: Vec<Hat> = hats
+        .map(|(id, hat)| {
+            let mut publishes = words(&hat["publishes"]);
+            publishes.extend(hat["default_publishes"].as_str().map(str::to_owned));
+            Hat { id: id.clone(), triggers: words(&hat["triggers"]), publishes }
+        })
+        .collect();
     let limits = &document["event_loop"];
-    let promise = limits["completion_promise"].as_str().unwrap_or("LOOP_COMPLETE");
+    // Ralph itself lets the flat key of the first version win.
+    let promise = document["completion_promise"].as_str().or(limits["completion_promise"].as_str());
     let cancel = limits["cancellation_promise"].as_str().filter(|word| !word.is_empty());
     Topology {
-        hats: hats.collect(),
+        own: own_topics(document, &hats),
+        hats,
         coordinator: "ralph".to_owned(),
-        completion: std::iter::once(promise).chain(cancel).map(str::to_owned).collect(),
+        completion: std::iter::once(promise.unwrap_or("LOOP_COMPLETE"))
+            .chain(cancel)
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+fn words(value: &Value) -> Vec<String> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+/// Topics beside those of the hats: ralph's own, and what the rest of the configuration names.
+fn own_topics(document: &Value, hats: &[Hat]) -> Vec<String> {
+    let limits = &document["event_loop"];
+    let mut topics: Vec<String> = OWN_TOPICS.iter().map(|&topic| topic.to_owned()).collect();
+    topics.extend(limits["starting_event"].as_str().map(str::to_owned));
+    topics.extend(words(&limits["required_events"]));
+    topics.extend(
+        document["events"].as_object().into_iter().flat_map(|events| events.keys().cloned()),
+    );
+    for hat in hats {
+        topics.extend(["exhausted", "scope_violation"].map(|word| format!("{}.{word}", hat.id)));
+    }
+    topics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S10: a file that is no mapping panicked.
+    #[test]
+    fn s10_a_configuration_that_is_no_mapping_is_an_error() {
+        for text in ["- a", "5", "just words", "true"] {
+            let error = read_file("ralph.yml", text).unwrap_err();
+            assert!(
+                error.message.contains("ralph.yml in the workspace must be a mapping"),
+                "{error}"
+            );
+        }
+        assert_eq!(read_file("ralph.yml", "").unwrap(), Value::Null);
+        assert_eq!(configured(Value::Null, &Value::Null).unwrap(), json!({}));
+        for bad in
+            [json!([1]), json!({"hats": []}), json!({"event_loop": 1}), json!({"hats": {"a": 1}})]
+        {
+            assert!(configured(Value::Null, &bad).is_err(), "{bad}");
+            assert!(configured(bad.clone(), &Value::Null).is_err() || bad.is_array(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read_from_both_versions_of_the_format() {
+        let read = |document: Value| limits(&document, Backend::Mock).map(|(given, _)| given);
+        let given = read(json!({"event_loop": {"max_iterations": 1, "max_runtime_seconds": 2}}));
+        let given = given.unwrap();
+        assert_eq!((given.max_iterations, given.max_runtime_secs), (Some(1), Some(2)));
+        let flat = json!({"max_iterations": 7, "event_loop": {"max_iterations": 1}});
+        assert_eq!(read(flat).unwrap().max_iterations, Some(7));
+        assert_eq!(read(json!({})).unwrap(), GivenLimits::default());
+        for bad in [json!("1"), json!(-1), json!(1.5), json!([1])] {
+            let error = read(json!({"event_loop": {"max_iterations": bad}})).unwrap_err();
+            assert!(error.message.contains("config.event_loop.max_iterations"), "{error}");
+        }
+    }
+
+    #[test]
+    fn topics_outside_the_hats_belong_to_the_topology() {
+        let document = json!({"completion_promise": "ALL_DONE", "events": {"deploy.ask": {}},
+            "event_loop": {"starting_event": "tdd.start", "required_events": ["tests.seen"]},
+            "hats": {"a": {"triggers": ["x"]}}});
+        let topology = topology(&document);
+        assert_eq!(topology.completion, ["ALL_DONE"]);
+        for topic in ["tdd.start", "tests.seen", "deploy.ask", "task.start", "a.exhausted"] {
+            assert!(topology.own.iter().any(|own| own == topic), "{topic}");
+        }
     }
 }

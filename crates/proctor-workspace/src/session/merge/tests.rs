@@ -8,6 +8,7 @@ fn topology() -> Topology {
         publishes: Vec::new(),
     };
     Topology {
+        own: Vec::new(),
         hats: vec![hat("planner", &["task.*", "build.blocked"]), hat("builder", &["build.task"])],
         coordinator: "ralph".to_owned(),
         completion: Vec::new(),

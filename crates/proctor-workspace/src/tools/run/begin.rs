@@ -11,6 +11,7 @@ use crate::cassette::Cassette;
 use crate::config::Config;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
+use crate::limits::RunLimits;
 use crate::mock::script::{self, MockResponse, Script};
 use crate::orchestrator::backend::MODEL_PROGRAMS;
 use crate::orchestrator::generic::MOCK_NAME;
@@ -26,8 +27,7 @@ pub(crate) struct Begun {
     pub(crate) folder: PathBuf,
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) max_runtime_secs: u64,
-    pub(crate) max_iterations: u32,
+    pub(crate) limits: RunLimits,
     _held: Held,
 }
 
@@ -40,6 +40,8 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
     let adapter = place.record.orchestrator.adapter();
     let real = params.backend.check(config, params.env.keys().map(String::as_str))?;
     let topology = adapter.topology(&root, &place.record.config, params.backend)?;
+    let (configured, failures) = adapter.limits(&root, &place.record.config, params.backend)?;
+    let limits = RunLimits::resolve(request.limits(), configured, failures)?;
     let cassette = cassette(config, &place, request)?;
     let responses = responses(&place, request, cassette.as_ref(), &topology)?;
     super::conclude::recover(config, &place)?;
@@ -53,8 +55,7 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
         scratchpad: place.record.scratchpad.as_deref(),
         task: &params.task,
         backend: params.backend,
-        max_iterations: request.max_iterations,
-        max_runtime_secs: request.max_runtime_secs,
+        limits: &limits,
     };
     let prepared = match prepare(adapter.as_ref(), &plan) {
         Ok(prepared) => prepared,
@@ -71,14 +72,16 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
     )?;
     let (orchestrator, unknown_version) = adapter.installed(config)?;
     let mut warnings = prepared.warnings;
+    warnings.extend(topology.trigger_warnings());
     warnings.extend(unknown_version);
-    warnings.extend(rotate(&place, &root, run.number)?);
+    let used_before = rotate(&place, &root, run.number)?;
+    warnings.extend(used_before.filter(|_| !request.restored));
     let started_ms = disk::now_ms();
     let script = Script {
         workspace: root.path().to_owned(),
         coordinator: (!topology.coordinator.is_empty()).then(|| topology.coordinator.clone()),
         responses,
-        deadline_ms: started_ms + request.max_runtime_secs * 1000,
+        max_runtime_ms: limits.max_runtime_secs.value * 1000,
         stop_file: prepared.stop_file,
         events_file: prepared.events_file,
         scratchpad: prepared.scratchpad,
@@ -90,6 +93,7 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
         backend: params.backend,
         cursor: prepared.cursor,
         topology,
+        limits: Some(limits.clone()),
         warnings,
         orchestrator,
         cassette,
@@ -103,8 +107,7 @@ pub(crate) fn begin(config: &Config, request: &Request) -> Result<Begun, ToolErr
         place,
         number: run.number,
         folder: run.path,
-        max_runtime_secs: request.max_runtime_secs,
-        max_iterations: request.max_iterations,
+        limits,
         _held: held,
     })
 }

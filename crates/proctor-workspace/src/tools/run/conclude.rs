@@ -22,6 +22,7 @@ use crate::orchestrator::{Backend, Collected, Orchestrator, Remains};
 use crate::registry::Place;
 use crate::session::merge::{Ending, merge};
 use crate::session::{self, view};
+use crate::tools::notice_if;
 
 /// How many processes that were left behind are named.
 const MOST_LEFT: usize = 20;
@@ -79,7 +80,9 @@ pub(crate) fn conclude(
     let mut result = RunResult {
         exit_code: ended.exit_code,
         signal: ended.signal,
+        termination_detail: detail(&reason, ended, &run),
         termination_reason: reason,
+        limits: start.limits.clone(),
         iterations: collected.iterations,
         elapsed_secs: view::seconds(elapsed_ms),
         session_file: place.record.path.join(&name),
@@ -92,6 +95,7 @@ pub(crate) fn conclude(
         warnings: start.warnings.clone(),
         ..RunResult::default()
     };
+    result.notice = notice_if(result.termination_detail.is_some());
     result.warnings.append(&mut collected.warnings);
     warn(&mut result, &run, &start, ended, isolation);
     result.drift = start.cassette.as_ref().map(|cassette| {
@@ -115,6 +119,27 @@ fn reason(ended: &Ended, collected: &Collected, orchestrator: &Orchestrator) -> 
         _ => "Unknown",
     };
     word.to_owned()
+}
+
+/// How a run ended that did not say why itself, with the end of what it printed.
+fn detail(reason: &str, ended: &Ended, run: &RunFolder) -> Option<String> {
+    const MOST: usize = 2000;
+    if !matches!(reason, "StartupError" | "UsageError" | "Killed" | "Unknown") {
+        return None;
+    }
+    let how = match (ended.exit_code, ended.signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no exit code".to_owned(),
+    };
+    let printed = [run.output("stdout"), run.output("stderr")].join("\n");
+    let printed = printed.trim();
+    if printed.is_empty() {
+        return Some(format!("{how}; it printed nothing"));
+    }
+    let tail = &printed[printed.ceil_char_boundary(printed.len().saturating_sub(MOST))..];
+    let shown = if tail.len() < printed.len() { format!("…{tail}") } else { tail.to_owned() };
+    Some(format!("{how}; it printed: {shown}"))
 }
 
 fn mock_use(run: &RunFolder, backend: Backend) -> Result<Option<MockUse>, ToolError> {
@@ -148,8 +173,12 @@ fn warn(
         warnings.push("output beyond the limit was not kept".to_owned());
     }
     if let Some(mock) = result.mock.as_ref().filter(|mock| !mock.unconsumed.is_empty()) {
-        let count = mock.unconsumed.len();
-        warnings.push(format!("{count} responses were not consumed: {:?}", mock.unconsumed));
+        warnings.push(format!("mock responses were not consumed: {:?}", mock.unconsumed));
+    }
+    for call in log::read(&run.path) {
+        let number = call.call;
+        let problems = call.problems.iter();
+        warnings.extend(problems.map(|problem| format!("mock call {number}: {problem}")));
     }
     let blocked = std::fs::read_to_string(run.path.join("blocked.jsonl")).unwrap_or_default();
     let mut tried: BTreeMap<String, usize> = BTreeMap::new();

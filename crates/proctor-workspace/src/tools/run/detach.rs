@@ -54,10 +54,12 @@ impl Tools {
             }
             let begun = folder::numbers(place).into_iter().find(|number| *number > before);
             if let Some(number) = begun
-                && RunFolder::of(place, number).start()?.is_some()
+                && let Some(start) = RunFolder::of(place, number).start()?
             {
                 return Ok(RunResult {
                     termination_reason: "Running".to_owned(),
+                    limits: start.limits,
+                    warnings: start.warnings,
                     session_file: place.record.path.join("session.jsonl"),
                     run: number,
                     detached: true,

@@ -60,7 +60,7 @@ pub(crate) async fn execute(
     let most = config.limits.output_bytes;
     let stdout = tokio::spawn(keep(process.stdout().lines(), begun.folder.join("stdout"), most));
     let stderr = tokio::spawn(keep(process.stderr().lines(), begun.folder.join("stderr"), most));
-    let deadline = Duration::from_secs(begun.max_runtime_secs) + config.limits.grace;
+    let deadline = Duration::from_secs(begun.limits.max_runtime_secs.value) + config.limits.grace;
     let by = watch(&process, begun, context, deadline).await;
     let report = match by {
         EndedBy::Itself => process.wait().await,
@@ -147,7 +147,7 @@ struct News<'a> {
 impl<'a> News<'a> {
     fn new(begun: &Begun, context: &'a CallContext) -> Self {
         let hooks = begun.folder.join("hooks.jsonl");
-        Self { context, hooks, total: begun.max_iterations.into(), told: 0 }
+        Self { context, hooks, total: begun.limits.max_iterations.value, told: 0 }
     }
 
     fn tell(&mut self) {

@@ -10,6 +10,7 @@ use crate::beneath::RelPath;
 use crate::cassette::Cassette;
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
+use crate::limits::RunLimits;
 use crate::orchestrator::{Backend, Topology};
 use crate::registry::Place;
 use crate::session::{self, SessionRecord};
@@ -22,6 +23,9 @@ pub(crate) struct Start {
     pub(crate) backend: Backend,
     pub(crate) cursor: Value,
     pub(crate) topology: Topology,
+    /// Absent in folders of earlier versions.
+    #[serde(default)]
+    pub(crate) limits: Option<RunLimits>,
     pub(crate) warnings: Vec<String>,
     /// The orchestrator as it was installed.
     pub(crate) orchestrator: String,

@@ -79,13 +79,14 @@ impl Tools {
         let titles: Vec<String> =
             request.params.assertions.iter().map(crate::Assertion::title).collect();
         let mut flakiness = Flakiness::default();
-        let mut last = None;
+        let (mut last, mut warnings) = (None, Vec::new());
         for repeat in 0..repeats {
             if repeat > 0
                 && let Some(snapshot) = &snapshot
             {
                 self.put_back(&id, snapshot).await?;
             }
+            let request = Request { restored: repeat > 0, ..request.clone() };
             let result = self.run_once(request.clone(), context).await?;
             let result = exhausted(result, request.params.allow_exhausted)?;
             let judged = self
@@ -96,6 +97,7 @@ impl Tools {
                 })
                 .await?;
             flakiness.add(&result, &judged.results, &titles);
+            warnings = judged.warnings;
             let stop = result.termination_reason == "HarnessCancelled";
             last = Some(result);
             if stop {
@@ -104,6 +106,7 @@ impl Tools {
         }
         let mut result = last.unwrap_or_default();
         result.flakiness = Some(flakiness);
+        result.warnings.append(&mut warnings);
         Ok(result)
     }
 

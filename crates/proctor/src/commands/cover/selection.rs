@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proctor_cover::{Choice, Mode, Project, Stop, Typed, discover, typed};
 
-use crate::cli::cover::CoverArguments;
+use crate::commands::cover::arguments::CoverArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
@@ -19,7 +19,8 @@ pub(super) fn choose(
 ) -> Result<Result<Choice, Stop>, CommandError> {
     if let Some(path) = &arguments.answers {
         let text = std::fs::read_to_string(path).map_err(|error| {
-            CommandError::unusable(format_args!("--answers {}: {error}", path.display()))
+            CommandError::input(format_args!("--answers {}: {error}", path.display()))
+                .with_source(error)
         })?;
         return Ok(Choice::from_answers(&text, &path.display().to_string()));
     }
@@ -32,7 +33,7 @@ pub(super) fn choose(
         return Ok(Ok(choice));
     }
     if !std::io::stdin().is_terminal() {
-        return Err(CommandError::unusable("nobody is there to confirm the selection")
+        return Err(CommandError::usage("nobody is there to confirm the selection")
             .hint("add --yes to take the proposed methods, --answers FILE to choose by a file, or --stage analyze to look only"));
     }
     ask(root, mode, choice, terminal)

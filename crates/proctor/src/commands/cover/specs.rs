@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use proctor_cover::{SpecFailure, SpecRun, SpecRunner};
@@ -48,6 +47,7 @@ impl OwnRunner {
             args: specs.to_vec(),
             preload: true,
             talk: None,
+            deterministic: None,
         };
         let gathered = Arc::new(Mutex::new(SpecRun::default()));
         let inner = Bus::new(BusConfig {

@@ -4,18 +4,57 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use proctor_journal::capture::{Expectation, Run};
+use clap::Args;
+use proctor_journal::capture::{CommandResult, Expectation};
 use proctor_journal::{Captured, Current, JournalError, Refusal, UtcTime};
 use serde::Serialize;
 
 use super::desk::{Desk, now, say};
-use super::errors::refused;
+use super::recorded::RunList;
 use super::show::{Changed, brief};
+use super::values::expectation;
 use super::{child, git};
 use crate::cli::Format;
-use crate::cli::journal::CaptureArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+use crate::values;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal run --expect pass -- rspec spec/login_spec.rb
+  proctor journal run --expect fail --junit report.xml -- pytest --junitxml report.xml
+  proctor journal run --expect exit:3 -- ./migrate --dry-run
+  proctor journal run --expect 'match:0 warnings' --timeout 5m -- make lint
+
+The command's output passes through as it comes. Its exit code becomes ours; 128 + N if signal N ended or interrupted \
+it, 124 if it took too long, 126 or 127 if it could not be started. 2 can also mean that the journal refused: \
+before the run (no entry is active), or after a success that could not be written down. Compile errors, no tests, signals and timeouts decide nothing: the entry stays active, with the \
+evidence attached. Without --expect the expectation stated by `create` or `update` counts.
+
+pass and fail are decided by tests that a runner counted, and by nothing else; passes behind a pipe need `set -o \
+pipefail`. For a command that runs no tests expect exit:N or match:RE.")]
+pub(crate) struct CaptureArguments {
+    /// What the command will do: pass, fail, exit:N or match:RE [default: as the entry says]
+    #[arg(short, long, value_name = "EXPECT", value_parser = expectation)]
+    pub(crate) expect: Option<Expectation>,
+
+    /// A JUnit or JSON report that the command writes, or a folder of them; believed before the output
+    #[arg(long, value_name = "PATH")]
+    pub(crate) junit: Vec<PathBuf>,
+
+    /// Stop the command when it takes longer (`500ms`, `30s`, `2m`)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(crate) timeout: Option<u64>,
+
+    /// What to print about the journal, on standard error: the output belongs to the command
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+
+    /// The command and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
 
 /// What a run is expected to do, and when that was said; `None` is what the entry says.
 pub(super) type Stated = Option<(Expectation, UtcTime)>;
@@ -30,12 +69,14 @@ pub(super) fn run(
     let checkout = git::checkout();
     let reports = Reports::before(&arguments.junit);
     let started_at = now().now;
-    let ended = child::run(&arguments.command, arguments.timeout.map(Duration::from_millis))?;
+    let runs = RunList::new();
+    let limit = arguments.timeout.map(Duration::from_millis);
+    let ended = child::run(&arguments.command, runs.variable(), limit)?;
     if let (Some(126 | 127), 0) = (ended.exit, ended.duration_ms) {
         terminal.note(ended.output.trim_end());
     }
     let code = ended.code();
-    let run = Run {
+    let mut run = CommandResult {
         argv: arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         exit: ended.exit,
         signal: ended.signal,
@@ -44,10 +85,11 @@ pub(super) fn run(
         output: ended.output,
         output_is_cut: ended.output_is_cut,
         reports: reports.written(terminal),
-        counts: None,
+        recorded: None,
         commit: checkout.commit,
         dirty: checkout.dirty,
     };
+    run.recorded = runs.result(&run);
     match conclude(desk, stated, &run, started_at, arguments.format, terminal) {
         // What the command said about itself comes first; but a success that was not written down is none.
         Err(error) if code != 0 => terminal.report(&error),
@@ -65,15 +107,15 @@ pub(super) fn ready(
     let operation = "resolve";
     let current = Desk::hear(desk.journal.current(&now()), terminal)?;
     let Some(current) = current else {
-        return Err(refused(Refusal::NoActive { operation }.into()));
+        return Err(JournalError::from(Refusal::NoActive { operation }).into());
     };
     let id = current.entry.id.clone();
     if current.orphan {
         let session_id = current.entry.session_id.clone();
-        return Err(refused(Refusal::OrphanPending { operation, id, session_id }.into()));
+        return Err(JournalError::from(Refusal::OrphanPending { operation, id, session_id }).into());
     }
     if stated.is_none() && current.entry.expectation.is_none() {
-        return Err(refused(JournalError::NoExpectation { id }));
+        return Err(CommandError::from(JournalError::NoExpectation { id }));
     }
     Ok(current)
 }
@@ -91,12 +133,12 @@ struct Concluded<'a> {
 pub(super) fn conclude(
     desk: &Desk,
     stated: Stated,
-    run: &Run,
+    run: &CommandResult,
     started_at: UtcTime,
     format: Format,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let captured = desk.journal.capture(stated, run, started_at, &now()).map_err(refused)?;
+    let captured = desk.journal.capture(stated, run, started_at, &now())?;
     say(&captured.warnings, terminal);
     let Captured { entry, judgement } = &captured.value;
     let changed = Changed::new(entry, desk.journal.lane_name(), &captured.warnings);

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -48,16 +49,24 @@ impl Ended {
 }
 
 /// Runs a command to its end. An error is one of ours; that the command cannot be started is an ending.
-pub(super) fn run(command: &[OsString], limit: Option<Duration>) -> std::io::Result<Ended> {
+pub(super) fn run(
+    command: &[OsString],
+    variable: Option<(&str, &Path)>,
+    limit: Option<Duration>,
+) -> std::io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(follow(command, limit))
+    runtime.block_on(follow(command, variable, limit))
 }
 
-async fn follow(command: &[OsString], limit: Option<Duration>) -> std::io::Result<Ended> {
+async fn follow(
+    command: &[OsString],
+    variable: Option<(&str, &Path)>,
+    limit: Option<Duration>,
+) -> std::io::Result<Ended> {
     // Registered before the command starts, so that no signal finds us unprepared.
     let mut caught = Caught::watch()?;
     let started = Instant::now();
-    let (child, tee) = match start(command) {
+    let (child, tee) = match start(command, variable) {
         Ok(started) => started,
         Err(error) => return Ok(not_started(command, &error)),
     };
@@ -78,12 +87,15 @@ async fn follow(command: &[OsString], limit: Option<Duration>) -> std::io::Resul
     })
 }
 
-fn start(command: &[OsString]) -> std::io::Result<(Child, Tee)> {
+fn start(command: &[OsString], variable: Option<(&str, &Path)>) -> std::io::Result<(Child, Tee)> {
     let (program, arguments) = command.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
     let (out, out_end) = std::io::pipe()?;
     let (err, err_end) = std::io::pipe()?;
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::from(out_end)).stderr(Stdio::from(err_end));
+    if let Some((name, value)) = variable {
+        command.env(name, value);
+    }
     if !std::io::stdin().is_terminal() {
         command.process_group(0);
     }

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use proctor_journal::paths::journal_dir;
 use proctor_journal::{Answer, Journal, JournalError, Moment, Warning};
 
-use super::errors::refused;
 use crate::cli::Cli;
-use crate::cli::journal::JournalArguments;
+use crate::commands::journal::JournalArguments;
 use crate::config::{Config, Origin};
-use crate::env_vars;
 use crate::error::CommandError;
-use crate::project;
 use crate::terminal::Terminal;
+use crate::{env_vars, project};
 
 /// The journal that the arguments, the environment and the configuration mean.
 pub(super) struct Desk {
     pub(super) journal: Journal,
     /// The journal's folder, whatever the lane.
     pub(super) root: PathBuf,
+    /// The project's folder; `None` where the journal's was named.
+    pub(super) project: Option<PathBuf>,
 }
 
 impl Desk {
@@ -27,13 +27,23 @@ impl Desk {
         cli: &Cli,
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
-        let dir = if let Some(dir) = &arguments.dir {
-            dir.clone()
-        } else {
-            let (root, config) = project::open(cli, terminal)?;
-            folder(&root, &config)?
-        };
-        Self::at(dir, arguments.lane.as_deref())
+        Self::open_from(None, arguments, cli, terminal)
+    }
+
+    /// The same for somebody who works in this folder.
+    pub(super) fn open_from(
+        place: Option<&Path>,
+        arguments: &JournalArguments,
+        cli: &Cli,
+        terminal: &mut Terminal,
+    ) -> Result<Self, CommandError> {
+        let lane = arguments.lane.as_deref();
+        if let Some(dir) = &arguments.dir {
+            return Self::at(dir.clone(), lane);
+        }
+        let (root, config) = project::open_from(place, cli, terminal)?;
+        let desk = Self::at(folder(&root, &config)?, lane)?;
+        Ok(Self { project: Some(root), ..desk })
     }
 
     /// A journal in this folder; the lane is the flag's, else the environment's.
@@ -41,15 +51,15 @@ impl Desk {
         let from_environment = || env_vars::PROCTOR_LANE.get();
         let journal = Journal::at(&dir);
         let journal = match lane.map(ToOwned::to_owned).or_else(from_environment) {
-            Some(lane) => journal.lane(&lane).map_err(refused)?,
+            Some(lane) => journal.lane(&lane)?,
             None => journal,
         };
-        Ok(Self { journal, root: dir })
+        Ok(Self { journal, root: dir, project: None })
     }
 
     /// Says the remarks of an answer and passes on its value.
     pub(super) fn hear<T>(answer: Answer<T>, terminal: &mut Terminal) -> Result<T, CommandError> {
-        let noted = answer.map_err(refused)?;
+        let noted = answer?;
         say(&noted.warnings, terminal);
         Ok(noted.value)
     }
@@ -68,7 +78,9 @@ pub(in crate::commands) fn folder(root: &Path, config: &Config) -> Result<PathBu
     match (&setting.value, &setting.origin) {
         (Some(dir), Origin::File) => Ok(root.join(dir)),
         (Some(dir), _) => Ok(PathBuf::from(dir)),
-        (None, _) if is_home(root) => Err(refused(JournalError::HomeFolder(root.to_owned()))),
+        (None, _) if is_home(root) => {
+            Err(CommandError::from(JournalError::HomeFolder(root.to_owned())))
+        }
         (None, _) => Ok(journal_dir(root)),
     }
 }

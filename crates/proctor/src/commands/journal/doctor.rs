@@ -2,18 +2,39 @@
 
 use std::process::ExitCode;
 
+use clap::Args;
 use proctor_journal::Journal;
 use proctor_journal::doctor::Finding;
 use serde_json::{Value, json};
 
 use super::desk::{Desk, now};
-use super::errors::refused;
+use super::edit::changed_text;
 use super::show::{Changed, brief};
-use super::write::changed_text;
 use crate::cli::Format;
-use crate::cli::journal::JournalDoctorArguments;
+use crate::commands::journal::values::Printed;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal doctor
+  proctor journal doctor --repair               moves, completes or closes; never deletes an entry
+  proctor journal doctor --restore current_ghap.corrupted.1764772222
+
+Exit code 0 if nothing is wrong, 1 if something is.")]
+pub(crate) struct JournalDoctorArguments {
+    /// Repair what can be repaired without loss
+    #[arg(long)]
+    pub(crate) repair: bool,
+
+    /// Put a file that was set aside back as the active entry, once it can be read
+    #[arg(long, value_name = "NAME", conflicts_with = "repair")]
+    pub(crate) restore: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) printed: Printed,
+}
 
 pub(super) fn run(
     arguments: &JournalDoctorArguments,
@@ -30,7 +51,7 @@ pub(super) fn run(
         findings.extend(if arguments.repair && journal.dir().is_dir() {
             Desk::hear(journal.repair(&now()), terminal)?
         } else {
-            journal.examine().map_err(refused)?
+            journal.examine()?
         });
     }
     match arguments.printed.format {
@@ -48,8 +69,8 @@ fn patients(desk: &Desk) -> Result<Vec<Journal>, CommandError> {
     let journal = &desk.journal;
     let mut patients = vec![journal.clone()];
     if journal.lane_name().is_none() {
-        for lane in journal.lanes().map_err(refused)? {
-            patients.push(journal.clone().lane(&lane).map_err(refused)?);
+        for lane in journal.lanes()? {
+            patients.push(journal.clone().lane(&lane)?);
         }
     }
     Ok(patients)

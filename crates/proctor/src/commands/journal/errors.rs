@@ -1,13 +1,33 @@
-//! The library's refusals with the way out, in the words of this command line.
+//! Errors of the journal as errors of commands: their kinds, and the way out in the words of this command line.
 
 use proctor_journal::{JournalError, Refusal};
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 
-/// A refusal as the binary reports it.
-pub(super) fn refused(error: JournalError) -> CommandError {
-    let hints = hints(&error);
-    hints.iter().fold(CommandError::unusable(error), |error, hint| error.hint(*hint))
+impl From<JournalError> for CommandError {
+    fn from(error: JournalError) -> Self {
+        let hints = hints(&error);
+        hints.iter().fold(Self::caused(kind(&error), error), |error, hint| error.hint(*hint))
+    }
+}
+
+fn kind(error: &JournalError) -> Kind {
+    match error {
+        JournalError::Io { .. } | JournalError::Busy { .. } => Kind::System,
+        JournalError::Corrupted { .. }
+        | JournalError::NewerFormat { .. }
+        | JournalError::NewerExport { .. }
+        | JournalError::StoredExpectation { .. } => Kind::Input,
+        JournalError::NoSuchEntry { .. } => Kind::NotFound,
+        JournalError::HomeFolder(_) => Kind::Configuration,
+        JournalError::Lane(_)
+        | JournalError::Frequency
+        | JournalError::Ambiguous { .. }
+        | JournalError::Word(_) => Kind::Usage,
+        JournalError::Refused(_)
+        | JournalError::NoExpectation { .. }
+        | JournalError::NotRestorable { .. } => Kind::Refused,
+    }
 }
 
 fn hints(error: &JournalError) -> &'static [&'static str] {

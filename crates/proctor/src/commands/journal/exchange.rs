@@ -1,19 +1,47 @@
 //! export and import: entries as lines of JSON.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use proctor_journal::exchange::{Imported, export as written};
 use serde_json::json;
 
 use super::desk::{Desk, now};
-use super::errors::refused;
-use super::filter::entries;
+use super::filter::{FilterArguments, entries};
 use super::pages::put;
 use crate::cli::Format;
-use crate::cli::journal::{ExportArguments, ImportArguments};
+use crate::commands::journal::values::Printed;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  proctor journal export --output journal.jsonl")]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+
+    /// Write it here (`-` is standard output)
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal import journal.jsonl
+  proctor journal import ~/.clams/journal/session_entries.jsonl     the original collector's files
+
+Adds what is missing and changes nothing that is there: importing twice is importing once.")]
+pub(crate) struct ImportArguments {
+    /// The file (`-` is standard input)
+    pub(crate) path: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) printed: Printed,
+}
 
 pub(super) fn export(
     arguments: &ExportArguments,
@@ -24,7 +52,7 @@ pub(super) fn export(
         .into_iter()
         .map(|found| Desk::hear(desk.journal.complete(found), terminal))
         .collect::<Result<Vec<_>, _>>()?;
-    let text = written(&entries, &now()).map_err(refused)?;
+    let text = written(&entries, &now())?;
     put(&arguments.output, &text, terminal)
 }
 
@@ -33,13 +61,12 @@ pub(super) fn import(
     desk: &Desk,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let bytes = read(&arguments.path).map_err(|error| {
-        CommandError::unusable(format_args!("cannot read {}: {error}", arguments.path.display()))
-    })?;
+    let bytes =
+        read(&arguments.path).map_err(|error| CommandError::io("read", &arguments.path, error))?;
     let report = Desk::hear(desk.journal.import(&bytes, &now()), terminal)?;
     let Imported { added, known, conflicting, active, unreadable } = &report;
     if added.is_empty() && known.is_empty() && conflicting.is_empty() && active.is_empty() {
-        return Err(CommandError::unusable(format_args!(
+        return Err(CommandError::input(format_args!(
             "{} holds no entry",
             arguments.path.display()
         ))

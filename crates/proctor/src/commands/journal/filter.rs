@@ -1,13 +1,53 @@
 //! Which entries a command is about.
 
+use clap::Args;
 use jiff::SignedDuration;
-use proctor_journal::{Filter, Found, UtcTime};
+use proctor_journal::{Domain, Filter, Found, OutcomeStatus, Strategy, UtcTime};
 
 use super::desk::{Desk, now};
-use super::errors::refused;
-use crate::cli::journal::FilterArguments;
+use super::values::{domain, status, strategy};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+/// Which entries.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArguments {
+    /// Only this kind of work
+    #[arg(short, long, value_name = "DOMAIN", value_parser = domain())]
+    pub(crate) domain: Option<Domain>,
+
+    /// Only this approach
+    #[arg(short, long, value_name = "STRATEGY", value_parser = strategy())]
+    pub(crate) strategy: Option<Strategy>,
+
+    /// Only entries that ended so
+    #[arg(long, value_name = "STATUS", value_parser = status())]
+    pub(crate) status: Option<OutcomeStatus>,
+
+    /// Only entries that are still active
+    #[arg(long, conflicts_with_all = ["ended", "status"])]
+    pub(crate) active: bool,
+
+    /// Only entries that have ended
+    #[arg(long)]
+    pub(crate) ended: bool,
+
+    /// Only this session, or `current`
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Only entries created since: `2025-12-03`, `2025-12-03T14:30:00Z`, or how long ago: `7d`, `12h`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+
+    /// Only entries created before
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+
+    /// Only falsified entries that nobody has explained
+    #[arg(long)]
+    pub(crate) needs_annotation: bool,
+}
 
 /// The entries that the arguments mean, newest first.
 pub(super) fn entries(
@@ -42,9 +82,9 @@ pub(super) fn filter(arguments: &FilterArguments, desk: &Desk) -> Result<Filter,
 
 fn session(arguments: &FilterArguments, desk: &Desk) -> Result<Option<String>, CommandError> {
     match arguments.session.as_deref() {
-        Some("current") => match desk.journal.session_id().map_err(refused)? {
+        Some("current") => match desk.journal.session_id()? {
             Some(id) => Ok(Some(id)),
-            None => Err(CommandError::unusable("--session current: no session is open")
+            None => Err(CommandError::refused("--session current: no session is open")
                 .hint("`proctor journal session start` starts one; `proctor journal list` shows ended ones")),
         },
         other => Ok(other.map(ToOwned::to_owned)),
@@ -54,7 +94,7 @@ fn session(arguments: &FilterArguments, desk: &Desk) -> Result<Option<String>, C
 /// A time, or how long ago it was.
 fn time(name: &str, text: &str) -> Result<UtcTime, CommandError> {
     let problem = |problem: &dyn std::fmt::Display| {
-        CommandError::unusable(format_args!("{name} {text}: {problem}"))
+        CommandError::usage(format_args!("{name} {text}: {problem}"))
             .hint("a date is 2025-12-03, a time 2025-12-03T14:30:00Z, a week ago 7d")
     };
     match ago(text) {

@@ -9,13 +9,31 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use proctor_journal::hook::{Options, PATIENCE};
-use proctor_journal::{Journal, Moment};
+use clap::Args;
+use proctor_journal::hook::{Options, PATIENCE, folder_of, read_input};
+use proctor_journal::{CHECK_IN, Journal, Moment};
 
 use super::desk::{Desk, now};
+use super::recorded::{recent_result, usable_folder};
 use crate::cli::Cli;
-use crate::cli::journal::{HookArguments, JournalArguments};
+use crate::commands::journal::JournalArguments;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, in .claude/settings.json (docs/journal.md has the whole of it):
+  {\"hooks\": {\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"proctor journal hook\"}]}]}}
+
+One command for SessionStart, SessionEnd, PreToolUse, PostToolUse and PostToolUseFailure. It always exits 0 and never \
+holds up the agent; its own troubles go to hook.log in the journal's folder.
+
+To see it work:
+  echo '{\"hook_event_name\": \"SessionStart\", \"session_id\": \"s1\"}' | proctor journal hook")]
+pub(crate) struct HookArguments {
+    /// Tool calls between two check-ins
+    #[arg(long, value_name = "N", default_value_t = CHECK_IN)]
+    pub(crate) every: u64,
+}
 
 /// The log's name in the journal's folder.
 const LOG: &str = "hook.log";
@@ -64,7 +82,10 @@ fn answer(
 ) {
     let mut input = Vec::new();
     let read = std::io::stdin().lock().take(INPUT_LIMIT).read_to_end(&mut input);
-    let desk = match Desk::open(journal, cli, terminal) {
+    let parsed = read_input(&input);
+    // The host may have started us anywhere; it says where its agent works.
+    let place = usable_folder(parsed.as_ref().ok().and_then(folder_of));
+    let desk = match Desk::open_from(place.as_deref(), journal, cli, terminal) {
         Ok(desk) => desk,
         Err(error) => {
             terminal.report(&error);
@@ -74,7 +95,13 @@ fn answer(
     };
     let options = Options { frequency: arguments.every.max(1) };
     let moment = now();
-    let mut reply = desk.journal.clone().patience(PATIENCE).hook(&input, options, &moment);
+    let hurried = desk.journal.clone().patience(PATIENCE);
+    let mut reply = match &parsed {
+        Ok(parsed) => hurried.hook_with(parsed, options, &moment, |run| {
+            recent_result(run, desk.project.as_deref()?)
+        }),
+        Err(_) => hurried.hook(&input, options, &moment),
+    };
     if let Err(error) = read {
         reply.log.push(format!("standard input: {error}"));
     }

@@ -5,8 +5,10 @@
 
 mod capture;
 mod child;
+mod create;
 mod desk;
 mod doctor;
+mod edit;
 mod errors;
 mod exchange;
 mod filter;
@@ -15,20 +17,133 @@ pub(crate) mod hook;
 mod orphan;
 mod pages;
 mod read;
+pub(super) mod recorded;
 pub(super) mod resolving;
 mod session;
 mod show;
 mod tee;
-mod write;
+mod values;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
 
 use self::desk::Desk;
 pub(super) use self::desk::{folder, now};
+use self::pages::PageFormat;
 use crate::cli::Cli;
-use crate::cli::journal::{JournalArguments, JournalCommand};
+use crate::cli::Format;
+use crate::commands::journal::capture::CaptureArguments;
+use crate::commands::journal::create::CreateArguments;
+use crate::commands::journal::doctor::JournalDoctorArguments;
+use crate::commands::journal::edit::{
+    AbandonArguments, AnnotateArguments, ResolveArguments, UpdateArguments,
+};
+use crate::commands::journal::exchange::{ExportArguments, ImportArguments};
+use crate::commands::journal::hook::HookArguments;
+use crate::commands::journal::orphan::OrphanArguments;
+use crate::commands::journal::pages::{RetroArguments, StatsArguments, TimelineArguments};
+use crate::commands::journal::read::{
+    CurrentArguments, ListEntriesArguments, SearchArguments, ShowEntryArguments,
+};
+use crate::commands::journal::session::SessionArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The loop: say what you believe and what you will see if you are right, then let a command decide.
+
+  proctor journal create --domain debugging --strategy check-assumptions \\
+      --goal 'fix the flaky cache test' --hypothesis 'an earlier test leaves its cache behind' \\
+      --action 'clear the cache after every test' --prediction 'test_cache passes in random order'
+  proctor journal run --expect pass -- rspec --order random
+  proctor journal stats
+
+The journal is .claude/journal at the project's root, unless --dir, PROCTOR_JOURNAL_DIR or `[journal] dir` of \
+proctor.toml names another folder.")]
+pub(crate) struct JournalArguments {
+    /// The journal's folder [default: .claude/journal at the project's root]
+    #[arg(long, global = true, value_name = "FOLDER")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// The lane: each has its own active entry, so that several agents can work at once
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) lane: Option<String>,
+
+    #[command(subcommand)]
+    pub(crate) command: JournalCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalCommand {
+    /// Begin an entry: goal, hypothesis, action, prediction
+    Create(Box<CreateArguments>),
+    /// Change the active entry; a new hypothesis, action or prediction is a new iteration
+    Update(Box<UpdateArguments>),
+    /// End the active entry: what was predicted happened, or it did not
+    Resolve(ResolveArguments),
+    /// Give the active entry up
+    Abandon(AbandonArguments),
+    /// Add surprise, root cause, lesson or a note to any entry
+    Annotate(AnnotateArguments),
+    /// Show the active entry
+    Current(CurrentArguments),
+    /// List entries, newest first
+    List(ListEntriesArguments),
+    /// Show one entry in full
+    Show(ShowEntryArguments),
+    /// Deal with an entry that an earlier session left active
+    Orphan(OrphanArguments),
+    /// Start and end sessions; count tool calls
+    Session(SessionArguments),
+    /// How often predictions come true, with the uncertainty said
+    Stats(StatsArguments),
+    /// Find entries by their words, best first
+    Search(SearchArguments),
+    /// Entries day by day
+    Timeline(TimelineArguments),
+    /// Look back: surprises by cause, lessons, what was wrong more than once
+    Retro(RetroArguments),
+    /// Write entries as lines of JSON
+    Export(ExportArguments),
+    /// Add entries of an export, or of another journal's files
+    Import(ImportArguments),
+    /// Say what is wrong with the journal's files, and repair it on request
+    Doctor(JournalDoctorArguments),
+    /// Answer an agent's hook: JSON on standard input, JSON on standard output
+    Hook(HookArguments),
+    /// Run a command and resolve the active entry from what it really did
+    Run(CaptureArguments),
+}
+
+impl JournalCommand {
+    /// Whether the command was asked to print for programs.
+    pub(crate) fn prints_json(&self) -> bool {
+        let format = match self {
+            Self::Create(arguments) => arguments.printed.format,
+            Self::Update(arguments) => arguments.printed.format,
+            Self::Resolve(arguments) => arguments.printed.format,
+            Self::Abandon(arguments) => arguments.printed.format,
+            Self::Annotate(arguments) => arguments.printed.format,
+            Self::Current(arguments) => arguments.printed.format,
+            Self::List(arguments) => arguments.printed.format,
+            Self::Show(arguments) => arguments.printed.format,
+            Self::Orphan(arguments) => arguments.format,
+            Self::Session(arguments) => arguments.format,
+            Self::Search(arguments) => arguments.printed.format,
+            Self::Import(arguments) => arguments.printed.format,
+            Self::Doctor(arguments) => arguments.printed.format,
+            Self::Run(arguments) => arguments.format,
+            Self::Stats(arguments) => return arguments.page.format == PageFormat::Json,
+            Self::Timeline(arguments) => return arguments.page.format == PageFormat::Json,
+            Self::Retro(arguments) => return arguments.page.format == PageFormat::Json,
+            Self::Export(_) | Self::Hook(_) => return false,
+        };
+        format == Format::Json
+    }
+}
 
 pub(crate) fn run(
     arguments: &JournalArguments,
@@ -48,11 +163,11 @@ fn route(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     match command {
-        JournalCommand::Create(arguments) => write::create(arguments, desk, terminal),
-        JournalCommand::Update(arguments) => write::update(arguments, desk, terminal),
-        JournalCommand::Resolve(arguments) => write::resolve(arguments, desk, terminal),
-        JournalCommand::Abandon(arguments) => write::abandon(arguments, desk, terminal),
-        JournalCommand::Annotate(arguments) => write::annotate(arguments, desk, terminal),
+        JournalCommand::Create(arguments) => create::run(arguments, desk, terminal),
+        JournalCommand::Update(arguments) => edit::update(arguments, desk, terminal),
+        JournalCommand::Resolve(arguments) => edit::resolve(arguments, desk, terminal),
+        JournalCommand::Abandon(arguments) => edit::abandon(arguments, desk, terminal),
+        JournalCommand::Annotate(arguments) => edit::annotate(arguments, desk, terminal),
         JournalCommand::Current(arguments) => read::current(arguments, desk, terminal),
         JournalCommand::List(arguments) => read::list(arguments, desk, terminal),
         JournalCommand::Show(arguments) => read::show(arguments, desk, terminal),

@@ -1,15 +1,49 @@
 //! orphan: the entry that an earlier session left active.
 
+use clap::{Args, Subcommand};
 use proctor_journal::Entry;
 use serde::Serialize;
 
 use super::desk::{Desk, now};
+use super::edit::changed_text;
 use super::show::{Changed, full};
-use super::write::changed_text;
+use super::values::text;
 use crate::cli::Format;
-use crate::cli::journal::{OrphanArguments, OrphanCommand};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal orphan                        is there one?
+  proctor journal orphan adopt                  go on with it in this session
+  proctor journal orphan abandon 'a crash ended it'")]
+pub(crate) struct OrphanArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<OrphanCommand>,
+
+    /// What to print
+    #[arg(long, value_enum, global = true, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrphanCommand {
+    /// Show it
+    Show,
+    /// Take it over into this session
+    Adopt,
+    /// Give it up, into the archive of the session that left it
+    Abandon {
+        /// Why
+        #[arg(
+            default_value = "left by an earlier session",
+            value_parser = text(),
+            allow_hyphen_values = true
+        )]
+        reason: String,
+    },
+}
 
 #[derive(Serialize)]
 struct Shown<'a> {
@@ -29,7 +63,7 @@ pub(super) fn run(
         }
     };
     let Some(entry) = Desk::hear(done, terminal)? else {
-        return Err(CommandError::unusable("no earlier session left an entry active").hint(
+        return Err(CommandError::refused("no earlier session left an entry active").hint(
             "an entry of the open session is ended with `proctor journal resolve` or `abandon`",
         ));
     };

@@ -1,7 +1,8 @@
 //! stats, timeline, retro: documents over entries, as text, Markdown, one HTML page or data.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use proctor_journal::render::{Document, Format};
 use proctor_journal::retro::{retro as look_back, stats_document, week_of};
 use proctor_journal::stats::stats as count;
@@ -12,9 +13,81 @@ use serde::Serialize;
 use super::desk::{Desk, now};
 use super::filter::{entries, filter};
 use super::show::Placed;
-use crate::cli::journal::{Page, PageFormat, RetroArguments, StatsArguments, TimelineArguments};
+use crate::commands::journal::filter::FilterArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+/// How a document is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PageFormat {
+    /// For a terminal
+    #[default]
+    Text,
+    /// For a file in a repository
+    Markdown,
+    /// One page that needs nothing else
+    Html,
+    /// For programs
+    Json,
+}
+
+/// A document and where it goes.
+#[derive(Debug, Args)]
+pub(crate) struct Page {
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PageFormat,
+
+    /// Write it here (`-` is standard output)
+    #[arg(short, long, value_name = "PATH", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal stats
+  proctor journal stats --domain debugging --since 30d --format json
+
+Every rate comes with its n and a 95 % interval; below ten it says that there are too few to tell.")]
+pub(crate) struct StatsArguments {
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+
+    #[command(flatten)]
+    pub(crate) page: Page,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal timeline --since 7d
+  proctor journal timeline --format html --output timeline.html")]
+pub(crate) struct TimelineArguments {
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+
+    #[command(flatten)]
+    pub(crate) page: Page,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal retro                         this week, from Monday, UTC
+  proctor journal retro --session current
+  proctor journal retro --all --format markdown --output RETRO.md")]
+pub(crate) struct RetroArguments {
+    /// Not this week but everything
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+
+    #[command(flatten)]
+    pub(crate) page: Page,
+}
 
 pub(super) fn stats(
     arguments: &StatsArguments,
@@ -97,9 +170,7 @@ pub(super) fn put(path: &Path, text: &str, terminal: &mut Terminal) -> Result<()
     if path == Path::new("-") {
         return terminal.print(text);
     }
-    std::fs::write(path, text).map_err(|error| {
-        CommandError::unusable(format_args!("cannot write {}: {error}", path.display()))
-    })?;
+    std::fs::write(path, text).map_err(|error| CommandError::io("write", path, error))?;
     terminal.note(&format!("wrote {}", path.display()));
     Ok(())
 }

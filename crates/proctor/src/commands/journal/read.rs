@@ -1,17 +1,76 @@
 //! current, list, show, search: looking at entries.
 
+use clap::Args;
 use proctor_journal::{Found, Match};
 use serde::Serialize;
 
 use super::desk::{Desk, now};
-use super::filter::{entries, filter};
+use super::filter::{FilterArguments, entries, filter};
 use super::show::{Placed, full, table};
+use super::values::text;
 use crate::cli::Format;
-use crate::cli::journal::{
-    CurrentArguments, ListEntriesArguments, SearchArguments, ShowEntryArguments,
-};
+use crate::commands::journal::values::Printed;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  proctor journal current --format json        {\"entry\": null, …} when none is active")]
+pub(crate) struct CurrentArguments {
+    #[command(flatten)]
+    pub(crate) printed: Printed,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal list                          the newest twenty, of all lanes
+  proctor journal list --status falsified --since 7d
+  proctor journal list --needs-annotation --limit 0 --format json")]
+pub(crate) struct ListEntriesArguments {
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+
+    /// At most so many; 0 is all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    #[command(flatten)]
+    pub(crate) printed: Printed,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  proctor journal show a1b2c3      the end of an id is enough if only one entry has it")]
+pub(crate) struct ShowEntryArguments {
+    /// The entry's id, or enough of its start or end
+    pub(crate) id: String,
+
+    #[command(flatten)]
+    pub(crate) printed: Printed,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  proctor journal search flaky cache --status falsified")]
+pub(crate) struct SearchArguments {
+    /// Words
+    #[arg(required = true, value_name = "WORD", value_parser = text())]
+    pub(crate) words: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+
+    /// At most so many; 0 is all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+
+    #[command(flatten)]
+    pub(crate) printed: Printed,
+}
 
 #[derive(Serialize)]
 struct CurrentEntry<'a> {
@@ -28,7 +87,7 @@ pub(super) fn current(
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let current = Desk::hear(desk.journal.current(&now()), terminal)?;
-    let session = desk.journal.session_id().map_err(super::errors::refused)?;
+    let session = desk.journal.session_id()?;
     let lane = desk.journal.lane_name();
     let orphan = current.as_ref().is_some_and(|current| current.orphan);
     if arguments.printed.format == Format::Json {

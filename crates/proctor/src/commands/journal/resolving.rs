@@ -3,19 +3,50 @@
 use std::path::Path;
 use std::time::Instant;
 
-use proctor_journal::capture::{Expectation, Run};
-use proctor_journal::{Counts, UtcTime};
+use clap::Args;
+use proctor_journal::UtcTime;
+use proctor_journal::capture::{CommandResult, Expectation, RecordedResult};
 use proctor_runner::RunResult;
-use proctor_verdict::RunState;
 
 use super::capture::{Stated, conclude, ready};
 use super::desk::{Desk, folder, now};
 use super::git::{self, Checkout};
+use super::values::expectation;
 use crate::cli::Format;
-use crate::cli::journal::{ResolveJournal, RunExpectation};
 use crate::config::Config;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+/// What `proctor run` does for the journal.
+#[derive(Debug, Args)]
+pub(crate) struct ResolveJournal {
+    /// Resolve the journal's active entry from this run: pass, fail or exit:N [default: as the entry says]
+    #[arg(long, value_name = "EXPECT", num_args = 0..=1, require_equals = true)]
+    #[arg(value_parser = run_expectation, default_missing_value = "")]
+    pub(crate) resolve_journal: Option<RunExpectation>,
+
+    /// The lane of the journal
+    #[arg(long, value_name = "NAME", requires = "resolve_journal", hide_short_help = true)]
+    pub(crate) lane: Option<String>,
+}
+
+/// What is expected of a run of our own; `None` is what the entry says.
+#[derive(Debug, Clone)]
+pub(crate) struct RunExpectation(pub(crate) Option<Expectation>);
+
+fn run_expectation(text: &str) -> Result<RunExpectation, String> {
+    if text.is_empty() {
+        return Ok(RunExpectation(None));
+    }
+    match expectation(text)? {
+        Expectation::Match(_) => {
+            Err("a run is judged by its examples, not its output; use pass, fail or exit:N, \
+             or `proctor journal run --expect match:RE -- proctor run`"
+                .to_owned())
+        }
+        other => Ok(RunExpectation(Some(other))),
+    }
+}
 
 /// What was expected before the run began.
 pub(crate) struct Resolving {
@@ -40,7 +71,7 @@ impl Resolving {
         let current = ready(&desk, stated.as_ref(), terminal)?;
         let own = current.entry.expectation.map(|own| own.expect.parse::<Expectation>());
         if let (None, Some(Ok(Expectation::Match(pattern)))) = (&stated, own) {
-            return Err(CommandError::unusable(format_args!(
+            return Err(CommandError::refused(format_args!(
                 "entry {} expects match:{pattern}, but a run is judged by its examples, not its output",
                 current.entry.id
             ))
@@ -58,16 +89,16 @@ impl Resolving {
         terminal: &mut Terminal,
     ) -> Result<(), CommandError> {
         let duration = self.clock.elapsed().as_millis();
-        let run = Run {
+        let run = CommandResult {
             argv: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             exit: result.verdict.exit_code().filter(|_| signal.is_none()).map(i32::from),
             signal: signal.map(i32::from),
             duration_ms: u64::try_from(duration).ok(),
             output: result.problem.as_ref().map(said).unwrap_or_default(),
-            counts: Some(counts(result)),
+            recorded: Some(recorded(result)),
             commit: self.checkout.commit,
             dirty: self.checkout.dirty,
-            ..Run::default()
+            ..CommandResult::default()
         };
         conclude(&self.desk, self.stated, &run, self.started_at, Format::Text, terminal)
     }
@@ -77,19 +108,8 @@ fn said(problem: &proctor_runner::Problem) -> String {
     format!("{}\n{}", problem.message, problem.output.join("\n"))
 }
 
-/// Examples in the journal's four kinds.
-///
-/// What stayed inconclusive is neither passed nor failed, and an error outside examples is no test: both are left to
-/// the exit code to object to, which then decides nothing.
-fn counts(result: &RunResult) -> Counts {
-    if result.problem.is_some() || result.verdict.state() != RunState::Finished {
-        return Counts::new(0, 0, 0, 0);
-    }
-    let counts = &result.counts;
-    Counts::new(
-        counts.passed,
-        counts.failed,
-        counts.errored + counts.crashed + counts.timed_out,
-        counts.pending + counts.inconclusive + counts.missing(),
-    )
+/// What the run says of itself; one that did not load has not finished.
+fn recorded(result: &RunResult) -> RecordedResult {
+    let told = super::recorded::result(&result.verdict, &result.counts);
+    RecordedResult { finished: told.finished && result.problem.is_none(), ..told }
 }

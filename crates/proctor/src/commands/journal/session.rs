@@ -1,16 +1,66 @@
 //! session: start, id, entries, end, and the counter of tool calls.
 
-use proctor_journal::{Found, Place};
+use clap::{Args, Subcommand};
+use proctor_journal::{CHECK_IN, Found, Place};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, now};
-use super::errors::refused;
 use super::show::table;
 use crate::cli::Format;
-use crate::cli::journal::{SessionArguments, SessionCommand};
 use crate::env_vars;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  proctor journal session start                 archives the one before
+  proctor journal session check-in --every 10   is it time to look at the active entry?
+  proctor journal session end                   abandons the active entry, archives the session
+
+Agents with hooks need none of this: see `proctor journal hook --help`.")]
+pub(crate) struct SessionArguments {
+    #[command(subcommand)]
+    pub(crate) command: SessionCommand,
+
+    /// What to print
+    #[arg(long, value_enum, global = true, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Start a session; the id of the open one resumes it
+    Start {
+        /// Its id [default: `CLAUDE_CODE_SESSION_ID`, else a new one]
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+    },
+    /// Print the open session's id
+    Id,
+    /// List the entries the open session has ended
+    Entries,
+    /// End the session: its active entry is abandoned, its entries are archived
+    End {
+        /// Only if this is the open session
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+    },
+    /// Print how many tool calls were counted
+    Count {
+        /// Count one more
+        #[arg(long)]
+        add: bool,
+    },
+    /// Say whether it is time to look at the active entry
+    CheckIn {
+        /// Tool calls between two check-ins
+        #[arg(long, value_name = "N", default_value_t = CHECK_IN)]
+        every: u64,
+    },
+    /// Set the count to zero
+    Reset,
+}
 
 /// The same answer for programs and for people.
 struct Said {
@@ -26,7 +76,7 @@ pub(super) fn run(
     let said = match &arguments.command {
         SessionCommand::Start { id } => start(id.as_deref(), desk, terminal)?,
         SessionCommand::Id => {
-            let id = desk.journal.session_id().map_err(refused)?;
+            let id = desk.journal.session_id()?;
             let text = id.clone().unwrap_or_else(|| "no session is open".to_owned());
             Said { text, data: json!({ "session": id }) }
         }
@@ -43,7 +93,7 @@ pub(super) fn run(
             Said { text: text.to_owned(), data: json!({ "due": due }) }
         }
         SessionCommand::Reset => {
-            desk.journal.reset_tool_count(&now()).map_err(refused)?;
+            desk.journal.reset_tool_count(&now())?;
             Said { text: "0".to_owned(), data: json!({ "count": 0 }) }
         }
     };
@@ -84,7 +134,7 @@ fn end(id: Option<&str>, desk: &Desk, terminal: &mut Terminal) -> Result<Said, C
         None => Some(Desk::hear(desk.journal.end_session(&now()), terminal)?),
     };
     let Some(entries) = ended else {
-        return Err(CommandError::unusable(format_args!(
+        return Err(CommandError::refused(format_args!(
             "{} is not the open session",
             id.unwrap_or_default()
         ))

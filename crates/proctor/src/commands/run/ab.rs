@@ -3,20 +3,21 @@
 //! Two runs, each with a recording of its own, are made at the same time, so that whatever changes meanwhile (the load of the
 //! machine, the mood of a provider) meets both alike; the comparison is the one `proctor compare` makes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use proctor_compare::{Rules, Side, compare};
+use proctor_compare::{Decision, Rules, Side};
+use proctor_record::RunStore;
 use proctor_report::comparison_text;
-use proctor_stats::{clustered, clustered_difference};
 use proctor_verdict::StopCause;
 
+use super::super::compare;
 use super::{Part, Prepared, fingerprint, view};
-use crate::cli::RunArguments;
+use crate::commands::run::arguments::RunArguments;
 use crate::config::{self, Config};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+use crate::values::Repeat;
 
 pub(super) fn run(
     arguments: &RunArguments,
@@ -30,13 +31,19 @@ pub(super) fn run(
         terminal.warn(&warning);
     }
     if arguments.talk.record.is_some() || arguments.talk.replay.is_some() {
-        return Err(CommandError::unusable(
+        return Err(CommandError::usage(
             "--ab has no use for a cassette: it holds the answers of one side only",
         ));
     }
+    if matches!(arguments.repeat, Some(Repeat::Auto { .. })) {
+        return Err(CommandError::usage(
+            "--ab makes both runs at the same time, so none can decide on repeats by the other",
+        )
+        .hint("give a number: --repeat 5"));
+    }
     if fingerprint::of(arguments, config) == fingerprint::of(arguments, &other_config) {
         let name = other.display();
-        return Err(CommandError::unusable(format_args!(
+        return Err(CommandError::usage(format_args!(
             "--ab: {name} says the same as the project's own configuration, so there is nothing to compare"
         ))
         .hint("to see how much results vary by themselves, use --repeat"));
@@ -45,8 +52,8 @@ pub(super) fn run(
         Prepared::new(arguments, root, config, None, Part::First, terminal)?;
     let (second, second_events) =
         Prepared::new(arguments, root, &other_config, None, Part::Second, terminal)?;
-    first.controller.start().map_err(CommandError::unusable)?;
-    second.controller.start().map_err(CommandError::unusable)?;
+    first.controller.start()?;
+    second.controller.start()?;
     terminal.note("A: proctor.toml");
     let shown = view::show(arguments, &first, first_events, terminal);
     if shown.is_err() {
@@ -61,37 +68,13 @@ pub(super) fn run(
         return Ok(if first.interrupted { first.code } else { second.code });
     }
     let (a, b) = (Side::of(&first.run, "A"), Side::of(&second.run, "B"));
-    let difference = difference(&a, &b);
-    let comparison = compare(&a, &b, &BTreeMap::new(), &Rules::default());
-    let style = terminal.style();
-    let text = format!("\n{}{difference}\n", comparison_text(&comparison, false, style));
+    // Earlier runs say how much runs of this project vary.
+    let past = compare::past(&RunStore::new(root), &a, &[], terminal);
+    let comparison = proctor_compare::compare(&a, &b, &past, &Rules::default());
+    let text = format!("\n{}", comparison_text(&comparison, false, terminal.style()));
     terminal.print_if_read(&text)?;
-    Ok(if comparison.regressed() { ExitCode::from(1) } else { second.code })
-}
-
-/// Both rates over all valid attempts, and their difference with its uncertainty, which rests on the examples.
-fn difference(a: &Side, b: &Side) -> String {
-    let counts = |side: &Side| -> Vec<(u64, u64)> {
-        side.examples.iter().map(proctor_compare::Sample::tally).collect()
-    };
-    let (first, second) = (counts(a), counts(b));
-    let words = |name: &str, counts: &[(u64, u64)]| {
-        let (passed, valid) =
-            counts.iter().fold((0, 0), |sum, (passed, valid)| (sum.0 + passed, sum.1 + valid));
-        let interval = clustered(counts);
-        format!(
-            "{name} passed {passed}/{valid} valid attempts (95%: {:.0}–{:.0}%)",
-            interval.low * 100.0,
-            interval.high * 100.0
-        )
-    };
-    let change = clustered_difference(&first, &second);
-    format!(
-        "{}\n{}\nB − A: {:+.1} points (95%: {:+.1} to {:+.1})",
-        words("A", &first),
-        words("B", &second),
-        change.estimate * 100.0,
-        change.interval.low * 100.0,
-        change.interval.high * 100.0
-    )
+    Ok(match comparison.gate.decision {
+        Decision::Pass | Decision::CannotTell => second.code,
+        Decision::Stop | Decision::NotComparable => ExitCode::from(comparison.gate.exit_code),
+    })
 }

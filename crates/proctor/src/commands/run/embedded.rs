@@ -9,7 +9,7 @@ use proctor_runner::{Controller, RunResult, RunSetup, RunStatus};
 use super::fingerprint;
 use super::live::Live;
 use super::recording::Recording;
-use crate::cli::RunArguments;
+use crate::commands::run::arguments::RunArguments;
 use crate::commands::{scenarios, suites};
 use crate::config;
 use crate::error::CommandError;
@@ -36,11 +36,13 @@ impl Embedded {
         let workers = super::workers(arguments, &config)?;
         let mut chosen = suites::choose(&arguments.selection, &config, root, workers)?;
         scenarios::apply(&mut chosen.suites, &arguments.talk, None, &config, root)?;
+        let adaptive = super::repeat::adaptive(arguments, root, terminal)?;
         let events = config.events.value.as_deref();
         let fingerprint = Some(fingerprint::of(arguments, &config));
         let mut recording = Recording::start_as(argv, fingerprint, root, events, terminal)?;
         let timings = root.join(".proctor/timings.json");
         let mut options = super::options(arguments, &config, workers)?;
+        options.adaptive = adaptive;
         options.selection = chosen.selection;
         options.estimates = Arc::new(load_timings(&timings));
         let known = Arc::clone(&options.estimates);
@@ -53,11 +55,11 @@ impl Embedded {
         let run_id = recording.run_id();
         let asked = &arguments.detached;
         let alive = Live::start(&controller, recording.folder(), asked, arguments.grace, terminal);
-        controller.start().map_err(CommandError::unusable)?;
+        controller.start()?;
         let (waited, color) = (controller.clone(), terminal.color());
         let ending =
             std::thread::Builder::new().name("end of run".to_owned()).spawn(move || {
-                let mut terminal = Terminal::new(Some(color));
+                let mut terminal = Terminal::new(Some(color), false);
                 let result: Arc<RunResult> = waited.wait();
                 if result.status == RunStatus::Cancelled {
                     recording.interrupted();

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::cli::RunArguments;
+use crate::commands::run::arguments::RunArguments;
 use crate::config::Config;
 
 /// Keys of proctor.toml that change no result, by table; `run.timeout` is taken together with its flag.

@@ -9,7 +9,7 @@ use proctor_control::{ControlServer, Controlled, State, Status};
 use proctor_runner::{Controller, RunStatus};
 use proctor_verdict::StopCause;
 
-use crate::cli::agents::DetachedArguments;
+use crate::commands::run::arguments::DetachedArguments;
 use crate::terminal::Terminal;
 
 /// How long a run that was stopped at its time limit may take beyond the grace, before it is ended.

@@ -6,8 +6,8 @@ use std::path::Path;
 use proctor_record::{RunChoice, RunData};
 use proctor_report::{ANNOTATION_LIMIT, github_annotations, markdown};
 
-use crate::cli::RunArguments;
 use crate::commands::reports;
+use crate::commands::run::arguments::RunArguments;
 use crate::env_vars;
 use crate::error::CommandError;
 use crate::terminal::Terminal;

@@ -65,7 +65,7 @@ impl Recording {
         terminal: &mut Terminal,
     ) -> Result<Self, CommandError> {
         let destinations = match events {
-            Some(list) => destinations::parse(list).map_err(CommandError::unusable)?,
+            Some(list) => destinations::parse(list)?,
             None => Vec::new(),
         };
         let fresh = || uuid::Uuid::now_v7().to_string();
@@ -75,8 +75,9 @@ impl Recording {
         info.versions.insert("proctor".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         let store = RunStore::new(root);
         let (folder, recorder) = store.create(&info).map_err(|error| {
-            CommandError::unusable(error).hint("recordings go to .proctor at the project's root")
+            CommandError::from(error).hint("recordings go to .proctor at the project's root")
         })?;
+        crate::commands::journal::recorded::list_run(folder.path());
         let warnings = Arc::new(Mutex::new(Vec::new()));
         let bus = bus(run_id, Arc::clone(&warnings));
         bus.add_recorder(recorder);
@@ -166,7 +167,7 @@ fn attach(
 ) -> Result<(), CommandError> {
     match destination {
         Destination::File(path) => {
-            let recorder = JsonlRecorder::append(path).map_err(CommandError::unusable)?;
+            let recorder = JsonlRecorder::append(path)?;
             let (name, bus_of_run) = (path.display().to_string(), bus.clone());
             let warnings = Arc::clone(warnings);
             let given_up = move |why: String| report_given_up(&name, &why, bus_of_run, &warnings);
@@ -175,8 +176,7 @@ fn attach(
         }
         Destination::WebSocket(address) => {
             let feed = Feed::new(&folder.events_path());
-            let observer = WebSocketObserver::start(address, Arc::clone(&feed))
-                .map_err(CommandError::unusable)?;
+            let observer = WebSocketObserver::start(address, Arc::clone(&feed))?;
             bus.add_recorder(feed.recorder());
             terminal.note(&format!("events at ws://{}", observer.address()));
             observers.push(observer);

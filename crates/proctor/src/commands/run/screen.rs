@@ -13,7 +13,7 @@ use proctor_verdict::StopCause;
 use super::Shown;
 use super::recording::Recording;
 use super::view::{Printer, never_began, summary_options};
-use crate::cli::RunArguments;
+use crate::commands::run::arguments::RunArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
@@ -57,7 +57,7 @@ pub(super) fn show(
         outcome
     });
     let result = controller.wait();
-    for panic in outcome.map_err(CommandError::unusable)?.panics {
+    for panic in outcome?.panics {
         terminal.warn(&panic);
     }
     let run = recording.take_run();
@@ -69,6 +69,7 @@ pub(super) fn show(
     let style = terminal.style();
     let mut printer = Printer::new(terminal);
     printer.notes(&result.notes);
+    printer.repeats(result.repeats.as_ref());
     // Why a run could not begin is said by the error of the command.
     if result.problem.is_none() || !start.is_some_and(|event| never_began(&event)) {
         printer.print(&summary(&run, &shown, style));

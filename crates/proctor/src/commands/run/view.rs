@@ -6,12 +6,12 @@ use proctor_events::{Body, Event, Filter, Subscription, Timestamp};
 use proctor_report::{
     Grouped, Interleaved, Mode, Quiet, Reporter, SummaryOptions, Terse, without_workflow_commands,
 };
-use proctor_runner::Controller;
+use proctor_runner::{Controller, RepeatReport};
 
 use super::recording::Recording;
 use super::{Prepared, Shown, screen};
-use crate::cli::{RunArguments, UiChoice};
 use crate::commands::facts;
+use crate::commands::run::arguments::{RunArguments, UiChoice};
 use crate::env_vars;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -46,6 +46,7 @@ pub(super) fn show(
     drain(&events, &mut *reporter, &mut printer);
     let run = recording.take_run();
     printer.notes(&result.notes);
+    printer.repeats(result.repeats.as_ref());
     // Of a run that could not even begin there is one thing to say, and the error of the command says it.
     if !(printer.holds_back() && result.problem.is_some()) {
         printer.release();
@@ -145,6 +146,17 @@ impl<'a> Printer<'a> {
         for note in notes {
             self.terminal.warn(note);
         }
+    }
+}
+
+impl Printer<'_> {
+    /// Where repetitions went, if results decided on them.
+    pub(super) fn repeats(&mut self, report: Option<&RepeatReport>) {
+        let Some(report) = report else { return };
+        if self.in_line {
+            self.print("\n");
+        }
+        self.print(&format!("{report}\n"));
     }
 }
 

@@ -7,16 +7,46 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use proctor_control::{AskError, LiveRun};
-use proctor_record::{LoadError, RunChoice, RunStore};
+use proctor_record::{LoadError, RunChoice, RunFolder, RunStore};
 use proctor_report::{counted, plain};
 use proctor_verdict::{Counts, RunState};
 use serde::Serialize;
 
 use crate::cli::Format;
-use crate::cli::past::StopArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
+use crate::values;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The run's own process is asked, wherever it was started: another terminal, `proctor serve`, an agent, CI on this machine. Nothing new
+starts, running examples may finish within the run's --grace, the rest is reported as not run, and its workers are gone when this
+command returns. What was recorded stays: `proctor show RUN`.
+
+Exit codes: 0 the run is over, 1 it has not ended within --wait, 2 it is unknown or not going on.
+Examples:
+  proctor runs stop                 the run that is going on, where there is only one
+  proctor runs stop last            the newest
+  proctor runs stop 0190 --now      without letting running examples finish
+  proctor --root ../other runs stop   one of another project")]
+pub(crate) struct StopArguments {
+    /// The run: `last`, `last~2`, a tag, the start of its id, or its folder [default: the one that is going on]
+    pub(crate) run: Option<String>,
+
+    /// End running examples at once instead of letting them finish within the grace
+    #[arg(long)]
+    pub(crate) now: bool,
+
+    /// How long to wait for its end
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "60s")]
+    pub(crate) wait: u64,
+
+    /// What to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
 
 /// How often is looked whether the run is over.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -74,7 +104,7 @@ pub(super) fn run(
         return Ok(ExitCode::SUCCESS);
     }
     terminal.report(
-        &CommandError::unusable(format_args!(
+        &CommandError::refused(format_args!(
             "{} has not ended within {} s",
             stopped.run_id,
             arguments.wait / 1000
@@ -87,10 +117,10 @@ pub(super) fn run(
 
 /// The folder of the run that is meant, here or in another project.
 fn folder(name: &str, store: &RunStore) -> Result<PathBuf, CommandError> {
-    let events = store.resolve(name).map_err(CommandError::unusable)?;
+    let events = store.resolve(name)?;
     match events.parent() {
         Some(folder) if folder.join("run.json").is_file() => Ok(folder.to_owned()),
-        _ => Err(CommandError::unusable(format_args!(
+        _ => Err(CommandError::usage(format_args!(
             "{} is a file of events and not a run's folder: nobody can be asked to stop",
             events.display()
         ))
@@ -103,11 +133,11 @@ fn only_live(store: &RunStore) -> Result<PathBuf, CommandError> {
     let live = proctor_control::live_runs(&store.runs_folder());
     match live.as_slice() {
         [one] => Ok(store.runs_folder().join(&one.run_id)),
-        [] => Err(CommandError::unusable("no run of this project is going on")
+        [] => Err(CommandError::not_found("no run of this project is going on")
             .hint("`proctor runs` lists those that are over; --root names another project")),
         several => {
             let names: Vec<String> = several.iter().map(described).collect();
-            Err(CommandError::unusable(format_args!(
+            Err(CommandError::usage(format_args!(
                 "{} runs are going on; say which: {}",
                 several.len(),
                 names.join(", ")
@@ -124,18 +154,21 @@ fn refused(folder: &Path, error: AskError) -> CommandError {
     let name = name_of(folder);
     match error {
         AskError::NotLive => {
-            let finished =
-                proctor_record::load_outline(&folder.join("events.jsonl"), &RunChoice::Last)
-                    .is_ok_and(|loaded| loaded.run.finished_at.is_some());
+            let finished = proctor_record::load_outline(
+                &RunFolder::new(folder).events_path(),
+                &RunChoice::Last,
+            )
+            .is_ok_and(|loaded| loaded.run.finished_at.is_some());
             let how = if finished { "has finished" } else { "died: its process is gone" };
-            CommandError::unusable(format_args!("{name} is not going on: it {how}"))
+            CommandError::refused(format_args!("{name} is not going on: it {how}"))
                 .hint(format!("`proctor show {name}` tells what became of it"))
         }
         AskError::Silent(error) => {
-            CommandError::unusable(format_args!("the process of {name} does not answer: {error}"))
+            CommandError::system(format_args!("the process of {name} does not answer: {error}"))
+                .with_source(error)
                 .hint("ask again in a moment")
         }
-        AskError::Refused(reason) => CommandError::unusable(format_args!("{name}: {reason}")),
+        AskError::Refused(reason) => CommandError::refused(format_args!("{name}: {reason}")),
     }
 }
 
@@ -155,12 +188,14 @@ fn wait(folder: &Path, patience: Duration) -> bool {
 
 fn outcome(folder: &Path, over: bool, asked_at: Instant) -> Result<Stopped, CommandError> {
     let waited_ms = u64::try_from(asked_at.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let run = match proctor_record::load_outline(&folder.join("events.jsonl"), &RunChoice::Last) {
-        Ok(loaded) => loaded.run,
-        // It was stopped before anything happened.
-        Err(LoadError::Empty { .. }) => proctor_record::RunData::default(),
-        Err(error) => return Err(CommandError::unusable(error)),
-    };
+    let run =
+        match proctor_record::load_outline(&RunFolder::new(folder).events_path(), &RunChoice::Last)
+        {
+            Ok(loaded) => loaded.run,
+            // It was stopped before anything happened.
+            Err(LoadError::Empty { .. }) => proctor_record::RunData::default(),
+            Err(error) => return Err(CommandError::from(error)),
+        };
     let summary = run.summary();
     let verdict = run.verdict();
     let outcome = match (over, verdict.state()) {

@@ -1,0 +1,233 @@
+//! Conversations that were held before, to be judged again: agent, user and tools say what they said then.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use proctor_dialogue::{AgentAnswer, Role, SimulatorRequest, ToolCall, ToolOutcome};
+use proctor_events::{ExampleId, Fault, Status};
+use proctor_llm::ToolSpec;
+
+use crate::BoxFuture;
+use crate::agent::{Agent, AgentTurn, Session};
+use crate::attempt_id::AttemptId;
+use crate::failure::{Asked, Failure};
+use crate::simulator::Simulator;
+use crate::tools::Tools;
+
+/// What was said and done in one conversation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SavedConversation {
+    /// What the user said, turn by turn.
+    pub users: Vec<String>,
+    /// Which of those a simulated user said.
+    pub simulated: Vec<String>,
+    /// What the agent answered, one after the other.
+    pub answers: Vec<AgentAnswer>,
+    /// What tools answered that the host called: by the id of the call, in the order of the calls with that id.
+    pub tools: HashMap<String, Vec<SavedCall>>,
+    /// The error with which the agent ended it: class and message.
+    pub agent_error: Option<(String, String)>,
+    /// How it ended, where no check ended it.
+    pub ending: Option<SavedEnding>,
+}
+
+/// What came of a call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SavedCall {
+    /// The tool answered, be it with an error that the agent was told.
+    Answered(ToolOutcome),
+    /// The tool could not be called, for this reason; that ended the conversation.
+    Failed(String),
+    /// The conversation ended before the tool did.
+    Unanswered,
+}
+
+/// How a conversation ended that no check ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedEnding {
+    /// The status of the attempt.
+    pub status: Status,
+    /// Whose fault it was.
+    pub fault: Option<Fault>,
+    /// Why, for people.
+    pub message: String,
+}
+
+impl SavedConversation {
+    fn has_failed_call(&self) -> bool {
+        self.tools.values().flatten().any(|call| matches!(call, SavedCall::Failed(_)))
+    }
+
+    /// What follows where the saved conversation stops: how it ended then. If a check ended it that now holds, nobody
+    /// knows how it would have gone on.
+    fn over(&self, who: &str) -> Failure {
+        if who == "the agent"
+            && let Some((class, message)) = &self.agent_error
+        {
+            return Failure::party(class.clone(), message.clone());
+        }
+        match &self.ending {
+            Some(SavedEnding { status, fault, message }) => {
+                Failure::ending(status.clone(), fault.clone(), message.clone())
+            }
+            None => not_saved(&format!(
+                "the saved conversation ends here; what {who} would say next is not known"
+            )),
+        }
+    }
+}
+
+fn not_saved(message: &str) -> Failure {
+    Failure::ending(Status::Inconclusive, Some(Fault::Harness), message.to_owned())
+}
+
+/// The conversations of a run, by example, repetition and attempt.
+#[derive(Debug, Default)]
+pub struct Saved {
+    talks: HashMap<(ExampleId, u32), BTreeMap<u32, Arc<SavedConversation>>>,
+    progress: Mutex<HashMap<AttemptId, Progress>>,
+}
+
+/// How much of a conversation has been said again.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Messages of the simulated user.
+    said: usize,
+    /// Calls of tools, by id.
+    called: HashMap<String, usize>,
+}
+
+impl Saved {
+    /// These conversations.
+    pub fn new(talks: impl IntoIterator<Item = (AttemptId, SavedConversation)>) -> Self {
+        let mut saved = Self::default();
+        for (lane, talk) in talks {
+            let attempts = saved.talks.entry((lane.example, lane.repeat)).or_default();
+            attempts.insert(lane.attempt, Arc::new(talk));
+        }
+        saved
+    }
+
+    /// How often an example was run.
+    pub fn repeats(&self, example: &ExampleId) -> Option<u32> {
+        let of_example = self.talks.keys().filter(|(id, _)| id == example);
+        of_example.map(|(_, repeat)| *repeat).max()
+    }
+
+    /// How many attempts any repetition took.
+    pub fn most_attempts(&self) -> u32 {
+        let last = |attempts: &BTreeMap<u32, _>| attempts.keys().next_back().copied();
+        self.talks.values().filter_map(last).max().unwrap_or(1)
+    }
+
+    /// The conversation of an attempt. An attempt more than there was judges the last one again.
+    fn talk(&self, lane: &AttemptId) -> Result<&Arc<SavedConversation>, Failure> {
+        let attempts = self.talks.get(&(lane.example.clone(), lane.repeat));
+        let found = attempts.and_then(|attempts| {
+            let before = attempts.range(..=lane.attempt).next_back();
+            before.or_else(|| attempts.first_key_value()).map(|(_, talk)| talk)
+        });
+        found.ok_or_else(|| {
+            not_saved(&format!("no conversation of repetition {} was saved", lane.repeat))
+        })
+    }
+
+    fn progress(&self) -> MutexGuard<'_, HashMap<AttemptId, Progress>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Agent for Saved {
+    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+        let session = self.talk(lane).map(|talk| -> Box<dyn Session> {
+            Box::new(Again { talk: Arc::clone(talk), next: 0 })
+        });
+        Box::pin(std::future::ready(session))
+    }
+}
+
+struct Again {
+    talk: Arc<SavedConversation>,
+    next: usize,
+}
+
+impl Again {
+    fn answer(&mut self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
+        let place = (turn.turn as usize).saturating_sub(1);
+        let said = turn.messages.iter().rev().find(|message| message.role == Role::User);
+        let then = self.talk.users.get(place);
+        if let (Some(said), Some(then)) = (said, then)
+            && said.content != *then
+        {
+            return Err(Failure::harness(format!(
+                "the scenario has changed: the user says {:?} in turn {}, but the saved conversation has {then:?}",
+                said.content, turn.turn
+            )));
+        }
+        let answer = self.talk.answers.get(self.next).cloned();
+        let answer = answer.ok_or_else(|| self.talk.over("the agent"))?;
+        self.next += 1;
+        Ok(answer)
+    }
+}
+
+impl Session for Again {
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
+        let outcome = self.answer(turn);
+        Box::pin(std::future::ready(Asked::plain(outcome)))
+    }
+}
+
+impl Simulator for Saved {
+    fn say<'a>(
+        &'a self,
+        _: &'a SimulatorRequest,
+        lane: &'a AttemptId,
+    ) -> BoxFuture<'a, Asked<String>> {
+        let outcome = self.talk(lane).and_then(|talk| {
+            let mut progress = self.progress();
+            let said = &mut progress.entry(lane.clone()).or_default().said;
+            let text = talk.simulated.get(*said).cloned().ok_or_else(|| talk.over("the user"))?;
+            *said += 1;
+            Ok(text)
+        });
+        Box::pin(std::future::ready(Asked::plain(outcome)))
+    }
+
+    fn forget(&self, lane: &AttemptId) {
+        self.progress().remove(lane);
+    }
+}
+
+impl Tools for Saved {
+    fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>> {
+        Box::pin(std::future::ready(Ok(Vec::new().into())))
+    }
+
+    fn call<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        lane: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<ToolOutcome, Failure>> {
+        let outcome = self.talk(lane).and_then(|talk| {
+            let mut progress = self.progress();
+            let called = &mut progress.entry(lane.clone()).or_default().called;
+            let count = called.entry(call.id.clone()).or_default();
+            let saved = talk.tools.get(&call.id).and_then(|calls| calls.get(*count)).cloned();
+            *count += 1;
+            match saved {
+                Some(SavedCall::Answered(outcome)) => Ok(Some(outcome)),
+                Some(SavedCall::Failed(message)) => Err(Failure::party("Recorded", message)),
+                // The call beside it ends the conversation, as it did then.
+                Some(SavedCall::Unanswered) if talk.has_failed_call() => Ok(None),
+                _ => Err(talk.over("the tool")),
+            }
+        });
+        let outcome = match outcome {
+            Ok(None) => return Box::pin(std::future::pending()),
+            Ok(Some(outcome)) => Ok(outcome),
+            Err(failure) => Err(failure),
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+}

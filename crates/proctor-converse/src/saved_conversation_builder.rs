@@ -1,0 +1,194 @@
+//! A saved conversation, put together from the events of its attempt.
+//!
+//! What the agent called itself stands before its answer; what it asked the host to call begins after it. So each call
+//! belongs to one answer, also where ids are used again.
+
+use proctor_dialogue::{AgentAnswer, DoneCall, ToolCall, ToolOutcome};
+use proctor_events::{
+    AgentError, AgentResponse, Body, ExampleFinished, Fault, Json, MessageSource, Millis, Status,
+    ToolCallCompleted, ToolCallStarted, UserMessage,
+};
+
+use crate::saved_conversation::{SavedCall, SavedConversation, SavedEnding};
+
+/// Takes the events of one attempt in their order.
+#[derive(Debug, Default)]
+pub struct SavedConversationBuilder {
+    talk: SavedConversation,
+    /// Calls that the agent made itself since its last answer.
+    own: Vec<Call>,
+    /// Calls that the host made, in order.
+    hosted: Vec<Call>,
+    /// How many calls that the last answer asks for have not begun.
+    asked: usize,
+    /// The call of the host that ended last, by its place in `hosted`.
+    last_hosted: Option<usize>,
+    agent_error: Option<(String, String)>,
+}
+
+#[derive(Debug)]
+struct Call {
+    call: ToolCall,
+    outcome: Option<(Option<serde_json::Value>, Option<String>, Option<f64>)>,
+}
+
+impl SavedConversationBuilder {
+    /// Takes the next event; those that are not about what was said and done are passed over.
+    pub fn add(&mut self, body: &Body) {
+        match body {
+            Body::UserMessage(message) => self.user(message),
+            Body::ToolCallStarted(started) => self.started(started),
+            Body::ToolCallCompleted(completed) => self.completed(completed),
+            Body::AgentResponse(response) => self.response(response),
+            Body::AgentError(AgentError { error_class, message, .. }) => {
+                let class = error_class.clone().unwrap_or_else(|| "Recorded".into());
+                self.agent_error = Some((class, message.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn user(&mut self, message: &UserMessage) {
+        self.no_answer_followed();
+        if message.source == Some(MessageSource::Simulator) {
+            self.talk.simulated.push(message.text.clone());
+        }
+        self.talk.users.push(message.text.clone());
+    }
+
+    /// The last answer asked for tools, and the turn went on without another answer.
+    fn no_answer_followed(&mut self) {
+        self.asked = 0;
+        if let Some(last) = self.talk.answers.last_mut() {
+            last.ends_turn |= !last.pending_tool_calls.is_empty();
+        }
+    }
+
+    fn started(&mut self, started: &ToolCallStarted) {
+        let call = ToolCall {
+            id: started.tool_call_id.clone().unwrap_or_default(),
+            name: started.tool_name.clone(),
+            arguments: started.arguments.as_ref().map(Json::to_value).unwrap_or_default(),
+        };
+        let call = Call { call, outcome: None };
+        if self.asked > 0 {
+            self.asked -= 1;
+            self.hosted.push(call);
+        } else {
+            self.own.push(call);
+        }
+    }
+
+    fn completed(&mut self, completed: &ToolCallCompleted) {
+        let id = completed.tool_call_id.clone().unwrap_or_default();
+        let open = |call: &Call| {
+            call.outcome.is_none() && call.call.id == id && call.call.name == completed.tool_name
+        };
+        let result = completed.result.as_ref().map(Json::to_value);
+        let duration = completed.duration_ms.map(Millis::get);
+        let outcome = Some((result, completed.error.clone(), duration));
+        if let Some(place) = self.hosted.iter().position(open) {
+            self.hosted[place].outcome = outcome;
+            self.last_hosted = Some(place);
+            return;
+        }
+        if let Some(place) = self.own.iter().position(open) {
+            self.own[place].outcome = outcome;
+            return;
+        }
+        // A writer that does not tell of the beginning.
+        let arguments = completed.arguments.as_ref().map(Json::to_value).unwrap_or_default();
+        let call = ToolCall { id, name: completed.tool_name.clone(), arguments };
+        self.own.push(Call { call, outcome });
+    }
+
+    fn response(&mut self, response: &AgentResponse) {
+        let mut made: Vec<DoneCall> = std::mem::take(&mut self.own).into_iter().map(done).collect();
+        if made.is_empty() {
+            made = response.tool_calls.iter().filter_map(listed).collect();
+        }
+        let pending: Vec<ToolCall> =
+            response.pending_tool_calls.iter().filter_map(listed).map(|done| done.call).collect();
+        self.asked = pending.len();
+        self.talk.answers.push(AgentAnswer {
+            text: response.text.clone(),
+            tool_calls: made,
+            pending_tool_calls: pending,
+            metadata: response.metadata.as_ref().map(Json::to_value),
+            duration_ms: response.duration_ms.map(Millis::get),
+            first_token_ms: response.first_token_ms.map(Millis::get),
+            cost_usd: response.cost_usd,
+            ends_turn: response.ends_turn == Some(true),
+            calls_listed: response.calls_listed != Some(false),
+        });
+    }
+
+    /// The conversation, with how its attempt ended where that is known.
+    pub fn finish(mut self, finished: Option<&ExampleFinished>) -> SavedConversation {
+        let ending = finished.and_then(ending);
+        if finished.is_some_and(was_judged) {
+            self.no_answer_followed();
+        }
+        let tool_failed = ending.as_ref().is_some_and(|ending| {
+            (&ending.status, &ending.fault) == (&Status::Errored, &Some(Fault::Tool))
+        });
+        let failed = self.last_hosted.filter(|_| tool_failed);
+        for (place, Call { call, outcome }) in self.hosted.into_iter().enumerate() {
+            let saved = match outcome {
+                None => SavedCall::Unanswered,
+                Some((_, Some(error), _)) if failed == Some(place) => SavedCall::Failed(error),
+                Some((result, error, duration_ms)) => {
+                    let result = error.map_or(Ok(result.unwrap_or_default()), Err);
+                    SavedCall::Answered(ToolOutcome { result, duration_ms })
+                }
+            };
+            self.talk.tools.entry(call.id).or_default().push(saved);
+        }
+        self.talk.agent_error = self.agent_error;
+        self.talk.ending = ending;
+        self.talk
+    }
+}
+
+fn done(call: Call) -> DoneCall {
+    let (result, error, duration_ms) = call.outcome.unwrap_or_default();
+    DoneCall { call: call.call, result, error, duration_ms }
+}
+
+/// A call as an answer lists it.
+fn listed(json: &Json) -> Option<DoneCall> {
+    let call = json.to_value();
+    let text = |name: &str| call[name].as_str().map(str::to_owned);
+    Some(DoneCall {
+        call: ToolCall {
+            id: text("id").unwrap_or_default(),
+            name: text("name")?,
+            arguments: call["arguments"].clone(),
+        },
+        result: call.get("result").filter(|result| !result.is_null()).cloned(),
+        error: text("error"),
+        duration_ms: None,
+    })
+}
+
+/// Whether checks ended it, and so after a complete turn.
+fn was_judged(finished: &ExampleFinished) -> bool {
+    match (&finished.status, &finished.fault) {
+        (Status::Passed | Status::Failed, _) => true,
+        (Status::Inconclusive, fault) => *fault == Some(Fault::Judge),
+        _ => false,
+    }
+}
+
+/// How an attempt ended that no check ended: a party broke or took too long. Judging it again cannot change that.
+fn ending(finished: &ExampleFinished) -> Option<SavedEnding> {
+    let ended = match (&finished.status, &finished.fault) {
+        (Status::Errored, Some(Fault::Agent | Fault::Tool)) | (Status::TimedOut, _) => true,
+        (Status::Inconclusive, Some(fault)) => *fault == Fault::Simulator,
+        _ => false,
+    };
+    let told = finished.exception.as_ref().map(|exception| exception.message.clone());
+    let message = told.or_else(|| finished.message.clone()).unwrap_or_default();
+    let (status, fault) = (finished.status.clone(), finished.fault.clone());
+    ended.then_some(SavedEnding { status, fault, message })
+}

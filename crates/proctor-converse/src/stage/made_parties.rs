@@ -1,0 +1,81 @@
+//! Parties that have been made. Each is made once, whatever folder the scenarios stand in that use it: limits, processes
+//! and connections are the configured party's, not the file's.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+/// Parties of one kind, with what they were made from.
+pub(super) struct MadeParties<Fields, Made>(Vec<Party<Fields, Made>>);
+
+struct Party<Fields, Made> {
+    name: String,
+    fields: Fields,
+    /// The scenario's folder, where the party depends on it.
+    here: Option<PathBuf>,
+    made: Made,
+}
+
+impl<Fields, Made> Default for MadeParties<Fields, Made> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<Fields: Clone + Debug + PartialEq, Made: Clone> MadeParties<Fields, Made> {
+    /// The party of this name and description; made now if there is none.
+    pub(super) fn get(
+        &mut self,
+        name: &str,
+        fields: &Fields,
+        here: &Path,
+        make: impl FnOnce() -> Made,
+    ) -> Made {
+        let here = mentions_folder(fields).then(|| here.to_owned());
+        let same = |party: &&Party<Fields, Made>| {
+            party.name == name && party.here == here && party.fields == *fields
+        };
+        if let Some(party) = self.0.iter().find(same) {
+            return party.made.clone();
+        }
+        let made = make();
+        let (name, fields) = (name.to_owned(), fields.clone());
+        self.0.push(Party { name, fields, here, made: made.clone() });
+        made
+    }
+
+    pub(super) fn into_made(self) -> impl Iterator<Item = Made> {
+        self.0.into_iter().map(|party| party.made)
+    }
+}
+
+/// Whether `${here}` stands anywhere in a description. Its text for debugging holds every string of it, those of fields
+/// added later too; a false alarm only makes a party twice.
+fn mentions_folder(fields: &impl Debug) -> bool {
+    format!("{fields:?}").contains("${here}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Audit D9: limits and processes were multiplied by the folders of scenarios.
+    #[test]
+    fn d9_a_party_is_made_once_whatever_folder_asks_for_it() {
+        let count = Cell::new(0);
+        let make = || {
+            count.set(count.get() + 1);
+            count.get()
+        };
+        let mut parties = MadeParties::default();
+        for folder in ["/p/a", "/p/b"] {
+            assert_eq!(parties.get("judge", &"${root}/judge", Path::new(folder), make), 1);
+        }
+        assert_eq!(parties.get("other", &"${root}/judge", Path::new("/p/a"), make), 2);
+        assert_eq!(parties.get("judge", &"another", Path::new("/p/a"), make), 3);
+        assert_eq!(parties.get("judge", &"${here}/judge", Path::new("/p/a"), make), 4);
+        assert_eq!(parties.get("judge", &"${here}/judge", Path::new("/p/b"), make), 5);
+        assert_eq!(parties.get("judge", &"${here}/judge", Path::new("/p/a"), make), 4);
+    }
+}

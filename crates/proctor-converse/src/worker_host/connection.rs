@@ -1,0 +1,268 @@
+//! One connection of a worker: answers its requests and keeps its open conversations.
+//!
+//! Requests about one conversation are answered in order; different conversations go on concurrently. A request that
+//! its sender cancels is dropped where it is, and the conversation pauses.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{AttemptId, Conversation, Parties};
+use proctor_dialogue::{Assertion, Next, Reports, Scope, Simulate, Whereabouts, read_value};
+use proctor_events::{Body, EvaluationMode, ExampleId, StableId};
+use proctor_process::protocol::{IncomingRequest, ReplyError, code};
+use proctor_process::{Channel, HandlerFuture, HandlerResult, Payload, RequestHandler};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use super::host::ConversationHost;
+use super::open_conversation::{ConversationReporter, OpenConversation};
+use super::turn_updates::SentTurns;
+use super::worker_parties::{WorkerAgent, WorkerChecks, WorkerLink, WorkerSimulator, WorkerTools};
+
+/// Which attempt at which example of the worker something belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerAttempt {
+    /// The example, as the worker names it.
+    pub key: String,
+    /// Which repetition, from 1.
+    pub repeat: u32,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+}
+
+/// Receives the events of a worker's conversations.
+pub trait WorkerEvents: Send + Sync {
+    /// Takes one event. Called on the runtime's threads, so it must not block.
+    fn publish(&self, attempt: &WorkerAttempt, event: Body);
+}
+
+type Conversations = HashMap<String, Arc<tokio::sync::Mutex<Option<OpenConversation>>>>;
+
+/// Answers the requests of one connection.
+pub struct WorkerConnection {
+    host: Arc<ConversationHost>,
+    events: Arc<dyn WorkerEvents>,
+    channel: watch::Sender<Option<Channel>>,
+    conversations: Mutex<Conversations>,
+    begun: Mutex<HashMap<(String, u32, u32), u32>>,
+}
+
+#[derive(Deserialize)]
+struct Start<'a> {
+    conversation: String,
+    key: String,
+    #[serde(default = "one")]
+    repeat: u32,
+    #[serde(default = "one")]
+    attempt: u32,
+    #[serde(default)]
+    file: String,
+    #[serde(default)]
+    line: u32,
+    #[serde(default)]
+    path: Vec<String>,
+    /// Position among the examples of this description, from 1.
+    #[serde(default = "one")]
+    ordinal: u32,
+    #[serde(default)]
+    row: Option<Value>,
+    #[serde(default)]
+    observe: bool,
+    #[serde(borrow)]
+    definition: &'a RawValue,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[derive(Deserialize)]
+struct Named {
+    conversation: String,
+}
+
+#[derive(Deserialize)]
+struct Say {
+    conversation: String,
+    text: String,
+    #[serde(default)]
+    metadata: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Simulation {
+    conversation: String,
+    simulate: Value,
+    #[serde(default)]
+    dynamic_rules: bool,
+}
+
+#[derive(Deserialize)]
+struct Check {
+    conversation: String,
+    assertions: Vec<Value>,
+    #[serde(default)]
+    soft: bool,
+    /// One turn; the whole conversation when absent.
+    #[serde(default)]
+    turn: Option<u32>,
+}
+
+impl WorkerConnection {
+    /// A connection whose channel is not open yet; see [`connect`](Self::connect).
+    pub fn new(host: Arc<ConversationHost>, events: Arc<dyn WorkerEvents>) -> Arc<Self> {
+        let channel = watch::Sender::new(None);
+        let (conversations, begun) = Default::default();
+        Arc::new(Self { host, events, channel, conversations, begun })
+    }
+
+    /// The handler for requests that arrive on the channel.
+    pub fn handler(self: &Arc<Self>) -> impl RequestHandler + use<> {
+        let connection = Arc::clone(self);
+        move |request: IncomingRequest| Arc::clone(&connection).answer(request)
+    }
+
+    /// Stores the open channel until [`close`](Self::close).
+    pub fn connect(&self, channel: Channel) {
+        self.channel.send_replace(Some(channel));
+    }
+
+    /// Drops the channel and every open conversation.
+    pub fn close(&self) {
+        self.channel.send_replace(None);
+        self.conversations().clear();
+    }
+
+    fn conversations(&self) -> MutexGuard<'_, Conversations> {
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(self: Arc<Self>, request: IncomingRequest) -> HandlerFuture {
+        Box::pin(async move {
+            match &*request.action {
+                "conversation.start" => self.start(&request).await,
+                "conversation.say" => {
+                    let Say { conversation, text, metadata } = read(&request)?;
+                    self.proceed(&conversation, Next::Say { text, metadata }).await
+                }
+                "conversation.simulate" => self.simulate(&request).await,
+                "conversation.check" => self.check(&request).await,
+                "conversation.end" => self.end(&request).await,
+                other => Err(ReplyError::unknown_action(other)),
+            }
+        })
+    }
+
+    async fn start(&self, request: &IncomingRequest) -> HandlerResult {
+        let start: Start<'_> = read(request)?;
+        if self.conversations().contains_key(&start.conversation) {
+            return Err(bad(format!("there is a conversation `{}` already", start.conversation)));
+        }
+        let described = self.host.describe(start.definition.get())?;
+        let sent_turns = Arc::new(SentTurns::default());
+        let dynamic_rules = Arc::new(AtomicBool::new(false));
+        let line = WorkerLink {
+            channel: self.channel.subscribe(),
+            conversation: start.conversation.as_str().into(),
+            sent_turns: Arc::clone(&sent_turns),
+        };
+        let room = Parties {
+            reports: Arc::new(Reports::rspec(described.holds.cast())),
+            agent: Arc::new(WorkerAgent(line.clone())),
+            tools: Arc::new(WorkerTools(line.clone())),
+            checks: Arc::new(WorkerChecks(line.clone())),
+            simulator: Arc::new(WorkerSimulator {
+                line,
+                simulator: Arc::clone(&described.room.simulator),
+                dynamic: Arc::clone(&dynamic_rules),
+            }),
+            ..(*described.room).clone()
+        };
+        let lane = self.lane(&start);
+        let Start { conversation: name, key, repeat, attempt, file, line, path, row, .. } = start;
+        let example = described.holds.example(Whereabouts { file, line, path, row });
+        let conversation = Conversation::open_ended(Arc::new(example), Arc::new(room), lane);
+        let reporter = ConversationReporter {
+            events: Arc::clone(&self.events),
+            attempt: WorkerAttempt { key, repeat, attempt },
+            observe: start.observe,
+            evaluations: Vec::new(),
+            simulation: None,
+            observed: Vec::new(),
+        };
+        let mut open = OpenConversation { conversation, sent_turns, dynamic_rules, reporter };
+        let outcome = open.begin().await;
+        self.conversations().insert(name, Arc::new(tokio::sync::Mutex::new(Some(open))));
+        Payload::new(&outcome)
+    }
+
+    /// The first conversation of an attempt has the example's lane, further ones a lane of their own.
+    fn lane(&self, start: &Start<'_>) -> AttemptId {
+        let attempt = (start.key.clone(), start.repeat, start.attempt);
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = begun.entry(attempt).or_insert(0);
+        *number += 1;
+        let id = StableId::new(&start.file, &start.path, start.ordinal).id;
+        let example = if *number == 1 { id } else { ExampleId::new(format!("{id}/{number}")) };
+        AttemptId { example, repeat: start.repeat, attempt: start.attempt }
+    }
+
+    async fn simulate(&self, request: &IncomingRequest) -> HandlerResult {
+        let Simulation { conversation, simulate, dynamic_rules } = read(request)?;
+        let simulate: Simulate = read_value(&simulate).map_err(|error| bad(error.to_string()))?;
+        let open = self
+            .conversations()
+            .get(&conversation)
+            .cloned()
+            .ok_or_else(|| unknown(&conversation))?;
+        if let Some(open) = &*open.lock().await {
+            open.dynamic_rules.store(dynamic_rules, Ordering::Relaxed);
+        }
+        self.proceed(&conversation, Next::Simulate(Box::new(simulate))).await
+    }
+
+    async fn check(&self, request: &IncomingRequest) -> HandlerResult {
+        let Check { conversation, assertions, soft, turn } = read(request)?;
+        let assertions = assertions.iter().map(read_value).collect::<Result<Vec<Assertion>, _>>();
+        let assertions = assertions.map_err(|error| bad(error.to_string()))?;
+        if let Some(problem) = assertions.iter().find_map(Assertion::problem) {
+            return Err(bad(problem.to_string()));
+        }
+        let mode = if soft { EvaluationMode::Soft } else { EvaluationMode::Hard };
+        let scope = turn.map_or(Scope::Conversation, Scope::Turn);
+        let next = Next::Check { assertions, mode, scope };
+        self.proceed(&conversation, next).await
+    }
+
+    async fn proceed(&self, name: &str, next: Next) -> HandlerResult {
+        let open = self.conversations().get(name).cloned().ok_or_else(|| unknown(name))?;
+        let mut held = open.lock().await;
+        let open = held.as_mut().ok_or_else(|| unknown(name))?;
+        let outcome = open.proceed(next).await;
+        Payload::new(&outcome)
+    }
+
+    async fn end(&self, request: &IncomingRequest) -> HandlerResult {
+        let Named { conversation: name } = read(request)?;
+        let open = self.conversations().remove(&name).ok_or_else(|| unknown(&name))?;
+        let mut open = open.lock().await.take().ok_or_else(|| unknown(&name))?;
+        let outcome = open.proceed(Next::End).await;
+        open.conversation.close().await;
+        Payload::new(&outcome)
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(request: &'a IncomingRequest) -> Result<T, ReplyError> {
+    request.body.parse().map_err(|problem| bad(format!("{}: {problem}", request.action)))
+}
+
+fn bad(problem: impl Into<String>) -> ReplyError {
+    ReplyError::new(code::BAD_REQUEST, problem)
+}
+
+fn unknown(name: &str) -> ReplyError {
+    bad(format!("there is no conversation `{name}`; it was never started, or it has ended"))
+}

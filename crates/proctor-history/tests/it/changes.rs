@@ -1,0 +1,176 @@
+//! How the index could show what is no longer true, and does not: recordings that are added, rewritten, exchanged, moved and removed.
+
+use std::fs::{self, File, FileTimes};
+use std::path::Path;
+
+use proctor_history::{History, Recording, Sides, Window};
+
+use crate::project::{Project, everything, settle};
+
+fn filled() -> Project {
+    let project = Project::new();
+    project.record("01", Some("c1"), &[("a", &["passed"]), ("b", &["failed", "passed"])]);
+    project.record("02", Some("c1"), &[("a", &["failed"]), ("b", &["passed"])]);
+    settle();
+    project
+}
+
+/// Answers of an index that has been there before, which must be those of a new one.
+fn answers(project: &Project) -> String {
+    let answers = everything(&mut History::open(&project.store).unwrap());
+    fs::remove_file(project.path("history.db")).unwrap();
+    assert_eq!(everything(&mut History::open(&project.store).unwrap()), answers);
+    answers
+}
+
+/// Puts another text of the same length into a file, without a trace in its size and its time of writing.
+fn rewrite(path: &Path, change: impl Fn(&str) -> String) {
+    let modified = fs::metadata(path).unwrap().modified().unwrap();
+    let old = fs::read_to_string(path).unwrap();
+    let new = change(&old);
+    assert!(new.len() == old.len() && new != old);
+    fs::write(path, new).unwrap();
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_times(FileTimes::new().set_modified(modified)).unwrap();
+}
+
+#[test]
+fn t14_what_is_known_is_not_read_again() {
+    let project = filled();
+    assert_eq!(History::open(&project.store).unwrap().synced().read, 2);
+    let again = History::open(&project.store).unwrap();
+    assert_eq!((again.synced().read, again.synced().runs), (0, 2));
+}
+
+/// The times of files come from a clock that ticks: what is written twice within a tick has one time.
+#[test]
+fn a_recording_rewritten_in_the_moment_it_was_read_is_read_again() {
+    for _ in 0..20 {
+        let project = Project::new();
+        project.record("01", None, &[("a", &["passed"])]);
+        let sides = Sides::default();
+        let folder = project.store.find("01").unwrap();
+        let points = |history: &mut History| history.example("a").unwrap()[0].passed;
+        assert_eq!(points(&mut History::open(&project.store).unwrap()), 1);
+        assert_eq!(sides.of(&folder).unwrap().examples[0].tally(), (1, 1));
+        let swap = |text: &str| text.replace("\"passed\"", "\"failed\"");
+        rewrite(&folder.events_path(), swap);
+        assert_eq!(points(&mut History::open(&project.store).unwrap()), 0);
+        assert_eq!(sides.of(&folder).unwrap().examples[0].tally(), (0, 1));
+    }
+}
+
+#[test]
+fn a_recording_exchanged_for_one_with_its_size_and_time_is_read_again() {
+    let project = filled();
+    let before = answers(&project);
+    let path = project.path("runs/02/events.jsonl");
+    rewrite(&path, |text| {
+        let (first, second) = (text.replacen("\"failed\"", "\"PASSED\"", 1), "\"failed\"");
+        first.replacen("\"passed\"", second, 1).replacen("\"PASSED\"", "\"passed\"", 1)
+    });
+    settle();
+    let after = answers(&project);
+    assert_ne!(after, before);
+    let mut history = History::open(&project.store).unwrap();
+    assert_eq!(history.example("a").unwrap()[0].passed, 1);
+    assert_eq!(history.example("b").unwrap()[0].passed, 0);
+}
+
+#[test]
+fn a_title_that_only_a_removed_run_had_is_forgotten() {
+    let project = filled();
+    project.record("03", None, &[("a", &["passed"]), ("late", &["passed"])]);
+    settle();
+    let mut history = History::open(&project.store).unwrap();
+    assert_eq!(history.find("late works").unwrap().len(), 1);
+    assert_eq!(history.example("a").unwrap().len(), 3);
+    fs::remove_dir_all(project.path("runs/03")).unwrap();
+    let mut history = History::open(&project.store).unwrap();
+    assert_eq!(history.synced().removed, 1);
+    assert!(history.find("late works").unwrap().is_empty());
+    assert_eq!(history.example("a").unwrap().len(), 2);
+    answers(&project);
+}
+
+/// The description of an example is that of the newest run that has it, whatever became of the runs around it.
+#[test]
+fn the_newest_run_names_an_example() {
+    let project = filled();
+    project.record("03", None, &[("a", &["failed", "passed"])]);
+    let path = project.path("runs/03/events.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("a works", "a is renamed")).unwrap();
+    settle();
+    let named = |history: &mut History| {
+        let flaky = history.flaky(Window::default()).unwrap();
+        let flaky = flaky.into_iter().find(|it| it.example.id == "a").unwrap();
+        (history.find("a").unwrap()[0].title.clone(), flaky.example.title)
+    };
+    let mut history = History::open(&project.store).unwrap();
+    assert_eq!(named(&mut history), ("Cart > a is renamed".into(), "Cart > a is renamed".into()));
+    fs::remove_dir_all(project.path("runs/03")).unwrap();
+    history.sync().unwrap();
+    assert_eq!(named(&mut history), ("Cart > a works".into(), "Cart > a works".into()));
+}
+
+#[test]
+fn a_run_moved_under_another_name_is_another_run() {
+    let project = filled();
+    let before = answers(&project);
+    fs::rename(project.path("runs/02"), project.path("runs/00")).unwrap();
+    let mut history = History::open(&project.store).unwrap();
+    assert_eq!((history.synced().removed, history.synced().runs), (1, 2));
+    let runs: Vec<String> = history.example("a").unwrap().into_iter().map(|it| it.run).collect();
+    assert_eq!(runs, ["01", "00"]);
+    assert_ne!(answers(&project), before);
+}
+
+#[test]
+fn a_tag_given_to_a_run_is_noticed() {
+    let project = filled();
+    answers(&project);
+    let folder = project.store.find("01").unwrap();
+    folder.change_tags(|tags| tags.push("good".to_owned())).unwrap();
+    let mut history = History::open(&project.store).unwrap();
+    assert_eq!(history.synced().read, 1);
+    assert_eq!(history.runs().unwrap()[1].tags, ["good"]);
+}
+
+/// What somebody else has read already is taken for the recording only while the recording is as it was.
+#[test]
+fn a_recording_at_hand_is_used_while_it_is_true() {
+    let project = filled();
+    let folder = project.store.find("02").unwrap();
+    let at_hand = [Recording::read(&folder).unwrap()];
+    let with = |at_hand: &[Recording]| {
+        let mut history = History::open_with(&project.store, at_hand).unwrap();
+        let answers = everything(&mut history);
+        drop(history);
+        assert_eq!(everything(&mut History::rebuild(&project.store).unwrap()), answers);
+        fs::remove_file(project.path("history.db")).unwrap();
+        answers
+    };
+    let before = with(&at_hand);
+    assert_eq!(with(&[]), before);
+    rewrite(&folder.events_path(), |text| text.replace("a works", "a moved"));
+    let after = with(&at_hand);
+    assert!(after.contains("a moved") && !before.contains("a moved"));
+    fs::remove_dir_all(folder.path()).unwrap();
+    assert!(!with(&at_hand).contains("a moved"), "nor is it there when its run is gone");
+}
+
+/// One that is at hand and damaged is named, as if it had been read for the index.
+#[test]
+fn a_damaged_recording_at_hand_is_left_out() {
+    let project = filled();
+    let folder = project.store.find("01").unwrap();
+    let text = fs::read_to_string(folder.events_path()).unwrap();
+    fs::write(folder.events_path(), text.replacen("{\"event_type\"", "{\"event_ty", 1)).unwrap();
+    settle();
+    let at_hand = [Recording::read(&folder).unwrap()];
+    let history = History::open_with(&project.store, &at_hand).unwrap();
+    let plain = History::rebuild(&project.store).unwrap();
+    assert_eq!(history.synced().skipped, plain.synced().skipped);
+    assert_eq!(history.synced().skipped.len(), 1);
+}

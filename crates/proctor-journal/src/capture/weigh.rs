@@ -1,0 +1,230 @@
+//! What a run says about an expectation.
+//!
+//! `pass` and `fail` need counted tests of a runner that the command really started. That tests failed is believed
+//! wherever it is counted; that they passed, only if the exit code of the runner itself says so too: behind a pipe a
+//! summary may be the last of many, or that of a run that was stopped.
+
+use super::tally::{Source, TallyReading};
+use super::{CapturedOutcome, CommandReading, CommandResult, Expectation, Tool, text};
+use crate::text::brief;
+
+/// Why a run does not tell whether the tests passed.
+struct Obstacle {
+    reason: String,
+    /// Whether nothing was really run, so that another exit code or output says nothing either.
+    is_not_run: bool,
+}
+
+impl Obstacle {
+    /// Something ran, but its tests are not known.
+    fn uncounted(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_not_run: false }
+    }
+
+    /// What was to be observed never ran.
+    fn not_run(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_not_run: true }
+    }
+}
+
+pub(super) fn weigh(
+    expectation: &Expectation,
+    run: &CommandResult,
+    command: &CommandReading,
+    reading: Option<&TallyReading>,
+) -> (CapturedOutcome, String) {
+    if run.timed_out {
+        return (
+            CapturedOutcome::Inconclusive,
+            "the command was stopped for taking too long".to_owned(),
+        );
+    }
+    if let Some(signal) = run.signal {
+        return (
+            CapturedOutcome::Inconclusive,
+            format!("the command was ended by signal {signal}"),
+        );
+    }
+    let tests = tests_passed(run, command, reading);
+    match expectation {
+        Expectation::Pass | Expectation::Fail => match tests {
+            Ok((passed, what)) => {
+                (CapturedOutcome::when(passed == (*expectation == Expectation::Pass)), what)
+            }
+            Err(obstacle) => (CapturedOutcome::Inconclusive, obstacle.reason),
+        },
+        Expectation::Exit(code) => weigh_exit(*code, run, command, tests.err()),
+        Expectation::Match(pattern) => weigh_match(pattern, run, tests.err()),
+    }
+}
+
+/// The signal behind an exit code of 128 + N, as shells report it.
+fn signal_in(exit: i32) -> Option<i32> {
+    (129..=192).contains(&exit).then(|| exit - 128)
+}
+
+/// A named exit code that is seen confirms, unless a file, target or script was missing; one that is not seen
+/// falsifies only if the run was a real run.
+fn weigh_exit(
+    code: i32,
+    run: &CommandResult,
+    command: &CommandReading,
+    obstacle: Option<Obstacle>,
+) -> (CapturedOutcome, String) {
+    let obstacle = obstacle.filter(|obstacle| obstacle.is_not_run);
+    match (run.exit, obstacle) {
+        (None, _) => (CapturedOutcome::Inconclusive, "the exit code is not known".to_owned()),
+        (Some(seen), _) if seen == code => match missing(run, command) {
+            Some(line) => (CapturedOutcome::Inconclusive, format!("exit code {seen}, but {line}")),
+            None => (CapturedOutcome::Confirmed, format!("exit code {seen}")),
+        },
+        (Some(seen), Some(obstacle)) => {
+            (CapturedOutcome::Inconclusive, format!("exit code {seen}: {}", obstacle.reason))
+        }
+        (Some(seen), None) => {
+            (CapturedOutcome::Falsified, format!("exit code {seen} instead of {code}"))
+        }
+    }
+}
+
+fn weigh_match(
+    pattern: &regex::Regex,
+    run: &CommandResult,
+    obstacle: Option<Obstacle>,
+) -> (CapturedOutcome, String) {
+    let output = text::plain(&run.output);
+    match (pattern.find(&output), obstacle.filter(|obstacle| obstacle.is_not_run)) {
+        (Some(found), _) => {
+            let seen = brief(found.as_str(), 80);
+            (CapturedOutcome::Confirmed, format!("the output has `{seen}`"))
+        }
+        (None, Some(obstacle)) => (
+            CapturedOutcome::Inconclusive,
+            format!("the output does not match, but {}", obstacle.reason),
+        ),
+        (None, None) if run.output_is_cut => (
+            CapturedOutcome::Inconclusive,
+            "the end of the output does not match, the rest is lost".to_owned(),
+        ),
+        (None, None) => {
+            (CapturedOutcome::Falsified, format!("nothing in the output matches `{pattern}`"))
+        }
+    }
+}
+
+/// What the output says is missing. A plain command may well speak of missing files; that is its result.
+fn missing(run: &CommandResult, command: &CommandReading) -> Option<String> {
+    let is_known = command.runs_no_tests() || run.exit == Some(0) || run.recorded.is_some();
+    let line = text::missing(&run.output).filter(|_| !is_known)?;
+    Some(format!("it was not run: {}", brief(&line, 120)))
+}
+
+/// Whether the tests passed, in words; or what kept them from being a test.
+fn tests_passed(
+    run: &CommandResult,
+    command: &CommandReading,
+    reading: Option<&TallyReading>,
+) -> Result<(bool, String), Obstacle> {
+    // The exit code of the tests themselves, where it is known.
+    let exit = match &run.recorded {
+        Some(recorded) => recorded.exit,
+        None => run.exit,
+    };
+    if let Some(signal) = exit.and_then(signal_in) {
+        return Err(Obstacle::not_run(format!("the command was ended by signal {signal}")));
+    }
+    if let (Some(code @ (126 | 127)), None) = (exit, reading) {
+        return Err(Obstacle::not_run(format!("the command could not be run (exit code {code})")));
+    }
+    if command.runs_no_tests() && run.recorded.is_none() {
+        return Err(Obstacle::uncounted("it ran no tests; expect `exit:N`"));
+    }
+    let Some(reading) = reading else { return Err(uncounted(run, command)) };
+    counted(run, command, reading, exit)
+}
+
+fn counted(
+    run: &CommandResult,
+    command: &CommandReading,
+    reading: &TallyReading,
+    exit: Option<i32>,
+) -> Result<(bool, String), Obstacle> {
+    let tally = &reading.tally;
+    let numbers = tally.to_string();
+    let exit_speaks = run.recorded.is_some() || command.exit_speaks_for_all();
+    if tally.bad() > 0 {
+        return match exit {
+            Some(0) if exit_speaks => Err(Obstacle::uncounted(format!(
+                "{numbers}, yet exit code 0: which is right is not known"
+            ))),
+            _ => Ok((false, numbers)),
+        };
+    }
+    let broken = exit != Some(0) && text::has_compile_error(&run.output);
+    if tally.unloadable > 0 || broken {
+        let reason = format!("not everything could be compiled or loaded ({numbers})");
+        return Err(Obstacle::not_run(reason));
+    }
+    if run.recorded.as_ref().is_some_and(|recorded| !recorded.finished) {
+        return Err(Obstacle::not_run(format!("the run did not finish ({numbers})")));
+    }
+    if tally.passed == 0 {
+        let reason = missing(run, command).unwrap_or_else(|| format!("no tests ran ({numbers})"));
+        return Err(Obstacle::not_run(reason));
+    }
+    if let Some(runner) = runner_without_counts(run, command, reading) {
+        return Err(Obstacle::uncounted(format!("{numbers}, but {runner} counted no tests")));
+    }
+    match exit {
+        Some(0) if exit_speaks => Ok((true, numbers)),
+        Some(0) => Err(Obstacle::uncounted(format!(
+            "{numbers}, but the exit code is not that of the tests: run them last and without a pipe, or with `set -o pipefail`"
+        ))),
+        None => Err(Obstacle::uncounted(format!("{numbers}, but the exit code is not known"))),
+        Some(code) => Err(Obstacle::uncounted(format!(
+            "{numbers}, yet exit code {code}: which is right is not known"
+        ))),
+    }
+}
+
+/// A runner that the command starts and whose numbers are not there. A report speaks for one of them.
+fn runner_without_counts(
+    run: &CommandResult,
+    command: &CommandReading,
+    reading: &TallyReading,
+) -> Option<&'static str> {
+    let is_counted = |name: &&'static str| {
+        let printed = text::read(&run.output, Tool::of_runner(name));
+        printed.is_some_and(|printed| printed.tally.passed > 0)
+    };
+    let mut uncounted: Vec<&'static str> =
+        command.runners().filter(|name| !is_counted(name)).collect();
+    uncounted.dedup();
+    match reading.source {
+        Source::Recording => None,
+        Source::Text(_) => uncounted.first().copied(),
+        Source::Junit | Source::Json(_) => uncounted.get(1).copied(),
+    }
+}
+
+/// Both ways alike: a runner that counts nothing has shown nothing.
+fn uncounted(run: &CommandResult, command: &CommandReading) -> Obstacle {
+    if let Some(line) = missing(run, command) {
+        return Obstacle::not_run(line);
+    }
+    if text::has_no_tests(&run.output) {
+        return Obstacle::not_run("no tests ran");
+    }
+    let Some(code) = run.exit else { return Obstacle::uncounted("the exit code is not known") };
+    if code != 0 && text::has_compile_error(&run.output) {
+        let reason = format!("it could not be compiled or loaded (exit code {code})");
+        return Obstacle::not_run(reason);
+    }
+    Obstacle::uncounted(match (command.runners().next(), command.unknown()) {
+        (Some(runner), _) => format!("{runner} ended with exit code {code} and counted no tests"),
+        (None, unknown) => format!(
+            "`{}` ended with exit code {code}; whether it ran tests is not known",
+            brief(&unknown.unwrap_or_default(), 80)
+        ),
+    })
+}

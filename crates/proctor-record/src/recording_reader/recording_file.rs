@@ -1,0 +1,147 @@
+//! The bytes of a recording as its file grows, and whether it still is the same file.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How much is read at a time, so that a huge backlog does not become one huge allocation.
+pub(crate) const CHUNK: usize = 1 << 20;
+/// How many bytes before the read position are compared at each read: a file that was truncated and written again differs there.
+const COMPARED: usize = 128;
+
+/// A file and the position up to which it was read.
+#[derive(Debug)]
+pub(crate) struct RecordingFile {
+    path: PathBuf,
+    open: Option<OpenFile>,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    file: Arc<File>,
+    offset: u64,
+    /// The bytes before `offset`, at most [`COMPARED`].
+    before: Vec<u8>,
+    /// What the file system said of the file at the last read.
+    seen: FileState,
+}
+
+/// What tells one state of a file from the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileState {
+    identity: (u64, u64),
+    size: u64,
+    written: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileState {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            identity: (metadata.dev(), metadata.ino()),
+            size: metadata.len(),
+            written: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+/// What a read found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Bytes {
+    /// Bytes that follow those of the read before.
+    More(Vec<u8>),
+    /// The file was opened, or opened anew because it was truncated or replaced: the next read begins at its start.
+    Opened,
+    Nothing,
+}
+
+impl RecordingFile {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), open: None }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file that was read; `None` while there is none.
+    pub(crate) fn file(&self) -> Option<&Arc<File>> {
+        self.open.as_ref().map(|open| &open.file)
+    }
+
+    /// Reads one chunk of what has been written since.
+    pub(crate) fn read(&mut self) -> io::Result<Bytes> {
+        let now = match std::fs::metadata(&self.path) {
+            // What was read stays true until another file is there.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Bytes::Nothing),
+            outcome => FileState::of(&outcome?),
+        };
+        let Some(open) = &mut self.open else { return self.reopen() };
+        if open.seen == now && open.offset == now.size {
+            return Ok(Bytes::Nothing);
+        }
+        let same = open.seen.identity == now.identity && open.offset <= now.size;
+        let fresh = if same { open.read_chunk(now)? } else { None };
+        match fresh {
+            Some(fresh) if fresh.is_empty() => Ok(Bytes::Nothing),
+            Some(fresh) => Ok(Bytes::More(fresh)),
+            None => self.reopen(),
+        }
+    }
+
+    /// Opens the file that has the path now.
+    fn reopen(&mut self) -> io::Result<Bytes> {
+        let file = match File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Bytes::Nothing),
+            outcome => outcome?,
+        };
+        let seen = FileState { size: 0, ..FileState::of(&file.metadata()?) };
+        self.open = Some(OpenFile { file: Arc::new(file), offset: 0, before: Vec::new(), seen });
+        Ok(Bytes::Opened)
+    }
+
+    /// Begins again at the start of the same file.
+    pub(crate) fn rewind(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.offset = 0;
+            open.before.clear();
+        }
+    }
+}
+
+impl OpenFile {
+    /// The next bytes; `None` if those before them are no longer what they were.
+    fn read_chunk(&mut self, now: FileState) -> io::Result<Option<Vec<u8>>> {
+        let left = usize::try_from(now.size - self.offset).unwrap_or(CHUNK).min(CHUNK);
+        let mut bytes = vec![0; self.before.len() + left];
+        let filled = read_at(&self.file, &mut bytes, self.offset - self.before.len() as u64)?;
+        bytes.truncate(filled);
+        if !bytes.starts_with(&self.before) {
+            return Ok(None);
+        }
+        let fresh = bytes.split_off(self.before.len());
+        self.offset += fresh.len() as u64;
+        bytes.extend_from_slice(&fresh[fresh.len().saturating_sub(COMPARED)..]);
+        bytes.drain(..bytes.len().saturating_sub(COMPARED));
+        self.before = bytes;
+        self.seen = now;
+        Ok(Some(fresh))
+    }
+}
+
+/// Fills a buffer from a place on, as far as the file goes.
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,371 @@
+//! One client's stream of events, for the `ws://` observer and for `/ws` of the server alike.
+//!
+//! A session has a place in the stream and nothing else: no queue of its own. Events come from an [`EventCursor`], which reads recent ones from
+//! memory and older ones from the recording, so a slow client costs no memory and a late one misses nothing. A client that takes nothing at
+//! all for a while is dropped.
+//!
+//! Two messages are no events of the run. Both carry the `seq` of the last event that was sent, so that a client that takes them for events
+//! resumes at the right place: `StreamLag` (`behind`: how many events the client has not been sent yet), at most once a second;
+//! `StreamClosing` (`behind`, `run_id`, `recording`), when the sender ends before the client has had everything.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proctor_events::{Event, RunId, Translator};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::write_progress::WriteProgress;
+use crate::recording_reader::StreamEvent;
+
+/// How many events are sent before looking at the socket's other side again.
+const BATCH: usize = 256;
+/// The messages that are no events of the run.
+pub(super) const STREAM_LAG: &str = "StreamLag";
+pub(super) const STREAM_CLOSING: &str = "StreamClosing";
+/// How many events a client must be behind to be told, and how often.
+const LAG_EVENTS: u64 = 1000;
+const LAG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The WebSocket close codes that are used.
+mod close_code {
+    /// The stream is complete.
+    pub(super) const NORMAL: u16 = 1000;
+    /// The sender ends.
+    pub(super) const AWAY: u16 = 1001;
+}
+
+/// The WebSocket of one client.
+pub trait Connection: Send {
+    /// Why a message could not be sent.
+    type Error: Send;
+
+    /// Puts a text message into the send buffer; waits while that is full.
+    fn feed(&mut self, text: &str) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Sends what is in the buffer.
+    fn flush(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Receives and ignores one message; false once the client has left. Cancel safe.
+    fn receive(&mut self) -> impl Future<Output = bool> + Send;
+
+    /// Sends a close frame.
+    fn close(&mut self, code: u16, reason: &str) -> impl Future<Output = ()> + Send;
+}
+
+/// A client's place in one stream of events.
+pub trait EventCursor: Send {
+    /// Up to `limit` events from the place on, perhaps none of those that were passed being wanted; `None` at the end of what there is now.
+    fn read(
+        &mut self,
+        limit: usize,
+    ) -> impl Future<Output = io::Result<Option<Vec<StreamEvent>>>> + Send;
+
+    /// Waits until there may be more, or the stream may have ended, since the last read.
+    fn changed(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Reads what has been recorded until now.
+    fn catch_up(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// The starts of examples before the place.
+    fn example_starts(&mut self) -> impl Future<Output = io::Result<Vec<StreamEvent>>> + Send;
+
+    /// Whether no further event is to be expected.
+    fn has_ended(&self) -> bool;
+
+    /// How many events stand after the place.
+    fn behind(&self) -> u64;
+
+    /// Where the rest can be read when the sender has ended.
+    fn recording(&self) -> Recording;
+}
+
+/// The recording that a stream is made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// The run, as `proctor serve` knows it.
+    pub run: Option<RunId>,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// In which form events are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MessageFormat {
+    /// As they are recorded.
+    #[default]
+    Flat,
+    /// The older `{event, data}`.
+    Envelope,
+}
+
+/// How long a session waits for its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// A client that takes nothing for so long is dropped.
+    pub stall_after: Duration,
+    /// How long events are sent after the sender was asked to stop.
+    pub after_stop: Duration,
+    /// How long the last messages to a client may take.
+    pub farewell: Duration,
+}
+
+/// Why a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The client has had everything, and nothing more will come.
+    StreamEnded,
+    /// The client is gone, or took nothing for too long.
+    ClientGone,
+    /// The sender ends; the client has had everything that was recorded until then.
+    Stopped,
+    /// The sender ends before the client has had everything.
+    CutOff,
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct Session<C> {
+    connection: C,
+    progress: WriteProgress,
+    limits: SessionLimits,
+    stop: watch::Receiver<bool>,
+    /// When sending ends although there is more; set once the stop is seen.
+    deadline: Option<Instant>,
+    lag: LagReports,
+    last_sent: u64,
+}
+
+impl<C: Connection> Session<C> {
+    /// A session over a connection whose bytes `progress` counts. `stop` becomes true when the sender ends.
+    pub fn new(
+        connection: C,
+        progress: WriteProgress,
+        limits: SessionLimits,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let lag = LagReports::new(Instant::now());
+        Self { connection, progress, limits, stop, deadline: None, lag, last_sent: 0 }
+    }
+
+    /// Sends a stream to its end. `since` is the number of the last event that the client has seen; the cursor stands after it.
+    pub async fn stream(
+        &mut self,
+        cursor: &mut impl EventCursor,
+        format: MessageFormat,
+        since: u64,
+    ) -> SessionEnd {
+        self.last_sent = since;
+        let Ok(mut form) = MessageForm::new(format, cursor).await else {
+            return SessionEnd::StreamEnded;
+        };
+        loop {
+            let ended = cursor.has_ended();
+            // Counted before the read: what is behind includes the batch that follows.
+            let behind = cursor.behind();
+            match cursor.read(BATCH).await {
+                Err(_) => return SessionEnd::StreamEnded,
+                Ok(Some(events)) => {
+                    if let Some(end) = self.send(&events, behind, &mut form, cursor).await {
+                        return end;
+                    }
+                }
+                Ok(None) if ended => return SessionEnd::StreamEnded,
+                Ok(None) if self.deadline.is_some() => return SessionEnd::Stopped,
+                Ok(None) => {
+                    let Self { connection, stop, deadline, limits, .. } = self;
+                    tokio::select! {
+                        () = cursor.changed() => {}
+                        open = connection.receive() => if !open { return SessionEnd::ClientGone },
+                        () = stopped(stop) => {
+                            *deadline = Some(Instant::now() + limits.after_stop);
+                            // What was recorded last may not have been read yet.
+                            cursor.catch_up().await;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a batch; says why the session ends, if it does.
+    async fn send(
+        &mut self,
+        events: &[StreamEvent],
+        behind: u64,
+        form: &mut MessageForm,
+        cursor: &impl EventCursor,
+    ) -> Option<SessionEnd> {
+        let Self { connection, progress, limits, stop, deadline, lag, last_sent } = self;
+        let before = *last_sent;
+        let sent = {
+            let sending = async {
+                if lag.is_due(behind, Instant::now()) {
+                    let report = form.control(STREAM_LAG, before, json!({ "behind": behind }));
+                    connection.feed(&report).await?;
+                }
+                for event in events {
+                    if let Some(text) = form.message(event) {
+                        connection.feed(&text).await?;
+                    }
+                    *last_sent = event.seq;
+                }
+                connection.flush().await
+            };
+            tokio::select! {
+                biased;
+                sent = progress.while_advancing(limits.stall_after, sending) => Some(sent),
+                () = stop_deadline(stop, deadline, limits.after_stop) => None,
+            }
+        };
+        match sent {
+            Some(Some(Ok(()))) => None,
+            Some(_) => Some(SessionEnd::ClientGone),
+            None => {
+                let unsent = events.iter().filter(|event| event.seq > self.last_sent).count();
+                self.say_closing(cursor, unsent as u64, form).await;
+                Some(SessionEnd::CutOff)
+            }
+        }
+    }
+
+    /// Tells a client that is cut off where to go on.
+    async fn say_closing(
+        &mut self,
+        cursor: &impl EventCursor,
+        unsent: u64,
+        form: &mut MessageForm,
+    ) {
+        let Recording { run, path } = cursor.recording();
+        let fields = json!({
+            "behind": cursor.behind() + unsent,
+            "run_id": run.as_ref().map(RunId::as_str),
+            "recording": path.display().to_string(),
+        });
+        let text = form.control(STREAM_CLOSING, self.last_sent, fields);
+        let telling = async {
+            self.connection.feed(&text).await?;
+            self.connection.flush().await
+        };
+        // The client may be gone; then there is nobody to tell.
+        let _ = timeout(self.limits.farewell, telling).await;
+    }
+
+    /// Waits for so long; says why the session ends, if it does.
+    pub async fn wait(&mut self, at_most: Duration) -> Option<SessionEnd> {
+        let Self { connection, stop, .. } = self;
+        tokio::select! {
+            () = tokio::time::sleep(at_most) => None,
+            () = async { while connection.receive().await {} } => Some(SessionEnd::ClientGone),
+            () = stopped(stop) => Some(SessionEnd::Stopped),
+        }
+    }
+
+    /// Closes the connection in the way that its end asks for.
+    pub async fn close(mut self, end: SessionEnd) {
+        let Self { connection, progress, limits, last_sent, .. } = &mut self;
+        let resume =
+            format!("resume after seq {last_sent}: proctor serve, /ws?run=…&since={last_sent}");
+        match end {
+            SessionEnd::StreamEnded => {
+                let closing = connection.close(close_code::NORMAL, "the run is over");
+                progress.while_advancing(limits.stall_after, closing).await;
+            }
+            SessionEnd::Stopped => {
+                let closing = connection.close(close_code::AWAY, "the server has ended");
+                let _ = timeout(limits.farewell, closing).await;
+            }
+            SessionEnd::CutOff => {
+                let _ = timeout(limits.farewell, connection.close(close_code::AWAY, &resume)).await;
+            }
+            // Answers the close frame of a client that has sent one.
+            SessionEnd::ClientGone => {
+                let _ = timeout(Duration::from_millis(200), connection.flush()).await;
+            }
+        }
+    }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // A sender of the signal that is gone means the end too.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Waits until sending has to end.
+async fn stop_deadline(
+    stop: &mut watch::Receiver<bool>,
+    deadline: &mut Option<Instant>,
+    after_stop: Duration,
+) {
+    if deadline.is_none() {
+        stopped(stop).await;
+    }
+    sleep_until(*deadline.get_or_insert_with(|| Instant::now() + after_stop)).await;
+}
+
+/// When a client is told how far it is behind.
+#[derive(Debug)]
+struct LagReports {
+    next: Instant,
+}
+
+impl LagReports {
+    fn new(now: Instant) -> Self {
+        Self { next: now + LAG_INTERVAL }
+    }
+
+    fn is_due(&mut self, behind: u64, now: Instant) -> bool {
+        let due = behind >= LAG_EVENTS && now >= self.next;
+        if due {
+            self.next = now + LAG_INTERVAL;
+        }
+        due
+    }
+}
+
+/// The form of one client's messages, and what it needs to know for it.
+enum MessageForm {
+    Flat,
+    Envelope(Box<Translator>),
+}
+
+impl MessageForm {
+    /// In the older form results repeat what starts said; a client that resumes has had those.
+    async fn new(format: MessageFormat, cursor: &mut impl EventCursor) -> io::Result<Self> {
+        if format == MessageFormat::Flat {
+            return Ok(Self::Flat);
+        }
+        let mut form = Self::Envelope(Box::default());
+        for start in cursor.example_starts().await? {
+            form.message(&start);
+        }
+        Ok(form)
+    }
+
+    fn message(&mut self, sent: &StreamEvent) -> Option<std::sync::Arc<str>> {
+        match self {
+            Self::Flat => Some(std::sync::Arc::clone(&sent.text)),
+            Self::Envelope(translator) => {
+                let event = Event::from_json(&sent.text).ok()?;
+                Some(translator.translate(&event).to_string().into())
+            }
+        }
+    }
+
+    /// A message that is no event of the run.
+    fn control(&self, name: &str, seq: u64, mut fields: Value) -> String {
+        fields["seq"] = seq.into();
+        match self {
+            Self::Envelope(_) => json!({ "event": name, "data": fields }).to_string(),
+            Self::Flat => {
+                fields["event_type"] = name.into();
+                fields.to_string()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Finds the files of a project that hold examples, and sorts paths by the kind of suite they belong to.
+//!
+//! Reads folders and file names only; no file is opened.
+
+use std::path::{Path, PathBuf};
+
+use proctor_workspace::file::ENDING as WORKSPACE_ENDING;
+
+use super::ScenarioFile;
+
+/// How the name of a scenario file ends.
+const SCENARIO_ENDINGS: [&str; 2] = [".scenario.yaml", ".scenario.yml"];
+/// Folders that are never searched: build output and other people's code.
+const SKIPPED_FOLDERS: [&str; 3] = ["target", "node_modules", "vendor"];
+
+/// The files that a run is about, by kind of suite.
+#[derive(Debug, Default)]
+pub struct ExampleFiles {
+    /// Scenario files, with the lines that were asked for.
+    pub scenarios: Vec<ScenarioFile>,
+    /// Workspace files.
+    pub workspaces: Vec<PathBuf>,
+    /// Whether RSpec takes part.
+    pub has_specs: bool,
+    /// What RSpec is given, as it was typed; empty if all specs are meant.
+    pub spec_paths: Vec<String>,
+}
+
+/// A path that leads nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no file or folder `{0}`")]
+pub struct MissingPath(pub String);
+
+impl ExampleFiles {
+    /// Everything that the project below `root` has.
+    pub fn below(root: &Path) -> Self {
+        Self {
+            scenarios: whole_files(scenarios_below(root)).collect(),
+            workspaces: workspaces_below(root),
+            has_specs: root.join("spec").is_dir(),
+            spec_paths: Vec::new(),
+        }
+    }
+
+    /// What paths mean that were typed in the folder `from`: files, folders, `FILE:LINE`. What is neither a scenario nor a
+    /// workspace file, nor a folder of nothing else, is for RSpec.
+    pub fn named(paths: &[String], from: &Path) -> Self {
+        let mut files = Self::default();
+        for path in paths {
+            files.add(path, from);
+        }
+        files.has_specs = !files.spec_paths.is_empty();
+        files
+    }
+
+    fn add(&mut self, path: &str, from: &Path) {
+        if path.ends_with(WORKSPACE_ENDING) {
+            self.workspaces.push(from.join(path));
+            return;
+        }
+        let (plain, lines) = split_lines(path);
+        let full = from.join(plain);
+        if is_scenario(plain) {
+            self.scenarios.push(ScenarioFile { path: full, lines });
+            return;
+        }
+        let (mut scenarios, mut workspaces) = (Vec::new(), Vec::new());
+        if full.is_dir() {
+            (scenarios, workspaces) = (scenarios_below(&full), workspaces_below(&full));
+        }
+        if (scenarios.is_empty() && workspaces.is_empty()) || contains_specs(&full) {
+            self.spec_paths.push(path.to_owned());
+        }
+        self.scenarios.extend(whole_files(scenarios));
+        self.workspaces.append(&mut workspaces);
+    }
+
+    /// Refuses a spec path that exists neither as seen from `from` nor from `root`, whatever line or example it names.
+    pub fn check_spec_paths(&self, from: &Path, root: &Path) -> Result<(), MissingPath> {
+        let missing = self.spec_paths.iter().find(|path| !exists(path, from, root));
+        missing.map_or(Ok(()), |path| Err(MissingPath(path.clone())))
+    }
+}
+
+fn whole_files(paths: Vec<PathBuf>) -> impl Iterator<Item = ScenarioFile> {
+    paths.into_iter().map(|path| ScenarioFile { path, lines: Vec::new() })
+}
+
+/// All scenario files below a folder, in order of their paths.
+fn scenarios_below(folder: &Path) -> Vec<PathBuf> {
+    files_below(folder, is_scenario)
+}
+
+/// All workspace files below a folder, in order of their paths.
+fn workspaces_below(folder: &Path) -> Vec<PathBuf> {
+    files_below(folder, |path| path.ends_with(WORKSPACE_ENDING))
+}
+
+fn files_below(folder: &Path, is_wanted: fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    any_file(folder, &mut |path| {
+        if is_wanted(&path.to_string_lossy()) {
+            found.push(path.to_owned());
+        }
+        false
+    });
+    found.sort();
+    found
+}
+
+fn contains_specs(folder: &Path) -> bool {
+    any_file(folder, &mut |path| path.to_string_lossy().ends_with("_spec.rb"))
+}
+
+/// Visits files until one is accepted, and says whether one was. Hidden folders and links to folders are skipped.
+fn any_file(folder: &Path, accepts: &mut dyn FnMut(&Path) -> bool) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let Ok(kind) = entry.file_type() else { continue };
+        let skipped = name.starts_with('.') || SKIPPED_FOLDERS.contains(&&*name);
+        let path = entry.path();
+        let is_file = kind.is_file() || (kind.is_symlink() && path.is_file());
+        if (kind.is_dir() && !skipped && any_file(&path, accepts)) || (is_file && accepts(&path)) {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_scenario(path: &str) -> bool {
+    SCENARIO_ENDINGS.iter().any(|ending| path.ends_with(ending))
+}
+
+/// `FILE:3:7` is lines 3 and 7 of a scenario file.
+fn split_lines(path: &str) -> (&str, Vec<u32>) {
+    let end = SCENARIO_ENDINGS
+        .iter()
+        .find_map(|ending| Some(path.rfind(&format!("{ending}:"))? + ending.len()));
+    let Some(end) = end else { return (path, Vec::new()) };
+    let numbers = path[end + 1..].split(':').map(str::parse).collect::<Result<Vec<u32>, _>>();
+    numbers.map_or((path, Vec::new()), |numbers| (&path[..end], numbers))
+}
+
+/// Whether a spec path leads anywhere: `FILE`, `FILE:3:7` or `FILE[1:2]`.
+fn exists(path: &str, from: &Path, root: &Path) -> bool {
+    let file = path.split_once('[').map_or(path, |(file, _)| file);
+    let file = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    let mut names = [path, file].into_iter().filter(|name| !name.is_empty());
+    names.any(|name| from.join(name).exists() || root.join(name).exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    fn named(
+        paths: &[&str],
+        folder: &tempfile::TempDir,
+    ) -> (Vec<String>, Vec<String>, Vec<String>) {
+        let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+        let files = ExampleFiles::named(&paths, folder.path());
+        let short = |path: &Path| path.strip_prefix(folder.path()).unwrap().display().to_string();
+        let scenarios = files.scenarios.iter();
+        (
+            scenarios.map(|file| format!("{} {:?}", short(&file.path), file.lines)).collect(),
+            files.workspaces.iter().map(|path| short(path)).collect(),
+            files.spec_paths,
+        )
+    }
+
+    #[test]
+    fn lines_stand_behind_the_name() {
+        assert_eq!(split_lines("a/b.scenario.yaml:3:7"), ("a/b.scenario.yaml", vec![3, 7]));
+        assert_eq!(split_lines("a.scenario.yml"), ("a.scenario.yml", vec![]));
+        assert_eq!(split_lines("a.scenario.yaml:x"), ("a.scenario.yaml:x", vec![]));
+        assert_eq!(split_lines("spec/a_spec.rb:3"), ("spec/a_spec.rb:3", vec![]));
+    }
+
+    #[test]
+    fn folders_are_sorted_by_what_they_hold() {
+        let folder = project(&[
+            "talks/b.scenario.yaml",
+            "talks/a.scenario.yml",
+            "talks/.x/c.scenario.yaml",
+            "both/a.scenario.yaml",
+            "both/a_spec.rb",
+            "spec/a_spec.rb",
+        ]);
+        let (scenarios, _, specs) =
+            named(&["talks", "both", "spec", "talks/b.scenario.yaml:4"], &folder);
+        let expected = [
+            "talks/a.scenario.yml []",
+            "talks/b.scenario.yaml []",
+            "both/a.scenario.yaml []",
+            "talks/b.scenario.yaml [4]",
+        ];
+        assert_eq!(scenarios, expected);
+        assert_eq!(specs, ["both", "spec"]);
+    }
+
+    #[test]
+    fn workspaces_and_scenarios_of_one_folder_both_take_part() {
+        let folder =
+            project(&["mixed/a.workspace.yaml", "mixed/b.scenario.yaml", "only/c.workspace.yaml"]);
+        let (scenarios, workspaces, specs) =
+            named(&["mixed", "only", "spec/x_spec.rb", "d.workspace.yaml"], &folder);
+        assert_eq!(scenarios, ["mixed/b.scenario.yaml []"]);
+        let expected = ["mixed/a.workspace.yaml", "only/c.workspace.yaml", "d.workspace.yaml"];
+        assert_eq!(workspaces, expected);
+        assert_eq!(specs, ["spec/x_spec.rb"]);
+    }
+
+    #[test]
+    fn a_spec_path_may_name_lines_and_examples() {
+        let folder = project(&["spec/a_spec.rb"]);
+        let check = |path: &str| {
+            let files = ExampleFiles::named(&[path.to_owned()], folder.path());
+            files.check_spec_paths(Path::new("/"), folder.path())
+        };
+        for path in ["spec", "spec/a_spec.rb:3:7", "spec/a_spec.rb[1:2]"] {
+            assert_eq!(check(path), Ok(()), "{path}");
+        }
+        assert_eq!(check("spec/b_spec.rb:3"), Err(MissingPath("spec/b_spec.rb:3".to_owned())));
+    }
+}
