@@ -25,8 +25,6 @@ after(async () => {
 });
 
 const open = async (hash, wait) => {
-  // Keys belong to a field as long as one is in it.
-  await page.evaluate(() => document.activeElement?.blur());
   await page.goto(`${server.base}/${hash}`);
   await page.waitForSelector(wait);
 };

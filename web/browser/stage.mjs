@@ -48,6 +48,13 @@ export async function newPage(browser, options = {}) {
   page.on("console", (message) => { if (message.type() === "error") page.troubles.push(message.text()); });
   page.on("request", (request) => page.requests.push(request.url()));
   page.setDefaultTimeout(30_000);
+  // An address that differs only behind the `#` would leave the old view in place until the new one has loaded, and what is
+  // waited for might be the old one's. So every address is loaded anew.
+  const goto = page.goto.bind(page);
+  page.goto = async (address, how) => {
+    if (page.url().startsWith("http")) await goto("about:blank");
+    return goto(address, how);
+  };
   if (process.env.FRESH) {
     // While working on the viewer: the files just built instead of those in the binary, under the server's own headers.
     await page.route("**/assets/app.*", async (route) => {
