@@ -10,7 +10,7 @@ use crate::framer::{Frame, Framer};
 use crate::output::OutputStream;
 use crate::protocol::{ConnectLine, StreamName, kind, var};
 use crate::rpc::{Channel, ChannelConfig};
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How the names of the folders begin.
-const PREFIX: &str = "proctor-";
+/// How the names of the folders begin. Earlier versions held no lock on theirs and called them `proctor-…`: those are left alone.
+const PREFIX: &str = "proctor-rpc-";
 
 /// Longest connect line.
 const MAX_CONNECT_LINE: usize = 4096;
@@ -68,6 +68,8 @@ pub struct Listener {
     token: String,
     accepted: mpsc::Receiver<Connection>,
     _stop: DropGuard,
+    /// Locked for as long as the folder is in use. The kernel unlocks it however the process ends.
+    _lock: File,
 }
 
 impl Listener {
@@ -81,6 +83,8 @@ impl Listener {
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)
             .map_err(failed)?;
+        // Before the socket is there: a folder with a socket and without a lock is taken for abandoned.
+        let lock = lock_folder(folder.path()).map_err(failed)?;
         let path = folder.path().join("rpc");
         let socket = UnixListener::bind(&path).map_err(|error| ListenerError { path, error })?;
         let token = uuid::Uuid::new_v4().simple().to_string();
@@ -88,7 +92,7 @@ impl Listener {
         let stop = CancellationToken::new();
         let door = Arc::new(Door { token: token.clone(), config, connections });
         tokio::spawn(stop.clone().run_until_cancelled_owned(accept_all(socket, door)));
-        Ok(Self { folder, token, accepted, _stop: stop.drop_guard() })
+        Ok(Self { folder, token, accepted, _stop: stop.drop_guard(), _lock: lock })
     }
 
     /// Where workers connect.
@@ -146,29 +150,26 @@ impl Connection {
     }
 }
 
-/// Removes the folders of listeners that were killed: their socket is there, and nobody listens at it.
+fn lock_folder(folder: &Path) -> io::Result<File> {
+    let folder = File::open(folder)?;
+    folder.try_lock()?;
+    Ok(folder)
+}
+
+/// Removes the folders of listeners that were killed: the socket is there, and the folder is not locked.
 fn remove_abandoned(parent: &Path) {
     let own = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
         let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let mine = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own);
-        if named && mine && is_abandoned(&entry.path().join("rpc")) {
-            // Another process may remove it at the same time.
+        if !named || !mine || !entry.path().join("rpc").exists() {
+            continue;
+        }
+        // The lock is held while the folder is removed, so that two processes do not remove it together.
+        if let Ok(_lock) = lock_folder(&entry.path()) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-}
-
-/// A socket that refuses connections: its listener is gone. One that is not there yet may still come.
-fn is_abandoned(socket: &Path) -> bool {
-    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-    let connected = SocketAddrUnix::new(socket).and_then(|address| {
-        // A listener with many waiting must not make us wait too.
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let ours = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        rustix::net::connect(&ours, &address)
-    });
-    connected == Err(rustix::io::Errno::CONNREFUSED)
 }
 
 /// What every connection has to pass.

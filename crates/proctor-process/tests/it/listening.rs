@@ -14,7 +14,7 @@ use std::time::Duration;
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-fn listener(connect_timeout: Duration) -> (Listener, Seen) {
+fn diagnosed(connect_timeout: Duration) -> (Seen, ListenerConfig) {
     let seen = Seen::default();
     let sink = Arc::clone(&seen);
     let diagnostics = DiagnosticSink::new(move |diagnostic| {
@@ -22,7 +22,11 @@ fn listener(connect_timeout: Duration) -> (Listener, Seen) {
             sink.lock().unwrap().push(reason);
         }
     });
-    let config = ListenerConfig { connect_timeout, diagnostics, ..ListenerConfig::default() };
+    (seen, ListenerConfig { connect_timeout, diagnostics, ..ListenerConfig::default() })
+}
+
+fn listener(connect_timeout: Duration) -> (Listener, Seen) {
+    let (seen, config) = diagnosed(connect_timeout);
     (Listener::bind(&std::env::temp_dir(), config).unwrap(), seen)
 }
 
@@ -133,13 +137,22 @@ async fn b7_folders_of_killed_listeners_are_removed_and_no_others() {
         folder
     };
     // A socket stays behind when its listener is dropped, as when its process is killed.
-    let dead = folder("proctor-dead");
+    let dead = folder("proctor-rpc-dead");
     drop(std::os::unix::net::UnixListener::bind(dead.join("rpc")).unwrap());
-    let starting = folder("proctor-starting");
-    let foreign = folder("other");
-    drop(std::os::unix::net::UnixListener::bind(foreign.join("rpc")).unwrap());
-    let alive = Listener::bind(parent.path(), ListenerConfig::default()).unwrap();
+    let starting = folder("proctor-rpc-starting");
+    // The third is of an earlier version, which held no lock.
+    let foreign = ["other", "proctor-rp", "proctor-Ab12Cd"].map(folder);
+    for folder in &foreign {
+        drop(std::os::unix::net::UnixListener::bind(folder.join("rpc")).unwrap());
+    }
+    let (seen, config) = diagnosed(PATIENCE);
+    let alive = Listener::bind(parent.path(), config).unwrap();
     assert!(!dead.exists(), "nobody listens there");
     let _second = Listener::bind(parent.path(), ListenerConfig::default()).unwrap();
-    assert!(alive.path().exists() && starting.exists() && foreign.exists());
+    assert!(alive.path().exists() && starting.exists());
+    assert!(foreign.iter().all(|folder| folder.exists()));
+    // The search must not show in a listener that is in use. A refused connection comes after whatever it did.
+    drop(UnixStream::connect(alive.path()).unwrap());
+    eventually("it is reported", || !seen.lock().unwrap().is_empty()).await;
+    assert_eq!(seen.lock().unwrap().len(), 1);
 }
