@@ -194,7 +194,7 @@ impl Worker {
         let units: Vec<Vec<Item>> =
             serde_json::from_value(message["units"].clone()).unwrap_or_default();
         let mut queue = lock(&self.queue);
-        queue.marks = message["marks"].as_str().unwrap_or_default().to_owned();
+        message["marks"].as_str().unwrap_or_default().clone_into(&mut queue.marks);
         let count = units.iter().map(Vec::len).sum::<usize>() as u64;
         queue.items.extend(units.into_iter().flatten());
         drop(queue);
