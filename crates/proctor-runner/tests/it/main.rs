@@ -1,5 +1,7 @@
-//! The planner of repetitions, by simulation.
+//! Whole runs over a scripted worker, and the planner of repetitions by simulation.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod harness;
 mod repeat_auto;
+mod runs;
 mod simulate;
