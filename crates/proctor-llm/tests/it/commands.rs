@@ -156,6 +156,6 @@ async fn a_command_that_reads_nothing_is_no_failure() {
 #[tokio::test]
 async fn a_child_left_behind_does_not_hold_up_the_answer() {
     let began = Instant::now();
-    assert_eq!(ask(shell("sleep 60 & echo done"), &request()).await.unwrap().text, "done");
-    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(ask(shell("sleep 600 & echo done"), &request()).await.unwrap().text, "done");
+    assert!(began.elapsed() < Duration::from_mins(2), "{:?}", began.elapsed());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use proctor_mcp::{Group, Tools, kind};
+use proctor_mcp::{Group, kind};
 use serde_json::{Map, Value, json};
 
 use crate::desk::Desk;
@@ -164,17 +164,6 @@ async fn a_session_ends_with_its_entry_and_leaves_no_orphan() {
     assert_eq!(wrong.message, "s1 is not the open session");
     let ended = desk.call("ghap_session", json!({ "action": "end" })).await.unwrap();
     assert_eq!(ended["archived"], 1);
-}
-
-#[test]
-fn the_table_is_cheap_to_make() {
-    // It is made for every one-shot call: `proctor tool` must not feel it.
-    let desk = Desk::new();
-    assert!(desk.project.path().exists());
-    let began = std::time::Instant::now();
-    drop(Desk::new());
-    assert!(began.elapsed() < std::time::Duration::from_secs(2));
-    let _: &Tools = &desk.tools;
 }
 
 /// A model reads every schema before its first call.

@@ -4,7 +4,6 @@ use crate::support::*;
 use proctor_process::{ExitStatus, Guard, ProcessSpec, RpcMode, State};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use std::time::{Duration, Instant};
 
 fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
@@ -18,16 +17,13 @@ async fn standing_tree(token: &str) -> proctor_process::ManagedProcess {
 }
 
 #[tokio::test]
-async fn kill_ends_the_whole_tree_within_a_fifth_of_a_second() {
+async fn kill_ends_the_whole_tree() {
     let token = token();
     let process = standing_tree(&token).await;
-    let begun = Instant::now();
-    let report = process.kill().await.unwrap();
-    let took = begun.elapsed();
+    let report = soon(process.kill()).await.unwrap();
     assert_eq!(alive_with(&token), [0; 0]);
     assert_eq!(report.status, ExitStatus::Signal(libc::SIGKILL));
     assert!(report.leaked.is_empty(), "killed on purpose: {:?}", report.leaked);
-    assert!(took < Duration::from_millis(200), "{took:?}");
 }
 
 #[tokio::test]
@@ -60,17 +56,15 @@ async fn a_crash_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn an_ordinary_exit_leaks_nothing_and_is_quick() {
-    let begun = Instant::now();
+async fn an_ordinary_exit_leaks_nothing() {
     for _ in 0..10 {
         let report = soon(start(worker(&["exit", "0"])).await.wait()).await;
         assert!(report.leaked.is_empty());
     }
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
-async fn a_host_killed_by_sigkill_takes_its_tree_along_within_a_second() {
+async fn a_host_killed_by_sigkill_takes_its_tree_along() {
     let token = token();
     // Its own tree must not be ours, or our guard would do the work.
     let argv = [WORKER, "host", &token, GUARD];
@@ -78,10 +72,8 @@ async fn a_host_killed_by_sigkill_takes_its_tree_along_within_a_second() {
     assert_eq!(&*soon(host.stdout().lines().next()).await.unwrap().text, "host ready");
     standing(&token, 5).await;
     send(host.pid().unwrap(), Signal::KILL);
-    let begun = Instant::now();
     soon(host.wait()).await;
     eventually("nothing is left", || alive_with(&token).is_empty()).await;
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -156,13 +148,4 @@ async fn without_a_guard_the_group_is_killed() {
     process.stop(PATIENCE).await.unwrap();
     eventually("the group is gone", || alive_with(&token).is_empty()).await;
     assert!(own_children().is_empty(), "no zombie");
-}
-
-#[tokio::test]
-async fn a_guard_costs_little() {
-    // A bound for a busy machine; the usual figure is a few milliseconds.
-    let begun = Instant::now();
-    let process = start(worker(&["sleep"])).await;
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    process.kill().await.unwrap();
 }

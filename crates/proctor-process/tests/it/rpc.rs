@@ -7,7 +7,7 @@ use proctor_process::{
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn host() -> HostInfo {
     HostInfo { name: "proctor".to_owned(), version: "0".to_owned() }
@@ -115,11 +115,9 @@ async fn messages_of_100_kb_and_1_mb_pass_in_both_directions() {
 #[tokio::test]
 async fn a_timeout_forgets_the_request_and_a_late_reply_is_ignored() {
     let (process, channel) = start_rpc(serving(RpcMode::Socket)).await;
-    let begun = Instant::now();
     let error =
         channel.request("sleep", &json!({"ms": 300}), Some(Duration::from_millis(30))).await;
     assert!(matches!(error, Err(RequestError::Timeout { .. })), "{error:?}");
-    assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(channel.pending(), 0);
     let reply = soon(channel.request("add", &json!({"a": 1, "b": 2}), None)).await.unwrap();
     assert_eq!(reply.body.value()["sum"], 3);

