@@ -81,7 +81,7 @@ gate("repeats-of-a-spec", GOOD, GOOD, 0, run=["--repeat", "3"])
 gate("criterion-that-nothing-checks", GOOD, GOOD, 1, ["--criterion", "polite"])
 gate("margin-of-a-deterministic-suite", GOOD, GOOD, 0, ["--margin", "1"])
 gate("cost-limit-without-costs", GOOD, GOOD, 1, ["--max-cost", "2"])
-SLOW = GOOD.replace('it("one") { }', 'it("one") { sleep 0.3 }')
+SLOW = GOOD.replace('it("one") { }', 'it("one") { sleep 3 }')
 gate("slower-than-allowed-without-history", GOOD.replace('it("one") { }', 'it("one") { sleep 0.01 }'), SLOW, 3, ["--max-duration", "1.5"])
 RETRIED = 'RSpec.describe("A") { it("one") { n = File.exist?("n"); File.write("n", ""); raise "x" unless n } }'
 gate("retried-pass-then-hard-failure", RETRIED, 'RSpec.describe("A") { it("one") { raise "x" } }', 3, run=["--retries", "1"])
