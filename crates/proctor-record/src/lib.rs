@@ -40,8 +40,9 @@ pub use reader::{
 };
 pub use recorder::{JsonlRecorder, RecordError};
 pub use recording_reader::{
-    EventBatch, EventFilter, EventSpans, FileChanges, Growth, RecentEvents, RecordedLine,
-    RecordingChunks, RecordingFollower, RecordingReader, StreamEvent, last_suite_finished,
+    EventBatch, EventFilter, EventOffsets, EventSpans, FileChanges, Growth, RecentEvents,
+    RecordedLine, RecordingChunks, RecordingFollower, RecordingReader, StreamEvent,
+    last_suite_finished,
 };
 pub use store::{GitState, RunFolder, RunInfo, RunStore, StoreError, recording_name};
 pub use tally::{CheckTally, Tally};
