@@ -55,7 +55,7 @@ pub(crate) fn run(
     let mut view = View::new(arguments.format, terminal);
     let failed = |error| CommandError::io("read", &path, error);
     loop {
-        match follower.read(|line| view.take(&line)).map_err(failed)? {
+        match follower.read_including_torn_line(|line| view.take(&line)).map_err(failed)? {
             Growth::More => {}
             Growth::Restarted => view.restart(),
             Growth::Nothing => {
