@@ -253,11 +253,11 @@ impl<C: Connection> Session<C> {
         let _ = timeout(self.limits.farewell, telling).await;
     }
 
-    /// Waits for so long; says why the session ends, if it does.
-    pub async fn wait(&mut self, at_most: Duration) -> Option<SessionEnd> {
+    /// Waits while there is nothing to send; says why the session ends, if it does before `change` is ready.
+    pub async fn wait_for(&mut self, change: impl Future<Output = ()>) -> Option<SessionEnd> {
         let Self { connection, stop, .. } = self;
         tokio::select! {
-            () = tokio::time::sleep(at_most) => None,
+            () = change => None,
             () = async { while connection.receive().await {} } => Some(SessionEnd::ClientGone),
             () = stopped(stop) => Some(SessionEnd::Stopped),
         }
