@@ -3,10 +3,9 @@
 //! * [`RunStore`] knows the folder of runs, [`RunFolder`] one run, [`JsonlRecorder`] writes its events.
 //! * [`Reader`] reads a file that may be torn or corrupt once; [`RecordingFollower`] and [`RecordingReader`] follow one that may grow.
 //! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows; [`Tally`] is an attempt in numbers.
-//! * [`destinations`] parses `--events`; [`WebSocketObserver`] broadcasts to any number of clients, and
-//!   [`RemoteStream`] is such a client.
+//! * [`destinations`] parses `--events`.
 //!
-//! Nothing here prints, reads the environment or knows about workers.
+//! Nothing here prints, reads the environment, or knows about workers, a runtime or the network. Streams over WebSocket are `proctor-stream`.
 
 mod aggregate;
 pub mod destinations;
@@ -24,7 +23,6 @@ mod tally;
 mod timings;
 mod validate;
 mod workspaces;
-mod ws;
 
 pub use aggregate::{Aggregator, MAX_LOG_LINES};
 pub use detached::{DetachedLimits, DetachedRecorder};
@@ -53,9 +51,4 @@ pub use validate::{
 pub use workspaces::{
     FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WORKSPACE_WARNING, WorkspaceCoverage,
     WorkspaceFold, WorkspaceWarning,
-};
-pub use ws::{
-    Connection, EventCursor, Feed, FeedRecorder, MessageFormat, ProgressStream, Recording,
-    RemoteError, RemoteStream, Session, SessionEnd, SessionLimits, WebSocketObserver,
-    WriteProgress,
 };

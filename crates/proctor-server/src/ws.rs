@@ -13,9 +13,10 @@ use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
-use proctor_record::{
-    Connection, EventCursor, EventFilter, MessageFormat, Recording, Session, SessionEnd,
-    SessionLimits, StreamEvent, WriteProgress,
+use proctor_record::{EventFilter, StreamEvent};
+use proctor_stream::{
+    Connection, EventCursor, MessageFormat, Recording, Session, SessionEnd, SessionLimits,
+    WriteProgress,
 };
 use serde::Deserialize;
 

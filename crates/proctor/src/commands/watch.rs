@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 use proctor_events::{Body, Event};
-use proctor_record::{
-    Growth, RecordedLine, RecordingFollower, RemoteStream, RunSplitter, without_digest,
-};
+use proctor_record::{Growth, RecordedLine, RecordingFollower, RunSplitter, without_digest};
 use proctor_report::{LiveLines, Mode};
+use proctor_stream::RemoteStream;
 use proctor_tui::{FollowedFile, Options};
 
 use super::{facts, recording_path};

@@ -81,14 +81,22 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-journal",
             "proctor-record",
             "proctor-stats",
+            "proctor-stream",
             "proctor-verdict",
         ],
     ),
     ("proctor-stats", &[]),
+    ("proctor-stream", &["proctor-events", "proctor-record", "proctor-verdict"]),
     ("proctor-ruby", &[]),
     (
         "proctor-testkit",
-        &["proctor-events", "proctor-process", "proctor-record", "proctor-verdict"],
+        &[
+            "proctor-events",
+            "proctor-process",
+            "proctor-record",
+            "proctor-stream",
+            "proctor-verdict",
+        ],
     ),
     ("proctor-verdict", &["proctor-events"]),
     (
@@ -125,13 +133,23 @@ const ALL: &[&str] = &[
     "proctor-runner",
     "proctor-server",
     "proctor-stats",
+    "proctor-stream",
     "proctor-tui",
     "proctor-verdict",
     "proctor-workspace",
 ];
 
 /// Crates that know no runtime, no network and no terminal.
-const PURE: &[&str] = &["proctor-events", "proctor-journal", "proctor-ruby", "proctor-dialogue"];
+const PURE: &[&str] = &[
+    "proctor-compare",
+    "proctor-dialogue",
+    "proctor-events",
+    "proctor-journal",
+    "proctor-record",
+    "proctor-ruby",
+    "proctor-stats",
+    "proctor-verdict",
+];
 const IMPURE: &[&str] = &[
     "tokio",
     "mio",

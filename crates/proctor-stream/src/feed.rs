@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proctor_events::{BoxedError, Published, Recorder, RunId};
+use proctor_record::{
+    EventBatch, EventFilter, EventOffsets, Growth, RecentEvents, RunFolder, StreamEvent,
+};
 use tokio::sync::watch;
 
-use super::session::{EventCursor, Recording};
-use crate::recording_reader::{
-    EventBatch, EventFilter, EventOffsets, Growth, RecentEvents, StreamEvent,
-};
-use crate::store::RunFolder;
+use crate::session::{EventCursor, Recording};
 
 /// How many starts of examples are read at a time.
 const STARTS_AT_ONCE: usize = 1024;
@@ -62,11 +61,11 @@ impl Feed {
         FeedRecorder(Arc::clone(self))
     }
 
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.last.subscribe()
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ring().ended
     }
 
@@ -139,7 +138,7 @@ impl Recorder for FeedRecorder {
 }
 
 /// A client's place in a [`Feed`].
-pub(super) struct FeedCursor {
+pub(crate) struct FeedCursor {
     feed: Arc<Feed>,
     /// The number of the next event.
     next: u64,
@@ -148,7 +147,7 @@ pub(super) struct FeedCursor {
 
 impl FeedCursor {
     /// Stands after the event with this number.
-    pub(super) fn new(feed: Arc<Feed>, since: u64) -> Self {
+    pub(crate) fn new(feed: Arc<Feed>, since: u64) -> Self {
         let changes = feed.changes();
         Self { feed, next: since.saturating_add(1), changes }
     }
