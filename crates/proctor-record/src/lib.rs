@@ -3,11 +3,13 @@
 //! * [`RunStore`] knows the folder of runs, [`RunFolder`] one run, [`JsonlRecorder`] writes its events.
 //! * [`Reader`] reads a file that may be torn or corrupt once; [`RecordingFollower`] and [`RecordingReader`] follow one that may grow.
 //! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows; [`Tally`] is an attempt in numbers.
+//! * [`control`] is the socket of a live run: how far it is, how to stop it.
 //! * [`destinations`] parses `--events`.
 //!
 //! Nothing here prints, reads the environment, or knows about workers, a runtime or the network. Streams over WebSocket are `proctor-stream`.
 
 mod aggregate;
+pub mod control;
 pub mod destinations;
 mod detached;
 #[doc(hidden)]

@@ -13,6 +13,7 @@ use proctor_events::{RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::control;
 use crate::names::{self, ResolveError};
 use crate::recorder::{JsonlRecorder, RecordError, is_claimed};
 use crate::recording_reader::FileChanges;
@@ -260,8 +261,7 @@ impl RunFolder {
 
     /// Whether its process is still there: it holds the recording, or the run's control socket open.
     pub fn is_live(&self) -> bool {
-        is_claimed(&self.events_path())
-            || std::os::unix::net::UnixStream::connect(self.path.join("control.sock")).is_ok()
+        is_claimed(&self.events_path()) || control::is_live(&self.path)
     }
 
     /// Gives the run a name, or takes one away. Returns the names it then has.

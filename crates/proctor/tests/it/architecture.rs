@@ -10,7 +10,6 @@ use crate::env::repository;
 /// Who may know whom: a crate may depend on the crates named beside it, directly or not.
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats", "proctor-verdict"]),
-    ("proctor-control", &[]),
     ("proctor-converse", &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process"]),
     ("proctor-cover", &["proctor-ruby"]),
     ("proctor-dialogue", &["proctor-events"]),
@@ -32,7 +31,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "proctor-mcp",
         &[
             "proctor-compare",
-            "proctor-control",
             "proctor-cover",
             "proctor-events",
             "proctor-history",
@@ -75,7 +73,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "proctor-server",
         &[
             "proctor-compare",
-            "proctor-control",
             "proctor-events",
             "proctor-history",
             "proctor-journal",
@@ -116,7 +113,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 
 /// The binary wires everything together.
 const ALL: &[&str] = &[
-    "proctor-control",
     "proctor-converse",
     "proctor-dialogue",
     "proctor-llm",
