@@ -45,6 +45,13 @@ impl Aggregator {
         Self { keep: Keep::Outline, ..Self::default() }
     }
 
+    /// An outline that goes on from what an outline has folded before.
+    pub(crate) fn outline_of(run: RunData) -> Self {
+        let ids = run.examples.iter().map(|example| example.id.clone());
+        let index = ids.zip(0..).collect();
+        Self { run, index, attempt_index: AttemptIndex::default(), keep: Keep::Outline }
+    }
+
     /// What has been folded so far.
     pub fn run(&self) -> &RunData {
         &self.run

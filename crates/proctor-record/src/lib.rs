@@ -3,12 +3,13 @@
 //! * [`RunStore`] knows the folder of runs, [`RunFolder`] one run, [`JsonlRecorder`] writes its events.
 //! * [`Reader`] reads a file that may be torn or corrupt once; [`RecordingFollower`] and [`RecordingReader`] follow one that may grow.
 //! * [`Aggregator`] folds events into [`RunData`], the one picture that every view shows; [`Tally`] is an attempt in numbers.
-//! * [`destinations`] parses `--events`; [`WebSocketObserver`] broadcasts to any number of clients, and
-//!   [`RemoteStream`] is such a client.
+//! * [`control`] is the socket of a live run: how far it is, how to stop it.
+//! * [`destinations`] parses `--events`.
 //!
-//! Nothing here prints, reads the environment or knows about workers.
+//! Nothing here prints, reads the environment, or knows about workers, a runtime or the network. Streams over WebSocket are `proctor-stream`.
 
 mod aggregate;
+pub mod control;
 pub mod destinations;
 mod detached;
 #[doc(hidden)]
@@ -24,7 +25,6 @@ mod tally;
 mod timings;
 mod validate;
 mod workspaces;
-mod ws;
 
 pub use aggregate::{Aggregator, MAX_LOG_LINES};
 pub use detached::{DetachedLimits, DetachedRecorder};
@@ -40,8 +40,9 @@ pub use reader::{
 };
 pub use recorder::{JsonlRecorder, RecordError};
 pub use recording_reader::{
-    EventBatch, EventFilter, EventSpans, FileChanges, Growth, RecentEvents, RecordedLine,
-    RecordingChunks, RecordingFollower, RecordingReader, StreamEvent, last_suite_finished,
+    EventBatch, EventFilter, EventOffsets, EventSpans, FileChanges, Growth, RecentEvents,
+    RecordedLine, RecordingChunks, RecordingFollower, RecordingReader, StreamEvent,
+    last_suite_finished,
 };
 pub use store::{GitState, RunFolder, RunInfo, RunStore, StoreError, recording_name};
 pub use tally::{CheckTally, Tally};
@@ -52,9 +53,4 @@ pub use validate::{
 pub use workspaces::{
     FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WORKSPACE_WARNING, WorkspaceCoverage,
     WorkspaceFold, WorkspaceWarning,
-};
-pub use ws::{
-    Connection, EventCursor, Feed, FeedRecorder, MessageFormat, ProgressStream, Recording,
-    RemoteError, RemoteStream, Session, SessionEnd, SessionLimits, WebSocketObserver,
-    WriteProgress,
 };

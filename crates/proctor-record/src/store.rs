@@ -1,4 +1,4 @@
-//! The folder of recordings: `.proctor/runs/<run id>/{run.json, events.jsonl}`.
+//! The folder of recordings: `.proctor/runs/<run id>/{run.json, events.jsonl}`; of large runs also `events.index`, a cache.
 //!
 //! `.proctor` is private (mode 0700) and ignored by git. `run.json` is written whole or not at all, and one
 //! of a newer version is read but never overwritten.
@@ -13,8 +13,10 @@ use proctor_events::{RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::control;
 use crate::names::{self, ResolveError};
 use crate::recorder::{JsonlRecorder, RecordError, is_claimed};
+use crate::recording_reader::FileChanges;
 
 /// The version of `run.json` that we write.
 const INFO_VERSION: u32 = 1;
@@ -174,6 +176,27 @@ impl RunStore {
         Ok(runs)
     }
 
+    /// Watches for whatever may change the list of runs or the state of the newest: folders of runs and recordings that are created, and
+    /// events that are written to the newest. Call it again after each notification, since what is to be watched has changed.
+    pub fn watch_runs(&self, changes: &FileChanges) -> io::Result<()> {
+        changes.watch_folder(&self.runs_folder())?;
+        let Ok(entries) = fs::read_dir(self.runs_folder()) else { return Ok(()) };
+        let mut newest: Option<RunFolder> = None;
+        for entry in entries.flatten() {
+            let run = RunFolder { path: entry.path() };
+            if !run.events_path().is_file() {
+                // The folder may be gone already, or be no folder.
+                let _ = changes.watch_also(&run.events_path());
+            } else if newest.as_ref().is_none_or(|newest| newest.path < run.path) {
+                newest = Some(run);
+            }
+        }
+        if let Some(newest) = newest {
+            let _ = changes.watch_also(&newest.events_path());
+        }
+        Ok(())
+    }
+
     /// Finds the recording that a person means: a file, a folder, `last`, `last~2`, a tag (its newest run), or the
     /// start of a run id.
     pub fn resolve(&self, name: &str) -> Result<PathBuf, ResolveError> {
@@ -238,8 +261,7 @@ impl RunFolder {
 
     /// Whether its process is still there: it holds the recording, or the run's control socket open.
     pub fn is_live(&self) -> bool {
-        is_claimed(&self.events_path())
-            || std::os::unix::net::UnixStream::connect(self.path.join("control.sock")).is_ok()
+        is_claimed(&self.events_path()) || control::is_live(&self.path)
     }
 
     /// Gives the run a name, or takes one away. Returns the names it then has.
@@ -257,6 +279,11 @@ impl RunFolder {
     /// The events.
     pub fn events_path(&self) -> PathBuf {
         self.path.join(EVENTS_FILE)
+    }
+
+    /// The index of the events: a cache that may be absent.
+    pub(crate) fn index_path(&self) -> PathBuf {
+        self.path.join("events.index")
     }
 
     /// The description.
@@ -327,6 +354,28 @@ mod tests {
         assert_eq!(mode, 0o700);
         assert_eq!(fs::read_to_string(store.folder().join(".gitignore")).unwrap(), "*\n");
         assert_eq!(folder.info().unwrap(), info("0190-a"));
+    }
+
+    #[test]
+    fn a_new_run_is_a_change_of_the_list_whatever_is_there_before() {
+        let project = tempfile::tempdir().unwrap();
+        let store = RunStore::new(project.path());
+        let changes = FileChanges::new().unwrap();
+        let notified = |change: &dyn Fn()| {
+            store.watch_runs(&changes).unwrap();
+            changes.discard().unwrap();
+            change();
+            changes.wait(std::time::Duration::from_secs(30)).unwrap()
+        };
+        assert!(notified(&|| store.prepare().unwrap()), "no folder of runs yet");
+        let folder = store.runs_folder().join("0190-a");
+        assert!(notified(&|| make_folder(&folder).unwrap()), "no run yet");
+        let events = folder.join(EVENTS_FILE);
+        assert!(notified(&|| fs::write(&events, "").unwrap()), "no recording yet");
+        assert!(notified(&|| fs::write(&events, "{}\n").unwrap()), "no event yet");
+        store.watch_runs(&changes).unwrap();
+        changes.discard().unwrap();
+        assert!(!changes.wait(std::time::Duration::from_millis(1)).unwrap());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use axum::Router;
 use hyper::service::Service as _;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use proctor_record::ProgressStream;
+use proctor_stream::ProgressStream;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 

@@ -28,6 +28,8 @@ const READ_INTERVAL: Duration = Duration::from_millis(2);
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The same where the kernel sends no notifications.
 const WITHOUT_NOTIFICATIONS: Duration = Duration::from_millis(50);
+/// How often the list of runs is read where the kernel sends no notifications.
+const LIST_INTERVAL: Duration = Duration::from_millis(100);
 /// How long after its last event a finished run may still write.
 const WRITES_AFTER_END: Duration = Duration::from_millis(400);
 
@@ -209,7 +211,7 @@ fn follow(run: &Run) {
 /// Waits until the kernel reports a change of the file, but not longer than this.
 fn wait_for_change(changes: Option<&FileChanges>, folder: &RunFolder, at_most: Duration) {
     let waited = changes.map(|changes| {
-        changes.wait(at_most)?;
+        let _ = changes.wait(at_most)?;
         // Another file may have taken the place of the one that is watched. Watching a file again changes nothing.
         changes.watch_also(&folder.events_path())
     });
@@ -218,16 +220,90 @@ fn wait_for_change(changes: Option<&FileChanges>, folder: &RunFolder, at_most: D
     }
 }
 
+/// Tells streams that the list of runs may have changed. While a stream waits for a new run, one thread is notified by the kernel for all.
+#[derive(Debug, Default)]
+struct RunListChanges {
+    /// Grows with every change.
+    count: watch::Sender<u64>,
+    waiting: AtomicUsize,
+    followed: AtomicBool,
+}
+
+/// A stream that waits for a new run.
+#[derive(Debug)]
+pub(crate) struct RunListWatch {
+    list: Arc<RunListChanges>,
+    changes: watch::Receiver<u64>,
+}
+
+impl RunListWatch {
+    /// Waits until the list of runs may have changed since the last call, or since before the first.
+    pub(crate) async fn changed(&mut self) {
+        // The sender lives as long as this watch.
+        let _ = self.changes.changed().await;
+    }
+}
+
+impl Drop for RunListWatch {
+    fn drop(&mut self) {
+        self.list.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Follows the list of runs until no stream waits for a new run. Blocks.
+fn follow_run_list(list: &RunListChanges, store: &RunStore) {
+    let changes = FileChanges::new().ok();
+    loop {
+        // Watched before the streams look, so that no run is missed. Watching again what is watched already changes nothing.
+        let watched = changes.as_ref().filter(|changes| store.watch_runs(changes).is_ok());
+        list.count.send_modify(|count| *count += 1);
+        let mut changed = false;
+        while !changed {
+            if list.waiting.load(Ordering::SeqCst) == 0 {
+                list.followed.store(false, Ordering::SeqCst);
+                // A stream may have begun to wait between the question and this line.
+                if list.waiting.load(Ordering::SeqCst) == 0
+                    || list.followed.swap(true, Ordering::SeqCst)
+                {
+                    return;
+                }
+            }
+            changed = watched.and_then(|changes| changes.wait(CHECK_INTERVAL).ok()).unwrap_or_else(
+                || {
+                    std::thread::sleep(LIST_INTERVAL);
+                    true
+                },
+            );
+        }
+        std::thread::sleep(READ_INTERVAL);
+    }
+}
+
 /// All runs of a project.
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) store: RunStore,
     open: Mutex<HashMap<String, Arc<Run>>>,
+    list: Arc<RunListChanges>,
 }
 
 impl Hub {
     pub(crate) fn new(store: RunStore) -> Self {
-        Self { store, open: Mutex::default() }
+        Self { store, open: Mutex::default(), list: Arc::default() }
+    }
+
+    /// Watches the list of runs for as long as the guard lives.
+    pub(crate) fn watch_run_list(&self) -> RunListWatch {
+        let list = Arc::clone(&self.list);
+        list.waiting.fetch_add(1, Ordering::SeqCst);
+        let mut changes = list.count.subscribe();
+        // What changed between the caller's last look and now counts too.
+        changes.mark_changed();
+        if !list.followed.swap(true, Ordering::SeqCst) {
+            let (list, store) = (Arc::clone(&list), self.store.clone());
+            tokio::task::spawn_blocking(move || follow_run_list(&list, &store));
+        }
+        RunListWatch { list, changes }
     }
 
     /// The runs there are, oldest first. Blocks.

@@ -13,9 +13,10 @@ use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
-use proctor_record::{
-    Connection, EventCursor, EventFilter, MessageFormat, Recording, Session, SessionEnd,
-    SessionLimits, StreamEvent, WriteProgress,
+use proctor_record::{EventFilter, StreamEvent};
+use proctor_stream::{
+    Connection, EventCursor, MessageFormat, Recording, Session, SessionEnd, SessionLimits,
+    WriteProgress,
 };
 use serde::Deserialize;
 
@@ -24,8 +25,6 @@ use crate::error::ApiError;
 use crate::hub::{Run, Watching};
 use crate::server::Shared;
 
-/// How often to look for a new run.
-const NEW_RUNS: Duration = Duration::from_millis(100);
 /// The largest message that a client may send; it has nothing to say.
 const INCOMING: usize = 4 << 10;
 /// How long events are sent after the server was told to stop, and how long the last messages may take. Together less than the server
@@ -131,9 +130,11 @@ async fn follow(
 ) -> SessionEnd {
     let mut since = query.since;
     let mut seen: Option<String> = None;
+    let mut list = None;
     loop {
         let next = next_run(shared, seen.clone(), since.is_some()).await;
         if let Some(run) = next {
+            list = None;
             seen = Some(run.name.clone());
             match stream(session, &run, query, since.take()).await {
                 SessionEnd::StreamEnded => {}
@@ -142,7 +143,8 @@ async fn follow(
         } else {
             since = None;
             seen.get_or_insert_default();
-            if let Some(end) = session.wait(NEW_RUNS).await {
+            let list = list.get_or_insert_with(|| shared.hub.watch_run_list());
+            if let Some(end) = session.wait_for(list.changed()).await {
                 return end;
             }
         }

@@ -127,7 +127,7 @@ impl EventSource for FollowedFile {
                 Ok(event) => events.push_back(event),
                 Err(_) => *unreadable += 1,
             };
-            match follower.read(&mut take)? {
+            match follower.read_including_torn_line(&mut take)? {
                 Growth::More => {}
                 Growth::Restarted => return Ok(self.restart()),
                 Growth::Nothing if self.grows => return Ok(Next::Nothing),
@@ -202,8 +202,13 @@ mod tests {
         assert_eq!(source.dropped(), 1);
         writeln!(file, r#"{{"run_id":"b","event_type":"SuiteStarted"}}"#).unwrap();
         assert_eq!(told(&mut source), ["restarted", "SuiteStarted", "nothing"]);
+        write!(file, r#"{{"run_id":"b","event_type":"GroupStarted"}}"#).unwrap();
+        assert_eq!(told(&mut source), ["GroupStarted", "nothing"], "its writer is gone");
+        writeln!(file).unwrap();
+        assert_eq!(told(&mut source), ["nothing"], "and it comes once");
         let mut finished = FollowedFile::new(&path, false);
-        assert_eq!(told(&mut finished), ["SuiteStarted", "restarted", "SuiteStarted", "ended"]);
+        let all = ["SuiteStarted", "restarted", "SuiteStarted", "GroupStarted", "ended"];
+        assert_eq!(told(&mut finished), all);
     }
 
     #[test]

@@ -11,8 +11,9 @@ use std::{fmt, io};
 use proctor_history::{BaselineError, HistoryError};
 use proctor_mcp::ServeError;
 use proctor_record::destinations::BadDestination;
-use proctor_record::{LoadError, RecordError, RemoteError, ResolveError, StoreError};
+use proctor_record::{LoadError, RecordError, ResolveError, StoreError};
 use proctor_runner::{AlreadyStarted, BadPattern, MissingPath};
+use proctor_stream::RemoteError;
 use proctor_tui::TuiError;
 use serde_json::{Value, json};
 

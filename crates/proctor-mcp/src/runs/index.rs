@@ -65,7 +65,7 @@ impl Index {
     pub(super) fn refresh(&mut self) -> Result<(), ToolError> {
         let Self { follower, folded } = self;
         loop {
-            let growth = follower.read(|line| {
+            let growth = follower.read_including_torn_line(|line| {
                 // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
                 if let Ok(event) = &line.event {
                     folded.apply(event, event.seq.unwrap_or(line.number));

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use proctor_control::{AskError, State as Live};
+use proctor_record::control::{AskError, State as Live};
 use proctor_record::{Example, RunData, RunFolder};
 use proctor_verdict::{ExampleVerdict, Liveness, RunState, RunVerdict};
 use schemars::JsonSchema;
@@ -86,7 +86,7 @@ impl Readings {
         look: impl FnOnce(&Reading<'_>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         // Asked before reading: a run that ends in between is then read to its end.
-        let live = proctor_control::ask(folder.path());
+        let live = proctor_record::control::ask(folder.path());
         let rows = self.of(&folder.events_path());
         let mut index = locked(&rows);
         index.refresh()?;

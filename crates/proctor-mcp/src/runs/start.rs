@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use proctor_control::State as Live;
 use proctor_history::baseline_name;
+use proctor_record::control::State as Live;
 use proctor_record::{RunFolder, RunStore};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -224,7 +224,8 @@ impl Runner {
                 return if self.has_results() { Ok(()) } else { Err(self.last_words()) };
             }
             let folder = self.folder.clone();
-            let asked = tokio::task::spawn_blocking(move || proctor_control::ask(&folder)).await;
+            let asked =
+                tokio::task::spawn_blocking(move || proctor_record::control::ask(&folder)).await;
             if let Ok(Ok(status)) = asked {
                 let since = *answered.get_or_insert_with(Instant::now);
                 if status.state != Live::Loading || since.elapsed() >= LOADING {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use proctor_control::AskError;
+use proctor_record::control::AskError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -49,9 +49,9 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
         return Err(not_running(&folder.name(), recorded)?);
     }
     let asked = if given.now {
-        proctor_control::kill(folder.path())
+        proctor_record::control::kill(folder.path())
     } else {
-        proctor_control::cancel(folder.path())
+        proctor_record::control::cancel(folder.path())
     };
     match asked {
         Ok(_) => {}

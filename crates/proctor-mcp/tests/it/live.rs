@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use proctor_control::{ControlServer, Controlled, State, Status};
 use proctor_mcp::Context;
+use proctor_record::control::{ControlServer, Controlled, State, Status};
 use proctor_record::{RunInfo, RunStore};
 use serde_json::json;
 

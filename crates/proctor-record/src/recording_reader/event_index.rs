@@ -14,7 +14,7 @@ use super::recording_file::CHUNK;
 use crate::line_digest::without_digest;
 
 /// Stands for "no example" in [`EventRow::example`].
-const NO_EXAMPLE: u32 = u32::MAX;
+pub(super) const NO_EXAMPLE: u32 = u32::MAX;
 
 /// Where one event stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,20 @@ pub(super) struct EventIndex {
 }
 
 impl EventIndex {
+    /// Adds an event and keeps its text.
     pub(super) fn add(&mut self, line: &RecordedLine<'_>, event: &Event) {
+        let current_form = self.add_row(line, event);
+        let text: Arc<str> = if current_form {
+            (*without_digest(&String::from_utf8_lossy(line.bytes))).into()
+        } else {
+            event.to_json().into()
+        };
+        let bytes = text.len();
+        self.recent.push(text, bytes);
+    }
+
+    /// Adds the place of an event. Returns whether its line is in today's form. An index keeps the texts of all its newest events or of none.
+    pub(super) fn add_row(&mut self, line: &RecordedLine<'_>, event: &Event) -> bool {
         let current_form = event.v.is_some() && line.has_seq;
         let row = EventRow {
             offset: line.offset,
@@ -87,13 +100,11 @@ impl EventIndex {
             current_form,
         };
         self.rows.push(row);
-        let text: Arc<str> = if current_form {
-            (*without_digest(&String::from_utf8_lossy(line.bytes))).into()
-        } else {
-            event.to_json().into()
-        };
-        let bytes = text.len();
-        self.recent.push(text, bytes);
+        current_form
+    }
+
+    pub(super) fn has_same_rows(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.types == other.types && self.examples == other.examples
     }
 
     fn example(&mut self, id: &ExampleId) -> u32 {

@@ -1,4 +1,4 @@
-//! Kernel notifications (inotify) about one file.
+//! Kernel notifications (inotify) about files and folders.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -18,10 +18,15 @@ pub struct FileChanges {
 }
 
 impl FileChanges {
+    /// Watches nothing yet. An error where the system offers no notifications.
+    pub fn new() -> io::Result<Self> {
+        let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+        Ok(Self { inotify: inotify::init(flags)? })
+    }
+
     /// Watches a file. An error where the system offers no notifications or has no watches left.
     pub fn watch(path: &Path) -> io::Result<Self> {
-        let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-        let changes = Self { inotify: inotify::init(flags)? };
+        let changes = Self::new()?;
         changes.watch_also(path)?;
         Ok(changes)
     }
@@ -38,21 +43,37 @@ impl FileChanges {
             Ok(_) => Ok(()),
             Err(rustix::io::Errno::NOENT) => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let of_folder = WatchFlags::CREATE | WatchFlags::MOVED_TO;
-                inotify::add_watch(&self.inotify, folder.unwrap_or(Path::new(".")), of_folder)?;
-                Ok(())
+                self.watch_entries(folder.unwrap_or(Path::new(".")))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Waits for a notification, but not longer than this, and discards what has arrived.
-    pub fn wait(&self, at_most: Duration) -> io::Result<()> {
+    /// Watches what is created in a folder or moved there. Of a folder that does not exist the nearest existing one above is watched, in which
+    /// the missing one may be created.
+    pub fn watch_folder(&self, folder: &Path) -> io::Result<()> {
+        match self.watch_entries(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match folder.parent() {
+                Some(above) => self.watch_folder(above),
+                None => Err(error),
+            },
+            watched => watched,
+        }
+    }
+
+    fn watch_entries(&self, folder: &Path) -> io::Result<()> {
+        let of_folder = WatchFlags::CREATE | WatchFlags::MOVED_TO;
+        inotify::add_watch(&self.inotify, folder, of_folder)?;
+        Ok(())
+    }
+
+    /// Waits for a notification, but not longer than this, and discards what has arrived. Returns whether there was one.
+    pub fn wait(&self, at_most: Duration) -> io::Result<bool> {
         let timeout = Timespec::try_from(at_most).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         let mut descriptors = [PollFd::new(&self.inotify, PollFlags::IN)];
         match poll(&mut descriptors, Some(&timeout)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Ok(_) => self.discard(),
+            Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+            Ok(_) => self.discard().map(|()| true),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,5 +1,6 @@
 //! The events of a recording as it grows.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -7,9 +8,11 @@ use std::time::Duration;
 use proctor_events::Event;
 
 use super::file_changes::FileChanges;
+use super::index_file::ReadPosition;
 use super::line_assembler::{Line, LineAssembler};
-use super::recording_file::{Bytes, RecordingFile};
+use super::recording_file::{Bytes, FileState, RecordingFile};
 use crate::reader::ProblemKind;
+use crate::store::RunFolder;
 
 /// How long a wait takes where the kernel sends no notifications.
 const WITHOUT_NOTIFICATIONS: Duration = Duration::from_millis(50);
@@ -70,16 +73,34 @@ impl RecordingFollower {
         &self.file
     }
 
+    /// Opens the file for the first time and goes on after the lines that `known` returns for its state. Nothing is read if `known` returns
+    /// `None` or there is no file.
+    pub(super) fn open_after<T>(
+        &mut self,
+        known: impl FnOnce(&File, &FileState) -> Option<(T, ReadPosition)>,
+    ) -> io::Result<Option<T>> {
+        self.file.open()?;
+        self.watch_opened_file();
+        let found = self.file.opened().and_then(|(file, state)| known(file, state));
+        let Some((value, position)) = found else { return Ok(None) };
+        self.file.skip_to(position.offset)?;
+        self.lines = LineAssembler::after(position.lines, position.offset);
+        Ok(Some(value))
+    }
+
+    /// The end of the last complete line.
+    pub(super) fn position(&self) -> ReadPosition {
+        let (lines, offset) = self.lines.complete_lines();
+        ReadPosition { offset, lines }
+    }
+
     /// Reads one chunk of what has been written since the last call, and hands out the lines that are complete.
     pub fn read(&mut self, mut take: impl FnMut(RecordedLine<'_>)) -> io::Result<Growth> {
-        let first = self.file.file().is_none();
+        let is_first = self.file.file().is_none();
         let mut bytes = self.file.read()?;
         if bytes == Bytes::Opened {
-            if let Some(changes) = &self.changes {
-                // Without a watch on the new file a wait only times out.
-                let _ = changes.watch_also(self.file.path());
-            }
-            if !first {
+            self.watch_opened_file();
+            if !is_first {
                 self.forget_lines();
                 return Ok(Growth::Restarted);
             }
@@ -108,6 +129,36 @@ impl RecordingFollower {
         Ok(Growth::More)
     }
 
+    /// As [`read`](Self::read), and hands out the last line although it has no line feed once its writer is gone.
+    pub fn read_including_torn_line(
+        &mut self,
+        mut take: impl FnMut(RecordedLine<'_>),
+    ) -> io::Result<Growth> {
+        match self.read(&mut take)? {
+            Growth::Nothing => self.read_torn_line(take),
+            growth => Ok(growth),
+        }
+    }
+
+    /// To be called when there was nothing to read: hands out the last line although it has no line feed if its writer is gone.
+    pub(super) fn read_torn_line(
+        &mut self,
+        mut take: impl FnMut(RecordedLine<'_>),
+    ) -> io::Result<Growth> {
+        if !self.has_torn_line() || self.is_live() {
+            return Ok(Growth::Nothing);
+        }
+        // The writer may have written its last bytes between the read and the question.
+        let growth = self.read(&mut take)?;
+        let taken = growth == Growth::Nothing && self.take_torn_line(take);
+        Ok(if taken { Growth::More } else { growth })
+    }
+
+    /// Whether the process that writes the recording is there.
+    pub fn is_live(&self) -> bool {
+        RunFolder::of(self.path()).is_some_and(|folder| folder.is_live())
+    }
+
     /// Whether the last line has no line feed yet and was not taken.
     pub fn has_torn_line(&self) -> bool {
         self.lines.has_partial_line() && !self.torn_line_taken
@@ -134,10 +185,17 @@ impl RecordingFollower {
             }
         }
         if let Some(changes) = &self.changes {
-            return changes.wait(at_most);
+            return changes.wait(at_most).map(|_| ());
         }
         std::thread::sleep(at_most.min(WITHOUT_NOTIFICATIONS));
         Ok(())
+    }
+
+    fn watch_opened_file(&self) {
+        if let Some(changes) = &self.changes {
+            // Without a watch on the new file a wait only times out.
+            let _ = changes.watch_also(self.file.path());
+        }
     }
 
     fn forget_lines(&mut self) {

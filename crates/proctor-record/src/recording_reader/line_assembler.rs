@@ -34,6 +34,20 @@ pub(crate) struct Line<'a> {
 }
 
 impl LineAssembler {
+    /// Goes on after so many complete lines with so many bytes.
+    pub(crate) fn after(lines: u64, bytes: u64) -> Self {
+        Self { number: lines, offset: bytes, complete: true, ..Self::default() }
+    }
+
+    /// The number of complete lines that were fed, and their bytes.
+    pub(crate) fn complete_lines(&self) -> (u64, u64) {
+        if self.complete {
+            (self.number, self.offset + self.length)
+        } else {
+            (self.number.saturating_sub(1), self.offset)
+        }
+    }
+
     /// Takes bytes up to the end of the current line. Returns how many it took and whether the line is complete.
     pub(crate) fn feed(&mut self, input: &[u8]) -> (usize, bool) {
         if self.complete || self.number == 0 {

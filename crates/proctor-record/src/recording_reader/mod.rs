@@ -17,14 +17,19 @@
 //! | torn line taken | a line feed, and perhaps more | following | `More`; the line does not come out again |
 //! | torn line taken | other bytes | following, from the start | `Restarted` |
 //!
+//! Of a large finished run, a [`RecordingReader`] stores what it knows in an index beside the recording ([`index_file`]), and the next one begins
+//! where the index ends instead of at the start.
+//!
 //! Bytes → lines → events is pure ([`line_assembler`]), as is the index ([`event_index`]). [`recording_file`] does the file I/O, [`file_changes`] waits for
-//! the kernel. Whether a writer lives is asked of [`RunFolder::is_live`].
+//! the kernel. Whether a writer lives is asked of [`RunFolder::is_live`](crate::RunFolder::is_live).
 
 mod chunks;
 mod ending;
 mod event_index;
+mod event_offsets;
 mod file_changes;
 mod follower;
+mod index_file;
 pub(crate) mod line_assembler;
 mod recent_events;
 mod recording_file;
@@ -37,20 +42,36 @@ use proctor_events::ExampleId;
 pub use chunks::RecordingChunks;
 pub use ending::last_suite_finished;
 pub use event_index::{EventBatch, EventFilter, EventSpans, StreamEvent};
+pub use event_offsets::EventOffsets;
 pub use file_changes::FileChanges;
 pub use follower::{Growth, RecordedLine, RecordingFollower};
 pub use recent_events::RecentEvents;
 
 use self::event_index::EventIndex;
+use self::index_file::IndexRules;
 use crate::aggregate::Aggregator;
 use crate::model::RunData;
-use crate::store::RunFolder;
 
 /// A recording as far as it was read: where its events stand, the newest of them, and the run in outline.
 #[derive(Debug)]
 pub struct RecordingReader {
     follower: RecordingFollower,
     contents: Contents,
+    index_rules: IndexRules,
+    index_state: IndexState,
+}
+
+/// What was done about the index beside the recording. Each is tried once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IndexState {
+    /// The recording was not opened yet.
+    NotTried,
+    /// There was no index that could be used: one may be written once everything is read.
+    NotUsed,
+    /// The contents came from an index.
+    Used,
+    /// An index was written, or cannot be.
+    Settled,
 }
 
 /// What was made of the lines.
@@ -64,6 +85,13 @@ struct Contents {
 impl Contents {
     fn new() -> Self {
         Self { index: EventIndex::default(), outline: Aggregator::outline(), unusable_lines: 0 }
+    }
+
+    /// Whether both say the same of the recording. The texts of the newest events are not compared: they are in the recording.
+    fn is_same(&self, other: &Self) -> bool {
+        self.unusable_lines == other.unusable_lines
+            && self.outline.run() == other.outline.run()
+            && self.index.has_same_rows(&other.index)
     }
 
     fn add(&mut self, line: &RecordedLine<'_>) {
@@ -80,26 +108,78 @@ impl Contents {
 impl RecordingReader {
     /// Starts at the beginning of the file, which need not exist yet.
     pub fn new(path: &Path) -> Self {
-        Self { follower: RecordingFollower::new(path), contents: Contents::new() }
+        Self::with_index_rules(path, IndexRules::default())
+    }
+
+    fn with_index_rules(path: &Path, index_rules: IndexRules) -> Self {
+        Self {
+            follower: RecordingFollower::new(path),
+            contents: Contents::new(),
+            index_rules,
+            index_state: IndexState::NotTried,
+        }
     }
 
     /// Reads one chunk of what has been written since. A last line without line feed is taken once its writer is gone.
     pub fn read(&mut self) -> io::Result<Growth> {
-        let mut growth = self.read_lines()?;
-        if growth == Growth::Nothing && self.follower.has_torn_line() && !self.is_live() {
-            // The writer may have written its last bytes between the read and the question.
-            growth = self.read_lines()?;
-            let Self { follower, contents } = self;
-            if growth == Growth::Nothing && follower.take_torn_line(|line| contents.add(&line)) {
-                growth = Growth::More;
-            }
+        if self.index_state == IndexState::NotTried && self.load_index()? {
+            return Ok(Growth::More);
         }
-        Ok(growth)
+        let growth = self.add_lines(|follower, take| follower.read(take))?;
+        if growth != Growth::Nothing {
+            return Ok(growth);
+        }
+        // Before the torn line: an index holds complete lines.
+        if self.index_state == IndexState::NotUsed {
+            self.write_index();
+        }
+        self.add_lines(|follower, take| follower.read_torn_line(take))
     }
 
-    fn read_lines(&mut self) -> io::Result<Growth> {
-        let Self { follower, contents } = self;
-        let growth = follower.read(|line| contents.add(&line))?;
+    /// Opens the recording and takes the contents from its index. Returns whether that was possible.
+    fn load_index(&mut self) -> io::Result<bool> {
+        if self.follower.file().opened().is_some() {
+            // The file appeared after the last attempt, and lines were read from it.
+            self.index_state = IndexState::NotUsed;
+            return Ok(false);
+        }
+        let (path, smallest) = (self.follower.path().to_owned(), self.index_rules.smallest);
+        let stored = self.follower.open_after(|recording, state| {
+            if state.size < smallest {
+                return None;
+            }
+            index_file::load(&path, recording, state)
+        })?;
+        if self.follower.file().opened().is_some() {
+            self.index_state = IndexState::NotUsed;
+        }
+        let Some(contents) = stored else { return Ok(false) };
+        (self.contents, self.index_state) = (contents, IndexState::Used);
+        Ok(true)
+    }
+
+    /// Writes the index of a recording that was read to its end in one pass.
+    fn write_index(&mut self) {
+        self.index_state = IndexState::Settled;
+        let Some((recording, state)) = self.follower.file().opened() else { return };
+        let Some(opened_at) = self.follower.file().read_unchanged_since() else { return };
+        if !self.index_rules.allow(state, opened_at) || self.is_live() {
+            return;
+        }
+        let (path, position) = (self.follower.path(), self.follower.position());
+        // An index saves time and nothing else; in a folder that is read-only there is none.
+        let _ = index_file::write(path, recording, state, &self.contents, position);
+    }
+
+    fn add_lines(
+        &mut self,
+        read: impl FnOnce(
+            &mut RecordingFollower,
+            &mut dyn FnMut(RecordedLine<'_>),
+        ) -> io::Result<Growth>,
+    ) -> io::Result<Growth> {
+        let Self { follower, contents, .. } = self;
+        let growth = read(follower, &mut |line| contents.add(&line))?;
         if growth == Growth::Restarted {
             *contents = Contents::new();
         }
@@ -108,7 +188,7 @@ impl RecordingReader {
 
     /// Whether the process that writes the recording is there.
     pub fn is_live(&self) -> bool {
-        RunFolder::of(self.follower.path()).is_some_and(|folder| folder.is_live())
+        self.follower.is_live()
     }
 
     /// The run in outline.

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// How much is read at a time, so that a huge backlog does not become one huge allocation.
 pub(crate) const CHUNK: usize = 1 << 20;
@@ -26,15 +27,23 @@ struct OpenFile {
     before: Vec<u8>,
     /// What the file system said of the file at the last read.
     seen: FileState,
+    /// What the file system said of the file when it was opened.
+    opened: FileState,
+    opened_at: SystemTime,
+    /// Whether the file was in the state of `opened` at every read since.
+    unchanged: bool,
 }
 
 /// What tells one state of a file from the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileState {
-    identity: (u64, u64),
-    size: u64,
-    written: (i64, i64),
-    changed: (i64, i64),
+pub(super) struct FileState {
+    /// Device and inode.
+    pub(super) identity: (u64, u64),
+    pub(super) size: u64,
+    /// The time of the last write: seconds and nanoseconds.
+    pub(super) written: (i64, i64),
+    /// The time of the last change of contents or metadata, which programs cannot set.
+    pub(super) changed: (i64, i64),
 }
 
 impl FileState {
@@ -45,6 +54,13 @@ impl FileState {
             written: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
+    }
+
+    pub(super) fn changed_at(&self) -> SystemTime {
+        let (seconds, nanoseconds) = self.changed;
+        let part = |part: i64| u64::try_from(part).unwrap_or_default();
+        let age = Duration::from_secs(part(seconds)) + Duration::from_nanos(part(nanoseconds));
+        SystemTime::UNIX_EPOCH + age
     }
 }
 
@@ -80,6 +96,7 @@ impl RecordingFile {
             outcome => FileState::of(&outcome?),
         };
         let Some(open) = &mut self.open else { return self.reopen() };
+        open.unchanged &= open.opened == now;
         if open.seen == now && open.offset == now.size {
             return Ok(Bytes::Nothing);
         }
@@ -98,9 +115,44 @@ impl RecordingFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Bytes::Nothing),
             outcome => outcome?,
         };
-        let seen = FileState { size: 0, ..FileState::of(&file.metadata()?) };
-        self.open = Some(OpenFile { file: Arc::new(file), offset: 0, before: Vec::new(), seen });
+        let opened = FileState::of(&file.metadata()?);
+        self.open = Some(OpenFile {
+            file: Arc::new(file),
+            offset: 0,
+            before: Vec::new(),
+            seen: FileState { size: 0, ..opened },
+            opened,
+            opened_at: SystemTime::now(),
+            unchanged: true,
+        });
         Ok(Bytes::Opened)
+    }
+
+    /// Opens the file, if there is one, without reading from it. For a file that is not open yet.
+    pub(super) fn open(&mut self) -> io::Result<()> {
+        self.reopen().map(|_| ())
+    }
+
+    /// The file and the state in which it was opened.
+    pub(super) fn opened(&self) -> Option<(&File, &FileState)> {
+        self.open.as_ref().map(|open| (&*open.file, &open.opened))
+    }
+
+    /// When the file was opened, provided that it was read to its end and in the state of [`opened`](Self::opened) at every read.
+    pub(super) fn read_unchanged_since(&self) -> Option<SystemTime> {
+        let open = self.open.as_ref()?;
+        (open.unchanged && open.offset == open.opened.size).then_some(open.opened_at)
+    }
+
+    /// Goes on at this position of a file from which nothing was read yet.
+    pub(super) fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        if let Some(open) = &mut self.open {
+            let start = offset.saturating_sub(COMPARED as u64);
+            let mut before = vec![0; usize::try_from(offset - start).unwrap_or_default()];
+            open.file.read_exact_at(&mut before, start)?;
+            (open.offset, open.before, open.seen) = (offset, before, open.opened);
+        }
+        Ok(())
     }
 
     /// Begins again at the start of the same file.
@@ -108,6 +160,7 @@ impl RecordingFile {
         if let Some(open) = &mut self.open {
             open.offset = 0;
             open.before.clear();
+            open.unchanged = false;
         }
     }
 }
@@ -133,7 +186,7 @@ impl OpenFile {
 }
 
 /// Fills a buffer from a place on, as far as the file goes.
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read_at(&mut buffer[filled..], offset + filled as u64) {

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use proctor_control::AskError;
 use proctor_events::Status;
 use proctor_history::{History, RunRow};
+use proctor_record::control::AskError;
 use proctor_record::{RunData, RunFolder};
 use proctor_verdict::RunState;
 use serde::{Deserialize, Serialize};
@@ -313,9 +313,9 @@ pub(super) async fn cancel(
         }
         let folder = names::resolve(&run, &shared.hub.store)?;
         let asked = if how.now {
-            proctor_control::kill(folder.path())
+            proctor_record::control::kill(folder.path())
         } else {
-            proctor_control::cancel(folder.path())
+            proctor_record::control::cancel(folder.path())
         };
         let status = match asked {
             Ok(_) => "cancelled",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use proctor_control::{ControlServer, Controlled, State, Status};
+use proctor_record::control::{ControlServer, Controlled, State, Status};
 use serde_json::json;
 
 use crate::stage::{Stage, small_run};

@@ -15,8 +15,9 @@ use futures_util::StreamExt as _;
 use proctor_events::{Bus, Event, Filter, Observer, Published, Recorder as _};
 use proctor_process::worker::{Worker, WorkerEnv};
 use proctor_process::{Guard, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_record::JsonlRecorder;
 use proctor_record::destinations::WebSocketAddress;
-use proctor_record::{Feed, JsonlRecorder, WebSocketObserver};
+use proctor_stream::{Feed, WebSocketObserver};
 use proctor_testkit::{bus, sample_event};
 use serde_json::json;
 

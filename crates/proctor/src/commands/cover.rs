@@ -10,11 +10,11 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use proctor_control::ControlServer;
 use proctor_cover::{
     Choice, Effort, Filler, Helpers, Mode, Options, Report, SpecRunner, Step, Stop,
 };
 use proctor_record::RunStore;
+use proctor_record::control::ControlServer;
 
 use self::events::{Live, Story};
 use self::model::ModelFiller;

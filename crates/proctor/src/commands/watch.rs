@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 use proctor_events::{Body, Event};
-use proctor_record::{
-    Growth, RecordedLine, RecordingFollower, RemoteStream, RunSplitter, without_digest,
-};
+use proctor_record::{Growth, RecordedLine, RecordingFollower, RunSplitter, without_digest};
 use proctor_report::{LiveLines, Mode};
+use proctor_stream::RemoteStream;
 use proctor_tui::{FollowedFile, Options};
 
 use super::{facts, recording_path};
@@ -55,7 +54,7 @@ pub(crate) fn run(
     let mut view = View::new(arguments.format, terminal);
     let failed = |error| CommandError::io("read", &path, error);
     loop {
-        match follower.read(|line| view.take(&line)).map_err(failed)? {
+        match follower.read_including_torn_line(|line| view.take(&line)).map_err(failed)? {
             Growth::More => {}
             Growth::Restarted => view.restart(),
             Growth::Nothing => {

@@ -10,7 +10,6 @@ use crate::env::repository;
 /// Who may know whom: a crate may depend on the crates named beside it, directly or not.
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats", "proctor-verdict"]),
-    ("proctor-control", &[]),
     ("proctor-converse", &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process"]),
     ("proctor-cover", &["proctor-ruby"]),
     ("proctor-dialogue", &["proctor-events"]),
@@ -32,7 +31,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "proctor-mcp",
         &[
             "proctor-compare",
-            "proctor-control",
             "proctor-cover",
             "proctor-events",
             "proctor-history",
@@ -75,20 +73,27 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "proctor-server",
         &[
             "proctor-compare",
-            "proctor-control",
             "proctor-events",
             "proctor-history",
             "proctor-journal",
             "proctor-record",
             "proctor-stats",
+            "proctor-stream",
             "proctor-verdict",
         ],
     ),
     ("proctor-stats", &[]),
+    ("proctor-stream", &["proctor-events", "proctor-record", "proctor-verdict"]),
     ("proctor-ruby", &[]),
     (
         "proctor-testkit",
-        &["proctor-events", "proctor-process", "proctor-record", "proctor-verdict"],
+        &[
+            "proctor-events",
+            "proctor-process",
+            "proctor-record",
+            "proctor-stream",
+            "proctor-verdict",
+        ],
     ),
     ("proctor-verdict", &["proctor-events"]),
     (
@@ -108,7 +113,6 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 
 /// The binary wires everything together.
 const ALL: &[&str] = &[
-    "proctor-control",
     "proctor-converse",
     "proctor-dialogue",
     "proctor-llm",
@@ -125,13 +129,23 @@ const ALL: &[&str] = &[
     "proctor-runner",
     "proctor-server",
     "proctor-stats",
+    "proctor-stream",
     "proctor-tui",
     "proctor-verdict",
     "proctor-workspace",
 ];
 
 /// Crates that know no runtime, no network and no terminal.
-const PURE: &[&str] = &["proctor-events", "proctor-journal", "proctor-ruby", "proctor-dialogue"];
+const PURE: &[&str] = &[
+    "proctor-compare",
+    "proctor-dialogue",
+    "proctor-events",
+    "proctor-journal",
+    "proctor-record",
+    "proctor-ruby",
+    "proctor-stats",
+    "proctor-verdict",
+];
 const IMPURE: &[&str] = &[
     "tokio",
     "mio",

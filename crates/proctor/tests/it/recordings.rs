@@ -106,6 +106,18 @@ fn watch_follows_a_growing_file_to_its_end() {
     insta::assert_snapshot!(shown.join("\n"));
 }
 
+/// A writer that died before it wrote the last line feed has still finished its run.
+#[test]
+fn watch_ends_with_a_last_event_without_line_feed() {
+    let env = TestEnv::new();
+    env.write("events.jsonl", FLOW.trim_end());
+    let output = env.run(&["watch", "events.jsonl", "--lines"]);
+    assert_eq!(output.code, Some(0));
+    let with_line_feed = format!("{}\n", FLOW.trim_end());
+    env.write("events.jsonl", &with_line_feed);
+    assert_eq!(env.run(&["watch", "events.jsonl", "--lines"]).stdout, output.stdout);
+}
+
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let env = TestEnv::new();

@@ -46,6 +46,23 @@ fn a_look_reads_on_from_where_the_last_one_ended() {
     assert_eq!((index.results_since(5).count(), index.results_since(4).count()), (0, 1));
 }
 
+/// As in every other view.
+#[test]
+fn a_last_line_without_line_feed_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.jsonl");
+    append(&path, &[STARTED]);
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let finished = r#"{"event_type":"ExampleFinished","seq":3,"example_id":"a","status":"passed"}"#;
+    file.write_all(finished.as_bytes()).unwrap();
+    let mut index = Index::new(&path);
+    index.refresh().unwrap();
+    assert_eq!((index.run().event_count, index.results().count()), (2, 1));
+    file.write_all(b"\n{\"event_ty").unwrap();
+    index.refresh().unwrap();
+    assert_eq!((index.run().event_count, index.results().count()), (2, 1));
+}
+
 #[test]
 fn what_went_wrong_is_kept_short_and_what_an_agent_said_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use proctor_control::{Controlled, State, Status};
 use proctor_cover::{Ending, Step};
 use proctor_events::{
     Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Exception, Progress,
     StableId, Status as Outcome, StatusCounts, SuiteFinished, SuiteStarted, WorkerLog,
 };
+use proctor_record::control::{Controlled, State, Status};
 
 /// Counts of examples that have ended; shared with whoever asks how far the run is.
 #[derive(Debug, Default)]

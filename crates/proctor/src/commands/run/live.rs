@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use proctor_control::{ControlServer, Controlled, State, Status};
+use proctor_record::control::{ControlServer, Controlled, State, Status};
 use proctor_runner::{Controller, RunStatus};
 use proctor_verdict::StopCause;
 

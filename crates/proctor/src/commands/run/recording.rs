@@ -11,9 +11,10 @@ use proctor_events::{
 };
 use proctor_record::destinations::{self, Destination};
 use proctor_record::{
-    Aggregator, DetachedLimits, DetachedRecorder, Feed, GitState, JsonlRecorder, RunData,
-    RunFolder, RunInfo, RunStore, WebSocketObserver,
+    Aggregator, DetachedLimits, DetachedRecorder, GitState, JsonlRecorder, RunData, RunFolder,
+    RunInfo, RunStore,
 };
+use proctor_stream::{Feed, WebSocketObserver};
 
 use crate::error::CommandError;
 use crate::terminal::Terminal;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use proctor_control::{AskError, LiveRun};
+use proctor_record::control::{AskError, LiveRun};
 use proctor_record::{LoadError, RunChoice, RunFolder, RunStore};
 use proctor_report::{counted, plain};
 use proctor_verdict::{Counts, RunState};
@@ -84,9 +84,9 @@ pub(super) fn run(
         None => only_live(store)?,
     };
     let asked = if arguments.now {
-        proctor_control::kill(&folder)
+        proctor_record::control::kill(&folder)
     } else {
-        proctor_control::cancel(&folder)
+        proctor_record::control::cancel(&folder)
     };
     let status = asked.map_err(|error| refused(&folder, error))?;
     if arguments.format == Format::Text {
@@ -130,7 +130,7 @@ fn folder(name: &str, store: &RunStore) -> Result<PathBuf, CommandError> {
 
 /// The run that goes on, where there is only one.
 fn only_live(store: &RunStore) -> Result<PathBuf, CommandError> {
-    let live = proctor_control::live_runs(&store.runs_folder());
+    let live = proctor_record::control::live_runs(&store.runs_folder());
     match live.as_slice() {
         [one] => Ok(store.runs_folder().join(&one.run_id)),
         [] => Err(CommandError::not_found("no run of this project is going on")
@@ -176,7 +176,7 @@ fn refused(folder: &Path, error: AskError) -> CommandError {
 fn wait(folder: &Path, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     loop {
-        if !proctor_control::is_live(folder) {
+        if !proctor_record::control::is_live(folder) {
             return true;
         }
         if Instant::now() >= deadline {

@@ -1,16 +1,9 @@
 //! The WebSocket observer: broadcasts a run to any number of local clients.
 //!
 //! Every client gets every event from the `seq` it asks for (`?since=SEQ`; without it, from the first one),
-//! each exactly once and in order, by a [`Session`]. Recent events come from memory, older ones from the recording.
+//! each exactly once and in order, by a [`Session`](crate::Session). Recent events come from memory, older ones from the recording.
 //!
 //! Query parameters: `since`, `token`, `format=envelope` (the older `{event, data}` form).
-
-mod client;
-mod feed;
-mod handshake;
-mod remote;
-mod session;
-mod write_progress;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -18,16 +11,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use proctor_record::destinations::{BadDestination, WebSocketAddress};
 use tokio::sync::{Semaphore, watch};
 
-pub use feed::{Feed, FeedRecorder};
-pub use remote::{RemoteError, RemoteStream};
-pub use session::{
-    Connection, EventCursor, MessageFormat, Recording, Session, SessionEnd, SessionLimits,
-};
-pub use write_progress::{ProgressStream, WriteProgress};
-
-use crate::destinations::{BadDestination, WebSocketAddress};
+use crate::client;
+use crate::feed::Feed;
+use crate::session::SessionLimits;
 
 /// How long a client may take nothing before it is dropped.
 const STUCK_AFTER: Duration = Duration::from_secs(10);
@@ -45,11 +34,11 @@ pub struct WebSocketObserver {
 }
 
 #[derive(Clone)]
-struct Service {
-    feed: Arc<Feed>,
-    token: Option<Arc<str>>,
-    limits: SessionLimits,
-    stop: watch::Receiver<bool>,
+pub(crate) struct Service {
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) token: Option<Arc<str>>,
+    pub(crate) limits: SessionLimits,
+    pub(crate) stop: watch::Receiver<bool>,
 }
 
 impl WebSocketObserver {

@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::socket::{self, SOCKET_NAME};
-use crate::wire::{Action, Answer, Request, Status, VERSION, line, read_line};
+use super::socket::{self, SOCKET_NAME};
+use super::wire::{Action, Answer, Request, Status, VERSION, line, read_line};
 
 /// How long a live run may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

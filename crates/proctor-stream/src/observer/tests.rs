@@ -3,11 +3,11 @@ use std::sync::mpsc;
 
 use futures_util::StreamExt as _;
 use proctor_events::{Bus, BusConfig, Event, WorkerLog};
+use proctor_record::JsonlRecorder;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use super::*;
-use crate::recorder::JsonlRecorder;
 
 struct Stage {
     bus: Bus,

@@ -13,17 +13,17 @@ use tokio_tungstenite::tungstenite::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::Service;
-use super::feed::FeedCursor;
-use super::handshake::{self, Refused, StreamRequest};
-use super::session::{Connection, Session};
-use super::write_progress::ProgressStream;
+use crate::feed::FeedCursor;
+use crate::handshake::{self, Refused, StreamRequest};
+use crate::observer::Service;
+use crate::session::{Connection, Session};
+use crate::write_progress::ProgressStream;
 
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
 /// The largest message that a client may send; it has nothing to say.
 const INCOMING: usize = 1 << 16;
 
-pub(super) async fn serve(stream: TcpStream, service: Service) {
+pub(crate) async fn serve(stream: TcpStream, service: Service) {
     // Small messages must not wait for each other.
     let _ = stream.set_nodelay(true);
     let stream = ProgressStream::new(stream);

@@ -1,13 +1,11 @@
 //! The socket of a run, with real sockets and real clients.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use proctor_control::{
+use proctor_record::control::{
     AskError, ControlServer, Controlled, SOCKET_NAME, State, Status, ask, cancel, kill, live_runs,
 };
 

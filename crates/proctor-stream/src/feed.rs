@@ -1,22 +1,27 @@
 //! What the clients read from: recent events in memory, older ones in the recording.
+//!
+//! Where older events stand is found out once, when the first client asks for one, and is shared by all.
 
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use proctor_events::{Body, BoxedError, Event, Published, Recorder, RunId};
+use proctor_events::{BoxedError, Published, Recorder, RunId};
+use proctor_record::{
+    EventBatch, EventFilter, EventOffsets, Growth, RecentEvents, RunFolder, StreamEvent,
+};
 use tokio::sync::watch;
 
-use super::session::{EventCursor, Recording};
-use crate::reader::{Entry, Reader};
-use crate::recording_reader::{RecentEvents, StreamEvent};
-use crate::store::RunFolder;
+use crate::session::{EventCursor, Recording};
+
+/// How many starts of examples are read at a time.
+const STARTS_AT_ONCE: usize = 1024;
 
 /// The shared source of all clients of one run.
 #[derive(Debug)]
 pub struct Feed {
     recording: PathBuf,
+    older: Mutex<EventOffsets>,
     ring: Mutex<Ring>,
     last: watch::Sender<u64>,
 }
@@ -44,6 +49,7 @@ impl Feed {
     pub fn new(recording: &Path) -> Arc<Self> {
         Arc::new(Self {
             recording: recording.to_owned(),
+            older: Mutex::new(EventOffsets::new(recording)),
             ring: Mutex::default(),
             last: watch::Sender::new(0),
         })
@@ -55,11 +61,11 @@ impl Feed {
         FeedRecorder(Arc::clone(self))
     }
 
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.last.subscribe()
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ring().ended
     }
 
@@ -80,6 +86,30 @@ impl Feed {
             }
             None => Next::Nothing,
         }
+    }
+
+    /// Up to `limit` recorded events of a type, or of all types, with a number from `from` to `before`, which is not included. Blocks.
+    fn read_recording(
+        &self,
+        from: u64,
+        before: u64,
+        types: &EventFilter,
+        limit: usize,
+    ) -> io::Result<Vec<StreamEvent>> {
+        let batch = {
+            let mut older = self.older.lock().unwrap_or_else(PoisonError::into_inner);
+            let seen = from.saturating_sub(1);
+            // Nothing is read where the first event from `before` on is known already.
+            if older.place_after(before.saturating_sub(1)) == older.event_count() {
+                while older.read()? != Growth::Nothing {}
+            }
+            older.batch(older.place_after(seen), types, limit)
+        };
+        let events = match batch {
+            EventBatch::InMemory(events, _) => events,
+            EventBatch::OnDisk(spans, _) => spans.read()?,
+        };
+        Ok(events.into_iter().filter(|event| event.seq < before).collect())
     }
 }
 
@@ -108,33 +138,30 @@ impl Recorder for FeedRecorder {
 }
 
 /// A client's place in a [`Feed`].
-pub(super) struct FeedCursor {
+pub(crate) struct FeedCursor {
     feed: Arc<Feed>,
     /// The number of the next event.
     next: u64,
-    /// Where older events are read.
-    backlog: Option<Backlog>,
     changes: watch::Receiver<u64>,
 }
 
-/// A place in the recording from which older events are read.
-type Backlog = Reader<BufReader<File>>;
-
 impl FeedCursor {
     /// Stands after the event with this number.
-    pub(super) fn new(feed: Arc<Feed>, since: u64) -> Self {
+    pub(crate) fn new(feed: Arc<Feed>, since: u64) -> Self {
         let changes = feed.changes();
-        Self { feed, next: since.saturating_add(1), backlog: None, changes }
+        Self { feed, next: since.saturating_add(1), changes }
     }
 
-    async fn read_recording(&mut self, limit: usize) -> io::Result<Vec<StreamEvent>> {
-        let backlog = self.backlog.take();
-        let path = self.feed.recording.clone();
-        let from = self.next;
-        let reading = move || read_older(backlog, &path, from, limit);
-        let (backlog, events) =
-            tokio::task::spawn_blocking(reading).await.map_err(io::Error::other)??;
-        self.backlog = Some(backlog);
+    /// Up to `limit` events from the place on, which is before what memory holds.
+    async fn read_recording(&self, limit: usize) -> io::Result<Vec<StreamEvent>> {
+        let (feed, from) = (Arc::clone(&self.feed), self.next);
+        let all = EventFilter::default();
+        let reading = move || feed.read_recording(from, u64::MAX, &all, limit);
+        let events = tokio::task::spawn_blocking(reading).await.map_err(io::Error::other)??;
+        if events.is_empty() {
+            // Memory begins later: the recording is damaged.
+            return Err(io::Error::other("the recording lacks events"));
+        }
         Ok(events)
     }
 }
@@ -163,12 +190,18 @@ impl EventCursor for FeedCursor {
         if self.next <= 1 {
             return Ok(Vec::new());
         }
-        let (path, before) = (self.feed.recording.clone(), self.next);
+        let (feed, before) = (Arc::clone(&self.feed), self.next);
+        let types = EventFilter { examples: Vec::new(), types: vec!["ExampleStarted".to_owned()] };
         let reading = move || {
-            let starts = events_of(Reader::open(&path)?)
-                .take_while(|event| event.seq.is_some_and(|seq| seq < before))
-                .filter(|event| matches!(event.body, Body::ExampleStarted(_)));
-            io::Result::Ok(starts.map(|event| stream_event(&Published::new(event))).collect())
+            let mut starts = Vec::new();
+            loop {
+                let from = starts.last().map_or(1, |start: &StreamEvent| start.seq + 1);
+                let more = feed.read_recording(from, before, &types, STARTS_AT_ONCE)?;
+                if more.is_empty() {
+                    return io::Result::Ok(starts);
+                }
+                starts.extend(more);
+            }
         };
         tokio::task::spawn_blocking(reading).await.map_err(io::Error::other)?
     }
@@ -192,46 +225,6 @@ fn stream_event(event: &Published) -> StreamEvent {
     StreamEvent { seq: event.seq.unwrap_or_default(), text: Arc::clone(event.json()) }
 }
 
-/// Reads the next few events from number `from` on out of the recording.
-///
-/// A reader that has come to the end of the file stays there. A client may catch up, fall behind again and come back, so the file is
-/// then opened anew: it has grown.
-fn read_older(
-    backlog: Option<Backlog>,
-    path: &Path,
-    from: u64,
-    limit: usize,
-) -> io::Result<(Backlog, Vec<StreamEvent>)> {
-    if let Some(mut backlog) = backlog {
-        let events = read_few(&mut backlog, from, limit);
-        if !events.is_empty() {
-            return Ok((backlog, events));
-        }
-    }
-    let mut backlog = Reader::open(path)?;
-    let events = read_few(&mut backlog, from, limit);
-    if events.is_empty() {
-        // Memory begins later: the recording is damaged.
-        return Err(io::Error::other("the recording lacks events"));
-    }
-    Ok((backlog, events))
-}
-
-fn read_few(backlog: &mut Backlog, from: u64, limit: usize) -> Vec<StreamEvent> {
-    events_of(backlog)
-        .filter(|event| event.seq.is_some_and(|seq| seq >= from))
-        .take(limit)
-        .map(|event| stream_event(&Published::new(event)))
-        .collect()
-}
-
-fn events_of(entries: impl Iterator<Item = Entry>) -> impl Iterator<Item = Event> {
-    entries.filter_map(|entry| match entry {
-        Entry::Event { event, .. } => Some(*event),
-        Entry::Problem(_) => None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -242,16 +235,22 @@ mod tests {
         events.iter().map(|event| event.seq).collect()
     }
 
-    /// A reader that was at the end of the file, in the middle of a line even, gets what was written since.
+    /// A recording that was read to its end, in the middle of a line even, is read on where the rest is asked for.
     #[test]
     fn a_recording_that_has_grown_is_read_on() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         write!(file, "{{\"seq\":1,\"event_type\":\"A\"}}\n{{\"seq\":2,\"event").unwrap();
-        let (reader, first) = read_older(None, file.path(), 1, 256).unwrap();
-        assert_eq!(seqs(&first), [1]);
-        write!(file, "_type\":\"A\"}}\n{{\"seq\":3,\"event_type\":\"A\"}}\n").unwrap();
-        let (reader, rest) = read_older(Some(reader), file.path(), 2, 256).unwrap();
-        assert_eq!(seqs(&rest), [2, 3]);
-        assert!(read_older(Some(reader), file.path(), 4, 256).is_err());
+        let feed = Feed::new(file.path());
+        let all = EventFilter::default();
+        let read =
+            |from, before, limit| seqs(&feed.read_recording(from, before, &all, limit).unwrap());
+        assert_eq!(read(1, u64::MAX, 256), [1]);
+        write!(file, "_type\":\"B\"}}\n{{\"seq\":3,\"event_type\":\"A\"}}\n").unwrap();
+        assert_eq!(read(2, u64::MAX, 256), [2, 3]);
+        assert_eq!(read(1, 3, 256), [1, 2]);
+        assert_eq!(read(1, u64::MAX, 2), [1, 2]);
+        assert_eq!(read(4, u64::MAX, 256), [0; 0]);
+        let filter = EventFilter { types: vec!["B".to_owned()], ..all.clone() };
+        assert_eq!(seqs(&feed.read_recording(1, u64::MAX, &filter, 9).unwrap()), [2]);
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::{Error as WebSocketError, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use super::session::{STREAM_CLOSING, STREAM_LAG};
+use crate::session::{STREAM_CLOSING, STREAM_LAG};
 
 /// How long a connection may take to be made.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);

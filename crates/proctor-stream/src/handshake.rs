@@ -2,21 +2,21 @@
 
 use std::borrow::Cow;
 
-use super::session::MessageFormat;
+use crate::session::MessageFormat;
 
 /// What a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StreamRequest {
+pub(crate) struct StreamRequest {
     /// The number of the last event that the client has seen; 0 for none.
-    pub(super) since: u64,
-    pub(super) format: MessageFormat,
+    pub(crate) since: u64,
+    pub(crate) format: MessageFormat,
 }
 
 /// Why it is turned away: an HTTP status and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) status: u16,
-    pub(super) reason: Cow<'static, str>,
+pub(crate) struct Refused {
+    pub(crate) status: u16,
+    pub(crate) reason: Cow<'static, str>,
 }
 
 fn refused(status: u16, reason: impl Into<Cow<'static, str>>) -> Refused {
@@ -25,15 +25,15 @@ fn refused(status: u16, reason: impl Into<Cow<'static, str>>) -> Refused {
 
 /// The parts of a request that matter.
 #[derive(Debug, Default)]
-pub(super) struct Request<'a> {
-    pub(super) query: Option<&'a str>,
-    pub(super) host: Option<&'a str>,
-    pub(super) origin: Option<&'a str>,
-    pub(super) authorization: Option<&'a str>,
+pub(crate) struct Request<'a> {
+    pub(crate) query: Option<&'a str>,
+    pub(crate) host: Option<&'a str>,
+    pub(crate) origin: Option<&'a str>,
+    pub(crate) authorization: Option<&'a str>,
 }
 
 /// Checks a request against the token, if one is demanded.
-pub(super) fn check(request: &Request<'_>, token: Option<&str>) -> Result<StreamRequest, Refused> {
+pub(crate) fn check(request: &Request<'_>, token: Option<&str>) -> Result<StreamRequest, Refused> {
     // A page on the internet can make a browser connect here; its Origin gives it away. A foreign Host
     // means that somebody's DNS name points at us.
     if !request.host.is_none_or(is_local) {

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 /// The socket's name in a run's folder.
 pub const SOCKET_NAME: &str = "control.sock";
 
-pub(crate) fn bind(folder: &Path) -> io::Result<UnixListener> {
+pub(super) fn bind(folder: &Path) -> io::Result<UnixListener> {
     through(folder, |path| UnixListener::bind(path))
 }
 
-pub(crate) fn connect(folder: &Path) -> io::Result<UnixStream> {
+pub(super) fn connect(folder: &Path) -> io::Result<UnixStream> {
     through(folder, |path| UnixStream::connect(path))
 }
 

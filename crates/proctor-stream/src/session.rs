@@ -13,18 +13,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proctor_events::{Event, RunId, Translator};
+use proctor_record::StreamEvent;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::write_progress::WriteProgress;
-use crate::recording_reader::StreamEvent;
+use crate::write_progress::WriteProgress;
 
 /// How many events are sent before looking at the socket's other side again.
 const BATCH: usize = 256;
 /// The messages that are no events of the run.
-pub(super) const STREAM_LAG: &str = "StreamLag";
-pub(super) const STREAM_CLOSING: &str = "StreamClosing";
+pub(crate) const STREAM_LAG: &str = "StreamLag";
+pub(crate) const STREAM_CLOSING: &str = "StreamClosing";
 /// How many events a client must be behind to be told, and how often.
 const LAG_EVENTS: u64 = 1000;
 const LAG_INTERVAL: Duration = Duration::from_secs(1);
@@ -253,11 +253,11 @@ impl<C: Connection> Session<C> {
         let _ = timeout(self.limits.farewell, telling).await;
     }
 
-    /// Waits for so long; says why the session ends, if it does.
-    pub async fn wait(&mut self, at_most: Duration) -> Option<SessionEnd> {
+    /// Waits while there is nothing to send; says why the session ends, if it does before `change` is ready.
+    pub async fn wait_for(&mut self, change: impl Future<Output = ()>) -> Option<SessionEnd> {
         let Self { connection, stop, .. } = self;
         tokio::select! {
-            () = tokio::time::sleep(at_most) => None,
+            () = change => None,
             () = async { while connection.receive().await {} } => Some(SessionEnd::ClientGone),
             () = stopped(stop) => Some(SessionEnd::Stopped),
         }

@@ -5,14 +5,14 @@ use std::io::{self, Read};
 use serde::{Deserialize, Serialize};
 
 /// The version that we speak.
-pub(crate) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 /// The longest line that is read.
 const LONGEST: u64 = 64 << 10;
 
 /// What a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(super) enum Action {
     /// How far are you?
     Status,
     /// Start nothing more; running examples get the grace.
@@ -22,9 +22,9 @@ pub(crate) enum Action {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Request {
-    pub(crate) v: u32,
-    pub(crate) action: Action,
+pub(super) struct Request {
+    pub(super) v: u32,
+    pub(super) action: Action,
 }
 
 /// Where a live run is.
@@ -63,19 +63,19 @@ pub struct Status {
 /// What the run answers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Answer {
+pub(super) enum Answer {
     Status(Status),
     Error { message: String },
 }
 
-pub(crate) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(super) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     Ok(line)
 }
 
 /// Reads one line of bounded length.
-pub(crate) fn read_line(input: impl Read) -> io::Result<String> {
+pub(super) fn read_line(input: impl Read) -> io::Result<String> {
     let mut text = Vec::new();
     let mut input = io::BufReader::new(input.take(LONGEST));
     io::BufRead::read_until(&mut input, b'\n', &mut text)?;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::socket::{self, SOCKET_NAME};
-use crate::wire::{Action, Answer, Request, Status, VERSION, line, read_line};
+use super::socket::{self, SOCKET_NAME};
+use super::wire::{Action, Answer, Request, Status, VERSION, line, read_line};
 
 /// How long a client may take over its line.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,0 +1,23 @@
+//! Events of a run over WebSocket.
+//!
+//! * [`Session`] sends one client its events, from an [`EventCursor`] over a [`Connection`]. `/ws` of the server uses it too.
+//! * [`WebSocketObserver`] serves a run to any number of local clients (`--events ws://…`); [`Feed`] is what they read from.
+//! * [`RemoteStream`] is a client: it copies a stream to a file that grows like a recording.
+//!
+//! Recordings are read by `proctor-record`, which knows no runtime and no network.
+
+mod client;
+mod feed;
+mod handshake;
+mod observer;
+mod remote;
+mod session;
+mod write_progress;
+
+pub use feed::{Feed, FeedRecorder};
+pub use observer::WebSocketObserver;
+pub use remote::{RemoteError, RemoteStream};
+pub use session::{
+    Connection, EventCursor, MessageFormat, Recording, Session, SessionEnd, SessionLimits,
+};
+pub use write_progress::{ProgressStream, WriteProgress};
