@@ -21,7 +21,7 @@ module Proctor
 
       # For callers that want no list.
       def load_quietly(args)
-        require_relative "loader"
+        require_relative "rspec/loader"
         load(args)
         yield if loaded?
       end
@@ -42,7 +42,7 @@ module Proctor
         extra = (yield if loaded?) || {}
         send_examples unless message["examples"] == false
         @channel.reply_shortened(id, @loader.reply.merge(extra))
-      rescue Loader::Refused => error
+      rescue RspecFramework::Loader::Refused => error
         @channel.refuse(id, "bad_request", error.message)
       end
 
@@ -53,13 +53,13 @@ module Proctor
 
         message.fetch("env", {})&.each { |name, value| ENV[name] = value&.to_s }
         problem = Boot.rspec(message["root"], message.fetch("args", []).map(&:to_s))
-        require_relative "loader" unless problem
+        require_relative "rspec/loader" unless problem
         problem
       end
 
       def load(args)
         Seeds.mark
-        @loader = Loader.new(args).call
+        @loader = RspecFramework::Loader.new(args).call
         @seeds = Seeds.from_loaded_project
       end
 

@@ -65,9 +65,9 @@ module Proctor
       # The files named by the ids are loaded by the first request.
       def run_specs(message)
         ids = message.fetch("example_ids")
-        require_relative "run_specs" if Boot.rspec(nil, []).nil?
-        @loading.load_quietly(RunSpecs.files(ids)) { become_worker } unless @loading.attempted?
-        RunSpecs.new(@channel, @loading, @worker).call(message["id"], ids)
+        require_relative "rspec/run_specs" if Boot.rspec(nil, []).nil?
+        @loading.load_quietly(RspecFramework::RunSpecs.files(ids)) { become_worker } unless @loading.attempted?
+        RspecFramework::RunSpecs.new(@channel, @loading, @worker).call(message["id"], ids)
       end
 
       def become_worker

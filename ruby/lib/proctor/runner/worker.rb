@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "active_record"
-require_relative "agents_bridge"
+require_relative "rspec/agents_bridge"
 require_relative "events"
-require_relative "example_runner"
+require_relative "rspec/example_runner"
 require_relative "project_coverage"
 require_relative "seeds"
 require_relative "work_queue"
@@ -27,9 +27,9 @@ module Proctor
       def adopt(loader, seeds)
         @events = Events.new(@channel.writer)
         @reporter = loader.reporter
-        @runner = ExampleRunner.new(events: @events, reporter: @reporter, seeds: seeds)
+        @runner = RspecFramework::ExampleRunner.new(events: @events, reporter: @reporter, seeds: seeds)
         @reporter.sink = @runner
-        @agents = AgentsBridge.install(@events)
+        @agents = RspecFramework::AgentsBridge.install(@events)
         @manifest = loader.manifest
       end
 
