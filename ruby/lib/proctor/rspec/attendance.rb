@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "interrupt_watch"
-require_relative "../runner/events" unless defined?(Proctor::Runner::Events)
+require_relative "../runner/rspec/events" unless defined?(Proctor::Runner::RspecFramework::Events)
 require_relative "../runner/rspec/manifest" unless defined?(Proctor::Runner::RspecFramework::Manifest)
 require_relative "../runner/work_queue" unless defined?(Proctor::Runner::Item)
 
@@ -17,7 +17,7 @@ module Proctor
       def initialize(line, observers)
         @line = line
         @observers = observers
-        @events = line && Runner::Events.new(line)
+        @events = line && Runner::RspecFramework::Events.new(line)
         @ended = {}.compare_by_identity
       end
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "agents_bridge"
 require_relative "group_stack"
 require_relative "late_examples"
 require_relative "../leak_check"
@@ -31,10 +32,12 @@ module Proctor
           @groups = GroupStack.new(events, reporter, @leaks, &hooks)
           @phase = "outside"
           @late = LateExamples.watch(world)
+          @agents = AgentsBridge.install(events)
         end
 
         # Returns the status that RSpec gives the example, nil if it was not run.
         def run(item)
+          @agents&.example_started(item)
           @suite.before
           if @world.wants_to_quit
             @events.example_not_run(item, QUIT)
@@ -49,6 +52,12 @@ module Proctor
           execute(item, failure)
           report_late(example)
           example.execution_result.status
+        end
+
+        # The worker could not be set up: it runs nothing, like a suite whose before(:suite) hook failed.
+        def set_up_failed(error, description)
+          @reporter.notify_non_example_exception(error, description)
+          @world.wants_to_quit = true
         end
 
         # Closes the groups of a unit whose context hooks must not wait for the next example.
@@ -92,7 +101,7 @@ module Proctor
           group = @phase_group && @phase_group.metadata
           where = group && { description: Plain.text(group[:full_description].to_s),
                              location: Plain.text(group[:location].to_s) }
-          @events.outside_error(Serializer.outside(error, description, phase: @phase, group: where))
+          @events.outside_error(Exceptions.outside(error, description, phase: @phase, group: where))
           @events.flush
         end
 

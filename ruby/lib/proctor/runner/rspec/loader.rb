@@ -2,16 +2,14 @@
 
 require_relative "reporter"
 require_relative "manifest"
-require_relative "../serializer"
+require_relative "events"
+require_relative "exceptions"
 
 module Proctor
   module Runner
     module RspecFramework
       # Loads a suite the way `rspec ARGS` would and stops where that would start to run it.
       class Loader
-        # The request cannot be met at all: wrong options, or an option that is a command of its own.
-        Refused = Class.new(StandardError)
-
         OTHER_COMMANDS = [RSpec::Core::Invocations::InitializeProject, RSpec::Core::Invocations::Bisect,
                           RSpec::Core::Invocations::PrintVersion, RSpec::Core::Invocations::PrintHelp].freeze
 
@@ -42,6 +40,19 @@ module Proctor
             units: manifest.units, load_ms: @load_ms, ruby: RUBY_VERSION, rspec: versions }.merge(settings)
         end
 
+        # What a worker tells about examples and groups.
+        def events(writer)
+          Events.new(writer)
+        end
+
+        # Runs examples of the loaded suite in this process.
+        def runner(events, seeds)
+          require_relative "example_runner"
+          runner = ExampleRunner.new(events: events, reporter: reporter, seeds: seeds)
+          reporter.sink = runner
+          runner
+        end
+
         # Sink of the reporter while loading.
         def message(text)
           @messages << Plain.text(text)
@@ -52,7 +63,7 @@ module Proctor
         end
 
         def outside_error(error, description)
-          @errors << Serializer.outside(error, description, phase: "load")
+          @errors << Exceptions.outside(error, description, phase: "load")
         end
 
         private
@@ -73,12 +84,12 @@ module Proctor
           options = RSpec::Core::ConfigurationOptions.new(@args)
           command = options.options[:runner]
           if OTHER_COMMANDS.any? { |kind| kind === command }
-            raise Refused, "this rspec option runs no examples: #{@args.join(" ")}"
+            raise Loading::Refused, "this rspec option runs no examples: #{@args.join(" ")}"
           end
 
           options
         rescue SystemExit => error
-          raise Refused, error.message
+          raise Loading::Refused, error.message
         end
 
         # The same steps in the same order as RSpec's runner; filters are announced even after errors.

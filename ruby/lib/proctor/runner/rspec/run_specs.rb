@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "digest"
-require_relative "../events"
+require_relative "events"
 require_relative "../work_queue"
 
 module Proctor
@@ -10,30 +10,29 @@ module Proctor
       # The older action `run_specs`: runs the named examples to the end, reports each with one event
       # per outcome, and answers with the totals.
       class RunSpecs
-        def self.files(ids)
-          ids.map { |id| id[/\A(.*?)(?:\[[\d:,\s]+\])?\z/m, 1] }.uniq
-        end
-
         def self.normal(id)
           id.start_with?("/", "./") ? id : "./#{id}"
         end
 
-        def initialize(channel, loading, worker)
-          @channel = channel
-          @loading = loading
-          @worker = worker
+        def initialize(ids)
+          @ids = ids
         end
 
-        def call(reply_to, ids)
-          return load_failed(reply_to) unless @loading.loaded?
+        # The files that the ids name.
+        def files
+          @ids.map { |id| id[/\A(.*?)(?:\[[\d:,\s]+\])?\z/m, 1] }.uniq
+        end
 
-          wanted = ids.to_h { |id| [RunSpecs.normal(id), true] }
-          units = units_of(@loading.loader.manifest.entries.select { |entry| selected?(entry, wanted) })
-          events = OlderEvents.new(@channel.writer)
-          @worker.run_to_end(units, events)
+        def call(channel, loading, worker, reply_to)
+          return load_failed(channel, loading, reply_to) unless loading.loaded?
+
+          wanted = @ids.to_h { |id| [RunSpecs.normal(id), true] }
+          units = units_of(loading.loader.manifest.entries.select { |entry| selected?(entry, wanted) })
+          events = OlderEvents.new(channel.writer)
+          worker.run_to_end(units, events)
           failed = events.failures.positive? || RSpec.world.non_example_failure || missing?(wanted, events)
-          @channel.reply(reply_to, { exit_code: failed ? 1 : 0, example_count: events.count,
-                                     failure_count: events.failures })
+          channel.reply(reply_to, { exit_code: failed ? 1 : 0, example_count: events.count,
+                                    failure_count: events.failures })
         end
 
         private
@@ -52,10 +51,10 @@ module Proctor
           events.count.zero? && wanted.any?
         end
 
-        def load_failed(reply_to)
-          errors = @loading.loader.errors
-          errors.each { |error| @channel.notify({ type: "event", event_type: "ErrorOutsideExample", payload: error }) }
-          @channel.reply(reply_to, { exit_code: 1, example_count: 0, failure_count: 0, errors: errors })
+        def load_failed(channel, loading, reply_to)
+          errors = loading.loader.errors
+          errors.each { |error| channel.notify({ type: "event", event_type: "ErrorOutsideExample", payload: error }) }
+          channel.reply(reply_to, { exit_code: 1, example_count: 0, failure_count: 0, errors: errors })
         end
 
         # Seed 001's form of the example events.
@@ -96,7 +95,7 @@ module Proctor
 
           def failed(item, example, result)
             @failures += 1
-            details = Serializer.exception(example.exception)
+            details = Exceptions.exception(example.exception)
             event("ExampleFailed", about(item).merge(duration: result.run_time, class: details[:class],
                                                      message: details[:message], backtrace: details[:backtrace]))
           end
