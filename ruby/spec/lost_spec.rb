@@ -155,6 +155,8 @@ RSpec.describe "nothing is lost on the way" do
       expect(reply["errors"]).to be_empty
       worker = host.fork(0)
       worker.request("run", units: units(host), marks: "m4rk")
+      # A shutdown takes back what has not started yet.
+      worker.rpc.wait_for("the start") { |messages| messages.any? { |message| message["event_type"] == "ExampleStarted" } }
       worker.request("__shutdown__")
       worker.rpc.wait_closed
       expect(worker.stdout.finish).to eq(%(m4rk "./spec/a\\tb\\nc_spec.rb[1:1]"\t1\t1\nhello\nm4rk\n))

@@ -30,7 +30,7 @@ pub use run::{
     RunStatus, SampledExample, SuiteEvidence, follow_external_run,
 };
 pub use suite::{
-    BadPattern, CommandSuite, DialogueSuite, ExampleFiles, ExampleFilter, MissingPath, Reported,
-    RspecRequest, RspecSuite, SUITE_CAPABILITIES, ScenarioFile, Suite, SuiteCapabilities,
-    SuiteError, SuiteKind, Surroundings, Waiting, WorkspaceSuite,
+    BadPattern, CommandSuite, DialogueSuite, ExampleFiles, ExampleFilter, LoadNotices, MissingPath,
+    Reported, RspecRequest, RspecSuite, SUITE_CAPABILITIES, ScenarioFile, Suite, SuiteCapabilities,
+    SuiteEnvironment, SuiteError, SuiteKind, WorkspaceSuite,
 };

@@ -2,7 +2,7 @@
 
 use crate::example::{Discovery, duplicate_titles};
 use crate::plan::Selection;
-use crate::suite::{Suite, SuiteError, Surroundings};
+use crate::suite::{Suite, SuiteEnvironment, SuiteError};
 
 /// Why examples could not be listed.
 #[derive(Debug, thiserror::Error)]
@@ -18,16 +18,16 @@ pub enum ListError {
 /// The examples of some suites, as they would be run.
 pub fn list(
     suites: &[Suite],
-    surroundings: &Surroundings,
+    environment: &SuiteEnvironment,
     selection: &Selection,
 ) -> Result<Discovery, ListError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // Nothing will be run, so no worker needs to be ready.
-    let surroundings = Surroundings { workers: 0, ..surroundings.clone() };
+    let environment = SuiteEnvironment { workers: 0, ..environment.clone() };
     runtime.block_on(async {
         let mut all = Discovery::default();
         for (suite_index, suite) in suites.iter().enumerate() {
-            let opened = suite.open(&surroundings).await?;
+            let opened = suite.open(&environment).await?;
             let mut found = opened.discovery;
             for example in &mut found.examples {
                 example.suite_index = suite_index;

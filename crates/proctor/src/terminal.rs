@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use proctor_report::{Paint, Style, plain};
-use proctor_runner::Waiting;
+use proctor_runner::LoadNotices;
 
 use crate::cli::ColorChoice;
 use crate::env_vars;
@@ -111,9 +111,9 @@ impl Terminal {
     }
 
     /// Somebody who waits for a suite to load, at this terminal.
-    pub(crate) fn waiting(&self) -> Waiting {
+    pub(crate) fn load_notices(&self) -> LoadNotices {
         let style = self.style_for(io::stderr().is_terminal());
-        Waiting::told_by(move |text| {
+        LoadNotices::new(move |text| {
             let text = plain(text);
             let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
         })

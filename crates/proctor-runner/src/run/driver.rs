@@ -13,7 +13,7 @@ use super::publish::Publisher;
 use super::tracker::JobTracker;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::dispatch::{Assigned, Dispatcher, Effect, Input, JobId, Moment, StopReason};
-use crate::suite::Finished;
+use crate::suite::SuiteEnd;
 use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, OrderNumbers};
 use crate::worker_link::reports::{
     ExitFacts, FarewellCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
@@ -476,7 +476,7 @@ impl<'a> RunDriver<'a> {
         self.publish_log(slot, &format!("proctor: {problem}"));
     }
 
-    pub(super) fn suite_ended(&mut self, finished: Finished) {
+    pub(super) fn suite_ended(&mut self, finished: SuiteEnd) {
         for line in &finished.output {
             self.tracker.publisher.printed(None, None, true, line);
         }

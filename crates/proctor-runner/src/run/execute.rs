@@ -14,7 +14,7 @@ use super::repeat_plan::RepeatPlanner;
 use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
-use crate::suite::{Finished, Opened, Suite, SuiteError, unchecked_is_unknown};
+use crate::suite::{OpenedSuite, Suite, SuiteEnd, SuiteError, unchecked_is_unknown};
 use crate::worker_link::{BoxFuture, WorkerLink};
 
 /// Makes a run from beginning to end.
@@ -79,11 +79,11 @@ pub(super) async fn execute(
 /// Waits for a suite to end. Who is told to stop meanwhile gives it the grace; what is then still waited for is dropped,
 /// and so killed.
 async fn finish_unless_stopped(
-    mut finishing: BoxFuture<Finished>,
+    mut finishing: BoxFuture<SuiteEnd>,
     orders: &mut mpsc::UnboundedReceiver<Control>,
     grace: Duration,
     run: &mut RunDriver<'_>,
-) -> Finished {
+) -> SuiteEnd {
     let mut end_at = None;
     loop {
         let graced = async {
@@ -94,7 +94,7 @@ async fn finish_unless_stopped(
         };
         tokio::select! {
             finished = &mut finishing => return finished,
-            () = graced => return Finished::default(),
+            () = graced => return SuiteEnd::default(),
             Some(control) = orders.recv() => {
                 run.stopped_by(control);
                 let now = tokio::time::Instant::now();
@@ -104,12 +104,12 @@ async fn finish_unless_stopped(
     }
 }
 
-async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
-    let mut surroundings = setup.surroundings.clone();
+async fn open_all(setup: &RunSetup) -> Result<Vec<OpenedSuite>, SuiteError> {
+    let mut environment = setup.environment.clone();
     let mut all = Vec::new();
     for suite in &setup.suites {
-        let opened = suite.open(&surroundings).await?;
-        surroundings.first_slot += opened.slots.unwrap_or(setup.options.workers);
+        let opened = suite.open(&environment).await?;
+        environment.first_slot += opened.slots.unwrap_or(setup.options.workers);
         all.push(opened);
     }
     Ok(all)
@@ -117,11 +117,11 @@ async fn open_all(setup: &RunSetup) -> Result<Vec<Opened>, SuiteError> {
 
 /// The links of each suite's slots.
 pub(super) type SuiteLinks = Vec<Vec<Arc<dyn WorkerLink>>>;
-type SuiteEnding = Box<dyn FnOnce(bool) -> BoxFuture<Finished> + Send>;
+type SuiteEnding = Box<dyn FnOnce(bool) -> BoxFuture<SuiteEnd> + Send>;
 
 /// The slots of the suites, and what ends the suites.
-fn split_suites(suites: Vec<Opened>, workers: u32) -> (SuiteLinks, Vec<SuiteEnding>) {
-    let links_of = |suite: &Opened| {
+fn split_suites(suites: Vec<OpenedSuite>, workers: u32) -> (SuiteLinks, Vec<SuiteEnding>) {
+    let links_of = |suite: &OpenedSuite| {
         (0..suite.slots.unwrap_or(workers)).map(|number| (suite.links)(number)).collect()
     };
     suites.into_iter().map(|suite| (links_of(&suite), suite.finish)).unzip()
@@ -210,7 +210,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    fn new(suites: &mut [Opened]) -> Self {
+    fn new(suites: &mut [OpenedSuite]) -> Self {
         let mut all = Self {
             examples: Vec::new(),
             errors: Vec::new(),

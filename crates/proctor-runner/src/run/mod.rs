@@ -28,7 +28,7 @@ pub use self::repeat_report::{RateCounts, RepeatReport, SuiteEvidence};
 use crate::dispatch::{OnCrash, Policy, Schedule};
 use crate::example::Example;
 use crate::plan::Selection;
-use crate::suite::{Suite, Surroundings};
+use crate::suite::{Suite, SuiteEnvironment};
 
 /// How a run is to be made.
 #[derive(Debug, Clone)]
@@ -169,7 +169,7 @@ pub struct RunSetup {
     /// What to run.
     pub suites: Vec<Suite>,
     /// Where.
-    pub surroundings: Surroundings,
+    pub environment: SuiteEnvironment,
     /// How.
     pub options: RunOptions,
     /// Where events go. The caller has added the recording.

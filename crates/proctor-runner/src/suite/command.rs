@@ -9,7 +9,7 @@ use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode
 use serde_json::json;
 
 use super::filter::ExampleFilter;
-use super::{Finished, Opened, SuiteError, Surroundings, listing};
+use super::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError, listing};
 use crate::worker_link::process::{LaunchError, LaunchedProcess, ProcessLauncher, ProcessLink};
 use crate::worker_link::reports::ExitFacts;
 use crate::worker_link::{BoxFuture, HostRequests};
@@ -33,29 +33,29 @@ pub struct CommandSuite {
 
 pub(crate) async fn open(
     suite: &CommandSuite,
-    surroundings: &Surroundings,
+    environment: &SuiteEnvironment,
     host: Option<Arc<ConversationHost>>,
     replies_to_shutdown: bool,
-) -> Result<Opened, SuiteError> {
+) -> Result<OpenedSuite, SuiteError> {
     let launcher = Arc::new(Processes {
         suite: suite.clone(),
         replies_to_shutdown,
-        surroundings: surroundings.clone(),
+        environment: environment.clone(),
         host,
         spare: Mutex::new(None),
     });
-    let first_slot = surroundings.first_slot;
+    let first_slot = environment.first_slot;
     let (first, host_requests) = launcher
         .spawn(first_slot, 1)
         .await
         .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
     let what = format!("suite {} ({})", suite.name, suite.command.join(" "));
     let (channel, mut notifications) = channel_of(&first)?;
-    let waiting = &surroundings.waiting;
-    if let Err(error) = listing::hello_or_tell(&what, &channel, &first, waiting).await {
+    let notices = &environment.load_notices;
+    if let Err(error) = listing::hello_with_notice(&what, &channel, &first, notices).await {
         return Err(listing::failed(&what, &error, &first).await);
     }
-    let root = surroundings.root.to_string_lossy();
+    let root = environment.root.to_string_lossy();
     let listed =
         listing::list(&suite.name, &channel, &mut notifications, &suite.args, &root, |_| {}).await;
     let mut discovery = match listed {
@@ -67,7 +67,7 @@ pub(crate) async fn open(
     let ready = Ready { process: first, notifications, host_requests };
     *lock(&launcher.spare) = Some(ready);
     let unused = Arc::clone(&launcher);
-    Ok(Opened {
+    Ok(OpenedSuite {
         discovery,
         links: Box::new(move |_| Arc::new(ProcessLink(Arc::clone(&launcher) as _))),
         slots: None,
@@ -75,13 +75,13 @@ pub(crate) async fn open(
     })
 }
 
-async fn finish(launcher: Arc<Processes>) -> Finished {
+async fn finish(launcher: Arc<Processes>) -> SuiteEnd {
     let spare = lock(&launcher.spare).take();
     if let Some(spare) = spare {
         // It has run nothing, so there is nothing to lose.
         let _ = spare.process.kill().await;
     }
-    Finished::default()
+    SuiteEnd::default()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -111,7 +111,7 @@ struct Processes {
     suite: CommandSuite,
     /// Whether its program is a worker of this library.
     replies_to_shutdown: bool,
-    surroundings: Surroundings,
+    environment: SuiteEnvironment,
     host: Option<Arc<ConversationHost>>,
     /// The process that listed the examples.
     spare: Mutex<Option<Ready>>,
@@ -119,12 +119,12 @@ struct Processes {
 
 impl Processes {
     fn spawn(&self, slot: u32, generation: u32) -> BoxFuture<Result<Spawned, LaunchError>> {
-        let guard = Guard::Program(self.surroundings.guard.clone());
+        let guard = Guard::Program(self.environment.guard.clone());
         let number = slot + 1;
         let host_requests = self.host.as_ref().map(HostRequests::new);
         let config = HostRequests::config(host_requests.as_ref(), ChannelConfig::default());
         let spec = ProcessSpec::new(self.suite.command.iter().map(String::as_str), guard)
-            .cwd(&self.surroundings.root)
+            .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)
             .channel(config)
             .env("WORKER_INDEX", slot.to_string())
@@ -150,7 +150,7 @@ impl ProcessLauncher for Processes {
     ) -> BoxFuture<Result<LaunchedProcess, LaunchError>> {
         let replies = self.replies_to_shutdown;
         // The one that listed was started for the first slot.
-        let is_first = slot == self.surroundings.first_slot;
+        let is_first = slot == self.environment.first_slot;
         let spare = if is_first { lock(&self.spare).take() } else { None };
         if let Some(ready) = spare {
             return Box::pin(async move { launched(ready, replies) });
@@ -158,7 +158,7 @@ impl ProcessLauncher for Processes {
         let spawning = self.spawn(slot, generation);
         let request = json!({
             "args": self.suite.args,
-            "root": self.surroundings.root.to_string_lossy(),
+            "root": self.environment.root.to_string_lossy(),
             "examples": false,
         });
         Box::pin(async move {

@@ -16,7 +16,7 @@ use proctor_events::StableIds;
 
 use self::pool::ConversationPool;
 use super::filter::ExampleFilter;
-use super::{Finished, Opened, SuiteError, Surroundings};
+use super::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError};
 use crate::example::{Discovery, Example, OutsideError};
 use crate::worker_link::local::LocalLink;
 
@@ -47,10 +47,10 @@ pub struct ScenarioFile {
 
 pub(crate) fn open(
     suite: &DialogueSuite,
-    surroundings: &Surroundings,
-) -> Result<Opened, SuiteError> {
+    environment: &SuiteEnvironment,
+) -> Result<OpenedSuite, SuiteError> {
     let began = Instant::now();
-    let mut reading = Reading::new(&surroundings.root);
+    let mut reading = Reading::new(&environment.root);
     for file in &suite.files {
         reading.file(file, &suite.filter);
     }
@@ -90,7 +90,7 @@ pub(crate) fn open(
     };
     let pool = Arc::new(ConversationPool::new(stage, scripts));
     let ending = Arc::clone(&pool);
-    Ok(Opened {
+    Ok(OpenedSuite {
         discovery,
         links: Box::new(move |_| Arc::new(LocalLink(Arc::clone(&pool)))),
         slots: Some(suite.concurrency.max(1)),
@@ -98,7 +98,7 @@ pub(crate) fn open(
             Box::pin(async move {
                 let ended = ending.stage().end(at_once).await;
                 let output = ending.unreported_output();
-                Finished { notes: ended.notes, output, ..Finished::default() }
+                SuiteEnd { notes: ended.notes, output, ..SuiteEnd::default() }
             })
         }),
     })

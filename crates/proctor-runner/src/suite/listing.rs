@@ -10,7 +10,7 @@ use proctor_process::{Channel, ManagedProcess, Notifications, RequestError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{SuiteError, Waiting};
+use super::{LoadNotices, SuiteError};
 use crate::example::{Discovery, Listed, OutsideError, Register};
 
 /// How long a worker may take to say hello: it has to boot an interpreter on a busy machine.
@@ -53,11 +53,11 @@ struct ListedError {
 }
 
 /// Says hello; who waits is told what the program prints instead of answering.
-pub(crate) async fn hello_or_tell(
+pub(crate) async fn hello_with_notice(
     what: &str,
     channel: &Channel,
     process: &ManagedProcess,
-    waiting: &Waiting,
+    notices: &LoadNotices,
 ) -> Result<(), RequestError> {
     let mut greeting = pin!(hello(channel));
     if let Ok(greeted) = tokio::time::timeout(HELLO_EXPECTED, greeting.as_mut()).await {
@@ -67,7 +67,7 @@ pub(crate) async fn hello_or_tell(
         [] => "it has printed nothing so far".to_owned(),
         lines => format!("it has printed so far: {}", lines.join(" | ")),
     };
-    waiting.tell(&format!(
+    notices.notify(&format!(
         "{what} has not said hello for {} s and is waited for up to {} s; {printed}",
         HELLO_EXPECTED.as_secs(),
         HELLO_WITHIN.as_secs(),

@@ -37,9 +37,9 @@ pub struct SuiteError {
     pub output: Vec<String>,
 }
 
-/// What every suite needs to know.
+/// What every suite needs besides its own settings.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct SuiteEnvironment {
     /// The project's root: where workers run.
     pub root: PathBuf,
     /// The program that guards process trees.
@@ -52,32 +52,32 @@ pub struct Surroundings {
     pub workers: u32,
     /// The number of the first slot of the suite that is being opened; slots are numbered over all suites of a run.
     pub first_slot: u32,
-    /// Who is told what somebody who waits for a suite to load should know.
-    pub waiting: Waiting,
+    /// Receives notices for a person who waits for a suite to load.
+    pub load_notices: LoadNotices,
 }
 
-type Tell = dyn Fn(&str) + Send + Sync;
+type Notify = dyn Fn(&str) + Send + Sync;
 
-/// Somebody who waits for suites to load. Nobody by default.
+/// Where notices go while suites load; dropped by default.
 #[derive(Clone, Default)]
-pub struct Waiting(Option<Arc<Tell>>);
+pub struct LoadNotices(Option<Arc<Notify>>);
 
-impl Waiting {
-    /// One who is told by this.
-    pub fn told_by(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+impl LoadNotices {
+    /// Notices go to this function.
+    pub fn new(notify: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(notify)))
     }
 
-    pub(crate) fn tell(&self, text: &str) {
-        if let Some(tell) = &self.0 {
-            tell(text);
+    pub(crate) fn notify(&self, text: &str) {
+        if let Some(notify) = &self.0 {
+            notify(text);
         }
     }
 }
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for LoadNotices {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_some() { "somebody" } else { "nobody" })
+        f.write_str(if self.0.is_some() { "received" } else { "dropped" })
     }
 }
 
@@ -95,19 +95,19 @@ pub enum Suite {
 }
 
 /// A suite that has been listed and whose slots can be served.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSuite {
     pub(crate) discovery: Discovery,
     /// Makes the link of each of its slots.
     pub(crate) links: LinkFactory,
     /// How many slots it has; as many as the run has workers when absent.
     pub(crate) slots: Option<u32>,
     /// Ends what the suite itself has started; at once if told so.
-    pub(crate) finish: Box<dyn FnOnce(bool) -> BoxFuture<Finished> + Send>,
+    pub(crate) finish: Box<dyn FnOnce(bool) -> BoxFuture<SuiteEnd> + Send>,
 }
 
 /// What a suite left when it ended.
 #[derive(Debug, Default)]
-pub(crate) struct Finished {
+pub(crate) struct SuiteEnd {
     pub(crate) leaked: Vec<Leaked>,
     pub(crate) errors: Vec<OutsideError>,
     pub(crate) output: Vec<String>,
@@ -136,12 +136,15 @@ impl Suite {
     }
 
     /// Lists the examples and makes ready to launch workers.
-    pub(crate) async fn open(&self, surroundings: &Surroundings) -> Result<Opened, SuiteError> {
+    pub(crate) async fn open(
+        &self,
+        environment: &SuiteEnvironment,
+    ) -> Result<OpenedSuite, SuiteError> {
         let mut opened = match self {
-            Self::Rspec(suite) => rspec::open(suite, surroundings).await,
-            Self::Command(suite) => command::open(suite, surroundings, None, false).await,
-            Self::Dialogue(suite) => dialogue::open(suite, surroundings),
-            Self::Workspace(suite) => Ok(workspace::open(suite, surroundings)),
+            Self::Rspec(suite) => rspec::open(suite, environment).await,
+            Self::Command(suite) => command::open(suite, environment, None, false).await,
+            Self::Dialogue(suite) => dialogue::open(suite, environment),
+            Self::Workspace(suite) => Ok(workspace::open(suite, environment)),
         }?;
         for example in &mut opened.discovery.examples {
             example.deterministic = example.deterministic.or(self.deterministic());

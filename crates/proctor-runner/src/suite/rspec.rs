@@ -14,7 +14,7 @@ use proctor_converse::worker_host::ConversationHost;
 
 use super::command::CommandSuite;
 use super::filter::ExampleFilter;
-use super::{Opened, SuiteError, Surroundings, command, library};
+use super::{OpenedSuite, SuiteEnvironment, SuiteError, command, library};
 
 pub use command_line::RspecRequest;
 
@@ -28,24 +28,25 @@ pub struct RspecSuite {
     /// Whether to load once and fork. Without it every worker loads the project itself.
     pub preload: bool,
     /// What conversations of its examples are conducted with; without it there are none.
-    pub talk: Option<Box<Settings>>,
+    pub conversations: Option<Box<Settings>>,
     /// What the project declares: whether the same code gives the same result every time.
     pub deterministic: Option<bool>,
 }
 
 pub(crate) async fn open(
     suite: &RspecSuite,
-    surroundings: &Surroundings,
-) -> Result<Opened, SuiteError> {
-    let library = library::unpack(&surroundings.cache)
+    environment: &SuiteEnvironment,
+) -> Result<OpenedSuite, SuiteError> {
+    let library = library::unpack(&environment.cache)
         .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
     let program = |name: &str| {
         vec![suite.ruby.clone(), library.join("exe").join(name).to_string_lossy().into_owned()]
     };
-    let host = suite.talk.clone().map(|settings| ConversationHost::new(*settings));
+    let host = suite.conversations.clone().map(|settings| ConversationHost::new(*settings));
     let mut opened = if suite.preload {
         let program = program("proctor-rspec-parent");
-        let parent = parent::Forks::new(program, suite.args.clone(), surroundings, host.clone())?;
+        let parent =
+            parent::ForkingParent::new(program, suite.args.clone(), environment, host.clone())?;
         parent::open(Arc::new(parent)).await?
     } else {
         let worker = CommandSuite {
@@ -57,7 +58,7 @@ pub(crate) async fn open(
             filter: ExampleFilter::default(),
             deterministic: None,
         };
-        command::open(&worker, surroundings, host.clone(), true).await?
+        command::open(&worker, environment, host.clone(), true).await?
     };
     if let Some(host) = host {
         let finish = opened.finish;

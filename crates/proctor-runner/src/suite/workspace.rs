@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 use super::dialogue::name_in_root;
 use super::filter::ExampleFilter;
-use super::{Finished, Opened, Surroundings};
+use super::{OpenedSuite, SuiteEnd, SuiteEnvironment};
 use crate::example::{Discovery, Example, OutsideError};
 use crate::worker_link::local::{ExamplePerformer, LocalLink};
 use crate::worker_link::local_slot::StopCause;
@@ -46,13 +46,13 @@ pub struct WorkspaceSuite {
     pub config: Config,
 }
 
-pub(crate) fn open(suite: &WorkspaceSuite, surroundings: &Surroundings) -> Opened {
+pub(crate) fn open(suite: &WorkspaceSuite, environment: &SuiteEnvironment) -> OpenedSuite {
     let began = Instant::now();
     let mut ids = StableIds::default();
     let mut discovery = Discovery::default();
     let mut files = HashMap::new();
     for path in &suite.files {
-        match read(&surroundings.root.join(path), &surroundings.root, &mut ids) {
+        match read(&environment.root.join(path), &environment.root, &mut ids) {
             Ok((example, file)) if suite.filter.accepts(&example) => {
                 files.insert(example.key.clone(), (example.clone(), file));
                 discovery.examples.push(example);
@@ -63,11 +63,11 @@ pub(crate) fn open(suite: &WorkspaceSuite, surroundings: &Surroundings) -> Opene
     }
     discovery.load_ms = began.elapsed().as_secs_f64() * 1000.0;
     let pool = Arc::new(WorkspacePool { tools: Tools::new(suite.config.clone()), files });
-    Opened {
+    OpenedSuite {
         discovery,
         links: Box::new(move |_| Arc::new(LocalLink(Arc::clone(&pool)))),
-        slots: Some(surroundings.workers.max(1)),
-        finish: Box::new(|_| Box::pin(std::future::ready(Finished::default()))),
+        slots: Some(environment.workers.max(1)),
+        finish: Box::new(|_| Box::pin(std::future::ready(SuiteEnd::default()))),
     }
 }
 

@@ -29,8 +29,8 @@ pub(crate) fn run(
 ) -> Result<ExitCode, CommandError> {
     let socket = socket()?;
     let (root, config) = project::open(cli, terminal)?;
-    let surroundings = suites::surroundings(&root, 1)?;
-    let settings = scenarios::settings(None, &config, &root, surroundings.guard)?;
+    let environment = suites::environment(&root, 1)?;
+    let settings = scenarios::settings(None, &config, &root, environment.guard)?;
     let events = arguments.events.as_deref().or(config.events.value.as_deref());
     let mut recording =
         Recording::start_as(vec!["rspec".to_owned()], None, &root, events, terminal)?;

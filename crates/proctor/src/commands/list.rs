@@ -30,8 +30,8 @@ pub(crate) fn run(
 ) -> Result<ExitCode, CommandError> {
     let (root, config) = project::open(cli, terminal)?;
     let mut chosen = suites::choose(&arguments.selection, &config, &root, 1)?;
-    chosen.surroundings.waiting = terminal.waiting();
-    let found = proctor_runner::list(&chosen.suites, &chosen.surroundings, &chosen.selection);
+    chosen.environment.load_notices = terminal.load_notices();
+    let found = proctor_runner::list(&chosen.suites, &chosen.environment, &chosen.selection);
     let found = found.map_err(|error| match error {
         proctor_runner::ListError::Suite(error) => report_problem(&error.message, &error.output),
         error @ proctor_runner::ListError::Runtime(_) => CommandError::caused(Kind::System, error),

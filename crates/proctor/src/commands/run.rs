@@ -113,7 +113,7 @@ impl Prepared {
             chosen.suites.iter_mut().for_each(scenarios::share_with_another);
         }
         if !view::has_screen(arguments) {
-            chosen.surroundings.waiting = terminal.waiting();
+            chosen.environment.load_notices = terminal.load_notices();
         }
         outputs::check(arguments)?;
         let adaptive = repeat::adaptive(arguments, root, terminal)?;
@@ -139,7 +139,7 @@ impl Prepared {
         let known = Arc::clone(&options.estimates);
         let controller = Controller::new(RunSetup {
             suites: chosen.suites,
-            surroundings: chosen.surroundings,
+            environment: chosen.environment,
             options,
             bus: recording.bus.clone(),
         });

@@ -88,7 +88,7 @@ pub(super) fn apply(
                 suite.concurrency = talk.concurrency.unwrap_or(suite.concurrency);
                 &mut suite.settings
             }
-            Suite::Rspec(suite) => match &mut suite.talk {
+            Suite::Rspec(suite) => match &mut suite.conversations {
                 Some(settings) => &mut **settings,
                 None => continue,
             },

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use proctor_process::GuardCommand;
 use proctor_record::{RunStore, failed_examples};
 use proctor_runner::{
-    CommandSuite, ExampleFiles, ExampleFilter, RspecRequest, RspecSuite, Selection, Suite,
-    Surroundings, Waiting, WorkspaceSuite,
+    CommandSuite, ExampleFiles, ExampleFilter, LoadNotices, RspecRequest, RspecSuite, Selection,
+    Suite, SuiteEnvironment, WorkspaceSuite,
 };
 
 use super::{own_program, scenarios, test_tools};
@@ -18,7 +18,7 @@ use crate::error::CommandError;
 /// What to run, where.
 pub(super) struct Chosen {
     pub(super) suites: Vec<Suite>,
-    pub(super) surroundings: Surroundings,
+    pub(super) environment: SuiteEnvironment,
     pub(super) selection: Selection,
 }
 
@@ -28,8 +28,8 @@ pub(super) fn choose(
     root: &Path,
     workers: u32,
 ) -> Result<Chosen, CommandError> {
-    let surroundings = surroundings(root, workers)?;
-    let suites = suites(arguments, config, root, &surroundings)?;
+    let environment = environment(root, workers)?;
+    let suites = suites(arguments, config, root, &environment)?;
     if suites.is_empty() {
         return Err(CommandError::not_found(format_args!(
             "there is nothing to run in {}: no `spec` folder, no `*.scenario.yaml` or `*.workspace.yaml` file, no suite in proctor.toml",
@@ -37,14 +37,14 @@ pub(super) fn choose(
         ))
         .hint("name files or folders, or see `proctor doctor`"));
     }
-    Ok(Chosen { suites, surroundings, selection: selection(arguments, root)? })
+    Ok(Chosen { suites, environment, selection: selection(arguments, root)? })
 }
 
 fn suites(
     arguments: &SelectionArguments,
     config: &Config,
     root: &Path,
-    surroundings: &Surroundings,
+    environment: &SuiteEnvironment,
 ) -> Result<Vec<Suite>, CommandError> {
     let wanted =
         |name: &str| arguments.suite.is_empty() || arguments.suite.iter().any(|s| s == name);
@@ -81,17 +81,17 @@ fn suites(
             }
             .arguments(),
             preload: !arguments.no_preload && config.run.preload != Some(false),
-            talk: Some(Box::new(scenarios::settings(
+            conversations: Some(Box::new(scenarios::settings(
                 arguments.seed,
                 config,
                 root,
-                surroundings.guard.clone(),
+                environment.guard.clone(),
             )?)),
             deterministic: config.rspec.deterministic,
         }));
     }
     if wanted("scenario") && !files.scenarios.is_empty() {
-        let guard = surroundings.guard.clone();
+        let guard = environment.guard.clone();
         let suite =
             scenarios::suite(files.scenarios, filter()?, arguments.seed, config, root, guard)?;
         suites.push(Suite::Dialogue(Box::new(suite)));
@@ -130,13 +130,13 @@ fn suites(
     Ok(suites)
 }
 
-pub(super) fn surroundings(root: &Path, workers: u32) -> Result<Surroundings, CommandError> {
+pub(super) fn environment(root: &Path, workers: u32) -> Result<SuiteEnvironment, CommandError> {
     let program = own_program()?;
     let home = env_vars::HOME.get_os().map(PathBuf::from);
     let cache = env_vars::XDG_CACHE_HOME.get_os().map(PathBuf::from);
     let temporary = env_vars::TMPDIR.get_os().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let cache = cache.or_else(|| home.map(|home| home.join(".cache")));
-    Ok(Surroundings {
+    Ok(SuiteEnvironment {
         root: root.to_owned(),
         guard: GuardCommand::new(program, ["__guard"]),
         cache: cache.unwrap_or_else(|| temporary.clone()).join("proctor"),
@@ -144,7 +144,7 @@ pub(super) fn surroundings(root: &Path, workers: u32) -> Result<Surroundings, Co
         sockets: if temporary.as_os_str().len() > 60 { PathBuf::from("/tmp") } else { temporary },
         workers,
         first_slot: 0,
-        waiting: Waiting::default(),
+        load_notices: LoadNotices::default(),
     })
 }
 

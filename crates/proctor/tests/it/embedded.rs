@@ -8,8 +8,8 @@ use std::time::Duration;
 use proctor_events::{Bus, BusConfig, EventType, RunId, Timestamp};
 use proctor_process::GuardCommand;
 use proctor_runner::{
-    AlreadyStarted, Controller, RspecSuite, RunOptions, RunSetup, RunStatus, Suite, Surroundings,
-    Waiting,
+    AlreadyStarted, Controller, LoadNotices, RspecSuite, RunOptions, RunSetup, RunStatus, Suite,
+    SuiteEnvironment,
 };
 use proctor_verdict::StopCause;
 
@@ -29,17 +29,17 @@ fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
             ruby: "ruby".to_owned(),
             args: vec!["spec".to_owned()],
             preload: true,
-            talk: None,
+            conversations: None,
             deterministic: None,
         })],
-        surroundings: Surroundings {
+        environment: SuiteEnvironment {
             root: env.project.clone(),
             guard: GuardCommand::new(env!("CARGO_BIN_EXE_proctor"), ["__guard"]),
             cache: env.home().join("cache"),
             sockets: "/tmp".into(),
             workers,
             first_slot: 0,
-            waiting: Waiting::default(),
+            load_notices: LoadNotices::default(),
         },
         options: RunOptions { workers, grace: 300, ..RunOptions::default() },
         bus: bus(name),

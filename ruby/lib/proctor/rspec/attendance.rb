@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require_relative "interrupt_watch"
-require_relative "../runner/events" unless defined?(Proctor::Runner::Events)
-require_relative "../runner/manifest" unless defined?(Proctor::Runner::Manifest)
+require_relative "../runner/rspec/events" unless defined?(Proctor::Runner::RspecFramework::Events)
+require_relative "../runner/rspec/manifest" unless defined?(Proctor::Runner::RspecFramework::Manifest)
 require_relative "../runner/work_queue" unless defined?(Proctor::Runner::Item)
 
 module Proctor
@@ -17,7 +17,7 @@ module Proctor
       def initialize(line, observers)
         @line = line
         @observers = observers
-        @events = line && Runner::Events.new(line)
+        @events = line && Runner::RspecFramework::Events.new(line)
         @ended = {}.compare_by_identity
       end
 
@@ -61,7 +61,7 @@ module Proctor
       private
 
       def introduce(configuration)
-        manifest = Runner::Manifest.new(::RSpec.world)
+        manifest = Runner::RspecFramework::Manifest.new(::RSpec.world)
         manifest.select
         @entries = manifest.entries.to_h { |entry| [entry.example, entry] }.compare_by_identity
         manifest.each_batch { |line| @line.send_line(line) }
@@ -104,7 +104,7 @@ module Proctor
       end
 
       def item(example)
-        entry = @entries[example] || Runner::Manifest::Entry.new(example, example.id, Native.json(Plain.text(example.id)))
+        entry = @entries[example] || Runner::RspecFramework::Manifest::Entry.new(example, example.id, Native.json(Plain.text(example.id)))
         Runner::Item.new(entry, 1, 1)
       end
 

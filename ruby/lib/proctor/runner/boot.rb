@@ -4,7 +4,7 @@
 # makes Bundler refuse a lock file that asks for another version of it.
 module Proctor
   module Runner
-    # Prepares a fresh Ruby process to look like one that was started as `rspec`.
+    # Prepares a fresh Ruby process to look like one that the project's own test command started.
     module Boot
       LIBRARY = File.expand_path("../..", __dir__)
 
@@ -21,7 +21,7 @@ module Proctor
         Bundler.setup
         nil
       rescue LoadError
-        nil # no Bundler on this machine: run as plain `rspec` would
+        nil # no Bundler on this machine: run as without a Gemfile
       rescue StandardError => error
         "Bundler could not set up the project:\n#{error.message.strip}\n" \
         "#{mends?(error) ? "`bundle install` mends it" : "mend the Gemfile"}; " \
@@ -37,19 +37,6 @@ module Proctor
       # Only `proctor/…` lies under this folder, so it cannot shadow anything of the project.
       def load_path
         $LOAD_PATH.push(LIBRARY) unless $LOAD_PATH.include?(LIBRARY)
-      end
-
-      # Loads rspec-core from the right folder: it remembers the current folder while it is loaded.
-      def rspec(root, args)
-        Dir.chdir(root) if root
-        $PROGRAM_NAME = "rspec"
-        ARGV.replace(args)
-        require "rspec/core"
-        RSpec::Core::Runner.disable_autorun!
-        nil
-      rescue LoadError => error
-        "rspec-core could not be loaded: #{error.message} " \
-        "(is it in the Gemfile? set PROCTOR_BUNDLER=0 to run without Bundler)"
       end
 
       # The environment a worker of this slot works in; the names are those other runners use.

@@ -9,11 +9,10 @@ module Proctor
     # The first moments of a forked process: it leaves the parent's channel, opens its own three
     # connections, takes its place among the workers, and becomes a Worker.
     class ForkedWorker
-      NAME = "proctor-rspec-worker"
-
-      def initialize(parents_channel, settings, loading, request)
+      def initialize(parents_channel, settings, framework, loading, request)
         @parents_channel = parents_channel
         @settings = settings
+        @framework = framework
         @loading = loading
         @slot = request.fetch("slot")
         @generation = request.fetch("generation", 0)
@@ -41,7 +40,7 @@ module Proctor
           Transport::VARIABLES.include?(name) ? @settings[name] = value : ENV[name] = value&.to_s
         end
         # Visible in `ps`; unlike $0 no code looks at it.
-        Process.setproctitle("rspec (proctor worker #{@slot + 1})")
+        Process.setproctitle("#{@framework.name} (proctor worker #{@slot + 1})")
       end
 
       def connect
@@ -49,7 +48,8 @@ module Proctor
         replace(STDERR, "stderr")
         # The last of the three: who sees this connection knows that the streams are open.
         rpc = Transport.connect(@settings, "rpc", slot: @slot, generation: @generation)
-        Channel.new(Transport::Pair.new(rpc, rpc), name: NAME, capabilities: Worker::CAPABILITIES,
+        Channel.new(Transport::Pair.new(rpc, rpc), name: "proctor-#{@framework.name}-worker",
+                                                   capabilities: Worker::CAPABILITIES,
                                                    hello: { slot: @slot, generation: @generation })
       end
 
@@ -69,7 +69,7 @@ module Proctor
 
       def become_worker(worker, channel)
         trap("INT", "DEFAULT")
-        RSpec::Core::Runner.trap_interrupt
+        @framework.trap_interrupt
         worker.adopt(@loading.loader, @loading.seeds)
         channel.start(worker) { host_gone }
         ProjectCoverage.begin_worker(@slot, @generation)

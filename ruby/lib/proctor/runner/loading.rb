@@ -8,10 +8,14 @@ module Proctor
     # The `list` action, shared by the preloading parent and by the worker that loads on its own.
     # Runs on the main thread, once per process: a second load needs a second process.
     class Loading
+      # The request cannot be met at all: wrong options, or an option that is a command of its own.
+      Refused = Class.new(StandardError)
+
       attr_reader :loader, :seeds
 
-      def initialize(channel, bundler_problem)
+      def initialize(channel, framework, bundler_problem)
         @channel = channel
+        @framework = framework
         @bundler_problem = bundler_problem
       end
 
@@ -21,7 +25,6 @@ module Proctor
 
       # For callers that want no list.
       def load_quietly(args)
-        require_relative "loader"
         load(args)
         yield if loaded?
       end
@@ -42,7 +45,7 @@ module Proctor
         extra = (yield if loaded?) || {}
         send_examples unless message["examples"] == false
         @channel.reply_shortened(id, @loader.reply.merge(extra))
-      rescue Loader::Refused => error
+      rescue Refused => error
         @channel.refuse(id, "bad_request", error.message)
       end
 
@@ -52,14 +55,12 @@ module Proctor
         return @bundler_problem if @bundler_problem
 
         message.fetch("env", {})&.each { |name, value| ENV[name] = value&.to_s }
-        problem = Boot.rspec(message["root"], message.fetch("args", []).map(&:to_s))
-        require_relative "loader" unless problem
-        problem
+        @framework.boot(message["root"], message.fetch("args", []).map(&:to_s))
       end
 
       def load(args)
         Seeds.mark
-        @loader = Loader.new(args).call
+        @loader = @framework.loader(args).call
         @seeds = Seeds.from_loaded_project
       end
 

@@ -18,7 +18,7 @@ module Proctor
 
       # By then the example may be back in a folder that exists: then only the error tells.
       def error_of?(error)
-        return error.all_exceptions.any? { |part| error_of?(part) } if RSpec::Core::MultipleExceptionError::InterfaceTag === error
+        return error.all_exceptions.any? { |part| error_of?(part) } if error.respond_to?(:all_exceptions)
 
         Errno::ENOENT === error && error.message.end_with?("getcwd")
       end

@@ -17,12 +17,12 @@ module Proctor
     # forked children.
     class Parent
       CAPABILITIES = %w[list fork dump].freeze
-      NAME = "proctor-rspec-parent"
 
-      def initialize(settings, bundler_problem: nil)
+      def initialize(settings, framework:, bundler_problem: nil)
         @settings = settings
-        @channel = Channel.new(Transport.open(settings), name: NAME, capabilities: CAPABILITIES)
-        @loading = Loading.new(@channel, bundler_problem)
+        @framework = framework
+        @channel = Channel.new(Transport.open(settings), name: "proctor-#{framework.name}-parent", capabilities: CAPABILITIES)
+        @loading = Loading.new(@channel, framework, bundler_problem)
         @requests = Thread::Queue.new
         @workers = {}
         @lock = Thread::Mutex.new
@@ -67,7 +67,7 @@ module Proctor
           # project is loaded, where it could hide a `require` that the project lacks.
           require "socket"
           require_relative "worker"
-          warm_up
+          @framework.warm_up
           ProjectCoverage.forget_workers
           threads = ForkSafety.threads(@channel)
           fork_ahead
@@ -78,15 +78,6 @@ module Proctor
       # Workers that are asked for already can get ready while the examples are described.
       def fork_ahead
         serve(@requests.pop) until @requests.empty?
-      end
-
-      # RSpec loads matchers when they are first used, which would be once in every worker.
-      def warm_up
-        return unless defined?(RSpec::Matchers::BuiltIn)
-
-        %i[Eq BeTruthy].each { |name| RSpec::Matchers::BuiltIn.const_get(name) }
-      rescue NameError
-        nil
       end
 
       def fork_worker(message)
@@ -103,7 +94,7 @@ module Proctor
 
         prepare_fork(message["hooks_within_ms"])
         generation = message.fetch("generation", 0)
-        pid = Process.fork { ForkedWorker.new(@channel, @settings, @loading, message).main }
+        pid = Process.fork { ForkedWorker.new(@channel, @settings, @framework, @loading, message).main }
         own_group(pid)
         watch(pid, slot, generation)
         @channel.reply(message["id"], { pid: pid })
@@ -156,6 +147,7 @@ module Proctor
         kill_workers
         @channel.reply(id, { status: "shutting_down" })
         Native::EXIT_NOW.call(0) if ENV["PROCTOR_AT_EXIT"] == "none"
+        @framework.before_exit
         Boot.disarm_other_frameworks
         exit(0)
       end

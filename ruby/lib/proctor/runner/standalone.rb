@@ -8,17 +8,17 @@ require_relative "loading"
 module Proctor
   module Runner
     # A worker that loads the suite itself, for projects that cannot be forked. It answers `list` and
-    # `run` in one process, and the older `run_specs`.
+    # `run` in one process, and the older `run_specs` where the framework has it.
     class Standalone
-      CAPABILITIES = %w[list run unrun cancel dump marks leaks run_specs].freeze
-      NAME = "proctor-rspec-worker"
+      CAPABILITIES = %w[list run unrun cancel dump marks leaks].freeze
 
-      def initialize(settings, bundler_problem: nil)
+      def initialize(settings, framework:, bundler_problem: nil)
+        @framework = framework
         @slot = (ENV["WORKER_INDEX"] || 0).to_i
         Boot.worker_environment(@slot).each { |name, value| ENV[name] ||= value }
-        @channel = Channel.new(Transport.open(settings), name: NAME, capabilities: CAPABILITIES,
+        @channel = Channel.new(Transport.open(settings), name: "proctor-#{framework.name}-worker", capabilities: capabilities,
                                                          hello: { slot: @slot, generation: 0 })
-        @loading = Loading.new(@channel, bundler_problem)
+        @loading = Loading.new(@channel, framework, bundler_problem)
         @early = Thread::Queue.new
       end
 
@@ -37,13 +37,22 @@ module Proctor
       def handle(action, message)
         worker = @worker
         case action
-        when "list", "run_specs" then later(worker, message)
+        when "list" then later(worker, message)
+        when "run_specs" then runs_specs? ? later(worker, message) : not_loaded(action)
         when "__shutdown__" then worker ? worker.handle(action, message) : leave(message["id"])
         else worker ? worker.handle(action, message) : not_loaded(action)
         end
       end
 
       private
+
+      def capabilities
+        runs_specs? ? CAPABILITIES + ["run_specs"] : CAPABILITIES
+      end
+
+      def runs_specs?
+        @framework.respond_to?(:run_specs)
+      end
 
       def later(worker, message)
         worker ? worker.do_later { serve(message) } : @early.push(message)
@@ -64,15 +73,14 @@ module Proctor
 
       # The files named by the ids are loaded by the first request.
       def run_specs(message)
-        ids = message.fetch("example_ids")
-        require_relative "run_specs" if Boot.rspec(nil, []).nil?
-        @loading.load_quietly(RunSpecs.files(ids)) { become_worker } unless @loading.attempted?
-        RunSpecs.new(@channel, @loading, @worker).call(message["id"], ids)
+        runs = @framework.run_specs(message.fetch("example_ids"))
+        @loading.load_quietly(runs.files) { become_worker } unless @loading.attempted?
+        runs.call(@channel, @loading, @worker, message["id"])
       end
 
       def become_worker
         require_relative "worker"
-        RSpec::Core::Runner.trap_interrupt
+        @framework.trap_interrupt
         worker = Worker.new(@channel, alone: true)
         ProjectCoverage.begin_worker(@slot, 0)
         worker.adopt(@loading.loader, @loading.seeds)

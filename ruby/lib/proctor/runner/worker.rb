@@ -1,9 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "active_record"
-require_relative "agents_bridge"
-require_relative "events"
-require_relative "example_runner"
 require_relative "project_coverage"
 require_relative "seeds"
 require_relative "work_queue"
@@ -25,21 +22,17 @@ module Proctor
 
       # The world is loaded: from here on `run` is possible.
       def adopt(loader, seeds)
-        @events = Events.new(@channel.writer)
-        @reporter = loader.reporter
-        @runner = ExampleRunner.new(events: @events, reporter: @reporter, seeds: seeds)
-        @reporter.sink = @runner
-        @agents = AgentsBridge.install(@events)
+        @events = loader.events(@channel.writer)
+        @runner = loader.runner(@events, seeds)
         @manifest = loader.manifest
       end
 
-      # A worker whose set-up failed runs nothing, like a suite whose before(:suite) hook failed.
+      # A worker whose set-up failed runs nothing.
       def run_after_fork(slot)
         ActiveRecord.after_fork
         Proctor.run_after_fork(slot)
       rescue StandardError, ScriptError => error
-        @reporter.notify_non_example_exception(error, "An error occurred in an `after_fork` hook.")
-        RSpec.world.wants_to_quit = true
+        @runner.set_up_failed(error, "An error occurred in an `after_fork` hook.")
       end
 
       # What runs already belongs to the process as a whole, not to an example.
@@ -109,7 +102,6 @@ module Proctor
       end
 
       def run_item(item)
-        @agents&.example_started(item)
         @channel.item = item
         @queue.count_failure if @runner.run(item) == :failed
       end

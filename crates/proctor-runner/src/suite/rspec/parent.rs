@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 
 use super::pipes::Pipes;
 use crate::example::{Discovery, OutsideError};
-use crate::suite::{Finished, Opened, SuiteError, Surroundings, listing};
+use crate::suite::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError, listing};
 use crate::worker_link::process::{LaunchError, LaunchedProcess, ProcessLauncher, ProcessLink};
 use crate::worker_link::reports::ExitFacts;
 use crate::worker_link::{BoxFuture, HostRequests};
@@ -103,10 +103,10 @@ struct Parent {
     channel: Channel,
 }
 
-pub(super) struct Forks {
+pub(super) struct ForkingParent {
     program: Vec<String>,
     args: Vec<String>,
-    surroundings: Surroundings,
+    environment: SuiteEnvironment,
     socket: [(&'static str, String); 2],
     /// Where the socket is, and the pipes of workers that are not connected yet.
     folder: PathBuf,
@@ -118,14 +118,14 @@ pub(super) struct Forks {
     _accepting: tokio_util::task::AbortOnDropHandle<()>,
 }
 
-impl Forks {
+impl ForkingParent {
     pub(super) fn new(
         program: Vec<String>,
         args: Vec<String>,
-        surroundings: &Surroundings,
+        environment: &SuiteEnvironment,
         host: Option<Arc<ConversationHost>>,
     ) -> Result<Self, SuiteError> {
-        let listener = Listener::bind(&surroundings.sockets, ListenerConfig::default())
+        let listener = Listener::bind(&environment.sockets, ListenerConfig::default())
             .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;
         let registry = Arc::new(Registry::default());
         let socket = listener.env();
@@ -134,7 +134,7 @@ impl Forks {
         Ok(Self {
             program,
             args,
-            surroundings: surroundings.clone(),
+            environment: environment.clone(),
             socket,
             folder,
             registry,
@@ -147,9 +147,9 @@ impl Forks {
 
     /// Starts a parent and has it load the project, and fork so many workers as soon as it has.
     async fn load(self: &Arc<Self>, workers: u32) -> Result<(Parent, Discovery), SuiteError> {
-        let guard = Guard::Program(self.surroundings.guard.clone());
+        let guard = Guard::Program(self.environment.guard.clone());
         let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
-            .cwd(&self.surroundings.root)
+            .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)
             .channel(HostRequests::config(None, ChannelConfig::default()))
             .envs(self.socket.iter().map(|(name, value)| (*name, value.as_str())));
@@ -165,11 +165,11 @@ impl Forks {
             });
         };
         let what = "loading the RSpec suite";
-        let waiting = &self.surroundings.waiting;
-        if let Err(error) = listing::hello_or_tell(what, &channel, &process, waiting).await {
+        let notices = &self.environment.load_notices;
+        if let Err(error) = listing::hello_with_notice(what, &channel, &process, notices).await {
             return Err(listing::failed(what, &error, &process).await);
         }
-        let root = self.surroundings.root.to_string_lossy();
+        let root = self.environment.root.to_string_lossy();
         let parent = Parent { process: process.clone(), channel: channel.clone() };
         let mut listing = Box::pin(listing::list(
             "rspec",
@@ -209,7 +209,7 @@ impl Forks {
 
     /// Asks for the first workers. Those that the parent refuses, or that nobody comes for, cost nothing.
     fn fork_ahead(self: &Arc<Self>, parent: &Parent, workers: u32) {
-        let first = self.surroundings.first_slot;
+        let first = self.environment.first_slot;
         for slot in first..first + workers {
             let (forks, parent, worker) = (Arc::clone(self), parent.clone(), (slot, FIRST));
             let forking = async move { forks.fork_from(&parent, worker, None).await };
@@ -307,8 +307,8 @@ impl Forks {
         })
     }
 
-    async fn finish(self: Arc<Self>, now: bool) -> Finished {
-        let Some(parent) = self.parent.lock().await.take() else { return Finished::default() };
+    async fn finish(self: Arc<Self>, now: bool) -> SuiteEnd {
+        let Some(parent) = self.parent.lock().await.take() else { return SuiteEnd::default() };
         let asked = Instant::now();
         let stopped =
             if now { parent.process.kill().await } else { parent.process.stop(END_WITHIN).await };
@@ -319,20 +319,20 @@ impl Forks {
         lines.extend(output(parent.process.stderr()));
         let ended = stopped.as_ref().ok().filter(|report| !now && !report.status.success());
         let refused = ended.map(|report| refused_at_exit(report.status, asked.elapsed()));
-        Finished {
+        SuiteEnd {
             leaked: stopped.map(|report| report.leaked).unwrap_or_default(),
             output: lines,
             errors: refused.into_iter().collect(),
-            ..Finished::default()
+            ..SuiteEnd::default()
         }
     }
 }
 
-pub(super) async fn open(forks: Arc<Forks>) -> Result<Opened, SuiteError> {
-    let (parent, discovery) = forks.load(forks.surroundings.workers).await?;
+pub(super) async fn open(forks: Arc<ForkingParent>) -> Result<OpenedSuite, SuiteError> {
+    let (parent, discovery) = forks.load(forks.environment.workers).await?;
     *forks.parent.lock().await = Some(parent);
     let ending = Arc::clone(&forks);
-    Ok(Opened {
+    Ok(OpenedSuite {
         slots: None,
         discovery,
         links: Box::new(move |_| Arc::new(ProcessLink(Arc::new(ForkLauncher(Arc::clone(&forks)))))),
@@ -340,7 +340,7 @@ pub(super) async fn open(forks: Arc<Forks>) -> Result<Opened, SuiteError> {
     })
 }
 
-struct ForkLauncher(Arc<Forks>);
+struct ForkLauncher(Arc<ForkingParent>);
 
 impl ProcessLauncher for ForkLauncher {
     fn launch(

@@ -40,13 +40,13 @@ impl SpecRunner for OwnRunner {
 
 impl OwnRunner {
     fn try_run(&self, root: &Path, specs: &[String], shown: bool) -> Result<SpecRun, String> {
-        let surroundings =
-            suites::surroundings(root, self.workers).map_err(|error| error.to_string())?;
+        let environment =
+            suites::environment(root, self.workers).map_err(|error| error.to_string())?;
         let suite = RspecSuite {
             ruby: self.program(root)?,
             args: specs.to_vec(),
             preload: true,
-            talk: None,
+            conversations: None,
             deterministic: None,
         };
         let gathered = Arc::new(Mutex::new(SpecRun::default()));
@@ -69,7 +69,7 @@ impl OwnRunner {
         };
         let controller = Controller::new(RunSetup {
             suites: vec![Suite::Rspec(suite)],
-            surroundings,
+            environment,
             options,
             bus: inner.clone(),
         });

@@ -48,7 +48,7 @@ impl Embedded {
         let known = Arc::clone(&options.estimates);
         let controller = Controller::new(RunSetup {
             suites: chosen.suites,
-            surroundings: chosen.surroundings,
+            environment: chosen.environment,
             options,
             bus: recording.bus.clone(),
         });

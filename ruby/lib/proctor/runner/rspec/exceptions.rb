@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "../serializer"
+
+module Proctor
+  module Runner
+    module RspecFramework
+      # Exceptions as RSpec's own JSON output has them, plus what a terminal needs to show the familiar text.
+      module Exceptions
+        module_function
+
+        def exception(error)
+          Serializer.exception(error) { |lines| project_line(lines) }
+        end
+
+        # The parts of an aggregate (`aggregate_failures`, or an error in the body and one in a hook).
+        def parts(error)
+          return unless RSpec::Core::MultipleExceptionError::InterfaceTag === error
+
+          error.all_exceptions.map { |part| exception(part) }
+        end
+
+        # The first line RSpec would show, relative to the project.
+        def project_line(lines)
+          formatter = RSpec.configuration.backtrace_formatter
+          line = lines.find { |candidate| !candidate.start_with?("<internal:") && !formatter.exclude?(candidate) }
+          line && RSpec::Core::Metadata.relative_path(line)
+        end
+
+        # RSpec's own text for a failed example: code snippet, message with diff, backtrace; without
+        # colour, number and description.
+        def presented(example)
+          presenter = RSpec::Core::Formatters::ExceptionPresenter::Factory.new(example).build
+          text_of(presenter)
+        rescue StandardError, SystemStackError
+          nil
+        end
+
+        def presented_outside(error, description)
+          example = RSpec::Core::Example.new(RSpec::Core::AnonymousExampleGroup, description, {})
+          text_of(RSpec::Core::Formatters::ExceptionPresenter.new(error, example, indentation: 2))
+        rescue StandardError, SystemStackError
+          nil
+        end
+
+        # The first two lines are empty and the description; the others are indented by two.
+        def text_of(presenter)
+          lines = presenter.fully_formatted_lines(nil, RSpec::Core::Notifications::NullColorizer)
+          text = lines.drop(2).map { |line| Plain.text(line.to_s).delete_prefix("  ") }
+          Plain.limited(text.join("\n"), Serializer::TEXT_LIMIT)
+        end
+
+        # An error outside of any example, as `errors` of `list` and as ErrorOutsideExample.
+        def outside(error, description, phase:, group: nil)
+          details = exception(error)
+          file = description[/while loading (.+?)(?:\.(?:\s|\z)| an `exit`)/im, 1]
+          { phase: phase, description: Plain.text(description), file: file && Plain.text(file),
+            location: details[:project_line] && details[:project_line][/\A.+?:\d+/],
+            group: group, exception: details, presented: presented_outside(error, description) }.compact
+        end
+      end
+    end
+  end
+end
