@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+
+use proctor_process::git::Git;
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +17,7 @@ pub(crate) struct Change {
 }
 
 fn git(root: &Path, arguments: &[&str]) -> io::Result<Option<Vec<u8>>> {
-    let output =
-        Command::new("git").args(arguments).current_dir(root).stdin(Stdio::null()).output()?;
-    Ok(output.status.success().then_some(output.stdout))
+    Ok(Git::with_user_settings(root).query(arguments)?)
 }
 
 /// Whether the folder is in a repository.

@@ -3,14 +3,13 @@
 //!
 //! State: what was found out about the kernel, once. It does not know what the processes are for.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::process::CommandExt as _;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use proctor_process::{ChildEnvironment, ShortCommand, ShortCommandError, ShortOutput};
 
 /// How Ruby is started.
 #[derive(Debug, Clone)]
@@ -39,8 +38,10 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// How much output is kept of a process.
-const OUTPUT: u64 = 8 << 20;
+/// How many bytes of each output are kept.
+const OUTPUT: usize = 8 << 20;
+/// How long a question about the kernel may take.
+const PROBE_LIMIT: Duration = Duration::from_secs(30);
 
 impl Sandbox {
     /// Finds out what the kernel allows. `ruby` is the program to run.
@@ -48,10 +49,11 @@ impl Sandbox {
         let isolate = ["unshare", "--net", "--pid", "--fork", "--kill-child"];
         let as_user = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"];
         let allowed = |wrapper: &&[&str]| {
-            let mut command = Command::new(wrapper[0]);
-            command.args(&wrapper[1..]).arg("true");
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
+            ShortCommand::new(wrapper[0], ChildEnvironment::inherited(), PROBE_LIMIT)
+                .args(&wrapper[1..])
+                .args(["true"])
+                .output()
+                .is_ok_and(|output| output.status.success())
         };
         let wrapper = [&isolate[..], &as_user[..]].into_iter().find(allowed).unwrap_or(&[]);
         let ruby = ruby.into();
@@ -90,56 +92,46 @@ impl Sandbox {
         &self,
         arguments: &[OsString],
         folder: &Path,
-        environment: &[(&str, &str)],
+        variables: &[(&str, &str)],
         limit: Duration,
     ) -> io::Result<Finished> {
-        let mut command = match self.wrapper.split_first() {
-            Some((program, rest)) => {
-                let mut command = Command::new(program);
-                command.args(rest).arg(&self.ruby);
-                command
-            }
-            None => Command::new(&self.ruby),
-        };
-        let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-        if let Some(confine) = &self.confine {
-            command.arg("-r").arg(confine.as_os_str());
-            command.env(WRITABLE, folder.parent().unwrap_or(folder));
-        }
-        command.args(arguments).current_dir(folder).stdin(Stdio::null());
-        command.stdout(Stdio::from(stdout.try_clone()?)).stderr(Stdio::from(stderr.try_clone()?));
+        let mut environment = ChildEnvironment::inherited();
         for name in ["RUBYOPT", "RUBYLIB", "BUNDLE_GEMFILE", "SPEC_OPTS"] {
-            command.env_remove(name);
+            environment = environment.remove(name);
         }
-        command.env("TMPDIR", folder).env("HOME", folder).env("LC_ALL", "C.UTF-8");
-        command.envs(environment.iter().copied());
-        command.process_group(0);
-        let mut child = command.spawn()?;
-        let deadline = Instant::now() + limit;
-        let mut timed_out = false;
-        let mut pause = Duration::from_millis(2);
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if Instant::now() > deadline {
-                timed_out = true;
-                break child.kill().and_then(|()| child.wait())?;
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(50));
-        };
-        // Without a namespace, what it started may still be there; it shares the group unless it left it.
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
-        {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        environment =
+            environment.set("TMPDIR", folder).set("HOME", folder).set("LC_ALL", "C.UTF-8");
+        let mut confining: Vec<&OsStr> = Vec::new();
+        if let Some(confine) = &self.confine {
+            confining.extend([OsStr::new("-r"), confine.as_os_str()]);
+            environment = environment.set(WRITABLE, folder.parent().unwrap_or(folder));
         }
-        Ok(Finished {
-            success: status.success() && !timed_out,
+        environment = environment.set_all(variables.iter().copied());
+        let mut argv = self.wrapper.iter().map(OsStr::new).chain([self.ruby.as_os_str()]);
+        let Some(program) = argv.next() else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let output = ShortCommand::new(program, environment, limit)
+            .args(argv)
+            .args(confining)
+            .args(arguments)
+            .folder(folder)
+            .output_limit(OUTPUT)
+            .output();
+        match output {
+            Ok(output) => Ok(Finished::new(&output, false)),
+            Err(ShortCommandError::TimedOut { output, .. }) => Ok(Finished::new(&output, true)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Finished {
+    fn new(output: &ShortOutput, timed_out: bool) -> Self {
+        Self {
+            success: output.status.success() && !timed_out,
             timed_out,
-            stdout: beginning(&mut stdout)?,
-            stderr: beginning(&mut stderr)?,
-        })
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
     }
 }
 
@@ -150,16 +142,10 @@ fn confinement(ruby: &Path) -> Option<tempfile::TempPath> {
     file.write_all(CONFINE.as_bytes()).ok()?;
     let path = file.into_temp_path();
     let folder = tempfile::tempdir().ok()?;
-    let mut command = Command::new(ruby);
-    command.arg("--disable-gems").arg("-r").arg(&*path).arg("-e").arg("exit ProctorConfine.on?");
-    command.env(WRITABLE, folder.path()).stdin(Stdio::null());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success()).then_some(path)
-}
-
-fn beginning(file: &mut File) -> io::Result<String> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut bytes = Vec::new();
-    file.take(OUTPUT).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let environment = ChildEnvironment::inherited().set(WRITABLE, folder.path());
+    let output = ShortCommand::new(ruby, environment, PROBE_LIMIT)
+        .args(["--disable-gems".as_ref(), "-r".as_ref(), path.as_os_str()])
+        .args(["-e", "exit ProctorConfine.on?"])
+        .output();
+    output.is_ok_and(|output| output.status.success()).then_some(path)
 }

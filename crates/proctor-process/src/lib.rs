@@ -9,16 +9,21 @@
 //! - [`Listener`]: the transport for workers that connect to a socket path.
 //! - [`WorkerGroup`], [`Supervisor`]: several workers, failing fast or supervised.
 //! - [`guard`]: the small process that ends a child tree when we end, however we end.
+//! - [`ShortCommand`]: a program with a time limit whose output is read whole; [`git::Git`] is built on it.
+//! - [`start_detached`]: a program that goes on when this process ends.
 //! - [`worker`]: the other side, for writing a worker in a few lines.
 //!
 //! Pure parts, tested without processes or clocks: [`framer`], [`protocol`], the lifecycle, the table of
 //! pending requests, the splitter of output lines.
 
+mod child_environment;
+mod detached_command;
 mod diagnostics;
 mod exit;
 pub mod framer;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod git;
 mod group;
 pub mod guard;
 mod launch;
@@ -28,11 +33,14 @@ mod output;
 mod process;
 pub mod protocol;
 mod rpc;
+mod short_command;
 mod spec;
 mod supervisor;
 mod sys;
 pub mod worker;
 
+pub use child_environment::ChildEnvironment;
+pub use detached_command::start_detached;
 pub use diagnostics::{Diagnostic, DiagnosticSink};
 pub use exit::{ExitReport, ExitStatus, Leaked};
 pub use group::{GroupSpec, WorkerFailure, WorkerGroup};
@@ -46,5 +54,6 @@ pub use rpc::{
     NotificationBatch, NotificationMode, Notifications, NotifyError, Payload, RequestError,
     RequestHandler,
 };
+pub use short_command::{ShortCommand, ShortCommandError, ShortOutput};
 pub use spec::{Guard, GuardCommand, ProcessSpec, RpcMode};
 pub use supervisor::{Supervisor, WorkerEvent, WorkerEventKind};

@@ -42,7 +42,7 @@ pub(crate) fn block_signals_and_watch_children() -> io::Result<OwnedFd> {
 }
 
 /// Gives the child an empty signal mask, and kills it when the thread that spawns it ends. Right
-/// only for a spawner with one thread, which the guard is.
+/// only for a spawning thread that ends after the child or with the process.
 #[expect(unsafe_code, reason = "signals are set up between fork and exec")]
 pub(crate) fn die_with_this_thread(command: &mut Command) {
     // SAFETY: the closure makes system calls that are async-signal-safe and allocates nothing.

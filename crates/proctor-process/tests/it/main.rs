@@ -14,5 +14,6 @@ mod page;
 mod processes;
 mod rpc;
 mod rpc_hostile;
+mod short_command;
 mod support;
 mod workers;

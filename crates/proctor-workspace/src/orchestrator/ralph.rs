@@ -10,7 +10,9 @@ pub(crate) mod rows;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use proctor_process::{ChildEnvironment, ShortCommand};
 use serde_json::{Value, json};
 
 use super::{Adapter, Backend, Collected, Plan, Prepared, Remains, Topology};
@@ -23,6 +25,9 @@ use crate::session::merge::{Begin, Published, Row};
 
 /// Longest task that is passed as an argument; a longer one goes through a file.
 const LONGEST_ARGUMENT: usize = 64 * 1024;
+
+/// How long `ralph --version` may take.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 /// The versions whose behaviour this adapter knows.
 const MEASURED: &str = "2.10.";
@@ -140,13 +145,11 @@ fn version(config: &Config, program: &Path) -> String {
     {
         return known.said;
     }
-    let asked = std::process::Command::new(program)
-        .arg("--version")
-        .env_clear()
-        .current_dir("/")
-        .stdin(std::process::Stdio::null())
+    let answer = ShortCommand::new(program, ChildEnvironment::empty(), VERSION_LIMIT)
+        .args(["--version"])
+        .folder(Path::new("/"))
         .output();
-    let said = asked.map_or_else(
+    let said = answer.map_or_else(
         |error| error.to_string(),
         |output| String::from_utf8_lossy(&output.stdout).trim().chars().take(80).collect(),
     );

@@ -1,10 +1,11 @@
 //! `test_setup`: an isolated folder with what the test needs in it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use proctor_process::git::Git;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -205,49 +206,25 @@ fn make_folder_of(root: &Root, path: &RelPath) -> Result<(), ToolError> {
         .map_err(|error| ToolError::io("make", Path::new(folder.as_str()), &error))
 }
 
-/// Makes a repository with one commit; nothing of the user's own git is read.
-fn git_init(path: &std::ffi::OsStr, folder: &Path) -> Result<(), ToolError> {
+/// Makes a repository with one commit, without the user's git settings.
+fn git_init(path: &OsStr, folder: &Path) -> Result<(), ToolError> {
+    let git = Git::isolated(folder, path);
     for words in [
         &["init", "--quiet", "--initial-branch=main"][..],
         &["add", "--all"],
         &["commit", "--quiet", "--allow-empty", "--message", "Initial state"],
     ] {
-        let mut command = Command::new("git");
-        command.args(words).current_dir(folder).env_clear().env("PATH", path);
-        for (name, value) in git_environment(folder) {
-            command.env(name, value);
-        }
-        let done =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output();
-        let output = done.map_err(|error| {
-            ToolError::new(ErrorKind::MissingProgram, format!("git cannot be run: {error}"))
+        let output = git.run(words).map_err(|error| {
+            ToolError::new(ErrorKind::MissingProgram, error.to_string())
                 .hint("install git, or leave git: true out")
         })?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let message = format!("git {} failed: {}", words[0], said.trim());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let message = format!("git {} failed: {}", words[0], stderr.trim());
             return Err(ToolError::new(ErrorKind::Io, message));
         }
     }
     Ok(())
-}
-
-/// Git below a workspace: it does not look above it, and knows nobody's settings.
-pub(crate) fn git_environment(folder: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
-    let above = folder.parent().unwrap_or(folder);
-    let mut variables: Vec<(&'static str, std::ffi::OsString)> =
-        vec![("GIT_CEILING_DIRECTORIES", above.into())];
-    let fixed = [
-        ("GIT_CONFIG_NOSYSTEM", "1"),
-        ("GIT_CONFIG_GLOBAL", "/dev/null"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("GIT_AUTHOR_NAME", "Proctor"),
-        ("GIT_AUTHOR_EMAIL", "proctor@localhost"),
-        ("GIT_COMMITTER_NAME", "Proctor"),
-        ("GIT_COMMITTER_EMAIL", "proctor@localhost"),
-    ];
-    variables.extend(fixed.map(|(name, value)| (name, value.into())));
-    variables
 }
 
 /// How long a forced clean-up waits for a run to end.

@@ -11,7 +11,7 @@ use crate::env::repository;
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats", "proctor-verdict"]),
     ("proctor-converse", &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process"]),
-    ("proctor-cover", &["proctor-ruby"]),
+    ("proctor-cover", &["proctor-process", "proctor-ruby"]),
     ("proctor-dialogue", &["proctor-events"]),
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process"]),
@@ -301,4 +301,72 @@ fn only_the_binary_reads_the_environment() {
             }
         }
     }
+}
+
+/// Files outside of proctor-process that start programs themselves, with the reason.
+const START_PROGRAMS_THEMSELVES: &[(&str, &str)] = &[
+    (
+        "proctor-converse/src/tools/mcp/program.rs",
+        "a server that is written to and read from for a whole conversation; in a group of its own, killed with its handle",
+    ),
+    (
+        "proctor-llm/src/command/program.rs",
+        "reads a request from its standard input; in a group of its own, killed with its handle",
+    ),
+    ("proctor-mcp/src/runs/list.rs", "runs this program, whose own children are guarded"),
+    ("proctor-mcp/src/runs/start.rs", "runs this program, whose own children are guarded"),
+    (
+        "proctor-workspace/src/mock/launch.rs",
+        "replaces its own process, which is already under a guard",
+    ),
+    (
+        "proctor-workspace/src/mock/proxy.rs",
+        "hands its own standard streams on, in a process that is already under a guard",
+    ),
+    (
+        "proctor/src/commands/journal/child.rs",
+        "the user's command keeps the terminal and its process group, as if it had been typed",
+    ),
+];
+
+/// Programs are started by `proctor-process`: with an environment that the caller chose, and with an end that does not depend on
+/// the caller. Tests may start what they like.
+#[test]
+fn only_proctor_process_starts_programs() {
+    let crates = repository().join("crates");
+    let mut themselves = BTreeSet::new();
+    for folder in std::fs::read_dir(&crates).unwrap().map(|entry| entry.unwrap().path()) {
+        // Test programs and example agents are not shipped.
+        let exempt = ["proctor-process", "proctor-examples", "proctor-testkit"];
+        if exempt.iter().any(|name| folder.ends_with(name)) {
+            continue;
+        }
+        for (path, text) in sources(&folder.join("src")) {
+            let production = text.split("#[cfg(test)]").next().unwrap_or_default();
+            if !path.ends_with("tests.rs") && starts_programs(production) {
+                themselves.insert(path.strip_prefix(&crates).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    let expected: BTreeSet<String> =
+        START_PROGRAMS_THEMSELVES.iter().map(|(path, _)| (*path).to_owned()).collect();
+    assert_eq!(themselves, expected, "use ShortCommand, ManagedProcess or start_detached");
+}
+
+/// Whether a text names the `Command` of the standard library or of tokio.
+fn starts_programs(text: &str) -> bool {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    code.into_iter().any(|line| {
+        line.match_indices("Command::new(").any(|(at, _)| {
+            !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+        })
+    })
+}
+
+#[test]
+fn a_start_of_a_program_is_recognized() {
+    assert!(starts_programs("let child = std::process::Command::new(program).spawn();"));
+    assert!(starts_programs("    Command::new(\"git\")"));
+    assert!(!starts_programs("GuardCommand::new(program, [\"__guard\"])"));
+    assert!(!starts_programs("// Command::new(program)"));
 }

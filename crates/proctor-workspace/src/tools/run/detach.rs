@@ -1,8 +1,9 @@
 //! A run that goes on by itself: a process of its own, in a session of its own, that does what `test_run` does.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use proctor_process::{ChildEnvironment, start_detached};
 
 use super::folder::{self, RunFolder};
 use super::{Request, RunParams, RunResult};
@@ -32,12 +33,9 @@ impl Tools {
         let order = place.file(&format!("order-{}.json", uuid::Uuid::new_v4().simple()));
         disk::replace_json(&order, &params)?;
         let argv = program.with([order.to_string_lossy().into_owned()]);
-        let mut command = Command::new(&argv[0]);
-        command.args(&argv[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|error| {
+        start_detached(&argv[0], &argv[1..], &ChildEnvironment::inherited()).map_err(|error| {
             ToolError::new(ErrorKind::MissingProgram, format!("{} cannot be run: {error}", argv[0]))
         })?;
-        reap(child);
         Self::await_start(&place, before, &order)
     }
 
@@ -98,9 +96,4 @@ impl Tools {
 
 fn answer_of(order: &Path) -> PathBuf {
     order.with_extension("error")
-}
-
-/// The child outlives us if it must; while we live, we do not leave it a zombie.
-fn reap(mut child: std::process::Child) {
-    std::thread::spawn(move || drop(child.wait()));
 }

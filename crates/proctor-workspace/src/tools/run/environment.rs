@@ -7,7 +7,6 @@ use std::path::Path;
 use crate::config::Config;
 use crate::error::{ErrorKind, ToolError};
 use crate::registry::Place;
-use crate::tools::setup::git_environment;
 
 /// Names that hold the isolation up. A test that could set them could take it down.
 const RESERVED: &[&str] = &[
@@ -66,7 +65,7 @@ pub(crate) fn variables(
     set("HOME", home.into());
     set("TMPDIR", place.file("tmp").into());
     set("PATH", path(config, run));
-    for (name, value) in git_environment(&place.record.path) {
+    for (name, value) in proctor_process::git::isolated_environment(&place.record.path) {
         set(name, value);
     }
     for (name, value) in [("LANG", "C.UTF-8"), ("TERM", "dumb"), ("NO_COLOR", "1")] {

@@ -10,6 +10,7 @@ use proctor_cover::{SpecFailure, SpecRun, SpecRunner};
 use proctor_events::{
     Body, BoxedError, Bus, BusConfig, Event, Published, Recorder, RunId, Status, Timestamp,
 };
+use proctor_process::{ChildEnvironment, ShortCommand};
 use proctor_runner::{Controller, RspecSuite, RunOptions, RunSetup, Suite};
 use proctor_verdict::StopCause;
 
@@ -20,6 +21,9 @@ use crate::commands::suites;
 const EXAMPLE: u64 = 30_000;
 /// How long all of them may take.
 const ALL: Duration = Duration::from_mins(10);
+
+/// How long a question about the kernel may take.
+const PROBE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs specs with the embedded controller.
 pub(super) struct OwnRunner {
@@ -109,13 +113,11 @@ impl OwnRunner {
 pub(super) fn without_network() -> Option<Vec<String>> {
     let ways = [&["unshare", "--net"][..], &["unshare", "--map-root-user", "--net"][..]];
     let works = |way: &&[&str]| {
-        let mut command = std::process::Command::new(way[0]);
-        command.args(&way[1..]).arg("true");
-        command
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
-        command.status().is_ok_and(|status| status.success())
+        ShortCommand::new(way[0], ChildEnvironment::inherited(), PROBE_LIMIT)
+            .args(&way[1..])
+            .args(["true"])
+            .output()
+            .is_ok_and(|output| output.status.success())
     };
     ways.into_iter().find(works).map(|way| way.iter().map(|word| (*word).to_owned()).collect())
 }

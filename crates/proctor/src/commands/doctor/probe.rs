@@ -1,9 +1,9 @@
 //! Asking programs for their version, with a limit on how long they may take.
 
-use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use proctor_process::{ChildEnvironment, ShortCommand, ShortCommandError};
 
 use super::{Check, Verdict, check};
 
@@ -15,51 +15,44 @@ pub(super) enum Found {
     No(String),
 }
 
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program may take to print its version.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) fn version(program: &str, arguments: &[&str]) -> Found {
     version_in(program, arguments, Path::new("."))
 }
 
 pub(super) fn version_in(program: &str, arguments: &[&str], folder: &Path) -> Found {
-    let started = Command::new(program)
+    let output = ShortCommand::new(program, ChildEnvironment::inherited(), TIME_LIMIT)
         .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    match started {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Found::No("not found".to_owned())
-        }
-        Err(error) => Found::No(error.to_string()),
-        Ok(child) => outcome(child),
-    }
-}
-
-fn outcome(mut child: Child) -> Found {
-    let deadline = Instant::now() + PATIENCE;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) | Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Found::No(format!("did not answer within {} s", PATIENCE.as_secs()));
-            }
-        }
+        .folder(folder)
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return Found::No(reason(&error)),
     };
-    // A version fits into the pipe, so reading after the end loses nothing we look at.
-    let mut text = String::new();
-    if status.success() {
-        let _ = child.stdout.take().map(|mut pipe| pipe.read_to_string(&mut text));
+    if output.status.success() {
+        let text = String::from_utf8_lossy(&output.stdout);
         return Found::Version(text.lines().next().unwrap_or("installed").trim().to_owned());
     }
-    let _ = child.stderr.take().map(|mut pipe| pipe.read_to_string(&mut text));
+    let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("failed");
     Found::No(line.trim().to_owned())
+}
+
+fn reason(error: &ShortCommandError) -> String {
+    match error {
+        ShortCommandError::NotStarted { source, .. }
+            if source.kind() == std::io::ErrorKind::NotFound =>
+        {
+            "not found".to_owned()
+        }
+        ShortCommandError::NotStarted { source, .. }
+        | ShortCommandError::NotRead { source, .. } => source.to_string(),
+        ShortCommandError::TimedOut { limit, .. } => {
+            format!("did not answer within {} s", limit.as_secs())
+        }
+    }
 }
 
 /// Whether the first version number in a text is this one or newer.

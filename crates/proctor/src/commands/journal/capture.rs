@@ -86,8 +86,8 @@ pub(super) fn run(
         output_is_cut: ended.output_is_cut,
         reports: reports.written(terminal),
         recorded: None,
-        commit: checkout.commit,
-        dirty: checkout.dirty,
+        dirty: checkout.as_ref().map(|checkout| checkout.dirty),
+        commit: checkout.and_then(|checkout| checkout.commit),
     };
     run.recorded = runs.result(&run);
     match conclude(desk, stated, &run, started_at, arguments.format, terminal) {

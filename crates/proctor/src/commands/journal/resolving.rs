@@ -6,11 +6,12 @@ use std::time::Instant;
 use clap::Args;
 use proctor_journal::UtcTime;
 use proctor_journal::capture::{CommandResult, Expectation, RecordedResult};
+use proctor_process::git::Checkout;
 use proctor_runner::RunResult;
 
 use super::capture::{Stated, conclude, ready};
 use super::desk::{Desk, folder, now};
-use super::git::{self, Checkout};
+use super::git;
 use super::values::expectation;
 use crate::cli::Format;
 use crate::config::Config;
@@ -52,7 +53,7 @@ fn run_expectation(text: &str) -> Result<RunExpectation, String> {
 pub(crate) struct Resolving {
     desk: Desk,
     stated: Stated,
-    checkout: Checkout,
+    checkout: Option<Checkout>,
     started_at: UtcTime,
     clock: Instant,
 }
@@ -96,8 +97,8 @@ impl Resolving {
             duration_ms: u64::try_from(duration).ok(),
             output: result.problem.as_ref().map(said).unwrap_or_default(),
             recorded: Some(recorded(result)),
-            commit: self.checkout.commit,
-            dirty: self.checkout.dirty,
+            dirty: self.checkout.as_ref().map(|checkout| checkout.dirty),
+            commit: self.checkout.and_then(|checkout| checkout.commit),
             ..CommandResult::default()
         };
         conclude(&self.desk, self.stated, &run, self.started_at, Format::Text, terminal)

@@ -1,7 +1,6 @@
 //! A run's recording: its folder, its bus, and whoever else gets the events.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use proctor_events::{
     BoxedError, Bus, BusConfig, OutputStream, Published, Recorder, RunId, Timestamp, WorkerLog,
 };
+use proctor_process::git::Git;
 use proctor_record::destinations::{self, Destination};
 use proctor_record::{
     Aggregator, DetachedLimits, DetachedRecorder, GitState, JsonlRecorder, RunData, RunFolder,
@@ -218,19 +218,8 @@ fn now() -> Timestamp {
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
+/// The commit that is checked out; `None` outside of a repository, before the first commit, or if git does not answer.
 fn git_state(root: &Path) -> Option<GitState> {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .args(arguments)
-            .current_dir(root)
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let commit = git(&["rev-parse", "HEAD"])?;
-    let dirty = !git(&["status", "--porcelain"])?.is_empty();
-    Some(GitState { commit, dirty })
+    let checkout = Git::with_user_settings(root).checkout().ok()??;
+    Some(GitState { commit: checkout.commit?, dirty: checkout.dirty })
 }
