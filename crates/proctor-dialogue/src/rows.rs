@@ -1,4 +1,7 @@
 //! Rows of a scenario set, from JSON, YAML or CSV text. Reading the file is the caller's job.
+//!
+//! CSV is split by hand: a quoted `"50"` is text and a bare `50` is a number, and the `csv` crate does not say which cells
+//! were quoted.
 
 use serde_json::{Map, Number, Value};
 

@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use proctor_report::{Paint, Style, plain};
+use proctor_report::{Paint, Style};
 use proctor_runner::Waiting;
+use proctor_text::printable;
 
 use crate::cli::ColorChoice;
 use crate::env_vars;
@@ -114,7 +115,7 @@ impl Terminal {
     pub(crate) fn waiting(&self) -> Waiting {
         let style = self.style_for(io::stderr().is_terminal());
         Waiting::told_by(move |text| {
-            let text = plain(text);
+            let text = printable(text);
             let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
         })
     }

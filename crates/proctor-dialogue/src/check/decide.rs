@@ -1,10 +1,15 @@
 //! The decisions that need no judge.
 
+use proctor_text::truncate;
+
 use crate::expression::{EvaluationError, evaluate};
 use crate::format::{Assertion, BlockKind, Pattern, ToolExpectation};
 use crate::transcript::{DoneCall, Scope, Transcript, Turn};
 
 use super::Decision;
+
+/// The most characters of an answer that a message quotes.
+const LONGEST_QUOTE: usize = 200;
 
 /// Why a check has no result.
 #[derive(Debug, thiserror::Error)]
@@ -146,21 +151,16 @@ fn but_for_case(holds: bool, patterns: &[Pattern], turns: &[&Turn]) -> String {
 fn said(turns: &[&Turn]) -> String {
     match turns {
         [] => "nothing was said".into(),
-        [turn] => format!("the agent said {:?}", shortened(&turn.agent)),
+        [turn] => format!("the agent said {:?}", truncate(&turn.agent, LONGEST_QUOTE)),
         turns => {
             let texts: Vec<String> = turns
                 .iter()
-                .map(|turn| format!("{:?} (turn {})", shortened(&turn.agent), turn.number))
+                .map(|turn| {
+                    format!("{:?} (turn {})", truncate(&turn.agent, LONGEST_QUOTE), turn.number)
+                })
                 .collect();
             format!("the agent said {}", texts.join(", "))
         }
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -156,30 +156,13 @@ impl Findings {
     }
 }
 
-/// The known word nearest to a mistyped one, if any is near.
-pub(crate) fn nearest<'name>(word: &str, known: &[&'name str]) -> Option<&'name str> {
-    let near = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(word, name), *name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
-        .min();
-    // Or one that begins alike: `description` for `describe`.
-    let begins_alike = || {
-        let shared =
-            |name: &str| word.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
-        let alike = known.iter().map(|name| (shared(name), *name));
-        alike.filter(|(count, name)| *count >= 4 && *count * 2 > name.len()).max()
-    };
-    near.or_else(begins_alike).map(|(_, name)| name)
-}
-
 /// The known name that was probably meant, or all known names. None if there are none.
 pub(crate) fn nearest_or_known<'name>(
     word: &str,
     known: impl IntoIterator<Item = &'name str>,
 ) -> Option<String> {
     let known: Vec<&str> = known.into_iter().collect();
-    match nearest(word, &known) {
+    match proctor_text::nearest(word, known.iter().copied()) {
         Some(name) => Some(format!("did you mean `{name}`?")),
         None if known.is_empty() => None,
         None => Some(format!("known: {}", known.join(", "))),
@@ -202,13 +185,6 @@ mod tests {
            |   ^
            hint: did you mean `topics`?
         ");
-    }
-
-    #[test]
-    fn a_word_that_begins_alike_is_near_enough() {
-        assert_eq!(nearest("description", &["describe", "criteria"]), Some("describe"));
-        assert_eq!(nearest("expectations", &["expect", "evaluate"]), Some("expect"));
-        assert_eq!(nearest("descend", &["describe"]), None);
     }
 
     #[test]
