@@ -10,6 +10,7 @@
 //! The first that holds of: not comparable, stop, cannot tell.
 
 use proctor_stats::holm;
+use proctor_text::pluralize;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::p_words;
@@ -187,10 +188,10 @@ impl Found {
             |missing_after| gaps.iter().filter(|gap| gap.missing_after == missing_after).count();
         let (gone, new) = (count(true), count(false));
         if gone > 0 && allowed != AllowedGaps::All {
-            self.stops.push(format!("{} without a result now", examples(gone)));
+            self.stops.push(format!("{} without a result now", pluralize(gone, "example")));
         }
         if new > 0 && allowed == AllowedGaps::None {
-            self.stops.push(format!("{} without a result before", examples(new)));
+            self.stops.push(format!("{} without a result before", pluralize(new, "example")));
         }
     }
 
@@ -246,10 +247,6 @@ impl Found {
                 .push(format!("{text}; how much runs vary is known from three earlier runs on")),
         }
     }
-}
-
-fn examples(count: usize) -> String {
-    if count == 1 { "1 example".to_owned() } else { format!("{count} examples") }
 }
 
 /// What got worse, perhaps by chance, and what would tell.

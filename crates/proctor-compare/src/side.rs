@@ -175,8 +175,8 @@ impl Side {
     pub(crate) fn obstacle(&self) -> Option<String> {
         let state = |state: RunState| self.state.as_deref() == Some(state.word());
         if self.unreadable > 0 {
-            let lines = if self.unreadable == 1 { "line" } else { "lines" };
-            return Some(format!("{} {lines} of its recording cannot be read", self.unreadable));
+            let lines = proctor_text::pluralize(self.unreadable, "line");
+            return Some(format!("{lines} of its recording cannot be read"));
         }
         if state(RunState::DidNotLoad) {
             return Some(RunState::DidNotLoad.phrase().to_owned());

@@ -106,7 +106,7 @@ impl ScriptedSimulator {
                 return Ok(say.clone());
             }
         }
-        let heard: String = last.chars().take(80).collect();
+        let heard = proctor_text::truncate(last, 80);
         let message = format!(
             "the simulated user's script has nothing to say to {heard:?}; add a line or a rule that repeats"
         );

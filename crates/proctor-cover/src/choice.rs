@@ -115,7 +115,8 @@ fn range(word: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// A glob in which `*` stands for anything.
+/// A glob in which `*` stands for anything. By hand: to `globset` the `?` of `Cart#empty?` and the `[]` of `Cart#[]` would be
+/// wildcards.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(first) = parts.next() else { return false };

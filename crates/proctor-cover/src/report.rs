@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use proctor_text::pluralize;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ fn line(file: &FileReport) -> String {
         "  {cached}{} of {} methods, {} ({filled}{} not tied to a fault), {} pending, {} dropped; branches {} → {} ({} of {}); faults noticed {} of {}\n",
         file.methods_covered,
         file.methods,
-        counted(file.examples as u64, "example"),
+        pluralize(file.examples, "example"),
         file.unproven,
         file.pending.len(),
         file.dropped,
@@ -129,11 +130,6 @@ pub fn totals(report: &Report) -> Totals {
     }
 }
 
-/// A number with its noun: `1 file`, `2 files`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
-}
-
 fn summary(report: &Report) -> String {
     let all = totals(report);
     let confined = if report.files.iter().all(|file| file.cached) || report.isolated {
@@ -143,10 +139,10 @@ fn summary(report: &Report) -> String {
     };
     format!(
         "{}: {} of {} methods, {}, {} pending ({} of all); branches {} → {}; faults noticed {}{confined}\n",
-        counted(all.files, "file"),
+        pluralize(all.files, "file"),
         all.methods_covered,
         all.methods,
-        counted(all.examples, "example"),
+        pluralize(all.examples, "example"),
         all.pending,
         percent(all.pending, all.pending + all.examples),
         percent(all.taken_before, all.branches),

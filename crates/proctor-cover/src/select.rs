@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proctor_ruby::spec::{ClassPlan, ContextPlan, ExampleBody, ExamplePlan, MethodPlan, Observed};
 use proctor_ruby::{Characteristic, FileFacts, MethodFacts};
+use proctor_text::{one_line, truncate_with};
 
 use crate::observation::{Case, Observation, Sight};
 
@@ -272,12 +273,7 @@ fn distinguish(examples: &mut [ExamplePlan]) {
             if inputs.is_empty() {
                 inputs.push(observed.receiver.clone());
             }
-            let text: String = inputs.join(", ").split_whitespace().collect::<Vec<_>>().join(" ");
-            let text: String = if text.chars().count() > 70 {
-                text.chars().take(66).collect::<String>() + "..."
-            } else {
-                text
-            };
+            let text = truncate_with(&one_line(&inputs.join(", ")), 70, "...");
             example.description = format!("{} for {text}", example.description);
         }
         let plain = example.description.clone();

@@ -37,11 +37,7 @@ impl MalformedCall {
 }
 
 fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("`{}…`", &text[..end]),
-        None => format!("`{text}`"),
-    }
+    format!("`{}`", proctor_text::truncate(&value.to_string(), SHOWN))
 }
 
 /// Reads calls that the agent has made itself. `null` and an empty list are no calls.

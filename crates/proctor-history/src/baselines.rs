@@ -76,7 +76,7 @@ pub fn baselines(store: &RunStore) -> BTreeMap<String, PathBuf> {
 pub fn baseline(store: &RunStore, name: &str) -> Result<Side, BaselineError> {
     let mut known = baselines(store);
     let Some(path) = known.remove(name) else {
-        let name = name.chars().take(200).collect();
+        let name = proctor_text::truncate(name, 200);
         return Err(BaselineError::Unknown { name, known: known.into_keys().collect() });
     };
     let mut side = read_baseline(&path)?;

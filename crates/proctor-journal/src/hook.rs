@@ -7,6 +7,7 @@
 
 use std::path::PathBuf;
 
+use proctor_text::shorten;
 use serde_json::{Value, json};
 
 use crate::capture::{
@@ -18,7 +19,6 @@ use crate::entry::{Entry, Evidence};
 use crate::error::JournalError;
 use crate::journal::{CHECK_IN, Current, Journal};
 use crate::step::Phase;
-use crate::text::brief;
 use crate::time::Moment;
 
 /// How long a hook waits for the journal's lock before it gives up and answers.
@@ -286,7 +286,7 @@ impl<D: Disk> Journal<D> {
 
 fn notice(current: &Current) -> String {
     let Current { entry, orphan } = current;
-    let goal = brief(&entry.goal, 160);
+    let goal = shorten(&entry.goal, 160);
     if *orphan {
         return format!(
             "Journal: an earlier session left entry {} active (goal: {goal}). Adopt it to go on \
@@ -305,8 +305,8 @@ fn check_in(entry: &Entry, count: u64) -> String {
         "Journal check-in after {count} tool calls. Entry {}: hypothesis \"{}\"; prediction \"{}\". \
          If it still holds, go on. If it changed, update the entry; if it is decided, resolve it.",
         entry.id,
-        brief(&entry.hypothesis, 200),
-        brief(&entry.prediction, 200)
+        shorten(&entry.hypothesis, 200),
+        shorten(&entry.prediction, 200)
     )
 }
 
@@ -328,6 +328,6 @@ fn tests_text(entry: &Entry, evidence: &Evidence, verdict: Option<CapturedOutcom
     format!(
         "Journal: the tests ended ({numbers}) while entry {} predicts \"{}\". {advice}",
         entry.id,
-        brief(&entry.prediction, 160)
+        shorten(&entry.prediction, 160)
     )
 }

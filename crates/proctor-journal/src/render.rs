@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use proctor_text::one_line;
+
 /// How a document is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -81,11 +83,11 @@ impl Document {
     }
 
     fn text(&self) -> String {
-        let mut out = format!("{}\n", for_terminal(&self.title));
+        let mut out = format!("{}\n", one_line(&self.title));
         for block in &self.blocks {
             out.push('\n');
             match block {
-                Block::Heading(text) | Block::Paragraph(text) => out.push_str(&for_terminal(text)),
+                Block::Heading(text) | Block::Paragraph(text) => out.push_str(&one_line(text)),
                 Block::List(items) => text_list(&mut out, items),
                 Block::Table { head, rows } => text_table(&mut out, head, rows),
             }
@@ -159,9 +161,9 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 
 fn text_list(out: &mut String, items: &[Item]) {
     for item in items {
-        line(out, format_args!("- {}", for_terminal(&item.text)));
+        line(out, format_args!("- {}", one_line(&item.text)));
         for detail in &item.details {
-            line(out, format_args!("    {}", for_terminal(detail)));
+            line(out, format_args!("    {}", one_line(detail)));
         }
     }
 }
@@ -169,7 +171,7 @@ fn text_list(out: &mut String, items: &[Item]) {
 fn text_table(out: &mut String, head: &[String], rows: &[Vec<String>]) {
     let cells: Vec<Vec<String>> = std::iter::once(head)
         .chain(rows.iter().map(Vec::as_slice))
-        .map(|row| row.iter().map(|cell| for_terminal(cell)).collect())
+        .map(|row| row.iter().map(|cell| one_line(cell)).collect())
         .collect();
     let width = |column: usize| {
         cells.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
@@ -215,23 +217,8 @@ fn html_table(out: &mut String, head: &[String], rows: &[Vec<String>]) {
     out.push_str("</tbody>\n</table>\n");
 }
 
-/// One line without control characters: a stored escape sequence must not steer a terminal, nor
-/// an invisible direction mark turn a text around.
-pub fn for_terminal(text: &str) -> String {
-    let is_hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .chars()
-        .map(|c| if is_hidden(c) { '\u{fffd}' } else { c })
-        .collect()
-}
-
 fn for_markdown(text: &str) -> String {
-    for_terminal(text).chars().fold(String::new(), |mut out, c| {
+    one_line(text).chars().fold(String::new(), |mut out, c| {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
@@ -247,7 +234,7 @@ fn for_markdown(text: &str) -> String {
 }
 
 fn for_html(text: &str) -> String {
-    for_terminal(text).chars().fold(String::new(), |mut out, c| {
+    one_line(text).chars().fold(String::new(), |mut out, c| {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),

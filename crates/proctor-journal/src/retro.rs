@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::ToSpan;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
+use proctor_text::shorten;
 
 use crate::entry::Entry;
 use crate::model::OutcomeStatus;
 use crate::render::{Block, Document, Item};
 use crate::search::words;
 use crate::stats::{Group, Rate, Stats, stats};
-use crate::text::brief;
 use crate::time::UtcTime;
 
 /// The most falsified hypotheses compared with each other.
@@ -136,15 +136,15 @@ fn surprises_by_cause(entries: &[&Entry]) -> BTreeMap<String, Vec<Item>> {
     for entry in entries {
         let Some(surprise) = &entry.surprise else { continue };
         let category = entry.root_cause.as_ref().map_or("no cause given", |cause| &cause.category);
-        let mut details = vec![format!("goal: {}", brief(&entry.goal, 120))];
+        let mut details = vec![format!("goal: {}", shorten(&entry.goal, 120))];
         if let Some(cause) = &entry.root_cause {
-            details.push(format!("cause: {}", brief(&cause.description, 160)));
+            details.push(format!("cause: {}", shorten(&cause.description, 160)));
         }
         details.push(entry.id.clone());
         grouped
-            .entry(brief(category, 60))
+            .entry(shorten(category, 60))
             .or_default()
-            .push(Item { text: brief(surprise, 200), details });
+            .push(Item { text: shorten(surprise, 200), details });
     }
     grouped
 }
@@ -155,10 +155,10 @@ fn lessons(entries: &[&Entry]) -> Vec<Item> {
         let text = lesson.takeaway.as_ref().unwrap_or(&lesson.what_worked);
         let mut details = Vec::new();
         if lesson.takeaway.is_some() {
-            details.push(format!("what worked: {}", brief(&lesson.what_worked, 160)));
+            details.push(format!("what worked: {}", shorten(&lesson.what_worked, 160)));
         }
         details.push(entry.id.clone());
-        Some(Item { text: brief(text, 200), details })
+        Some(Item { text: shorten(text, 200), details })
     };
     entries.iter().filter_map(lesson).collect()
 }
@@ -167,7 +167,7 @@ fn unexplained(entries: &[&Entry]) -> Vec<Item> {
     entries
         .iter()
         .filter(|entry| entry.needs_annotation())
-        .map(|entry| Item { text: brief(&entry.goal, 160), details: vec![entry.id.clone()] })
+        .map(|entry| Item { text: shorten(&entry.goal, 160), details: vec![entry.id.clone()] })
         .collect()
 }
 
@@ -195,7 +195,7 @@ fn repetitions(entries: &[&Entry]) -> Vec<Item> {
         details.extend(alike.iter().map(|id| (*id).to_owned()));
         used.extend(details.iter().cloned());
         items.push(Item {
-            text: format!("{} times: {}", details.len(), brief(&entry.hypothesis, 160)),
+            text: format!("{} times: {}", details.len(), shorten(&entry.hypothesis, 160)),
             details,
         });
     }

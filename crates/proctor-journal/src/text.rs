@@ -38,20 +38,7 @@ fn cut_point(text: &str) -> Option<(usize, char)> {
 
 /// The last `limit` bytes of a text or fewer, starting at a character.
 pub(crate) fn tail(text: &str, limit: usize) -> &str {
-    let mut start = text.len().saturating_sub(limit);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text.get(start..).unwrap_or_default()
-}
-
-/// The first `limit` characters on one line, with an ellipsis when there was more.
-pub(crate) fn brief(text: &str, limit: usize) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match flat.char_indices().nth(limit) {
-        Some((cut, _)) => format!("{}…", flat.get(..cut).unwrap_or_default().trim_end()),
-        None => flat,
-    }
+    &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Entries in the order they were created, day by day.
 
+use proctor_text::shorten;
+
 use crate::entry::Entry;
 use crate::journal::{Found, Place};
 use crate::render::{Block, Document, Item};
-use crate::text::brief;
 
 /// The timeline of entries, oldest day first.
 pub fn timeline(entries: &[Found]) -> Document {
@@ -38,7 +39,7 @@ fn item(found: &Found) -> Item {
         clock.hour(),
         clock.minute(),
         status(found),
-        brief(&entry.goal, 100),
+        shorten(&entry.goal, 100),
         entry.domain,
         entry.strategy
     );
@@ -55,16 +56,20 @@ fn status(found: &Found) -> &'static str {
 fn details(entry: &Entry) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, earlier) in entry.history.iter().enumerate() {
-        lines.push(format!("{}. thought: {}", number + 1, brief(&earlier.hypothesis, 120)));
+        lines.push(format!("{}. thought: {}", number + 1, shorten(&earlier.hypothesis, 120)));
     }
-    lines.push(format!("{}. thought: {}", entry.history.len() + 1, brief(&entry.hypothesis, 120)));
-    lines.push(format!("predicted: {}", brief(&entry.prediction, 120)));
+    lines.push(format!(
+        "{}. thought: {}",
+        entry.history.len() + 1,
+        shorten(&entry.hypothesis, 120)
+    ));
+    lines.push(format!("predicted: {}", shorten(&entry.prediction, 120)));
     if let Some(outcome) = &entry.outcome {
         let tier = entry.confidence_tier.map(|tier| format!(" ({tier})")).unwrap_or_default();
-        lines.push(format!("seen: {}{tier}", brief(&outcome.result, 120)));
+        lines.push(format!("seen: {}{tier}", shorten(&outcome.result, 120)));
     }
     if let Some(surprise) = &entry.surprise {
-        lines.push(format!("surprise: {}", brief(surprise, 120)));
+        lines.push(format!("surprise: {}", shorten(surprise, 120)));
     }
     lines.push(entry.id.clone());
     lines

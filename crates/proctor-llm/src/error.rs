@@ -104,20 +104,3 @@ impl ModelError {
 fn one() -> u32 {
     1
 }
-
-/// The beginning of a foreign text, fit for one line of a message.
-pub(crate) fn excerpt(text: &str, longest: usize) -> String {
-    let mut line: String = text
-        .split_whitespace()
-        .flat_map(|word| [" ", word])
-        .skip(1)
-        .flat_map(str::chars)
-        .filter(|character| !character.is_control())
-        .take(longest + 1)
-        .collect();
-    if line.chars().count() > longest {
-        line.pop();
-        line.push('…');
-    }
-    line
-}

@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use proctor_text::shorten;
 use regex::Regex;
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
-use crate::error::{ErrorKind, ModelError, excerpt};
+use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::{Purpose, Request, ToolCall};
 
@@ -172,7 +173,7 @@ impl ScriptedModel {
 
     fn nothing_to_say(&self, request: &Request, spent: usize) -> ModelError {
         let name = &self.identity.model;
-        let asked = excerpt(request.last_user_text(), 80);
+        let asked = shorten(request.last_user_text(), 80);
         let why = if spent > 0 {
             format!("has given all {spent} replies it has for this")
         } else {

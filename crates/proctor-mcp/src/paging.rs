@@ -45,14 +45,6 @@ pub(crate) fn start(cursor: Option<&str>) -> Result<usize, ToolError> {
     }
 }
 
-/// The beginning of a text, with a mark where something was cut.
-pub(crate) fn brief(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((cut, _)) => format!("{}…", text[..cut].trim_end()),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,10 +57,5 @@ mod tests {
         assert_eq!((last.items, last.next), (vec![4], None));
         assert_eq!(page(0..3, None, Some(0)).unwrap().items.len(), 1, "never nothing for ever");
         assert!(page(0..3, Some("x"), None).is_err());
-    }
-
-    #[test]
-    fn cutting_counts_characters() {
-        assert_eq!((brief("äöü", 3), brief("äöü", 2)), ("äöü".to_owned(), "äö…".to_owned()));
     }
 }

@@ -292,14 +292,9 @@ impl Tools {
 
     fn unknown(&self, name: &str) -> ToolError {
         let names: Vec<&str> = self.rows.iter().map(|tool| tool.name.as_str()).collect();
-        let near = names
-            .iter()
-            .map(|known| (strsim::jaro_winkler(known, name), known))
-            .filter(|(likeness, _)| *likeness > 0.8)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
         let error = ToolError::new(kind::UNKNOWN_TOOL, format_args!("there is no tool `{name}`"));
-        let error = match near {
-            Some((_, near)) => error.hint(format!("did you mean `{near}`?")),
+        let error = match proctor_text::nearest(name, names.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error,
         };
         error.hint(format!("tools: {}", names.join(", ")))

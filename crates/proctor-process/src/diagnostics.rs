@@ -122,13 +122,3 @@ impl fmt::Debug for DiagnosticSink {
         })
     }
 }
-
-/// The beginning of a line, short enough for a message.
-pub(crate) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 120;
-    let mut cut: String = text.chars().take(LONGEST).collect();
-    if cut.len() < text.len() {
-        cut.push('…');
-    }
-    cut
-}

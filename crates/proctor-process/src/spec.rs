@@ -4,7 +4,7 @@ use crate::diagnostics::DiagnosticSink;
 use crate::output::OutputConfig;
 use crate::rpc::ChannelConfig;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// How host and child talk.
@@ -141,20 +141,10 @@ impl ProcessSpec {
 
     /// The command line for people.
     pub fn command_line(&self) -> String {
-        let words: Vec<_> = self.argv.iter().map(|word| quoted(word)).collect();
-        words.join(" ")
+        proctor_text::shell_join(self.argv.iter().map(|word| word.to_string_lossy()))
     }
 
     pub(crate) fn diagnostics(&self) -> DiagnosticSink {
         self.channel.diagnostics.clone()
-    }
-}
-
-fn quoted(word: &OsStr) -> String {
-    let text = word.to_string_lossy();
-    if text.is_empty() || text.contains(char::is_whitespace) {
-        format!("{text:?}")
-    } else {
-        text.into_owned()
     }
 }

@@ -89,5 +89,5 @@ fn steps_back(name: &str) -> Option<usize> {
 
 fn not_found(name: &str, runs: &[RunFolder]) -> ResolveError {
     let known = runs.iter().rev().take(NAMED).map(RunFolder::name).collect();
-    ResolveError::NotFound { name: name.chars().take(200).collect(), known }
+    ResolveError::NotFound { name: proctor_text::truncate(name, 200), known }
 }

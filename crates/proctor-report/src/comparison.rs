@@ -9,9 +9,10 @@ use proctor_compare::{
     Change, Comparison, CriterionChange, ExampleChange, Gap, SideInfo, Tally, UsageChange, Verdict,
 };
 use proctor_events::Millis;
+use proctor_text::{pluralize, printable, shorten};
 
 use crate::markdown::{cell, code};
-use crate::style::{Paint, Style, counted, duration, plain, shorten};
+use crate::style::{Paint, Style, duration};
 
 /// How many rows of one kind are listed before the rest is counted.
 const ROWS: usize = 50;
@@ -33,7 +34,7 @@ pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) 
         let _ = writeln!(
             text,
             "{}\n",
-            style.paint(Paint::Bad, format!("Not comparable: {}", plain(why)))
+            style.paint(Paint::Bad, format!("Not comparable: {}", printable(why)))
         );
     }
     for verdict in Verdict::ALL {
@@ -51,7 +52,7 @@ pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) 
     let verdict = style.paint(paint, format!("{sign} {}", comparison.verdict.words()));
     let _ = writeln!(text, "{verdict}: {}", counts_line(comparison));
     for line in gate_lines(comparison) {
-        let _ = writeln!(text, "{}", plain(&line));
+        let _ = writeln!(text, "{}", printable(&line));
     }
     text
 }
@@ -131,18 +132,18 @@ fn gate_lines(comparison: &Comparison) -> Vec<String> {
 }
 
 fn side(info: &SideInfo) -> String {
-    let mut parts = vec![plain(&info.label).into_owned()];
+    let mut parts = vec![printable(&info.label).into_owned()];
     parts
         .extend(info.run_id.as_ref().filter(|id| **id != info.label).map(|id| format!("run {id}")));
     parts.extend(info.started_at.clone());
     let commit = info.commit.as_ref().map(|commit| commit.chars().take(10).collect::<String>());
     parts.extend(commit.map(|commit| format!("commit {commit}")));
-    parts.push(counted(info.examples, "example"));
+    parts.push(pluralize(info.examples, "example"));
     if !info.complete {
         parts.push("not finished".to_owned());
     }
     if info.errors > 0 {
-        parts.push(format!("{} outside examples", counted(info.errors, "error")));
+        parts.push(format!("{} outside examples", pluralize(info.errors, "error")));
     }
     parts.join(", ")
 }
@@ -166,7 +167,7 @@ fn section(comparison: &Comparison, verdict: Verdict, everything: bool, style: S
             rate(&change.before),
             rate(&change.after)
         );
-        let _ = writeln!(text, "      {}", style.paint(Paint::Dim, plain(&change.why)));
+        let _ = writeln!(text, "      {}", style.paint(Paint::Dim, printable(&change.why)));
     }
     if !everything {
         text += &more(changes.len(), "  ");
@@ -224,7 +225,7 @@ fn gaps_markdown(comparison: &Comparison) -> String {
     }
     let mut text = format!(
         "<details><summary>{}: examples without a result on one side</summary>\n\n",
-        counted(comparison.gaps.len() as u64, "coverage gap")
+        pluralize(comparison.gaps.len(), "coverage gap")
     );
     for gap in comparison.gaps.iter().take(ROWS) {
         let _ = writeln!(text, "- {}", cell(&gap_line(gap)));
@@ -375,14 +376,14 @@ fn days(comparison: &Comparison) -> Option<String> {
 fn counts_line(comparison: &Comparison) -> String {
     let counts = &comparison.counts;
     let mut parts = vec![
-        counted(counts.regressions, "regression"),
-        counted(counts.improvements, "improvement"),
+        pluralize(counts.regressions, "regression"),
+        pluralize(counts.improvements, "improvement"),
         format!("{} cannot be told", counts.cannot_tell),
         format!("{} without a change", counts.no_change_seen),
     ];
     let gaps = counts.missing_after + counts.missing_before;
     if gaps > 0 {
-        parts.push(counted(gaps, "coverage gap"));
+        parts.push(pluralize(gaps, "coverage gap"));
     }
     if counts.moved > 0 {
         parts.push(format!("{} moved", counts.moved));

@@ -1,23 +1,23 @@
 //! A run in one line of numbers.
 
 use proctor_record::RunData;
+use proctor_text::{plural, pluralize};
 use proctor_verdict::Counts;
 
-use crate::style::{Paint, Style, counted};
+use crate::style::{Paint, Style};
 
 /// The numbers count examples by their verdicts; repetitions are named where there are more of them.
 pub(crate) fn counts(run: &RunData, style: Style) -> String {
     let counts = run.summary();
-    let mut examples = counted(counts.examples, "example");
+    let mut examples = pluralize(counts.examples, "example");
     if counts.repetitions > counts.examples {
-        examples += &format!(" ({})", counted(counts.repetitions, "repetition"));
+        examples += &format!(" ({})", pluralize(counts.repetitions, "repetition"));
     }
     line(&examples, &counts, style)
 }
 
 fn line(examples: &str, summary: &Counts, style: Style) -> String {
-    let errors =
-        if summary.errors == 1 { "error outside examples" } else { "errors outside examples" };
+    let errors = plural(summary.errors, "error outside examples", "errors outside examples");
     let all = [
         (summary.passed, "passed", Paint::Good),
         (summary.failed, "failed", Paint::Bad),
@@ -44,8 +44,7 @@ fn line(examples: &str, summary: &Counts, style: Style) -> String {
 
 /// How some of the passed examples passed: ` (1 flaky, 2 within their pass rate)`.
 fn kinds_of_passes(summary: &Counts) -> String {
-    let rate =
-        if summary.within_rate == 1 { "within its pass rate" } else { "within their pass rate" };
+    let rate = plural(summary.within_rate, "within its pass rate", "within their pass rate");
     let kinds = [
         (summary.flaky, "flaky"),
         (summary.within_rate, rate),

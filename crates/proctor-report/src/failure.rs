@@ -2,10 +2,10 @@
 
 use proctor_events::{EvaluationMode, Exception, Status};
 use proctor_record::{Attempt, Example, OutsideError, RunData};
+use proctor_text::shorten;
 use proctor_verdict::{ExampleVerdict, Outcome, RateState, is_made, is_success, worst_first};
 
 use crate::backtrace::filtered;
-use crate::style::shorten;
 
 /// Classes that say no more than "an expectation failed", as their message does.
 const EXPECTATION_CLASSES: &[&str] = &[

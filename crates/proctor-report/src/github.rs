@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use proctor_record::{OutsideError, RunData};
+use proctor_text::{pluralize, printable, shorten};
 use proctor_verdict::Outcome;
 
 use crate::failure::{Failure, failures, file_and_line, outside_message, project_line};
-use crate::style::{counted, plain, shorten};
 
 /// How many annotations of a kind a step may have; Actions drops the others without a word.
 pub const ANNOTATION_LIMIT: usize = 10;
@@ -29,7 +29,7 @@ pub fn github_annotations(run: &RunData, limit: usize) -> String {
     all.sort_by_key(|annotation| annotation.rank);
     let mut text: String = all.iter().take(limit).map(Annotation::command).collect();
     if all.len() > limit {
-        let more = counted((all.len() - limit) as u64, "more failure");
+        let more = pluralize(all.len() - limit, "more failure");
         let _ = writeln!(text, "::notice title=proctor::{more} without annotation, see the log");
     }
     text
@@ -105,7 +105,7 @@ impl Annotation {
 
 /// `plain` comes first: what it leaves of the control characters is line feed and tab.
 fn escaped(text: &str) -> String {
-    plain(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    printable(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 fn escaped_property(text: &str) -> String {

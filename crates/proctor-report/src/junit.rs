@@ -15,6 +15,7 @@ use std::time::Duration;
 use chrono::{DateTime, FixedOffset};
 use proctor_events::{Exception, Millis, OutputStream, Status, Timestamp};
 use proctor_record::{Attempt, Evaluation, Example, OutsideError, RunData};
+use proctor_text::shorten;
 use proctor_verdict::{Outcome, RunState, worst_first};
 use quick_junit::{
     NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite, XmlString,
@@ -24,7 +25,6 @@ pub use dialect::JunitDialect;
 
 use crate::backtrace::filtered;
 use crate::failure::{file_and_line, message_of, outside_message, presented, status_words};
-use crate::style::shorten;
 
 /// The longest text in an attribute.
 const ATTRIBUTE_LIMIT: usize = 300;

@@ -46,6 +46,6 @@ pub use markdown::{MARKDOWN_LIMIT, markdown};
 pub use mode::{AGENT_HINTS, AGENT_VARIABLES, CI_VARIABLES, Mode, TerminalFacts, auto_mode};
 pub use otlp::{CONVENTIONS, otlp_traces};
 pub use reporter::{Grouped, Interleaved, Quiet, Reporter, Terse};
-pub use style::{Paint, Style, counted, duration, plain, shorten};
+pub use style::{Paint, Style, duration};
 pub use summary::{SummaryOptions, summary};
 pub use transcript::{Detail, transcript};

@@ -5,10 +5,11 @@ use proctor_events::{
     ToolCallCompleted, WorkerExited,
 };
 use proctor_record::WORKSPACE_WARNING;
+use proctor_text::{printable, shorten};
 use proctor_verdict::is_success;
 
 use crate::backtrace::filtered;
-use crate::style::{Paint, Style, duration, plain, shorten};
+use crate::style::{Paint, Style, duration};
 
 /// Descriptions longer than this are cut: a line should stay a line.
 const TITLE_LIMIT: usize = 300;
@@ -118,7 +119,7 @@ pub(crate) fn outside_error(error: &ErrorOutsideExample, style: Style) -> String
     let text = text.or(error.message.as_deref()).unwrap_or("unknown error");
     // The summary has it in full.
     let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or(text);
-    let phase = plain(error.phase.as_deref().unwrap_or("outside examples"));
+    let phase = printable(error.phase.as_deref().unwrap_or("outside examples"));
     style.paint(Paint::Bad, format!("✗ error ({phase}): {}", shorten(text, 200)))
 }
 
@@ -154,7 +155,7 @@ pub(crate) fn inside(body: &Body, style: Style) -> Vec<String> {
         Body::AgentError(error) => vec![format!("agent error: {}", shorten(&error.message, 200))],
         Body::JudgeError(error) => vec![format!("judge error: {}", shorten(&error.message, 200))],
         Body::WorkerLog(log) => {
-            plain(&log.line).split('\n').map(|line| format!("{} {line}", dim("│"))).collect()
+            printable(&log.line).split('\n').map(|line| format!("{} {line}", dim("│"))).collect()
         }
         _ => Vec::new(),
     }

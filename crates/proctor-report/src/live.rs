@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, SuiteFinished, SuiteStarted};
+use proctor_text::pluralize;
 use proctor_verdict::AttemptKey;
 
 use crate::lines;
-use crate::style::{Paint, Style, counted, duration};
+use crate::style::{Paint, Style, duration};
 
 /// Renders a stream; remembers the names of running attempts.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl LiveLines {
 
     fn suite_started(&self, suite: &SuiteStarted) -> String {
         let mut parts = vec!["▶ run started".to_owned()];
-        parts.extend(suite.example_count.map(|count| counted(count, "example")));
+        parts.extend(suite.example_count.map(|count| pluralize(count, "example")));
         parts.extend(suite.seed.map(|seed| format!("seed {seed}")));
         self.style.paint(Paint::Bold, parts.join(", "))
     }
@@ -46,8 +47,8 @@ impl LiveLines {
     fn suite_finished(&self, suite: &SuiteFinished) -> String {
         let taken = suite.duration_ms.map(|taken| format!(" in {}", duration(taken)));
         let paint = if suite.failure_count == 0 { Paint::Good } else { Paint::Bad };
-        let all = counted(suite.example_count, "example");
-        let failures = counted(suite.failure_count, "failure");
+        let all = pluralize(suite.example_count, "example");
+        let failures = pluralize(suite.failure_count, "failure");
         self.style.paint(paint, format!("■ {all}, {failures}{}", taken.unwrap_or_default()))
     }
 

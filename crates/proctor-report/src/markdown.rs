@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use proctor_record::{Example, RunData};
+use proctor_text::{pluralize, printable, shorten, truncate};
 use proctor_verdict::{Outcome, Rate, RunState};
 
 use crate::counts::counts;
@@ -14,7 +15,7 @@ use crate::failure::{
 };
 use crate::rates::rate_of;
 use crate::rerun::Reruns;
-use crate::style::{Style, counted, duration, plain, shorten};
+use crate::style::{Style, duration};
 
 /// How long a report may be: a comment on GitHub holds 65,536 characters.
 pub const MARKDOWN_LIMIT: usize = 60_000;
@@ -71,7 +72,7 @@ fn failed(run: &RunData, room: usize) -> String {
     for (place, failure) in all.iter().enumerate() {
         let entry = entry(failure, &reruns, place < 3);
         if text.len() + entry.len() > room {
-            let left = counted((all.len() - place) as u64, "more failure");
+            let left = pluralize(all.len() - place, "more failure");
             let _ = writeln!(text, "… and {left}.\n");
             break;
         }
@@ -138,7 +139,7 @@ fn flaky(run: &RunData) -> String {
     }
     let mut text = format!(
         "<details><summary>{} passed only after failing</summary>\n\n",
-        counted(flaky.len() as u64, "example")
+        pluralize(flaky.len(), "example")
     );
     for example in flaky.iter().take(50) {
         let _ = writeln!(text, "- {}", cell(&shorten(&example.title(), 120)));
@@ -153,7 +154,7 @@ fn unchecked(run: &RunData) -> String {
     }
     let mut text = format!(
         "<details><summary>{} passed without checking anything</summary>\n\n",
-        counted(found.len() as u64, "example")
+        pluralize(found.len(), "example")
     );
     for (example, verdict) in found.iter().take(50) {
         let part = verdict.unchecked_part().map(|part| format!(": {part}")).unwrap_or_default();
@@ -167,10 +168,7 @@ fn clip(text: String) -> String {
     if text.len() <= MARKDOWN_LIMIT {
         return text;
     }
-    let mut end = MARKDOWN_LIMIT - 100;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(MARKDOWN_LIMIT - 100);
     let end = text[..end].rfind('\n').map_or(end, |place| place + 1);
     format!("{}\n… cut here; the report is longer than a comment may be.\n", &text[..end])
 }
@@ -224,16 +222,13 @@ pub(crate) fn code(text: &str) -> String {
 
 /// Text as a block of code, which it cannot end.
 fn block(text: &str) -> String {
-    let text = plain(text.trim_end());
-    let mut lines: Vec<String> = text
-        .lines()
-        .take(MESSAGE_LINES)
-        .map(|line| line.chars().take(MESSAGE_CHARACTERS).collect())
-        .collect();
+    let text = printable(text.trim_end());
+    let mut lines: Vec<String> =
+        text.lines().take(MESSAGE_LINES).map(|line| truncate(line, MESSAGE_CHARACTERS)).collect();
     if text.lines().count() > MESSAGE_LINES {
         lines.push("…".to_owned());
     }
-    let body: String = lines.join("\n").chars().take(MESSAGE_CHARACTERS).collect();
+    let body = truncate(&lines.join("\n"), MESSAGE_CHARACTERS);
     let fence = "`".repeat(longest_run(&body).max(2) + 1);
     format!("{fence}text\n{body}\n{fence}\n\n")
 }

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use proctor_events::{EvaluationMode, Json, LeakedProcess};
 use proctor_record::{Attempt, Conversation, Evaluation, LogLine, ToolCall, Trouble, Turn};
+use proctor_text::{printable, shorten, truncate};
 
-use crate::style::{Paint, Style, clipped, duration, plain, shorten};
+use crate::style::{Paint, Style, duration};
 use crate::transcript::Detail;
 
 /// How much of a printed line is shown, unless everything is wanted.
@@ -56,7 +57,7 @@ impl Page {
         self.line(4, &title);
         let width = if self.detail == Detail::Full { usize::MAX } else { OUTPUT_WIDTH };
         for line in &lines[hidden..] {
-            self.line(6, &clipped(&plain(line), width));
+            self.line(6, &truncate(&printable(line), width));
         }
     }
 
@@ -64,7 +65,8 @@ impl Page {
         for simulation in &conversation.simulations {
             let goal = simulation.goal.as_deref().unwrap_or("no goal given");
             let most = simulation.max_turns.map(|most| format!(" (at most {most} turns)"));
-            let line = format!("simulated user wants: {}{}", plain(goal), most.unwrap_or_default());
+            let line =
+                format!("simulated user wants: {}{}", printable(goal), most.unwrap_or_default());
             let line = self.dim(&line);
             self.line(4, &line);
         }
@@ -75,7 +77,7 @@ impl Page {
             if let (Some(turns), Some(reason)) =
                 (simulation.turn_count, &simulation.termination_reason)
             {
-                let line = format!("ended after {turns} turns: {}", plain(reason.as_str()));
+                let line = format!("ended after {turns} turns: {}", printable(reason.as_str()));
                 let line = self.dim(&line.replace('_', " "));
                 self.line(4, &line);
             }
@@ -83,7 +85,7 @@ impl Page {
     }
 
     pub(crate) fn turn(&mut self, turn: &Turn) {
-        let topic = turn.topic.as_deref().map(|topic| format!(" · {}", plain(topic)));
+        let topic = turn.topic.as_deref().map(|topic| format!(" · {}", printable(topic)));
         let title = self.dim(&format!("turn {}{}", turn.number, topic.unwrap_or_default()));
         self.line(4, &title);
         if let Some(user) = &turn.user {
@@ -107,7 +109,7 @@ impl Page {
     }
 
     pub(crate) fn speech(&mut self, who: &str, text: &str) {
-        let text = plain(text);
+        let text = printable(text);
         let mut lines = text.split('\n');
         let first = format!(
             "{} {}",
@@ -137,7 +139,8 @@ impl Page {
         notes.extend(evaluation.topic.as_ref().map(|topic| format!("topic {topic}")));
         notes.extend(evaluation.score.map(|score| format!("score {score:.2}")));
         notes.extend(votes(evaluation));
-        let line = format!("{mark} {}  {}", plain(label), self.dim(&plain(&notes.join(" · "))));
+        let line =
+            format!("{mark} {}  {}", printable(label), self.dim(&printable(&notes.join(" · "))));
         self.line(4, &line);
     }
 
@@ -146,13 +149,13 @@ impl Page {
         if evaluation.passed != Some(true)
             && let Some(message) = &evaluation.message
         {
-            self.line(8, &plain(message));
+            self.line(8, &printable(message));
         }
         let told = |reasoning: &&String| {
             evaluation.message.as_ref().is_some_and(|message| message.contains(reasoning.as_str()))
         };
         if let Some(reasoning) = evaluation.reasoning.as_ref().filter(|said| !told(said)) {
-            let line = self.dim(&format!("judge: {}", plain(reasoning)));
+            let line = self.dim(&format!("judge: {}", printable(reasoning)));
             self.line(8, &line);
         }
     }
@@ -169,19 +172,19 @@ impl Page {
             class.unwrap_or_default(),
             trouble.message,
         );
-        let line = self.style.paint(Paint::Bad, plain(&line));
+        let line = self.style.paint(Paint::Bad, printable(&line));
         self.line(4, &line);
     }
 
     pub(crate) fn exception(&mut self, class: Option<&str>, message: &str, backtrace: &[String]) {
         if let Some(class) = class {
-            let class = self.style.paint(Paint::Bad, format!("{}:", plain(class)));
+            let class = self.style.paint(Paint::Bad, format!("{}:", printable(class)));
             self.line(4, &class);
         }
-        self.line(6, plain(message).trim_matches('\n'));
+        self.line(6, printable(message).trim_matches('\n'));
         let limit = if self.detail == Detail::Full { usize::MAX } else { 5 };
         for line in backtrace.iter().take(limit) {
-            let line = self.dim(&format!("at {}", plain(line)));
+            let line = self.dim(&format!("at {}", printable(line)));
             self.line(6, &line);
         }
         if backtrace.len() > limit {
@@ -194,7 +197,7 @@ impl Page {
 fn tool_call(call: &ToolCall) -> String {
     let text = |json: &Option<Json>| json.as_ref().map(|json| shorten(json.text(), 120));
     let mut line =
-        format!("→ {}({})", plain(&call.name), text(&call.arguments).unwrap_or_default());
+        format!("→ {}({})", printable(&call.name), text(&call.arguments).unwrap_or_default());
     if let Some(error) = &call.error {
         let _ = write!(line, " failed: {}", shorten(error, 120));
     } else if let Some(result) = text(&call.result) {

@@ -7,6 +7,7 @@ mod terse;
 
 use proctor_events::{Event, SuiteStarted, Timestamp};
 use proctor_record::RunData;
+use proctor_text::pluralize;
 use proctor_verdict::AttemptKey as Key;
 
 pub use grouped::Grouped;
@@ -14,7 +15,7 @@ pub use interleaved::Interleaved;
 pub use quiet::Quiet;
 pub use terse::Terse;
 
-use crate::style::{Paint, Style, counted};
+use crate::style::{Paint, Style};
 
 /// A view of a running run.
 pub trait Reporter {
@@ -40,10 +41,10 @@ fn header(suite: &SuiteStarted, style: Style) -> String {
     // Streams of version 0.1 count every repetition as an example.
     let older = suite.repetition_count.is_none();
     let each = if older { u64::from(repeats.unwrap_or(1)) } else { 1 };
-    parts.extend(suite.example_count.map(|count| counted(count / each, "example")));
+    parts.extend(suite.example_count.map(|count| pluralize(count / each, "example")));
     parts.extend(repeats.map(|repeats| format!("{repeats} times each")));
     parts.extend(suite.repeat_limit.map(|limit| format!("up to {limit} times each")));
-    parts.extend(suite.workers.map(|workers| counted(workers.into(), "worker")));
+    parts.extend(suite.workers.map(|workers| pluralize(workers, "worker")));
     parts.extend(suite.seed.map(|seed| format!("seed {seed}")));
     let text = if parts.is_empty() { "run started".to_owned() } else { parts.join(", ") };
     format!("{}\n", style.paint(Paint::Bold, format!("▶ {text}")))

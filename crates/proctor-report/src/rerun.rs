@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use proctor_record::{Example, RunData};
-
-use crate::style::shorten;
+use proctor_text::{shell_quote, shorten};
 
 /// Knows which locations name exactly one example of the run.
 pub(crate) struct Reruns<'a> {
@@ -25,24 +24,20 @@ impl<'a> Reruns<'a> {
     pub(crate) fn command(&self, example: &Example) -> Option<String> {
         let location = example.location.as_deref();
         let alone = location.filter(|place| self.at.get(place).is_none_or(|count| *count == 1));
-        let id = || example.id.as_ref().map(|id| format!("--stable-id {}", quoted(id.as_str())));
+        let id =
+            || example.id.as_ref().map(|id| format!("--stable-id {}", shell_word(id.as_str())));
         let what = match (alone, location) {
-            (Some(place), _) => quoted(place),
-            (None, Some(place)) => id().unwrap_or_else(|| quoted(place)),
+            (Some(place), _) => shell_word(place),
+            (None, Some(place)) => id().unwrap_or_else(|| shell_word(place)),
             (None, None) => id()?,
         };
         Some(format!("proctor run {what}"))
     }
 }
 
-/// The text as one word of a shell.
-fn quoted(text: &str) -> String {
-    let text = shorten(text, 1000);
-    let harmless = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !text.is_empty() && text.chars().all(harmless) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+/// A place or an id as one word of a shell.
+fn shell_word(text: &str) -> String {
+    shell_quote(&shorten(text, 1000)).into_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Colour, shortening, and making foreign text harmless.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use proctor_events::{Millis, Status};
@@ -62,52 +61,6 @@ impl Style {
     }
 }
 
-/// Text with everything taken out that a terminal would obey rather than show.
-///
-/// Line feeds and tabs stay. Escape and other control characters become their visible pictures; marks
-/// that reorder text become the replacement character.
-pub fn plain(text: &str) -> Cow<'_, str> {
-    let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || reorders(c));
-    if text.chars().all(harmless) {
-        return Cow::Borrowed(text);
-    }
-    let shown = |c: char| match c {
-        c if harmless(c) => c,
-        '\x00'..='\x1f' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
-        '\x7f' => '\u{2421}',
-        _ => '\u{fffd}',
-    };
-    Cow::Owned(text.chars().map(shown).collect())
-}
-
-fn reorders(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-}
-
-/// Text as one line of at most so many characters, white space squeezed.
-pub fn shorten(text: &str, limit: usize) -> String {
-    let squeezed = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = plain(&squeezed);
-    if line.chars().count() <= limit {
-        return line.into_owned();
-    }
-    let kept: String = line.chars().take(limit.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
-}
-
-/// A line cut after so many characters, as it is otherwise.
-pub(crate) fn clipped(line: &str, limit: usize) -> Cow<'_, str> {
-    match line.char_indices().nth(limit) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &line[..end])),
-        None => Cow::Borrowed(line),
-    }
-}
-
-/// A number with its noun: `1 example`, `2 examples`.
-pub fn counted(count: u64, noun: &str) -> String {
-    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
-}
-
 /// A duration for people.
 pub fn duration(millis: Millis) -> String {
     let ms = millis.get();
@@ -126,19 +79,6 @@ pub fn duration(millis: Millis) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn agent_text_cannot_drive_the_terminal() {
-        assert_eq!(plain("ok\n\tfine ☂"), "ok\n\tfine ☂");
-        assert_eq!(plain("\x1b[2J\x07\x7f"), "␛[2J␇␡");
-        assert_eq!(plain("a\u{202e}b\u{9b}c"), "a\u{fffd}b\u{fffd}c");
-    }
-
-    #[test]
-    fn shortening_counts_characters_and_squeezes() {
-        assert_eq!(shorten("one\n  two", 20), "one two");
-        assert_eq!(shorten("höflich und nett", 8), "höflich…");
-    }
 
     #[test]
     fn durations_read_well() {

@@ -6,13 +6,14 @@ mod workspaces;
 
 use proctor_events::{Body, Event, Millis};
 use proctor_record::RunData;
+use proctor_text::{pluralize, printable};
 
 use proctor_verdict::RunState;
 
 use crate::counts::counts;
 use crate::failure::failures;
 use crate::page::Page;
-use crate::style::{Paint, Style, counted, duration, plain};
+use crate::style::{Paint, Style, duration};
 use crate::transcript::Detail;
 
 /// What the summary shows beyond the run itself.
@@ -86,7 +87,7 @@ pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style)
     });
     let verdict = run.verdict();
     if verdict.is_over() && verdict.state() != RunState::Finished {
-        let cause = verdict.stopped_by().map(|cause| format!(" by {}", plain(cause.as_str())));
+        let cause = verdict.stopped_by().map(|cause| format!(" by {}", printable(cause.as_str())));
         let text = format!("{}{}", verdict.phrase(), cause.unwrap_or_default());
         parts.push(style.paint(Paint::Bad, text));
     }
@@ -94,7 +95,7 @@ pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style)
     let at_work = run.workers.iter().filter(|worker| worker.started > 0 || !worker.ran.is_empty());
     let heard_of = u32::try_from(at_work.count()).ok().filter(|count| *count > 0);
     let workers = options.workers.or(heard_of);
-    parts.extend(workers.map(|count| counted(count.into(), "worker")));
+    parts.extend(workers.map(|count| pluralize(count, "worker")));
     parts.extend(run.seed.map(|seed| format!("seed {seed}")));
     parts.join(", ")
 }
@@ -129,7 +130,7 @@ fn discrepancy(run: &RunData) -> Option<String> {
     }
     Some(format!(
         "the account does not add up: {} planned, {} accounted for ({}); do not trust this result",
-        counted(planned, "result"),
+        pluralize(planned, "result"),
         seen - running,
         parts.join(", ")
     ))

@@ -2,11 +2,12 @@
 
 use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError, RunData};
+use proctor_text::printable;
 
 use crate::counts::counts;
 use crate::failure::{status_words, went_wrong};
 use crate::page::{Page, left_behind};
-use crate::style::{Paint, Style, duration, plain};
+use crate::style::{Paint, Style, duration};
 
 /// How much to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub fn transcript(run: &RunData, detail: Detail, style: Style) -> String {
         page.example(example);
     }
     for (event_type, count) in &run.unknown_events {
-        let note = format!("{count} × {} from a newer proctor, not shown", plain(event_type));
+        let note = format!("{count} × {} from a newer proctor, not shown", printable(event_type));
         page.line(0, &style.paint(Paint::Dim, note));
     }
     page.text
@@ -41,7 +42,7 @@ impl Page {
         parts.extend(run.started_at.map(|time| time.to_string()));
         parts.extend(run.seed.map(|seed| format!("seed {seed}")));
         let verdict = run.verdict();
-        let cause = verdict.stopped_by().map(|cause| format!(" by {}", plain(cause.as_str())));
+        let cause = verdict.stopped_by().map(|cause| format!(" by {}", printable(cause.as_str())));
         parts.push(format!("{}{}", verdict.phrase(), cause.unwrap_or_default()));
         parts.extend(run.duration_ms.map(|taken| format!("took {}", duration(taken))));
         let title = self.style.paint(Paint::Bold, parts.join(" · "));
@@ -53,14 +54,14 @@ impl Page {
 
     fn outside_error(&mut self, error: &OutsideError) {
         let phase = error.phase.as_deref().unwrap_or("outside examples");
-        let place = error.place.as_deref().map(|place| format!(" in {}", plain(place)));
-        let title = format!("✗ error, {}{}", plain(phase), place.unwrap_or_default());
+        let place = error.place.as_deref().map(|place| format!(" in {}", printable(place)));
+        let title = format!("✗ error, {}{}", printable(phase), place.unwrap_or_default());
         let title = self.style.paint(Paint::Bad, title);
         self.line(0, &title);
         if let Some(exception) = &error.exception {
             self.exception(exception.class.as_deref(), &exception.message, &exception.backtrace);
         } else if let Some(message) = &error.message {
-            self.line(4, &plain(message));
+            self.line(4, &printable(message));
         }
     }
 
@@ -91,16 +92,16 @@ impl Page {
             notes.push("checked nothing".to_owned());
         }
         notes.extend(attempt.duration_ms.map(duration));
-        notes.extend(example.location.as_deref().map(|place| plain(place).into_owned()));
+        notes.extend(example.location.as_deref().map(|place| printable(place).into_owned()));
         let mark = self.style.mark(attempt.status.as_ref());
         let title = example.title();
-        let line = format!("{mark} {}  {}", plain(&title), self.dim(&notes.join(" · ")));
+        let line = format!("{mark} {}  {}", printable(&title), self.dim(&notes.join(" · ")));
         self.line(0, &line);
     }
 
     fn attempt_body(&mut self, attempt: &Attempt) {
         if let Some(message) = &attempt.message {
-            self.line(4, &plain(message));
+            self.line(4, &printable(message));
         }
         if let Some(conversation) = &attempt.conversation {
             self.conversation(conversation);

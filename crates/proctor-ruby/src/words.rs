@@ -113,7 +113,8 @@ pub(crate) fn identifier(text: &str, limit: usize) -> String {
 /// How long code in a description may be.
 const SHORT: usize = 48;
 
-/// Code in a description: one line, short.
+/// Code in a description: one line, short. Not `proctor_text::shorten`: descriptions go into Ruby source, so the mark is
+/// ASCII, and every branch of a file asks, so short code is not copied.
 pub(crate) fn short(code: &str) -> Cow<'_, str> {
     if is_short(code) {
         return Cow::Borrowed(code);

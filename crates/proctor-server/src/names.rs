@@ -23,7 +23,7 @@ pub(crate) fn refused(error: ResolveError) -> ApiError {
 }
 
 fn missing(name: &str, newest: Option<&String>) -> ApiError {
-    let name: String = name.chars().take(80).collect();
+    let name = proctor_text::truncate(name, 80);
     let newest = newest.map(|run| format!("; the newest is {run}"));
     ApiError::not_found(format_args!(
         "there is no run `{}`{}",

@@ -6,6 +6,7 @@
 
 use proctor_events::{Millis, Timestamp};
 use proctor_record::{Attempt, CheckTally, Example, RunData};
+use proctor_text::first_characters;
 use proctor_verdict::{ExampleVerdict, Policy};
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -202,7 +203,7 @@ impl Serialize for AttemptRow<'_> {
         row.serialize_field("started_at", &attempt.started_at)?;
         row.serialize_field("finished_at", &attempt.finished_at)?;
         row.serialize_field("duration_ms", &attempt.duration_ms.map(Millis::get))?;
-        row.serialize_field("message", &message.map(|text| beginning(text)))?;
+        row.serialize_field("message", &message.map(|text| first_characters(text, SHORT)))?;
         row.serialize_field("turns", &tally.turns)?;
         row.serialize_field("tool_calls", &tally.tool_calls)?;
         row.serialize_field("model_calls", &tally.model_calls)?;
@@ -212,10 +213,6 @@ impl Serialize for AttemptRow<'_> {
         row.serialize_field("checks", &Checks(&tally.checks))?;
         row.end()
     }
-}
-
-fn beginning(text: &str) -> &str {
-    text.char_indices().nth(SHORT).map_or(text, |(end, _)| &text[..end])
 }
 
 struct Checks<'a>(&'a [CheckTally]);

@@ -1,13 +1,14 @@
 //! Writing to the screen without ever leaving an area.
 
-use proctor_report::{Paint, counted};
+use proctor_report::Paint;
+use proctor_text::{display_width, pluralize};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::scroll::Window;
 use crate::search::Search;
-use crate::text::{fit, width_of};
+use crate::text::fit;
 use crate::theme::Theme;
 
 /// Writes a line on a row of an area; what does not fit is not written.
@@ -22,9 +23,9 @@ pub(crate) fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
 pub(crate) fn rule(buffer: &mut Buffer, area: Rect, theme: Theme, title: &str, note: &str) {
     let width = usize::from(area.width);
     let note = if note.is_empty() { String::new() } else { format!(" {note} ─") };
-    let note = if width_of(&note) + 12 > width { String::new() } else { note };
-    let title = fit(title, width.saturating_sub(width_of(&note) + 4));
-    let line = width.saturating_sub(width_of(&title) + width_of(&note) + 3);
+    let note = if display_width(&note) + 12 > width { String::new() } else { note };
+    let title = fit(title, width.saturating_sub(display_width(&note) + 4));
+    let line = width.saturating_sub(display_width(&title) + display_width(&note) + 3);
     let dim = theme.style(Some(Paint::Dim));
     let spans = vec![
         Span::styled("─ ", dim),
@@ -54,8 +55,8 @@ pub(crate) fn rows(
 pub(crate) fn out_of_sight(window: &Window<'_>) -> String {
     match (window.above, window.below) {
         (0, 0) => String::new(),
-        (above, 0) => format!("▲ {}", counted(above, "line")),
-        (0, below) => format!("▼ {}", counted(below, "line")),
-        (above, below) => format!("▲ {above} ▼ {}", counted(below, "line")),
+        (above, 0) => format!("▲ {}", pluralize(above, "line")),
+        (0, below) => format!("▼ {}", pluralize(below, "line")),
+        (above, below) => format!("▲ {above} ▼ {}", pluralize(below, "line")),
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError};
-use proctor_report::{Paint, duration, plain, shorten};
+use proctor_report::{Paint, duration};
+use proctor_text::{printable, shell_quote, shorten};
 
 use crate::list::{Item, ItemKey};
 use crate::narrate::failure;
@@ -32,21 +33,15 @@ pub(crate) fn rerun(item: &Item<'_>) -> Option<String> {
     let Item::Attempt(example, _) = item else { return None };
     let place = example.location.as_ref().or(example.file.as_ref());
     match (place, &example.id) {
-        (Some(place), _) => Some(format!("proctor run {}", quoted(place))),
-        (None, Some(id)) => Some(format!("proctor run --stable-id {}", quoted(id.as_str()))),
+        (Some(place), _) => Some(format!("proctor run {}", shell_word(place))),
+        (None, Some(id)) => Some(format!("proctor run --stable-id {}", shell_word(id.as_str()))),
         (None, None) => None,
     }
 }
 
-/// For a shell: as it is if it is harmless, else in single quotes.
-fn quoted(text: &str) -> String {
-    let harmless = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c);
-    let text = plain(text);
-    if !text.is_empty() && text.chars().all(harmless) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+/// A place or an id as one word of a shell.
+fn shell_word(text: &str) -> String {
+    shell_quote(&printable(text)).into_owned()
 }
 
 #[derive(Default)]
@@ -182,9 +177,9 @@ mod tests {
 
     #[test]
     fn a_command_is_safe_to_paste() {
-        assert_eq!(quoted("./spec/a_spec.rb:10"), "./spec/a_spec.rb:10");
-        assert_eq!(quoted("./spec/it's.rb:1"), r"'./spec/it'\''s.rb:1'");
-        assert_eq!(quoted("a.rb[1:2]"), "'a.rb[1:2]'");
-        assert_eq!(quoted("$(boom)"), "'$(boom)'");
+        assert_eq!(shell_word("./spec/a_spec.rb:10"), "./spec/a_spec.rb:10");
+        assert_eq!(shell_word("./spec/it's.rb:1"), r"'./spec/it'\''s.rb:1'");
+        assert_eq!(shell_word("a.rb[1:2]"), "'a.rb[1:2]'");
+        assert_eq!(shell_word("$(boom)"), "'$(boom)'");
     }
 }

@@ -1,6 +1,6 @@
 //! The screen as it looks now.
 
-use proctor_report::counted;
+use proctor_text::pluralize;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -64,8 +64,8 @@ impl Drawing<'_> {
             Page::List => {
                 let count = items(model.run.data(), reader.list.which).len() as u64;
                 let title = match reader.list.which {
-                    Which::Failures => counted(count, "failure"),
-                    Which::All => counted(model.run.summary().examples, "example"),
+                    Which::Failures => pluralize(count, "failure"),
+                    Which::All => pluralize(model.run.summary().examples, "example"),
                 };
                 rule(buffer, self.areas.heading, self.theme, &title, "Enter opens · Esc back");
                 let body = self.areas.body;

@@ -1,6 +1,7 @@
 //! The last row: what the screen is doing, and the keys that matter now.
 
 use proctor_report::Paint;
+use proctor_text::display_width;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -8,7 +9,7 @@ use ratatui::text::{Line, Span};
 use crate::canvas::put;
 use crate::focus::Mode;
 use crate::search::Search;
-use crate::text::{fit, width_of};
+use crate::text::fit;
 use crate::theme::Theme;
 
 /// What the footer shows.
@@ -32,9 +33,9 @@ impl Footer<'_> {
         let width = usize::from(area.width);
         let (paint, left) = self.left();
         let left = fit(&left, width.saturating_sub(1));
-        let room = width.saturating_sub(width_of(&left) + 4);
+        let room = width.saturating_sub(display_width(&left) + 4);
         let right = self.right(room);
-        let gap = width.saturating_sub(width_of(&left) + width_of(&right) + 2);
+        let gap = width.saturating_sub(display_width(&left) + display_width(&right) + 2);
         let spans = vec![
             Span::raw(" "),
             Span::styled(left, self.theme.style(paint)),
@@ -79,7 +80,7 @@ impl Footer<'_> {
         let mut text = String::new();
         for hint in &self.hints {
             let longer = if text.is_empty() { hint.clone() } else { format!("{text}  {hint}") };
-            if width_of(&longer) > room {
+            if display_width(&longer) > room {
                 break;
             }
             text = longer;

@@ -1,7 +1,8 @@
 //! How far the run is: a box with a bar and the counts, or one line where there is no room.
 
 use proctor_events::Timestamp;
-use proctor_report::{Paint, counted, duration};
+use proctor_report::{Paint, duration};
+use proctor_text::{display_width, pluralize};
 use proctor_verdict::Counts;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
@@ -10,7 +11,7 @@ use ratatui::widgets::{Block, BorderType, Widget as _};
 
 use crate::layout::Room;
 use crate::run::Run;
-use crate::text::{fit, width_of};
+use crate::text::fit;
 use crate::theme::Theme;
 
 /// What the header shows.
@@ -51,7 +52,7 @@ impl Header<'_> {
 
     /// Elapsed time, or how it ended.
     fn clock(&self) -> Line<'static> {
-        let workers = counted(self.workers as u64, "worker");
+        let workers = pluralize(self.workers, "worker");
         let (paint, words) = match self.run.verdict(self.now) {
             Some((paint, verdict)) => (Some(paint), verdict),
             None => (None, clock_time(self.run.elapsed(self.now).seconds())),
@@ -64,7 +65,7 @@ impl Header<'_> {
         let (done, total) = self.run.progress(summary);
         let share = (done * 100).checked_div(total).unwrap_or_default();
         let numbers = format!("  {done}/{total}  {share:>3} %");
-        let room = width.saturating_sub(width_of(&numbers));
+        let room = width.saturating_sub(display_width(&numbers));
         let filled = filled_cells(done, total, room);
         let bad = summary.failures + summary.errors > 0;
         let paint = if bad { Paint::Bad } else { Paint::Good };
@@ -108,7 +109,7 @@ impl Header<'_> {
             Span::styled(format!("✗{failed} "), self.theme.style(bad)),
             Span::styled(format!("✓{} ", summary.passed), self.theme.style(Some(Paint::Good))),
         ];
-        let used: usize = spans.iter().map(|span| width_of(&span.content)).sum();
+        let used: usize = spans.iter().map(|span| display_width(&span.content)).sum();
         let mut line = Line::from(spans);
         line.push_span(Span::raw(fit(&time, width.saturating_sub(used))));
         line

@@ -5,6 +5,7 @@
 use proctor_events::Status;
 use proctor_record::{Attempt, Example, OutsideError, RunData};
 use proctor_report::Paint;
+use proctor_text::display_width;
 use proctor_verdict::{is_made, is_success};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,7 +17,7 @@ use crate::header::brief;
 use crate::run::{AttemptKey, Run};
 use crate::scroll::Motion;
 use crate::search::Search;
-use crate::text::{TextLine, fit, width_of};
+use crate::text::{TextLine, fit};
 use crate::theme::{Theme, chosen, paint_of, sign_of, word_of};
 
 /// Which examples are listed.
@@ -206,9 +207,9 @@ fn item_line(
 ) -> Line<'static> {
     let (sign, paint) = item.sign();
     let notes = item.notes();
-    let room = width.saturating_sub(width_of(&notes) + 6);
+    let room = width.saturating_sub(display_width(&notes) + 6);
     let title = TextLine::new(None, &fit(&item.title(run), room));
-    let padding = " ".repeat(room.saturating_sub(width_of(title.text())));
+    let padding = " ".repeat(room.saturating_sub(display_width(title.text())));
     let found = search.found_in(title.text());
     let whole = title.row(0, 0..title.text().len(), &found, theme);
     let mut spans =

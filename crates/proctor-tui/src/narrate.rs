@@ -8,7 +8,8 @@ use proctor_events::{
     SimulationStarted, Status, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited,
     WorkerLog,
 };
-use proctor_report::{Paint, counted, duration, shorten};
+use proctor_report::{Paint, duration};
+use proctor_text::{pluralize, shorten};
 use proctor_verdict::{is_made, is_success};
 
 use crate::run::AttemptKey;
@@ -36,7 +37,7 @@ impl Narrator {
             }
             Body::SimulationStarted(payload) => vec![simulation(payload)],
             Body::SimulationEnded(payload) => {
-                let turns = counted(payload.turn_count.into(), "turn");
+                let turns = pluralize(payload.turn_count, "turn");
                 let reason = payload.termination_reason.as_str().replace('_', " ");
                 vec![dim(&format!("simulation ended after {turns}: {reason}"))]
             }
@@ -181,7 +182,7 @@ pub(crate) fn failure(exception: &Exception, frames: usize) -> Vec<TextLine> {
 }
 
 fn simulation(payload: &SimulationStarted) -> TextLine {
-    let most = payload.max_turns.map(|most| format!(" (at most {})", counted(most.into(), "turn")));
+    let most = payload.max_turns.map(|most| format!(" (at most {})", pluralize(most, "turn")));
     let goal = payload.goal.as_deref().unwrap_or("no goal given");
     dim(&format!("simulated user wants: {goal}{}", most.unwrap_or_default()))
 }
@@ -286,7 +287,7 @@ fn printed(payload: &WorkerLog) -> TextLine {
 }
 
 /// Programs colour what they print; the codes would only be noise here. Everything else stays for
-/// [`plain`](proctor_report::plain) to make harmless.
+/// [`printable`](proctor_text::printable) to make harmless.
 fn without_colours(line: &str) -> String {
     let mut pieces = line.split("\x1b[");
     let mut kept = pieces.next().unwrap_or_default().to_owned();

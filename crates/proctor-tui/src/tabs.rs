@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use proctor_report::Paint;
+use proctor_text::display_width;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::text::{fit, width_of};
+use crate::text::fit;
 use crate::theme::{Theme, chosen, paint_of, sign_of};
 use crate::workers::{Tab, Worker, Workers};
 
@@ -62,9 +63,9 @@ fn tab(worker: &Worker, shown: bool, width: usize, frame: u64, theme: Theme) -> 
     let (sign, paint) = state(worker, frame);
     let label = worker.label();
     // " 1 ⠋ title "
-    let room = width.saturating_sub(width_of(&label) + 5);
+    let room = width.saturating_sub(display_width(&label) + 5);
     let words = fit(words(worker, room), room);
-    let padding = " ".repeat(room.saturating_sub(width_of(&words)));
+    let padding = " ".repeat(room.saturating_sub(display_width(&words)));
     // Brackets, because on some terminals nothing else tells the shown tab from the others.
     let (open, close) = if shown { ("[", "]") } else { (" ", " ") };
     let base = if shown { chosen() } else { ratatui::style::Style::new() };

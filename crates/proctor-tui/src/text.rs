@@ -6,9 +6,8 @@
 
 use std::ops::Range;
 
-use proctor_report::{Paint, plain};
-use ratatui::buffer::CellWidth as _;
-use ratatui::style::Style;
+use proctor_report::Paint;
+use proctor_text::{display_width, fit_width, grapheme_widths, printable, truncate};
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
@@ -41,7 +40,12 @@ impl TextLine {
         paint: Option<Paint>,
         text: &str,
     ) -> Self {
-        Self { lead: one_line(lead), lead_paint, text: cut(&one_line(text)), paint }
+        Self {
+            lead: without_line_breaks(lead),
+            lead_paint,
+            text: truncate(&without_line_breaks(text), LONGEST),
+            paint,
+        }
     }
 
     /// As many lines as the text has; the lead stands before the first.
@@ -51,7 +55,7 @@ impl TextLine {
         paint: Option<Paint>,
         text: &str,
     ) -> Vec<Self> {
-        let indent = " ".repeat(width_of(lead));
+        let indent = " ".repeat(display_width(lead));
         let all = text.trim_end().split('\n');
         let mut lines: Vec<Self> = all
             .clone()
@@ -76,7 +80,7 @@ impl TextLine {
 
     /// The rows it takes at this width, each as a range of its text. Never none.
     pub(crate) fn wrap(&self, width: u16) -> Vec<Range<usize>> {
-        wrap(&self.text, usize::from(width).saturating_sub(width_of(&self.lead)).max(8))
+        wrap(&self.text, usize::from(width).saturating_sub(display_width(&self.lead)).max(8))
     }
 
     /// One row of it, with what was found in it standing out.
@@ -90,7 +94,7 @@ impl TextLine {
         let lead = if row == 0 {
             Span::styled(self.lead.as_str(), theme.style(self.lead_paint))
         } else {
-            Span::raw(" ".repeat(width_of(&self.lead)))
+            Span::raw(" ".repeat(display_width(&self.lead)))
         };
         let mut spans = vec![lead];
         let style = theme.style(self.paint);
@@ -113,48 +117,13 @@ impl TextLine {
 }
 
 /// Harmless, without tabs and line feeds.
-fn one_line(text: &str) -> String {
-    plain(text.trim_end_matches('\r')).replace('\t', "    ").replace('\n', " ")
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}… (cut)", &text[..at]),
-    }
-}
-
-/// The cells a text takes.
-pub(crate) fn width_of(text: &str) -> usize {
-    graphemes(text).iter().map(|(_, width)| width).sum()
-}
-
-/// Byte length and cells of each grapheme.
-fn graphemes(text: &str) -> Vec<(usize, usize)> {
-    if text.is_ascii() {
-        return vec![(1, 1); text.len()];
-    }
-    Span::raw(text)
-        .styled_graphemes(Style::new())
-        .map(|grapheme| (grapheme.symbol.len(), usize::from(grapheme.symbol.cell_width())))
-        .collect()
+fn without_line_breaks(text: &str) -> String {
+    printable(text.trim_end_matches('\r')).replace('\t', "    ").replace('\n', " ")
 }
 
 /// The text in at most so many cells, with an ellipsis where something is missing.
 pub(crate) fn fit(text: &str, width: usize) -> String {
-    let text = one_line(text);
-    if width_of(&text) <= width {
-        return text;
-    }
-    let (mut taken, mut bytes) = (1, 0);
-    for (length, cells) in graphemes(&text) {
-        if taken + cells > width {
-            break;
-        }
-        taken += cells;
-        bytes += length;
-    }
-    if width == 0 { String::new() } else { format!("{}…", text[..bytes].trim_end()) }
+    fit_width(&without_line_breaks(text), width).into_owned()
 }
 
 /// Breaks after white space where it can, inside a word where it must.
@@ -163,7 +132,7 @@ fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
     let (mut start, mut cells, mut at) = (0, 0, 0);
     // After the last white space of this row, and the cells up to there.
     let mut gap: Option<(usize, usize)> = None;
-    for (length, wide) in graphemes(text) {
+    for (length, wide) in grapheme_widths(text) {
         if cells + wide > width && at > start {
             let (end, used) = gap.filter(|(end, _)| *end > start).unwrap_or((at, cells));
             rows.push(start..end);
@@ -201,10 +170,19 @@ mod tests {
     #[test]
     fn wide_characters_take_two_cells_and_are_never_cut() {
         assert_eq!(wrapped("漢字漢字漢字", 9), ["漢字漢字", "漢字"]);
-        assert_eq!(width_of("漢e\u{301}"), 3);
+        assert_eq!(display_width("漢e\u{301}"), 3);
         assert_eq!(fit("漢字漢字", 6), "漢字…");
         assert_eq!(fit("short", 6), "short");
         assert_eq!(fit("anything", 0), "");
+    }
+
+    /// The measure of this crate's lines is the one by which ratatui fills its cells.
+    #[test]
+    fn widths_are_those_of_ratatui() {
+        for text in ["plain", "漢字", "e\u{301}", "👩‍👩‍👧", "🇩🇪", "ﾊﾞﾟ", "a\u{200b}b", "☂️", "…–"]
+        {
+            assert_eq!(display_width(text), Line::raw(text).width(), "{text}");
+        }
     }
 
     #[test]
@@ -215,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_huge_text_is_cut() {
-        assert_eq!(TextLine::new(None, &"x".repeat(5000)).text().len(), 4000 + "… (cut)".len());
+        assert_eq!(TextLine::new(None, &"x".repeat(5000)).text().chars().count(), 4000);
         let lines = TextLine::block("User ", None, None, &"x\n".repeat(300));
         assert_eq!(lines.len(), 201);
         assert_eq!(lines[200].shown(), "     … 100 more lines; `proctor show` has them all");

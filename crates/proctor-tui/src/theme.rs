@@ -62,7 +62,7 @@ pub(crate) fn sign_of(status: Option<&Status>) -> String {
 
 /// The word of a status, for people.
 pub(crate) fn word_of(status: &Status) -> String {
-    proctor_report::plain(status.as_str()).replace('_', " ")
+    proctor_text::printable(status.as_str()).replace('_', " ")
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Rate {
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { passed, valid, void, .. } = self;
-        let noun = if *valid == 1 { "repetition" } else { "repetitions" };
+        let noun = proctor_text::plural(*valid, "repetition", "repetitions");
         write!(f, "passed {passed} of {valid} valid {noun}")?;
         if *void > 0 { write!(f, ", {void} not valid") } else { Ok(()) }
     }

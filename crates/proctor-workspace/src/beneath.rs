@@ -42,7 +42,7 @@ pub struct RelPath(String);
 impl RelPath {
     /// Checks a path. `./a//b` becomes `a/b`.
     pub fn parse(text: &str) -> Result<Self, PathProblem> {
-        let refuse = |why| Err(PathProblem { path: shortened(text), why });
+        let refuse = |why| Err(PathProblem { path: proctor_text::truncate(text, 80), why });
         if text.len() > LONGEST_PATH {
             return refuse("it is too long");
         }
@@ -89,14 +89,6 @@ impl RelPath {
 impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-fn shortened(text: &str) -> String {
-    if text.chars().count() > 80 {
-        text.chars().take(80).chain("…".chars()).collect()
-    } else {
-        text.to_owned()
     }
 }
 

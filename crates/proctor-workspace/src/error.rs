@@ -103,16 +103,3 @@ impl fmt::Display for ToolError {
 }
 
 impl std::error::Error for ToolError {}
-
-/// The known word nearest to a mistyped one, if any is near.
-pub(crate) fn nearest<'name>(
-    word: &str,
-    known: impl IntoIterator<Item = &'name str>,
-) -> Option<&'name str> {
-    known
-        .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
-        .min()
-        .map(|(_, name)| name)
-}

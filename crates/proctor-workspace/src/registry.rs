@@ -18,13 +18,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_text::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::beneath::{RelPath, Root};
 use crate::config::Config;
 use crate::disk;
-use crate::error::{ErrorKind, ToolError, nearest};
+use crate::error::{ErrorKind, ToolError};
 use crate::orchestrator::Orchestrator;
 
 pub(crate) use ids::check_id;

@@ -106,9 +106,5 @@ pub(crate) fn cut(text: &str, most: usize) -> (String, bool) {
     if text.len() <= most {
         return (text.to_owned(), false);
     }
-    let mut end = most;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    (text[..end].to_owned(), true)
+    (text[..text.floor_char_boundary(most)].to_owned(), true)
 }

@@ -36,8 +36,10 @@ pub struct TopicPattern(String);
 impl TopicPattern {
     /// Checks a pattern.
     pub fn parse(text: &str) -> Result<Self, TopicPatternError> {
-        let error =
-            |problem: String| TopicPatternError { text: text.chars().take(200).collect(), problem };
+        let error = |problem: String| TopicPatternError {
+            text: proctor_text::truncate(text, 200),
+            problem,
+        };
         if text.is_empty() {
             return Err(error("it is empty".to_owned()));
         }
@@ -82,7 +84,7 @@ fn check_segment(segment: &str) -> Result<(), String> {
         "" => Err("is empty".to_owned()),
         "*" | "**" => Ok(()),
         _ if segment.contains('*') => {
-            let shown: String = segment.chars().take(60).collect();
+            let shown = proctor_text::truncate(segment, 60);
             Err(format!("({shown:?}) mixes `*` with other characters"))
         }
         _ => match segment.chars().find(|letter| !allowed(letter)) {

@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use proctor_report::{Paint, Style, plain};
+use proctor_report::{Paint, Style};
 use proctor_runner::LoadNotices;
+use proctor_text::printable;
 
 use crate::cli::ColorChoice;
 use crate::env_vars;
@@ -114,7 +115,7 @@ impl Terminal {
     pub(crate) fn load_notices(&self) -> LoadNotices {
         let style = self.style_for(io::stderr().is_terminal());
         LoadNotices::new(move |text| {
-            let text = plain(text);
+            let text = printable(text);
             let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
         })
     }

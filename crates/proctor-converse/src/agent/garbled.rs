@@ -62,9 +62,7 @@ impl Garbled {
     pub(crate) fn hear(&self, notification: &Notification) {
         if notification.kind.is_empty() {
             let line = notification.body.as_str();
-            let beginning: String = line.chars().take(BEGINNING).collect();
-            let more = if beginning.len() < line.len() { "…" } else { "" };
-            self.add(unaddressed(&format!("{beginning}{more}")));
+            self.add(unaddressed(&proctor_text::truncate(line, BEGINNING)));
         }
     }
 

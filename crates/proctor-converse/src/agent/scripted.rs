@@ -62,7 +62,7 @@ fn last_words(messages: &[Message]) -> &str {
 impl Session for Reading {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
         let Some(say) = self.next(turn.messages) else {
-            let heard: String = last_words(turn.messages).chars().take(80).collect();
+            let heard = proctor_text::truncate(last_words(turn.messages), 80);
             let message = format!(
                 "the agent's script has nothing to say to {heard:?}; add a reply or a rule that repeats"
             );

@@ -1,6 +1,7 @@
 //! The gate: runs a proposed example and keeps it only if it passes, takes its path and notices a fault.
 
 use proctor_ruby::string_code;
+use proctor_text::shorten;
 use std::fs;
 use std::io;
 
@@ -111,7 +112,7 @@ impl Gate<'_> {
                 "unstable",
                 format!(
                     "the example depends on the clock, the time zone or the order: {}",
-                    brief(why)
+                    shorten(why, TOLD)
                 ),
                 "give fixed values instead of the present time, chance or shared state",
             ));
@@ -125,14 +126,14 @@ fn judged(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
     if let Some((_, message)) = seen.failed.first() {
         return Err(Refusal::new(
             "fails",
-            format!("the example fails: {}", brief(message)),
+            format!("the example fails: {}", shorten(message, TOLD)),
             "expect what the code really does in this situation, or repair the setup",
         ));
     }
     if let Some(error) = &seen.error {
         return Err(Refusal::new(
             "fails",
-            format!("the spec cannot be loaded with it: {}", brief(error)),
+            format!("the spec cannot be loaded with it: {}", shorten(error, TOLD)),
             "use only what the spec has loaded",
         ));
     }
@@ -198,12 +199,4 @@ fn write(path: &std::path::Path, text: &str) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     fs::write(path, text)
-}
-
-fn brief(message: &str) -> String {
-    let text = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(TOLD) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
-    }
 }

@@ -15,6 +15,7 @@ mod wave;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use proctor_text::pluralize;
 use serde_json::Value;
 
 use crate::answers;
@@ -24,7 +25,6 @@ use crate::fill::Filler;
 use crate::metadata::{Metadata, STAGES};
 use crate::observation::{Effort, Fault};
 use crate::project::Project;
-use crate::report::counted;
 use crate::stop::Stop;
 
 pub use self::outcome::{FileReport, MethodReport, Report};
@@ -190,9 +190,9 @@ impl PipelineRun<'_> {
                 let methods = found.targets.iter().flat_map(|target| &target.methods);
                 let message = format!(
                     "{} in {}, {}{}",
-                    counted(methods.filter(|one| one.selected).count() as u64, "method"),
-                    counted(found.targets.len() as u64, "file"),
-                    counted(found.waves.waves.len() as u64, "wave"),
+                    pluralize(methods.filter(|one| one.selected).count(), "method"),
+                    pluralize(found.targets.len(), "file"),
+                    pluralize(found.waves.waves.len(), "wave"),
                     if first > 0 {
                         format!("; starting with {}", STAGES[first].0)
                     } else {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use proctor_text::pluralize;
 use serde_json::{Value, json};
 
 use super::wave::{Ground, Part, covered, files};
@@ -10,7 +11,6 @@ use super::{Ending, PipelineRun};
 use crate::metadata::hash;
 use crate::observation::faults;
 use crate::project::SourceFile;
-use crate::report::counted;
 use crate::review::fix::fix;
 use crate::review::{Measured, measure, rules};
 use crate::stop::Stop;
@@ -71,12 +71,12 @@ impl PipelineRun<'_> {
         let list = faults(&sources, 150);
         let (mut measured, mut ran) = (Measured::default(), SpecRun::default());
         if !present.is_empty() {
-            self.note("review", format!("running {}", counted(present.len() as u64, "spec file")));
+            self.note("review", format!("running {}", pluralize(present.len(), "spec file")));
             let runner = self.helpers.runner;
             ran = runner.map(|runner| runner.run(clean, &present, true)).unwrap_or_default();
             self.note(
                 "review",
-                format!("running specs against {}", counted(list.len() as u64, "fault")),
+                format!("running specs against {}", pluralize(list.len(), "fault")),
             );
             let files = files(parts);
             measured = measure(

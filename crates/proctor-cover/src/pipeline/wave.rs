@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use proctor_ruby::spec::{ExampleBody, SpecPlan};
+use proctor_text::pluralize;
 use serde_json::json;
 
 use super::{Ending, FileReport, PipelineRun};
@@ -13,7 +14,6 @@ use crate::implement::{Task, Written, implement};
 use crate::metadata::hash;
 use crate::observation::{Effort, Fault, Observation, Workshop, faults, observe};
 use crate::project::{SourceFile, Way};
-use crate::report::counted;
 use crate::review::{Covered, measure};
 use crate::sandbox::Sandbox;
 use crate::stop::Stop;
@@ -134,7 +134,7 @@ impl PipelineRun<'_> {
                 self.leave_out(&targets, reason);
                 continue;
             }
-            self.note("implement", format!("wave {wave}: {}", counted(parts.len() as u64, "file")));
+            self.note("implement", format!("wave {wave}: {}", pluralize(parts.len(), "file")));
             let failed = self.wave(&mut parts, seen.as_ref(), ground, review)?;
             broken = failed.map(|failed| format!("wave {wave} did not pass: {failed}"));
             self.report.files.extend(parts.into_iter().map(|part| part.report));
@@ -221,7 +221,7 @@ impl PipelineRun<'_> {
         let ways: Vec<Way> = parts.iter().map(|part| part.way.clone()).collect();
         let selected = selected(parts);
         let list = faults(&sources, 150);
-        self.note("implement", format!("observing {}", counted(selected.len() as u64, "method")));
+        self.note("implement", format!("observing {}", pluralize(selected.len(), "method")));
         ground.workshop.probe(&sources)?;
         let observation = observe(
             &self.project,

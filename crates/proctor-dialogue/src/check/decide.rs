@@ -1,10 +1,15 @@
 //! The decisions that need no judge.
 
+use proctor_text::truncate;
+
 use crate::expression::{EvaluationError, evaluate};
 use crate::format::{Assertion, BlockKind, Pattern, ToolExpectation};
 use crate::transcript::{DoneCall, Scope, Transcript, Turn};
 
 use super::Decision;
+
+/// The most characters of an answer that a message quotes.
+const LONGEST_QUOTE: usize = 200;
 
 /// Why a check has no result.
 #[derive(Debug, thiserror::Error)]
@@ -146,21 +151,16 @@ fn but_for_case(holds: bool, patterns: &[Pattern], turns: &[&Turn]) -> String {
 fn said(turns: &[&Turn]) -> String {
     match turns {
         [] => "nothing was said".into(),
-        [turn] => format!("the agent said {:?}", shortened(&turn.agent)),
+        [turn] => format!("the agent said {:?}", truncate(&turn.agent, LONGEST_QUOTE)),
         turns => {
             let texts: Vec<String> = turns
                 .iter()
-                .map(|turn| format!("{:?} (turn {})", shortened(&turn.agent), turn.number))
+                .map(|turn| {
+                    format!("{:?} (turn {})", truncate(&turn.agent, LONGEST_QUOTE), turn.number)
+                })
                 .collect();
             format!("the agent said {}", texts.join(", "))
         }
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
@@ -284,8 +284,8 @@ mod tests {
 
     use super::super::{describe, plan};
     use super::*;
-    use crate::file::{Findings, Node, Place, read_node};
     use crate::transcript::{ToolCall, Visit};
+    use proctor_yaml::{Findings, Node, Place, read_node};
 
     fn transcript() -> Transcript {
         let call = |name: &str, arguments| DoneCall {
@@ -318,7 +318,7 @@ mod tests {
     fn check(assertion: serde_json::Value, scope: &Scope) -> Option<String> {
         let node = Node::from_value(&json!([assertion]), Place::default());
         let mut findings = Findings::default();
-        let assertions: Vec<crate::file::At<Assertion>> =
+        let assertions: Vec<proctor_yaml::At<Assertion>> =
             read_node(&node, &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
         let planned = plan(&assertions, &[], &crate::format::Ordered::default(), None);
         assert_eq!(planned[0].mode, EvaluationMode::Hard);

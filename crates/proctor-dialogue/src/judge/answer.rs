@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use proctor_text::truncate;
 use serde_json::{Map, Value};
 
 use super::{JudgeQuestion, JudgeRequest};
+
+/// The most characters of a text that a message quotes.
+const EXCERPT: usize = 120;
 
 /// A usable answer: one entry for every item of the request, by id.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +42,8 @@ pub struct Unusable {
 
 /// Reads an answer to a request.
 pub fn parse_judge_answer(text: &str, request: &JudgeRequest) -> Result<JudgeAnswer, Unusable> {
-    read(text, request).map_err(|reason| Unusable { reason, excerpt: excerpt(text) })
+    read(text, request)
+        .map_err(|reason| Unusable { reason, excerpt: truncate(text.trim(), EXCERPT) })
 }
 
 fn read(text: &str, request: &JudgeRequest) -> Result<JudgeAnswer, String> {
@@ -139,13 +144,5 @@ pub fn add_mark_to_recorded_answer(text: &str, mark: &str) -> String {
             Value::Object(object).to_string()
         }
         Err(_) => text.to_owned(),
-    }
-}
-
-fn excerpt(text: &str) -> String {
-    let text = text.trim();
-    match text.char_indices().nth(120) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

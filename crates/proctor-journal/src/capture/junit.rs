@@ -1,46 +1,65 @@
-//! A small reader of `JUnit` XML: it knows tags, attributes, comments and CDATA, and no more.
+//! The numbers of a `JUnit` XML report, read with `quick-xml`.
 //!
 //! Test cases are counted by what stands in them, not by the sums in the suite's attributes: those
-//! differ from tool to tool. A document that is cut off is no report.
+//! differ from tool to tool. A document that is cut off or not well-formed is no report.
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
 
 use super::tally::Tally;
 
-/// A piece of markup.
-#[derive(Debug, PartialEq)]
-enum Tag<'a> {
-    Open { name: &'a str, attributes: &'a str, closed: bool },
-    Close { name: &'a str },
-}
-
 /// The numbers in a report, or `None` if the text is not a whole `JUnit` report.
 pub(super) fn read(text: &str) -> Option<Tally> {
-    let mut tags = Tags { rest: text.trim_start_matches('\u{feff}') };
-    let mut depth = 0_usize;
-    let mut is_junit = false;
-    let mut case: Option<Case> = None;
-    let mut tally = Tally::default();
-    while let Some(tag) = tags.next()? {
-        match tag {
-            Tag::Open { name, attributes, closed } => {
-                is_junit |= depth == 0 && matches!(name, "testsuites" | "testsuite");
-                match name {
-                    "testcase" => case = Some(Case::default()),
-                    _ => note_child(case.as_mut(), name, attributes),
-                }
-                if closed && name == "testcase" {
-                    tally = tally.plus(case.take().unwrap_or_default().tally());
-                }
-                depth += usize::from(!closed);
+    let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
+    let mut report = Report::default();
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(tag) => {
+                report.open(&tag);
+                report.depth += 1;
             }
-            Tag::Close { name } => {
-                depth = depth.checked_sub(1)?;
-                if name == "testcase" {
-                    tally = tally.plus(case.take().unwrap_or_default().tally());
-                }
+            Event::Empty(tag) => {
+                report.open(&tag);
+                report.close(tag.name().as_ref());
             }
+            Event::End(tag) => {
+                report.depth = report.depth.checked_sub(1)?;
+                report.close(tag.name().as_ref());
+            }
+            Event::Eof => break,
+            _ => {}
         }
     }
-    (is_junit && depth == 0).then_some(tally)
+    (report.is_junit && report.depth == 0).then_some(report.tally)
+}
+
+/// What has been read of a document.
+#[derive(Debug, Default)]
+struct Report {
+    /// How many elements are open.
+    depth: usize,
+    /// The outermost element is one of `JUnit`'s.
+    is_junit: bool,
+    /// The test case that is open.
+    case: Option<Case>,
+    tally: Tally,
+}
+
+impl Report {
+    fn open(&mut self, tag: &BytesStart<'_>) {
+        let name = tag.name();
+        self.is_junit |= self.depth == 0 && matches!(name.as_ref(), b"testsuites" | b"testsuite");
+        match name.as_ref() {
+            b"testcase" => self.case = Some(Case::default()),
+            _ => note_child(self.case.as_mut(), tag),
+        }
+    }
+
+    fn close(&mut self, name: &[u8]) {
+        if name == b"testcase" {
+            self.tally = self.tally.plus(self.case.take().unwrap_or_default().tally());
+        }
+    }
 }
 
 /// How a test case ended, by the worst that stands in it.
@@ -54,16 +73,23 @@ enum Case {
     Unloadable,
 }
 
-fn note_child(case: Option<&mut Case>, name: &str, attributes: &str) {
+fn note_child(case: Option<&mut Case>, tag: &BytesStart<'_>) {
     let Some(case) = case else { return };
-    let found = match name {
-        "failure" => Case::Failed,
-        "error" if attributes.contains("collection failure") => Case::Unloadable,
-        "error" => Case::Error,
-        "skipped" => Case::Skipped,
+    let found = match tag.name().as_ref() {
+        b"failure" => Case::Failed,
+        b"error" if is_collection_failure(tag) => Case::Unloadable,
+        b"error" => Case::Error,
+        b"skipped" => Case::Skipped,
         _ => Case::Passed,
     };
     *case = found.max(*case);
+}
+
+/// Whether pytest could not load the file that the case stands for.
+fn is_collection_failure(tag: &BytesStart<'_>) -> bool {
+    tag.attributes()
+        .flatten()
+        .any(|attribute| memchr::memmem::find(&attribute.value, b"collection failure").is_some())
 }
 
 impl Case {
@@ -78,57 +104,6 @@ impl Case {
         }
         tally
     }
-}
-
-struct Tags<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Tags<'a> {
-    /// The next tag, `Some(None)` at the end, `None` if the text breaks off inside one.
-    #[expect(clippy::option_option, reason = "the outer one carries `?` through the reader")]
-    fn next(&mut self) -> Option<Option<Tag<'a>>> {
-        loop {
-            let Some(start) = self.rest.find('<') else { return Some(None) };
-            self.rest = self.rest.get(start + 1..)?;
-            let skipped = [("!--", "-->"), ("![CDATA[", "]]>"), ("?", "?>"), ("!", ">")]
-                .into_iter()
-                .find(|(opening, _)| self.rest.starts_with(opening));
-            if let Some((_, ending)) = skipped {
-                let end = self.rest.find(ending)?;
-                self.rest = self.rest.get(end + ending.len()..)?;
-                continue;
-            }
-            let end = end_of_tag(self.rest)?;
-            let inside = self.rest.get(..end)?;
-            self.rest = self.rest.get(end + 1..)?;
-            return Some(Some(tag(inside)));
-        }
-    }
-}
-
-/// The `>` that ends a tag, which is not one in a quoted attribute.
-fn end_of_tag(text: &str) -> Option<usize> {
-    let mut quote = None;
-    text.char_indices().find_map(|(at, c)| {
-        match (quote, c) {
-            (None, '>') => return Some(at),
-            (None, '"' | '\'') => quote = Some(c),
-            (Some(open), _) if open == c => quote = None,
-            _ => {}
-        }
-        None
-    })
-}
-
-fn tag(inside: &str) -> Tag<'_> {
-    if let Some(name) = inside.strip_prefix('/') {
-        return Tag::Close { name: name.trim() };
-    }
-    let closed = inside.ends_with('/');
-    let inside = inside.trim_end_matches('/');
-    let (name, attributes) = inside.split_once(char::is_whitespace).unwrap_or((inside, ""));
-    Tag::Open { name, attributes, closed }
 }
 
 #[cfg(test)]
@@ -147,11 +122,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_pytest_could_not_load_is_no_error_of_a_test() {
+        let text = r#"<testsuites><testsuite>
+            <testcase name="a"><error message="collection failure">x</error></testcase>
+            <testcase name="b"><error message="failed on setup">collection failure</error></testcase>
+            </testsuite></testsuites>"#;
+        let tally = read(text).unwrap();
+        assert_eq!((tally.unloadable, tally.errors), (1, 1));
+    }
+
+    #[test]
     fn half_a_report_and_other_documents_are_no_report() {
         assert_eq!(read("<testsuite><testcase/>"), None);
         assert_eq!(read("<testsuite><testcase name=\"x"), None);
         assert_eq!(read("<html></html>"), None);
         assert_eq!(read("2 passed"), None);
         assert_eq!(read(""), None);
+        assert_eq!(read("<testsuite><testcase></testsuite></testcase>"), None);
     }
 }

@@ -4,9 +4,10 @@
 //! wherever it is counted; that they passed, only if the exit code of the runner itself says so too: behind a pipe a
 //! summary may be the last of many, or that of a run that was stopped.
 
+use proctor_text::shorten;
+
 use super::tally::{Source, TallyReading};
 use super::{CapturedOutcome, CommandReading, CommandResult, Expectation, Tool, text};
-use crate::text::brief;
 
 /// Why a run does not tell whether the tests passed.
 struct Obstacle {
@@ -95,7 +96,7 @@ fn weigh_match(
     let output = text::plain(&run.output);
     match (pattern.find(&output), obstacle.filter(|obstacle| obstacle.is_not_run)) {
         (Some(found), _) => {
-            let seen = brief(found.as_str(), 80);
+            let seen = shorten(found.as_str(), 80);
             (CapturedOutcome::Confirmed, format!("the output has `{seen}`"))
         }
         (None, Some(obstacle)) => (
@@ -116,7 +117,7 @@ fn weigh_match(
 fn missing(run: &CommandResult, command: &CommandReading) -> Option<String> {
     let is_known = command.runs_no_tests() || run.exit == Some(0) || run.recorded.is_some();
     let line = text::missing(&run.output).filter(|_| !is_known)?;
-    Some(format!("it was not run: {}", brief(&line, 120)))
+    Some(format!("it was not run: {}", shorten(&line, 120)))
 }
 
 /// Whether the tests passed, in words; or what kept them from being a test.
@@ -224,7 +225,7 @@ fn uncounted(run: &CommandResult, command: &CommandReading) -> Obstacle {
         (Some(runner), _) => format!("{runner} ended with exit code {code} and counted no tests"),
         (None, unknown) => format!(
             "`{}` ended with exit code {code}; whether it ran tests is not known",
-            brief(&unknown.unwrap_or_default(), 80)
+            shorten(&unknown.unwrap_or_default(), 80)
         ),
     })
 }

@@ -31,7 +31,7 @@ impl<D: Disk> Store<D> {
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_start_matches('\u{feff}').trim();
         text.parse().or_else(|_| {
-            warnings.push(Warning::CounterUnreadable { found: crate::text::brief(text, 40) });
+            warnings.push(Warning::CounterUnreadable { found: proctor_text::shorten(text, 40) });
             Ok(0)
         })
     }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use proctor_text::shorten;
 use serde_json::Value;
 
-use crate::error::excerpt;
 use crate::request::{Lane, Purpose};
 
 /// How many characters of a text are shown around the place where it differs.
@@ -123,14 +123,14 @@ fn texts(path: String, old: &str, new: &str) -> Difference {
     let show = |text: &str| {
         let part: String = text.chars().skip(from).collect();
         let dots = if from > 0 { "…" } else { "" };
-        format!("“{dots}{}”", excerpt(&part, SHOWN))
+        format!("“{dots}{}”", shorten(&part, SHOWN))
     };
     let weight = (old_length.max(new_length) - common - ending).max(1);
     Difference { path, recorded: Some(show(old)), now: Some(show(new)), weight }
 }
 
 fn shown(value: &Value) -> String {
-    excerpt(&value.to_string(), SHOWN)
+    shorten(&value.to_string(), SHOWN)
 }
 
 fn escape(name: &str) -> String {

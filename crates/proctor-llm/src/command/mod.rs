@@ -8,12 +8,13 @@ mod prompt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_text::shorten;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::answer::{Answer, Timings, Usage};
 use crate::canonical::{canonical_request, digest, request_hash, sorted};
-use crate::error::{ErrorKind, ModelError, excerpt};
+use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Billing, Identity, Model};
 use crate::price::Cost;
 use crate::request::Request;
@@ -163,14 +164,14 @@ impl CommandModel {
         let Ok(value) = serde_json::from_str::<Value>(stdout) else {
             return malformed(&format!(
                 "answered with text that is not JSON: {}",
-                excerpt(stdout, 120)
+                shorten(stdout, 120)
             ));
         };
         let Some(text) = value.pointer(pointer).and_then(Value::as_str) else {
             return malformed(&format!("answered without a text at `{pointer}`"));
         };
         if value.get("is_error") == Some(&json!(true)) {
-            let words = format!("reported an error: {}", excerpt(text, 300));
+            let words = format!("reported an error: {}", shorten(text, 300));
             return Err(self.error(ErrorKind::CommandFailed, &words));
         }
         let count = |name: &str| value["usage"].get(name).and_then(Value::as_u64);

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use proctor_text::shorten;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use crate::error::{ErrorKind, ModelError, excerpt};
+use crate::error::{ErrorKind, ModelError};
 use crate::secret::Secret;
 
 /// How much of the end of standard error is kept.
@@ -57,7 +58,7 @@ impl ProgramOutput {
 
     /// The last lines of what it said, complaints first.
     pub fn last_words(&self) -> Option<String> {
-        let said = [&self.stderr, &self.stdout].map(|text| excerpt(last_lines(text), 300));
+        let said = [&self.stderr, &self.stdout].map(|text| shorten(last_lines(text), 300));
         said.into_iter().find(|text| !text.is_empty())
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
+use proctor_text::shorten;
 use serde_json::Value;
 
 use super::WallClock;
-use crate::error::{ErrorKind, ModelError, excerpt};
+use crate::error::{ErrorKind, ModelError};
 use crate::secret::Redactor;
 use crate::wire::{WireFault, error_words};
 
@@ -50,7 +51,7 @@ impl Peer {
     /// A body as JSON.
     pub(crate) fn json(&self, text: &str, content_type: &str) -> Result<Value, ModelError> {
         serde_json::from_str(text).map_err(|problem| {
-            let shown = excerpt(text, 120);
+            let shown = shorten(text, 120);
             let words = if text.trim().is_empty() {
                 "answered with an empty body".to_owned()
             } else if problem.is_eof() {
@@ -98,7 +99,7 @@ impl Peer {
         body: &str,
     ) -> ModelError {
         let value: Value = serde_json::from_str(body).unwrap_or_default();
-        let said = error_words(&value).unwrap_or_else(|| excerpt(body, 200));
+        let said = error_words(&value).unwrap_or_else(|| shorten(body, 200));
         let said = if said.is_empty() { said } else { format!(": {said}") };
         let (kind, words) = self.classify(status, &value);
         let retry_after = retry_after(headers, self.clock.now());

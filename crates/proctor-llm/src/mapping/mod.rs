@@ -14,13 +14,14 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use proctor_text::shorten;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 pub use config::{Mapping, ToolCallPaths};
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
-use crate::error::{ErrorKind, ModelError, excerpt};
+use crate::error::{ErrorKind, ModelError};
 use crate::http::{Body, Call, Peer, Transport};
 use crate::model::{Asking, Billing, Identity, Model};
 use crate::request::{Request, Role, ToolCall};
@@ -157,7 +158,7 @@ impl MappedAgent {
             Some(Value::Null) | None if !tool_calls.is_empty() => String::new(),
             Some(other) if !other.is_null() => other.to_string(),
             _ => {
-                let shown = excerpt(raw, 160);
+                let shown = shorten(raw, 160);
                 return Err(self.malformed(&format!(
                     "answered without anything at `{text_path}`, where its words should be; it answered {shown}"
                 )));
@@ -241,7 +242,7 @@ impl MappedAgent {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(calls)) => calls.iter().enumerate(),
             Some(other) => {
-                let (path, shown) = (&paths.list, excerpt(&other.to_string(), 160));
+                let (path, shown) = (&paths.list, shorten(&other.to_string(), 160));
                 let words =
                     format!("has {shown} at `{path}`, where a list of tool calls should be");
                 return Err(self.malformed(&words));
@@ -250,7 +251,7 @@ impl MappedAgent {
         calls
             .map(|(number, call)| {
                 let text = |path: &str| call.pointer(path).and_then(Value::as_str);
-                let shown = || excerpt(&call.to_string(), 160);
+                let shown = || shorten(&call.to_string(), 160);
                 let name = text(&paths.name).or_else(|| text("/function/name"));
                 let name = name.filter(|name| !name.trim().is_empty()).ok_or_else(|| {
                     let path = &paths.name;

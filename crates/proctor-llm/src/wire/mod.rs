@@ -6,10 +6,11 @@
 mod anthropic;
 mod openai;
 
+use proctor_text::shorten;
 use serde_json::{Map, Value};
 
 use crate::answer::{StopReason, Usage};
-use crate::error::{ErrorKind, excerpt};
+use crate::error::ErrorKind;
 use crate::request::{Request, ToolCall};
 use crate::sse::SseEvent;
 
@@ -139,7 +140,7 @@ pub(crate) fn error_words(body: &Value) -> Option<String> {
         body.get("detail"),
     ];
     let words = candidates.into_iter().flatten().find_map(Value::as_str)?;
-    Some(excerpt(words, 300))
+    Some(shorten(words, 300))
 }
 
 /// An error where an answer was expected: inside a stream, or in a body sent as a success.
@@ -155,14 +156,14 @@ fn fault_in(body: &Value) -> Option<WireFault> {
         "invalid_request_error" => ErrorKind::BadRequest,
         _ => ErrorKind::Malformed,
     };
-    let words = error_words(body).unwrap_or_else(|| excerpt(&error.to_string(), 300));
+    let words = error_words(body).unwrap_or_else(|| shorten(&error.to_string(), 300));
     Some(WireFault { kind, message: format!("answered with an error: {words}") })
 }
 
 /// The data of an event as JSON.
 fn event_json(event: &SseEvent) -> Result<Value, WireFault> {
     serde_json::from_str(&event.data).map_err(|problem| {
-        let shown = excerpt(&event.data, 80);
+        let shown = shorten(&event.data, 80);
         WireFault::malformed(format!("sent an event that is not JSON ({problem}): {shown}"))
     })
 }

@@ -1,10 +1,9 @@
 //! Entries as tools answer them: short by default, in full where one is asked for.
 
 use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, Warning};
+use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::paging::brief;
 
 /// How much of a text a short answer carries.
 const SHORT: usize = 240;
@@ -86,7 +85,7 @@ pub(super) struct Brief {
 
 impl Brief {
     pub(super) fn new(entry: &Entry, lane: Option<&str>) -> Self {
-        let short = |text: &str| brief(text, SHORT);
+        let short = |text: &str| truncate(text, SHORT);
         let lesson = entry.lesson.as_ref();
         Self {
             id: entry.id.clone(),
@@ -220,8 +219,8 @@ impl Full {
             notes: newest(&entry.notes).cloned().collect(),
             earlier: newest(&entry.history)
                 .map(|earlier| Earlier {
-                    hypothesis: brief(&earlier.hypothesis, SHORT),
-                    prediction: brief(&earlier.prediction, SHORT),
+                    hypothesis: truncate(&earlier.hypothesis, SHORT),
+                    prediction: truncate(&earlier.prediction, SHORT),
                 })
                 .collect(),
             evidence: newest(&entry.evidence).map(seen).collect(),
@@ -232,7 +231,7 @@ impl Full {
 fn seen(evidence: &Evidence) -> Seen {
     Seen {
         verdict: evidence.verdict.clone().unwrap_or_else(|| "seen".to_owned()),
-        command: brief(&evidence.argv.join(" "), SHORT),
+        command: truncate(&evidence.argv.join(" "), SHORT),
         reason: evidence.reason.clone(),
     }
 }

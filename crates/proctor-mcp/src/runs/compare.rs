@@ -6,13 +6,14 @@ use proctor_compare::{
     Comparison, CriterionChange, ExampleChange, Gap, Rules, Tally, UsageChange, Verdict,
 };
 use proctor_history::{BaselineError, Compared as Judged, SideError};
+use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::{brief, page};
+use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -127,14 +128,14 @@ impl Change {
     fn new(change: &ExampleChange) -> Self {
         Self {
             id: change.id.clone(),
-            title: brief(&change.title, 300),
+            title: truncate(&change.title, 300),
             verdict: word(change.verdict),
             why: change.why.clone(),
             before: change.status_before.clone(),
             after: change.status_after.clone(),
             passed_before: share(&change.before),
             passed_after: share(&change.after),
-            moved_from: change.moved_from.as_ref().map(|file| brief(file, 300)),
+            moved_from: change.moved_from.as_ref().map(|file| truncate(file, 300)),
             repeats_to_tell: change.repeats_to_tell,
         }
     }
@@ -190,7 +191,7 @@ impl Missing {
     fn new(gap: &Gap) -> Self {
         Self {
             id: gap.id.clone(),
-            title: brief(&gap.title, 300),
+            title: truncate(&gap.title, 300),
             missing: if gap.missing_after { "after" } else { "before" }.to_owned(),
             reason: gap.reason.clone(),
         }
@@ -219,7 +220,7 @@ struct Criterion {
 impl Criterion {
     fn new(change: &CriterionChange) -> Self {
         Self {
-            name: brief(&change.name, 200),
+            name: truncate(&change.name, 200),
             verdict: word(change.verdict),
             passed_before: share(&change.before),
             passed_after: share(&change.after),

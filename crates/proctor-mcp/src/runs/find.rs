@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use proctor_record::{ResolveError, RunFolder, RunStore};
+use proctor_text::truncate;
 use serde_json::json;
 
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::brief;
 
 /// How many runs an error names.
 const NAMED: usize = 5;
@@ -58,7 +58,7 @@ pub(super) fn refused(error: ResolveError) -> ToolError {
 }
 
 fn unknown(name: &str, known: &[String]) -> ToolError {
-    let shown = brief(name, 200);
+    let shown = truncate(name, 200);
     let error = ToolError::new(kind::UNKNOWN_RUN, format_args!("there is no run `{shown}`"));
     let error = if known.is_empty() {
         error.hint("there are no runs in this project yet: run_start makes one")

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use proctor_text::truncate;
 use proctor_workspace::beneath::RelPath;
 
 use crate::error::ToolError;
-use crate::paging::brief;
 
 /// Refuses a path that is not one of the project's. `FILE:LINE` and `FILE[1:2]` are paths of FILE.
 pub(super) fn check(root: &Path, given: &str) -> Result<(), ToolError> {
     let refuse = |why: &str| {
-        let problem = format!("paths: {:?} {why}", brief(given, 80));
+        let problem = format!("paths: {:?} {why}", truncate(given, 80));
         Err(ToolError::invalid(problem)
             .hint("give paths as seen from the project's root, such as `spec/models`"))
     };

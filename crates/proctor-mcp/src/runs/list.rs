@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 use super::inside;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::{brief, page};
+use crate::paging::page;
 use crate::table::{Context, Group, Hints, Row, Tool};
 
 /// How long finding examples may take in all.
@@ -156,10 +157,10 @@ impl Printed {
         };
         ListedExample {
             id: self.id.clone(),
-            title: brief(&title, TITLE),
+            title: truncate(&title, TITLE),
             location: self.location.clone().unwrap_or_else(|| self.file.clone()),
             suite: self.suite.clone(),
-            tags: self.tags.iter().take(TAGS).map(|tag| brief(tag, TITLE)).collect(),
+            tags: self.tags.iter().take(TAGS).map(|tag| truncate(tag, TITLE)).collect(),
         }
     }
 }
@@ -265,7 +266,7 @@ async fn discover(engine: &Engine, arguments: &[String]) -> Outcome {
     examples.map(Arc::new).ok_or_else(|| {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let message = error_message(&stderr).unwrap_or_else(|| stderr.trim().to_owned());
-        ToolError::new(kind::REFUSED, brief(&message, 2000))
+        ToolError::new(kind::REFUSED, truncate(&message, 2000))
             .hint("`proctor doctor` says what is missing")
     })
 }

@@ -1,10 +1,9 @@
 //! What the workspace examples of a run reached together, as an answer: numbers, and a few names of what is missing.
 
 use proctor_record::{Reached, WorkspaceCoverage};
+use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::paging::brief;
 
 /// How many names come of each list.
 const NAMES: usize = 20;
@@ -70,7 +69,7 @@ impl Reach {
             flaky_assertions: flaky
                 .map(|one| Flaky {
                     example: one.example_id,
-                    assertion: brief(&one.assertion, 200),
+                    assertion: truncate(&one.assertion, 200),
                     passed: one.passed,
                     failed: one.failed,
                 })
@@ -80,7 +79,7 @@ impl Reach {
                 .into_iter()
                 .take(NAMES)
                 .map(|one| Warned {
-                    warning: brief(&one.warning, 300),
+                    warning: truncate(&one.warning, 300),
                     examples: one.examples.into_iter().take(NAMES).collect(),
                 })
                 .collect(),
@@ -93,7 +92,7 @@ impl Part {
         Self {
             covered: reached.covered.len(),
             total: reached.covered.len() + reached.missing.len(),
-            missing: reached.missing.iter().take(NAMES).map(|name| brief(name, 100)).collect(),
+            missing: reached.missing.iter().take(NAMES).map(|name| truncate(name, 100)).collect(),
         }
     }
 }

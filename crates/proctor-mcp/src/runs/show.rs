@@ -1,6 +1,7 @@
 //! `show_example`: one example of a run, attempt by attempt.
 
 use proctor_record::{Attempt, Example};
+use proctor_text::truncate;
 use proctor_verdict::ExampleVerdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use super::reading::{self, Reading};
 use super::view::{ResultView, Untrusted, Wanted, quotes};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::{brief, page};
+use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
 
 /// How much of a text comes when nobody says.
@@ -195,12 +196,12 @@ fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
     }
     let named = |examples: &[&Example]| -> Vec<serde_json::Value> {
         let some = examples.iter().take(10);
-        some.map(|e| json!({ "id": id_of(e), "title": brief(&e.title(), 200) })).collect()
+        some.map(|e| json!({ "id": id_of(e), "title": truncate(&e.title(), 200) })).collect()
     };
     match found.as_slice() {
         [one] => Ok(id_of(one).to_owned()),
         [] => {
-            let message = format!("run {} has no example `{}`", reading.id, brief(wanted, 200));
+            let message = format!("run {} has no example `{}`", reading.id, truncate(wanted, 200));
             Err(ToolError::new(kind::UNKNOWN_EXAMPLE, message)
                 .hint("run_results with statuses [\"all\"] shows the ids")
                 .details(json!({ "known": named(&all), "total": all.len() })))
@@ -239,7 +240,7 @@ fn attempt_view(
         checks: attempt.evaluations.iter().take(MANY).map(check).collect(),
         more_checks: attempt.evaluations.len().saturating_sub(MANY),
         turns: turns.collect(),
-        backtrace: own.map(|line| brief(line, 300)).collect(),
+        backtrace: own.map(|line| truncate(line, 300)).collect(),
         signal: attempt.signal,
         untrusted: wanted.map(|wanted| Untrusted::new(attempt, wanted)),
     }
@@ -248,7 +249,7 @@ fn attempt_view(
 fn check(evaluation: &proctor_record::Evaluation) -> Check {
     let name = evaluation.name.as_ref().or(evaluation.description.as_ref());
     Check {
-        name: brief(name.map_or("check", String::as_str), 300),
+        name: truncate(name.map_or("check", String::as_str), 300),
         passed: evaluation.passed,
         mode: evaluation.mode.to_string(),
         turn: evaluation.turn,
@@ -261,7 +262,7 @@ fn turn(turn: &proctor_record::Turn) -> TurnView {
     let took: f64 = times.map(proctor_events::Millis::get).sum();
     TurnView {
         number: turn.number,
-        topic: turn.topic.as_deref().map(|topic| brief(topic, 200)),
+        topic: turn.topic.as_deref().map(|topic| truncate(topic, 200)),
         tool_calls: turn.tool_calls.len(),
         tool_errors: turn.tool_calls.iter().filter(|call| call.error.is_some()).count(),
         agent_ms: (took > 0.0).then_some(took),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use proctor_history::baseline_name;
 use proctor_record::control::State as Live;
 use proctor_record::{RunFolder, RunStore};
+use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::process::{Child, Command};
@@ -20,7 +21,6 @@ use super::reading::Readings;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::brief;
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 
 /// How long a run may last when nobody says.
@@ -279,7 +279,7 @@ impl Runner {
             // Whatever can be read is better than nothing.
             let _ = file.take(1 << 20).read_to_string(&mut text);
         }
-        let words = brief(text.trim().trim_start_matches("error: "), LAST_WORDS);
+        let words = truncate(text.trim().trim_start_matches("error: "), LAST_WORDS);
         let message =
             if words.is_empty() { "the runner ended without a word".to_owned() } else { words };
         ToolError::new(kind::NOT_STARTED, message)

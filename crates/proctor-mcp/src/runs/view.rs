@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 
 use proctor_events::{EvaluationMode, ExampleFinished, Exception, Fault};
 use proctor_record::{Attempt, Example, OutsideError, Turn};
+use proctor_text::truncate;
 use proctor_verdict::{Counts, ExampleVerdict, Outcome, never_ran};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::index::Final;
 use super::reading::{Reading, State};
-use crate::paging::brief;
 
 /// How much of a failure's message comes.
 const MESSAGE: usize = 600;
@@ -144,7 +144,7 @@ fn error_text(error: &OutsideError) -> String {
         (None, Some(message)) => message.as_str(),
         (None, None) => error.phase.as_deref().unwrap_or("an error outside examples"),
     };
-    brief(&format!("{place}{what}"), MESSAGE)
+    truncate(&format!("{place}{what}"), MESSAGE)
 }
 
 /// One result.
@@ -220,7 +220,7 @@ impl ResultView {
         let message = message.filter(|_| !quotes_agent(suite, attempt, traces.conversed));
         Self {
             id: example.id.as_ref().map(ToString::to_string).unwrap_or_default(),
-            title: brief(&example.title(), TITLE),
+            title: truncate(&example.title(), TITLE),
             location: example.location.clone().or_else(|| example.file.clone()),
             status: attempt.status.as_ref().map_or_else(|| open_word(verdict), ToString::to_string),
             verdict,
@@ -229,8 +229,8 @@ impl ResultView {
             repeat: attempt.repeat,
             attempt: attempt.attempt,
             duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),
-            class: class.map(|class| brief(class, LINE)),
-            message: message.map(|text| brief(text.trim(), MESSAGE)),
+            class: class.map(|class| truncate(class, LINE)),
+            message: message.map(|text| truncate(text.trim(), MESSAGE)),
             place: traces.place,
             broken: traces.broken,
             untrusted_available: quotes(suite, traces.conversed) || traces.printed,
@@ -302,7 +302,7 @@ fn own_line(exception: &Exception) -> Option<String> {
     let backtrace = &exception.backtrace;
     let foreign = ["/gems/", "/lib/ruby/", "/lib64/ruby/", "<internal:", "/lib/rspec/"];
     let own = backtrace.iter().find(|line| !foreign.iter().any(|mark| line.contains(mark)));
-    own.or(backtrace.first()).map(|line| brief(line, LINE))
+    own.or(backtrace.first()).map(|line| truncate(line, LINE))
 }
 
 fn broken(attempt: &Attempt) -> Vec<String> {
@@ -310,7 +310,7 @@ fn broken(attempt: &Attempt) -> Vec<String> {
     let failed = hard.filter(|evaluation| evaluation.passed == Some(false));
     failed
         .filter_map(|evaluation| evaluation.name.as_ref().or(evaluation.description.as_ref()))
-        .map(|name| brief(name, LINE))
+        .map(|name| truncate(name, LINE))
         .take(LINES)
         .collect()
 }
@@ -362,7 +362,7 @@ impl Untrusted {
     pub(super) fn new(attempt: &Attempt, wanted: &mut Wanted) -> Self {
         let message = attempt.exception.as_ref().map(|exception| exception.message.as_str());
         let message = message.or(attempt.message.as_deref());
-        let message = message.map(|text| brief(text.trim(), wanted.text));
+        let message = message.map(|text| truncate(text.trim(), wanted.text));
         let printed: Vec<&str> = if attempt.output.is_empty() {
             attempt.output_tail.iter().map(String::as_str).collect()
         } else {
@@ -373,7 +373,7 @@ impl Untrusted {
         Self {
             notice: NOTICE,
             message,
-            output: printed.iter().skip(skipped).map(|line| brief(line, LINE)).collect(),
+            output: printed.iter().skip(skipped).map(|line| truncate(line, LINE)).collect(),
             conversation,
             left_out,
             verdicts: verdicts(attempt, wanted.text),
@@ -401,7 +401,8 @@ fn conversation(attempt: &Attempt, wanted: &mut Wanted) -> (Vec<Said>, u64) {
 }
 
 fn said(turn: &Turn, limit: usize) -> Vec<Said> {
-    let said = |who: String, text: &str| Said { turn: turn.number, who, text: brief(text, limit) };
+    let said =
+        |who: String, text: &str| Said { turn: turn.number, who, text: truncate(text, limit) };
     let mut all = Vec::new();
     all.extend(turn.user.iter().map(|user| said("user".to_owned(), &user.text)));
     all.extend(turn.tool_calls.iter().map(|call| {
@@ -409,7 +410,7 @@ fn said(turn: &Turn, limit: usize) -> Vec<Said> {
             json.as_ref().map(|json| json.to_value().to_string()).unwrap_or_default()
         };
         let text = format!("{} → {}", part(&call.arguments), part(&call.result));
-        said(format!("tool {}", brief(&call.name, LINE)), &text)
+        said(format!("tool {}", truncate(&call.name, LINE)), &text)
     }));
     all.extend(turn.responses.iter().map(|response| said("agent".to_owned(), &response.text)));
     all
@@ -419,7 +420,7 @@ fn verdicts(attempt: &Attempt, limit: usize) -> Vec<String> {
     let all = attempt.evaluations.iter().filter_map(|evaluation| {
         let name = evaluation.name.as_ref().or(evaluation.description.as_ref());
         let text = evaluation.reasoning.as_ref().or(evaluation.message.as_ref())?;
-        Some(brief(&format!("{}: {text}", name.map_or("check", String::as_str)), limit))
+        Some(truncate(&format!("{}: {text}", name.map_or("check", String::as_str)), limit))
     });
     all.take(LINES).collect()
 }

@@ -158,7 +158,7 @@ fn command_line(pid: i32) -> String {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         return format!("[{}]", name.trim_end());
     }
-    text.chars().take(LONGEST).collect()
+    proctor_text::truncate(&text, LONGEST)
 }
 
 #[cfg(test)]

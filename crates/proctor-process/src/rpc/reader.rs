@@ -7,19 +7,23 @@ use super::handler::{HandlerResult, Payload};
 use super::intake::Intake;
 use super::io::Source;
 use super::{CloseReason, Inner, lock};
-use crate::diagnostics::{Diagnostic, excerpt};
+use crate::diagnostics::Diagnostic;
 use crate::framer::{Frame, Framer};
 use crate::protocol::{
     self, Body, CancelRequest, IncomingRequest, Message, Notification, Reply, ReplyError, code,
     kind,
 };
 use futures_util::FutureExt;
+use proctor_text::truncate;
 use serde_json::value::RawValue;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
+
+/// The most characters of a text that a message quotes.
+const EXCERPT: usize = 120;
 
 /// No socket holds more than this. What comes beyond it after the process's end comes from what it left behind.
 const MOST_REST: usize = 64 * 1024 * 1024;
@@ -119,7 +123,10 @@ async fn handle_frames(inner: &Arc<Inner>, framer: &mut Framer, intake: &mut Int
             Frame::NotUtf8(bytes) => {
                 let diagnostic = Diagnostic::NotUtf8 {
                     channel: Arc::clone(&inner.label),
-                    excerpt: excerpt(&String::from_utf8_lossy(&bytes[..bytes.len().min(500)])),
+                    excerpt: truncate(
+                        &String::from_utf8_lossy(&bytes[..bytes.len().min(500)]),
+                        EXCERPT,
+                    ),
                 };
                 report_unreadable(inner, diagnostic, intake).await;
             }
@@ -172,7 +179,7 @@ async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) -> boo
         Ok(Message::Unclear { id }) => {
             let diagnostic = Diagnostic::UnclearLine {
                 channel: Arc::clone(&inner.label),
-                excerpt: excerpt(line),
+                excerpt: truncate(line, EXCERPT),
             };
             report_unreadable(inner, diagnostic, intake).await;
             let error = ReplyError::new(code::BAD_REQUEST, "a request needs an \"action\"");
@@ -182,7 +189,7 @@ async fn handle_line(inner: &Arc<Inner>, line: &str, intake: &mut Intake) -> boo
             let diagnostic = Diagnostic::MalformedLine {
                 channel: Arc::clone(&inner.label),
                 reason: error.to_string(),
-                excerpt: excerpt(line),
+                excerpt: truncate(line, EXCERPT),
             };
             report_unreadable(inner, diagnostic, intake).await;
         }
@@ -195,7 +202,7 @@ fn handle_reply(inner: &Inner, to: &str, error: Option<&RawValue>, line: &str) {
         return inner.report(Diagnostic::StrayReply {
             channel: Arc::clone(&inner.label),
             to: to.to_owned(),
-            excerpt: excerpt(line),
+            excerpt: truncate(line, EXCERPT),
         });
     };
     let answer = match error {

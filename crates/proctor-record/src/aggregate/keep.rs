@@ -42,5 +42,5 @@ impl Keep {
 }
 
 fn cut(text: &str) -> String {
-    text.chars().take(SHORT).collect()
+    proctor_text::first_characters(text, SHORT).to_owned()
 }

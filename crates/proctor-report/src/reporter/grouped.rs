@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use jiff::SignedDuration;
 use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, Status, Timestamp};
 use proctor_record::RunData;
+use proctor_text::{pluralize, shorten, truncate};
 
 use super::{Key, Reporter, header};
 use crate::lines;
-use crate::style::{Paint, Style, clipped, counted, shorten};
+use crate::style::{Paint, Style};
 use crate::summary::{SummaryOptions, summary};
 
 /// What is held of a running example: its first lines and its last.
@@ -90,7 +91,7 @@ impl Block {
     fn lines(&self, style: Style) -> Vec<String> {
         let mut all = self.first.clone();
         if self.dropped > 0 {
-            let gap = format!("… {} left out", counted(self.dropped, "line"));
+            let gap = format!("… {} left out", pluralize(self.dropped, "line"));
             all.push(style.paint(Paint::Dim, gap));
         }
         all.extend(self.last.iter().cloned());
@@ -169,7 +170,7 @@ impl Grouped {
         };
         if let Some(block) = block {
             for line in &shown {
-                block.push(clipped(line, LINE_LIMIT).into_owned());
+                block.push(truncate(line, LINE_LIMIT));
             }
             return String::new();
         }

@@ -2,6 +2,7 @@
 
 use proctor_events::Event;
 use proctor_record::{OutsideError, RunData};
+use proctor_text::{pluralize, printable, shorten, truncate};
 
 use super::Reporter;
 use crate::failure::{
@@ -9,7 +10,7 @@ use crate::failure::{
 };
 use crate::page::Page;
 use crate::rerun::Reruns;
-use crate::style::{Paint, Style, counted, plain, shorten};
+use crate::style::{Paint, Style};
 use crate::summary::{SummaryOptions, counts_line};
 use crate::transcript::Detail;
 
@@ -56,7 +57,7 @@ impl Reporter for Terse {
         }
         let left_out = (run.errors.len() + failed.len()).saturating_sub(MOST_FAILURES);
         if left_out > 0 {
-            let more = counted(left_out as u64, "more failure");
+            let more = pluralize(left_out, "more failure");
             page.line(0, &format!("… {more} not shown; see `proctor show last`"));
         }
         page.terse_unchecked(run);
@@ -101,7 +102,7 @@ impl Page {
         }
         self.came_from(first.exception.as_deref().and_then(project_line));
         if !others.is_empty() {
-            self.line(2, &format!("{} failed too", counted(others.len() as u64, "more repeat")));
+            self.line(2, &format!("{} failed too", pluralize(others.len(), "more repeat")));
         }
         if let Some(command) = reruns.command(example) {
             self.line(2, &command);
@@ -123,7 +124,7 @@ impl Page {
         }
         let left_out = found.len().saturating_sub(MOST_UNCHECKED);
         if left_out > 0 {
-            let more = counted(left_out as u64, "more example");
+            let more = pluralize(left_out, "more example");
             self.line(0, &format!("… {more} passed without checking anything"));
         }
     }
@@ -135,16 +136,10 @@ impl Page {
         let shown = if lines.len() == MESSAGE_LINES + 1 { lines.len() } else { MESSAGE_LINES };
         for line in lines.iter().take(shown) {
             // As it stands: a mark below a line must stay below its letter.
-            let whole = plain(line.trim_end());
-            let mut line: String = whole.chars().take(LINE).collect();
-            if line.len() < whole.len() {
-                line.pop();
-                line.push('…');
-            }
-            self.line(2, &line);
+            self.line(2, &truncate(&printable(line.trim_end()), LINE));
         }
         if lines.len() > shown {
-            let more = counted((lines.len() - shown) as u64, "more line");
+            let more = pluralize(lines.len() - shown, "more line");
             self.line(2, &format!("… {more}"));
         }
     }

@@ -2,12 +2,13 @@
 
 use proctor_events::{Exception, Status};
 use proctor_record::{Attempt, Conversation, OutsideError};
+use proctor_text::{pluralize, printable, shorten};
 
 use super::SummaryOptions;
 use crate::backtrace::filtered;
 use crate::failure::{Failure, message_of, presented, status_words, telling_class};
 use crate::page::{Page, left_behind, votes};
-use crate::style::{Paint, counted, duration, plain, shorten};
+use crate::style::{Paint, duration};
 
 /// How much of a conversation is shown: its last turns, and of those the last lines.
 const LAST_TURNS: usize = 3;
@@ -76,7 +77,7 @@ impl Page {
         }
         if failure.others.len() > MORE_REPEATS {
             let more = failure.others.len() - MORE_REPEATS;
-            self.line(BODY, &format!("… {} failed too", counted(more as u64, "more repeat")));
+            self.line(BODY, &format!("… {} failed too", pluralize(more, "more repeat")));
         }
     }
 
@@ -107,7 +108,7 @@ impl Page {
             if let Some(class) = telling_class(exception) {
                 self.bad_text(&format!("{class}:"));
             }
-            for line in plain(&exception.message).trim_matches('\n').lines() {
+            for line in printable(&exception.message).trim_matches('\n').lines() {
                 let line = self.painted(Paint::Bad, line);
                 self.line(BODY + 2, &line);
             }
@@ -119,7 +120,7 @@ impl Page {
     }
 
     fn presented_text(&mut self, text: &str) {
-        for line in plain(text).trim_matches('\n').lines() {
+        for line in printable(text).trim_matches('\n').lines() {
             let paint = if line.trim_start().starts_with("# ") { Paint::Dim } else { Paint::Bad };
             let line = self.painted(paint, line);
             self.line(BODY, &line);
@@ -140,7 +141,7 @@ impl Page {
     }
 
     fn bad_text(&mut self, text: &str) {
-        for line in plain(text).trim_matches('\n').lines() {
+        for line in printable(text).trim_matches('\n').lines() {
             let line = self.painted(Paint::Bad, line);
             self.line(BODY, &line);
         }
@@ -180,7 +181,7 @@ impl Page {
         let turns = &conversation.turns;
         let hidden = turns.len().saturating_sub(LAST_TURNS);
         if hidden > 0 {
-            let text = self.dim(&format!("… {} before", counted(hidden as u64, "turn")));
+            let text = self.dim(&format!("… {} before", pluralize(hidden, "turn")));
             self.line(4, &text);
         }
         let mut excerpt = Page::new(self.style, self.detail);
@@ -188,7 +189,7 @@ impl Page {
         let lines: Vec<&str> = excerpt.text.lines().collect();
         let cut = lines.len().saturating_sub(EXCERPT_LINES);
         if cut > 0 {
-            let text = self.dim(&format!("… {} before", counted(cut as u64, "line")));
+            let text = self.dim(&format!("… {} before", pluralize(cut, "line")));
             self.line(4, &text);
         }
         lines[cut..].iter().for_each(|line| self.line(0, line));

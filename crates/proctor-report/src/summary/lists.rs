@@ -2,13 +2,14 @@
 
 use proctor_events::{Millis, Status};
 use proctor_record::{Attempt, Example, RunData};
+use proctor_text::{pluralize, shorten};
 use proctor_verdict::{Outcome, PassRate, Rate, RateState};
 
 use crate::failure::{Failure, unchecked_examples, went_wrong};
 use crate::page::{Page, leaked_process};
 use crate::rates::{common_interval, interval, of_k, percent, rate_of};
 use crate::rerun::Reruns;
-use crate::style::{Paint, counted, duration, shorten};
+use crate::style::{Paint, duration};
 
 /// How many pending examples are listed, and how many rates.
 const LIST_LIMIT: usize = 10;
@@ -99,7 +100,7 @@ impl Page {
         let all = rates.iter().fold(Rate::default(), |sum, (_, rate)| sum.plus(*rate));
         let others = if mixed.is_empty() { "" } else { "other " };
         if !perfect.is_empty() {
-            let count = counted(perfect.len() as u64, &format!("{others}example"));
+            let count = pluralize(perfect.len(), &format!("{others}example"));
             self.line(2, &format!("{count} passed every time"));
         }
         let each: Vec<Rate> = rates.iter().map(|(_, rate)| *rate).collect();
@@ -146,7 +147,7 @@ impl Page {
         if found.is_empty() || run.policy.unchecked_fails {
             return;
         }
-        let count = counted(found.len() as u64, "example");
+        let count = pluralize(found.len(), "example");
         self.title(Paint::Warn, &format!("{count} passed without checking anything:"));
         for (example, verdict) in found.iter().take(LIST_LIMIT) {
             let part = verdict.unchecked_part().map(|part| format!(": {part}")).unwrap_or_default();

@@ -1,9 +1,10 @@
 //! What the workspace examples of a run reached together: topics, hats, endings, and assertions that changed their mind.
 
 use proctor_record::{Reached, RunData, WorkspaceWarning};
+use proctor_text::{printable, shorten};
 
 use crate::page::Page;
-use crate::style::{Paint, plain, shorten};
+use crate::style::Paint;
 
 /// How many names are listed.
 const NAMES: usize = 8;
@@ -50,7 +51,7 @@ impl Page {
                 1 => String::new(),
                 count => format!(" ({count} examples)"),
             };
-            let text = format!("! {}{often}", shorten(&plain(&one.warning), 400));
+            let text = format!("! {}{often}", shorten(&printable(&one.warning), 400));
             let text = self.style.paint(Paint::Warn, text);
             self.line(2, &text);
         }

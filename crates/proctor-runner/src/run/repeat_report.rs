@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use proctor_text::pluralize;
+
 use super::repeat_plan::Pairs;
 
 /// So many examples are named; the others are counted.
@@ -67,10 +69,7 @@ impl RepeatReport {
     fn spent(&self) -> String {
         let by_repeats = &self.examples_by_repeats;
         let all: u64 = by_repeats.iter().map(|(repeats, count)| u64::from(*repeats) * count).sum();
-        let told = |count: u64, times: String| {
-            let noun = if count == 1 { "example" } else { "examples" };
-            format!("{count} {noun} × {times}")
-        };
+        let told = |count: u64, times: String| format!("{} × {times}", pluralize(count, "example"));
         match (by_repeats.first_key_value(), by_repeats.last_key_value()) {
             (Some((least, _)), Some((most, _))) if by_repeats.len() > COUNTS_TOLD => {
                 let range = told(by_repeats.values().sum(), format!("{least} to {most}"));

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use proctor_events::{BoxedError, Bus, BusConfig, Published, Recorder, RunId, Timestamp};
 use proctor_process::GuardCommand;
 use proctor_runner::{
-    CommandSuite, Controller, ExampleFilter, RunOptions, RunResult, RunSetup, Suite, Surroundings,
-    Waiting,
+    CommandSuite, Controller, ExampleFilter, LoadNotices, RunOptions, RunResult, RunSetup, Suite,
+    SuiteEnvironment,
 };
 use serde_json::{Value, json};
 
@@ -107,14 +107,14 @@ impl Harness {
         };
         RunSetup {
             suites: (0..self.suites).map(suite).collect(),
-            surroundings: Surroundings {
+            environment: SuiteEnvironment {
                 root: self.folder.path().to_owned(),
                 guard: GuardCommand::new(PROGRAM, ["guard"]),
                 cache: self.path("cache"),
                 sockets: "/tmp".into(),
                 workers: self.options.workers,
                 first_slot: 0,
-                waiting: Waiting::default(),
+                load_notices: LoadNotices::default(),
             },
             options: self.options.clone(),
             bus,

@@ -10,6 +10,7 @@ use proctor_journal::{
     ConfidenceTier, Domain, Entry, Filter, Found, Journal, JournalError, Match, Noted, Place,
     UtcTime, Warning,
 };
+use proctor_text::truncate;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, within};
@@ -117,7 +118,7 @@ impl Row {
         let moved = entry.evidence_moved.as_ref().map_or(0, |moved| moved.count);
         Self {
             place: place_word(&place),
-            session: short(&entry.session_id),
+            session: truncate(&entry.session_id, SHORT),
             created_at: entry.created_at,
             ended_at: entry.outcome.as_ref().map(|outcome| outcome.captured_at),
             domain: entry.domain.as_str(),
@@ -125,11 +126,11 @@ impl Row {
             status: status_word(&entry),
             tier: entry.confidence_tier.map(ConfidenceTier::as_str),
             iterations: entry.iteration_count,
-            goal: short(&entry.goal),
-            hypothesis: short(&entry.hypothesis),
-            prediction: short(&entry.prediction),
-            result: entry.outcome.as_ref().map(|outcome| short(&outcome.result)),
-            surprise: entry.surprise.as_deref().map(short),
+            goal: truncate(&entry.goal, SHORT),
+            hypothesis: truncate(&entry.hypothesis, SHORT),
+            prediction: truncate(&entry.prediction, SHORT),
+            result: entry.outcome.as_ref().map(|outcome| truncate(&outcome.result, SHORT)),
+            surprise: entry.surprise.as_deref().map(|text| truncate(text, SHORT)),
             confidence: entry.confidence,
             auto_captured: entry.is_auto_captured(),
             needs_annotation: entry.needs_annotation(),
@@ -151,13 +152,6 @@ fn place_word(place: &Place) -> &'static str {
 
 fn status_word(entry: &Entry) -> &'static str {
     entry.status().map_or("active", |status| status.as_str())
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(SHORT) {
-        Some((cut, _)) => format!("{}…", text[..cut].trim_end()),
-        None => text.to_owned(),
-    }
 }
 
 pub(super) async fn list(

@@ -77,7 +77,7 @@ impl Fixture {
                 let symbol = buffer[(x, y)].symbol();
                 if hidden == 0 {
                     text += symbol;
-                    hidden = crate::text::width_of(symbol).saturating_sub(1);
+                    hidden = proctor_text::display_width(symbol).saturating_sub(1);
                 } else {
                     hidden -= 1;
                 }

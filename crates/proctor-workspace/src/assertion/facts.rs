@@ -55,7 +55,7 @@ impl Facts<'_> {
         let Ok(manifest) = Snapshots::look(self.root, &selection, &Manifest::default()) else {
             return String::new();
         };
-        let near = crate::error::nearest(path, manifest.entries.keys().map(String::as_str));
+        let near = proctor_text::nearest(path, manifest.entries.keys().map(String::as_str));
         match near {
             Some(near) => format!("; there is {near}"),
             None if manifest.entries.is_empty() => "; the workspace has no files".to_owned(),

@@ -228,14 +228,10 @@ fn line_around(text: &str, at: usize) -> (usize, String) {
 /// The beginning of a text, for the answer.
 fn shortened(text: &str) -> String {
     const MOST: usize = 500;
-    if text.len() <= MOST {
-        return text.to_owned();
+    match crate::tools::cut(text, MOST) {
+        (beginning, true) => format!("{beginning}… ({} bytes)", text.len()),
+        (whole, false) => whole,
     }
-    let mut end = MOST;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}… ({} bytes)", &text[..end], text.len())
 }
 
 /// A value, or the beginning of its text if it is a large one.

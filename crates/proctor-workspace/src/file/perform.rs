@@ -169,11 +169,7 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 fn tail(text: &str, most: usize) -> String {
-    let mut start = text.len().saturating_sub(most);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text[start..].to_owned()
+    text[text.ceil_char_boundary(text.len().saturating_sub(most))..].to_owned()
 }
 
 /// An id nobody else has, with the label in it for people.

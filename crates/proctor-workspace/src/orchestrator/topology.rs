@@ -1,8 +1,8 @@
 //! Who listens to what, as configured, and which topics can occur at all. Pure.
 
+use proctor_text::nearest;
 use serde::{Deserialize, Serialize};
 
-use crate::error::nearest;
 use crate::topic::{TopicPattern, trigger_matches};
 
 /// A hat: a role that the orchestrator gives to the model.

@@ -19,7 +19,7 @@ pub(crate) fn check_id(id: &str) -> Result<(), ToolError> {
     } else {
         return Ok(());
     };
-    let shown: String = id.chars().take(80).collect();
+    let shown = proctor_text::truncate(id, 80);
     Err(ToolError::invalid(format!("workspace_id {shown:?} is not allowed: {problem}"))
         .hint("for example: planner_test_001"))
 }

@@ -1,5 +1,6 @@
 //! The tools as a table: name, description, schemas, and one function that calls any of them.
 
+use proctor_text::nearest;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use super::run::{RunParams, RunResult};
 use super::setup::{SetupParams, SetupResult};
 use super::snapshot::{SnapshotParams, SnapshotResult};
 use super::{CallContext, Tools, cut};
-use crate::error::{ErrorKind, ToolError, nearest};
+use crate::error::{ErrorKind, ToolError};
 
 /// One tool, as it is offered.
 #[derive(Debug, Clone)]

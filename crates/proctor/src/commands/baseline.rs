@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 use proctor_compare::Side;
 use proctor_history::{baseline_name, baseline_path, baselines, read_baseline, write_baseline};
 use proctor_record::RunStore;
-use proctor_report::{Paint, counted, plain};
+use proctor_report::Paint;
+use proctor_text::{pluralize, printable};
 use serde::Serialize;
 
 use super::compare;
@@ -122,8 +123,8 @@ fn bless(
     let path = arguments.output.clone().unwrap_or_else(|| baseline_path(store, &arguments.name));
     write_baseline(&path, &side)?;
     let run = side.run_id.as_deref().unwrap_or(&arguments.run);
-    let what = counted(side.examples.len() as u64, "example");
-    terminal.line(&format!("blessed {}: {what}, in {}", plain(run), path.display()))
+    let what = pluralize(side.examples.len() as u64, "example");
+    terminal.line(&format!("blessed {}: {what}, in {}", printable(run), path.display()))
 }
 
 fn show(
@@ -154,8 +155,8 @@ fn show(
         let commit: String = baseline.commit.unwrap_or_default().chars().take(10).collect();
         terminal.line(&format!(
             "{name}  run {}  {when}  {commit}  {}: {} of {} attempts passed",
-            plain(&run),
-            counted(baseline.examples, "example"),
+            printable(&run),
+            pluralize(baseline.examples, "example"),
             baseline.passed,
             baseline.attempts
         ))?;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 use proctor_history::{FlakyExample, History, Window};
 use proctor_record::RunStore;
-use proctor_report::{Paint, Style, counted, shorten};
+use proctor_report::{Paint, Style};
+use proctor_text::{pluralize, shorten};
 
 use super::history::tell;
 use crate::cli::{Cli, Format};
@@ -51,13 +52,13 @@ pub(crate) fn run(
 fn flaky_line(row: &FlakyExample, style: Style) -> String {
     let mut signs = Vec::new();
     if row.mixed_runs > 0 {
-        signs.push(format!("both outcomes in {}", counted(row.mixed_runs, "run")));
+        signs.push(format!("both outcomes in {}", pluralize(row.mixed_runs, "run")));
     }
     if row.torn_commits > 0 {
-        signs.push(format!("different results on {}", counted(row.torn_commits, "clean commit")));
+        signs.push(format!("different results on {}", pluralize(row.torn_commits, "clean commit")));
     }
     if signs.is_empty() {
-        signs.push(format!("{} of outcome from run to run", counted(row.changes, "change")));
+        signs.push(format!("{} of outcome from run to run", pluralize(row.changes, "change")));
     }
     format!(
         "{} {}  {}\n    {} of {} attempts failed in {} (passes {:.0} to {:.0} %); {}, last in {}",
@@ -66,7 +67,7 @@ fn flaky_line(row: &FlakyExample, style: Style) -> String {
         style.paint(Paint::Dim, &row.example.id),
         row.attempts - row.passed,
         row.attempts,
-        counted(row.runs, "run"),
+        pluralize(row.runs, "run"),
         row.rate_low * 100.0,
         row.rate_high * 100.0,
         signs.join(", "),

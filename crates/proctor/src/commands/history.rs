@@ -6,8 +6,9 @@ use clap::{Args, Subcommand};
 use proctor_events::Millis;
 use proctor_history::{History, HistoryError, Known, Point, Searched};
 use proctor_record::RunStore;
-use proctor_report::{Paint, Style, counted, duration, plain, shorten};
+use proctor_report::{Paint, Style, duration};
 use proctor_stats::{Z95, wilson};
+use proctor_text::{pluralize, printable, shorten};
 use serde::Serialize;
 
 use crate::cli::{Cli, Format};
@@ -99,7 +100,7 @@ pub(super) fn tell(history: &History, terminal: &mut Terminal) {
         terminal.warn(&format!(
             "run {} is left out: its recording is damaged ({})",
             skipped.run,
-            plain(&skipped.problem)
+            printable(&skipped.problem)
         ));
     }
 }
@@ -107,7 +108,7 @@ pub(super) fn tell(history: &History, terminal: &mut Terminal) {
 fn rebuild(store: &RunStore, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
     let history = History::rebuild(store)?;
     tell(&history, terminal);
-    let runs = counted(history.synced().runs, "run");
+    let runs = pluralize(history.synced().runs, "run");
     terminal.line(&format!("made anew from {runs}"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -162,9 +163,9 @@ fn text(told: &Told, limit: usize, style: Style) -> String {
         let file = example.file.as_deref().unwrap_or_default();
         text += &format!(
             "{}  {}  {}\n",
-            style.paint(Paint::Bold, plain(&example.title)),
+            style.paint(Paint::Bold, printable(&example.title)),
             style.paint(Paint::Dim, &example.id),
-            plain(file)
+            printable(file)
         );
     }
     for point in told.runs.iter().take(limit) {
@@ -180,7 +181,7 @@ fn text(told: &Told, limit: usize, style: Style) -> String {
         "{} of {} attempts passed in {} (the rate is {:.0} to {:.0} %, 95 % interval)\n",
         told.passed,
         told.attempts,
-        counted(told.runs.len() as u64, "run"),
+        pluralize(told.runs.len() as u64, "run"),
         told.rate_low * 100.0,
         told.rate_high * 100.0
     )
@@ -204,7 +205,7 @@ fn line(point: &Point, style: Style) -> String {
         point.run.clone(),
         format!("{}/{}", point.passed, point.attempts),
     ];
-    parts.extend(point.status.as_ref().map(|status| plain(status).replace('_', " ")));
+    parts.extend(point.status.as_ref().map(|status| printable(status).replace('_', " ")));
     parts.extend(point.duration_ms.map(|ms| duration(Millis::new(ms))));
     parts.extend(point.cost_usd.map(|cost| format!("${cost:.4}")));
     let commit = point.commit.as_ref().map(|commit| commit.chars().take(8).collect::<String>());
@@ -230,20 +231,20 @@ pub(super) fn show_hits(
         if above.as_ref() != Some(&heading) {
             let title = hit.title.as_deref().unwrap_or("outside examples");
             let id = hit.example_id.as_deref().unwrap_or_default();
-            let place = style.paint(Paint::Dim, format!("{} {}", hit.run, plain(id)));
+            let place = style.paint(Paint::Dim, format!("{} {}", hit.run, printable(id)));
             terminal
                 .line(&format!("{}  {place}", style.paint(Paint::Bold, shorten(title, 200))))?;
             above = Some(heading);
         }
         let turn = hit.turn.map(|turn| format!(" turn {turn}")).unwrap_or_default();
         let kind = format!("{:?}", hit.found).to_lowercase();
-        terminal.line(&format!("  {kind}{turn}: {}", plain(&hit.excerpt)))?;
+        terminal.line(&format!("  {kind}{turn}: {}", printable(&hit.excerpt)))?;
     }
     for problem in &searched.unreadable {
         terminal.warn(&format!("not searched: {problem}"));
     }
     let more = if searched.truncated { ", and there may be more (-n N)" } else { "" };
-    let hits = counted(searched.hits.len() as u64, "hit");
-    terminal.line(&format!("{hits} in {}{more}", counted(searched.runs, "run")))?;
+    let hits = pluralize(searched.hits.len() as u64, "hit");
+    terminal.line(&format!("{hits} in {}{more}", pluralize(searched.runs, "run")))?;
     Ok(ExitCode::SUCCESS)
 }

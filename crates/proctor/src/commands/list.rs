@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proctor_report::{Paint, plain};
+use proctor_report::Paint;
 use proctor_runner::OutsideError;
+use proctor_text::printable;
 
 use super::{report_problem, suites};
 use crate::cli::{Cli, Format};
@@ -41,7 +42,7 @@ pub(crate) fn run(
         return Err(CommandError::suite(all.join("\n")));
     }
     for note in &found.notes {
-        terminal.warn(&plain(note));
+        terminal.warn(&printable(note));
     }
     match arguments.format {
         Format::Json => terminal.json(&found.examples)?,
@@ -52,7 +53,7 @@ pub(crate) fn run(
                 let place = example.location.as_deref().unwrap_or(&example.file);
                 let title = example.path.join(" > ");
                 let id = style.paint(Paint::Dim, &example.id);
-                text += &format!("{id}  {}  {}\n", plain(place), plain(&title));
+                text += &format!("{id}  {}  {}\n", printable(place), printable(&title));
             }
             terminal.print(&text)?;
         }
@@ -64,5 +65,5 @@ fn in_words(error: &OutsideError) -> String {
     let text = error.exception.as_ref().map(|exception| exception.message.clone());
     let place = error.place.as_deref().map(|place| format!("{place}: ")).unwrap_or_default();
     let what = text.or_else(|| error.message.clone()).unwrap_or_default();
-    format!("{place}{}", plain(&what))
+    format!("{place}{}", printable(&what))
 }

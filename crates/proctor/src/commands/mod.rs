@@ -74,7 +74,7 @@ fn run_at(path: &Path, store: &RunStore) -> Option<RunFolder> {
 fn report_problem(message: &str, output: &[String]) -> CommandError {
     let mut text = message.to_owned();
     for line in output {
-        text += &format!("\n    {}", proctor_report::plain(line));
+        text += &format!("\n    {}", proctor_text::printable(line));
     }
     CommandError::suite(text)
 }

@@ -9,7 +9,8 @@ use clap::{Args, Subcommand};
 use proctor_events::{Millis, Timestamp};
 use proctor_history::{History, RunRow};
 use proctor_record::{RunFolder, RunStore};
-use proctor_report::{Paint, Style, counted, duration, plain, shorten};
+use proctor_report::{Paint, Style, duration};
+use proctor_text::{pluralize, printable, shorten};
 use proctor_verdict::RunState;
 use serde::Serialize;
 
@@ -192,7 +193,8 @@ fn cells(run: &Listed, names: &[String]) -> Cells {
 
 /// Tags and the command.
 fn tail(row: &RunRow, style: Style) -> String {
-    let mut parts: Vec<String> = row.tags.iter().map(|tag| format!("[{}]", plain(tag))).collect();
+    let mut parts: Vec<String> =
+        row.tags.iter().map(|tag| format!("[{}]", printable(tag))).collect();
     let command = row.argv.iter().skip(1).cloned().collect::<Vec<_>>().join(" ");
     parts.push(style.paint(Paint::Dim, shorten(&command, 60)));
     parts.join("  ")
@@ -283,7 +285,7 @@ fn tag(
     });
     let has = has?;
     let names = if has.is_empty() { "no tag".to_owned() } else { has.join(", ") };
-    terminal.line(&format!("{}: {}", folder.name(), plain(&names)))
+    terminal.line(&format!("{}: {}", folder.name(), printable(&names)))
 }
 
 #[derive(Serialize)]
@@ -329,7 +331,7 @@ fn prune(
     for name in &pruned.runs {
         terminal.line(name)?;
     }
-    let runs = counted(pruned.runs.len() as u64, "run");
+    let runs = pluralize(pruned.runs.len() as u64, "run");
     let megabytes = pruned.bytes.div_ceil(1_000_000);
     let kept = pruned.kept;
     terminal.line(&match (pruned.runs.is_empty(), arguments.yes) {

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use proctor_record::{RecordingState, Severity, Validation, validate_file};
-use proctor_report::{Paint, Style, counted};
+use proctor_report::{Paint, Style};
+use proctor_text::pluralize;
 
 use super::recording_path;
 use crate::cli::{Cli, Format};
@@ -57,8 +58,8 @@ fn text(validation: &Validation, style: Style) -> String {
     for run in validation.runs.iter().filter(|_| several) {
         text += &format!("run {}: {}, {}\n", run.run, painted(run.state, style), run.digest);
     }
-    let events = counted(validation.events, "event");
-    let runs = counted(validation.runs.len() as u64, "run");
+    let events = pluralize(validation.events, "event");
+    let runs = pluralize(validation.runs.len() as u64, "run");
     let digest = match &validation.runs[..] {
         [run] => format!(", {}", run.digest),
         _ => String::new(),

@@ -133,14 +133,9 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<(Contents, Vec<String>), C
     let schema = json_schema();
     let mut warnings = Vec::new();
     find_unknown(&table, &schema, &schema, "", &mut |key, known| {
-        let near = known
-            .iter()
-            .map(|candidate| {
-                (strsim::jaro_winkler(candidate, key.rsplit('.').next().unwrap_or(key)), candidate)
-            })
-            .filter(|(likeness, _)| *likeness > 0.8)
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        let hint = near.map(|(_, candidate)| format!("; did you mean `{candidate}`?"));
+        let last = key.rsplit('.').next().unwrap_or(key);
+        let near = proctor_text::nearest(last, known.iter().copied());
+        let hint = near.map(|candidate| format!("; did you mean `{candidate}`?"));
         warnings.push(format!("{name}: unknown key `{key}`{}", hint.unwrap_or_default()));
     });
     Ok((contents, warnings))

@@ -92,7 +92,7 @@ impl Session {
         }
         while let Some(text) = replies.next().await? {
             let Ok(message) = serde_json::from_str::<Value>(&text) else {
-                let shown: String = text.chars().take(120).collect();
+                let shown = proctor_text::shorten(&text, 120);
                 let what = format!("answered with something that is not JSON: {shown}");
                 return Err(ModelError::new(ErrorKind::Malformed, what));
             };

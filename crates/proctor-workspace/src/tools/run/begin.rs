@@ -224,14 +224,8 @@ fn stand_ins(config: &Config, run: &Path, real: Option<(&Path, &str)>) -> Result
 }
 
 fn shim(path: &Path, argv: &[String]) -> Result<(), ToolError> {
-    let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
-    let text = format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "));
+    let text = format!("#!/bin/sh\nexec {} \"$@\"\n", proctor_text::shell_join(argv));
     let written = std::fs::write(path, text)
         .and_then(|()| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)));
     written.map_err(|error| ToolError::new(ErrorKind::Io, format!("{}: {error}", path.display())))
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -96,14 +96,9 @@ impl OwnRunner {
         use std::os::unix::fs::PermissionsExt as _;
         let Some(wrapper) = &self.wrapper else { return Ok(self.ruby.clone()) };
         let path = root.parent().unwrap_or(root).join("ruby-without-network");
-        let quoted: Vec<String> = wrapper
-            .iter()
-            .chain([&self.ruby])
-            .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
-            .collect();
+        let command = proctor_text::shell_join(wrapper.iter().chain([&self.ruby]));
         let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-        std::fs::write(&path, format!("#!/bin/sh\nexec {} \"$@\"\n", quoted.join(" ")))
-            .map_err(failed)?;
+        std::fs::write(&path, format!("#!/bin/sh\nexec {command} \"$@\"\n")).map_err(failed)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
         Ok(path.to_string_lossy().into_owned())
     }

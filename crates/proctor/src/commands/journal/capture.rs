@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use proctor_journal::capture::{CommandResult, Expectation};
 use proctor_journal::{Captured, Current, JournalError, Refusal, UtcTime};
+use proctor_text::shorten;
 use serde::Serialize;
 
 use super::desk::{Desk, now, say};
 use super::recorded::RunList;
-use super::show::{Changed, brief};
+use super::show::Changed;
 use super::values::expectation;
 use super::{child, git};
 use crate::cli::Format;
@@ -161,7 +162,7 @@ pub(super) fn conclude(
         "journal: {} is {} ({}){state}",
         changed.id,
         judgement.verdict.as_str(),
-        brief(&judgement.reason, 200)
+        shorten(&judgement.reason, 200)
     ));
     if changed.needs_annotation {
         terminal.note(&format!(

@@ -3,11 +3,12 @@
 use clap::Args;
 use proctor_journal::capture::Expectation;
 use proctor_journal::{Domain, Draft, Entry, Strategy};
+use proctor_text::shorten;
 use serde::Serialize;
 
 use super::desk::{Desk, now, say};
 use super::edit::refuse_blank;
-use super::show::{Changed, brief, status as entry_status};
+use super::show::{Changed, status as entry_status};
 use super::values::{domain, expectation, strategy, text};
 use crate::cli::Format;
 use crate::commands::journal::values::Printed;
@@ -100,11 +101,11 @@ impl<'a> Similar<'a> {
 
     fn text(&self) -> String {
         let mut text =
-            format!("  {} {}: {}\n", brief(self.id, 128), self.status, brief(self.goal, 100));
-        text += &format!("    thought: {}\n", brief(self.hypothesis, 120));
+            format!("  {} {}: {}\n", shorten(self.id, 128), self.status, shorten(self.goal, 100));
+        text += &format!("    thought: {}\n", shorten(self.hypothesis, 120));
         for (name, words) in [("surprise", self.surprise), ("lesson", self.lesson)] {
             if let Some(words) = words {
-                text += &format!("    {name}: {}\n", brief(words, 120));
+                text += &format!("    {name}: {}\n", shorten(words, 120));
             }
         }
         text

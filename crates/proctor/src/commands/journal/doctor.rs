@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 use proctor_journal::Journal;
 use proctor_journal::doctor::Finding;
+use proctor_text::shorten;
 use serde_json::{Value, json};
 
 use super::desk::{Desk, now};
 use super::edit::changed_text;
-use super::show::{Changed, brief};
+use super::show::Changed;
 use crate::cli::Format;
 use crate::commands::journal::values::Printed;
 use crate::error::CommandError;
@@ -107,7 +108,7 @@ fn text(findings: &[Finding], desk: &Desk) -> String {
     let mut text = String::new();
     for finding in findings {
         let mark = if finding.problem.is_repairable() { " (can be repaired)" } else { "" };
-        text += &format!("{}{mark}\n", brief(&finding.to_string(), 400));
+        text += &format!("{}{mark}\n", shorten(&finding.to_string(), 400));
     }
     if findings.iter().any(|finding| finding.problem.is_repairable()) {
         text += "`proctor journal doctor --repair` repairs what can be repaired without loss\n";

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use proctor_journal::{Found, Match};
+use proctor_text::shorten;
 use serde::Serialize;
 
 use super::desk::{Desk, now};
@@ -163,7 +164,7 @@ pub(super) fn search(
     }
     let found: Vec<Found> = matches.into_iter().map(|it| it.found).collect();
     if found.is_empty() {
-        return terminal.line(&format!("no entry has `{}` in it", super::show::brief(&words, 80)));
+        return terminal.line(&format!("no entry has `{}` in it", shorten(&words, 80)));
     }
     terminal.print(&table(&found))
 }

@@ -3,9 +3,10 @@
 //! Entries hold whatever an agent wrote: every text that goes to a terminal passes through the library's renderer,
 //! which lets no control character through.
 
-use proctor_journal::render::{Block, Document, Format, for_terminal};
+use proctor_journal::render::{Block, Document, Format};
 use proctor_journal::step::FIRST_EVIDENCE;
 use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, HistoryEntry, Place, Warning};
+use proctor_text::{one_line, plural, shorten};
 use serde::Serialize;
 
 /// The short answer of a command that changed something.
@@ -63,15 +64,6 @@ pub(super) fn status(entry: &Entry) -> &'static str {
     entry.status().map_or("active", |status| status.as_str())
 }
 
-/// The first characters of a text on one line, harmless for a terminal.
-pub(super) fn brief(text: &str, limit: usize) -> String {
-    let flat = for_terminal(text);
-    match flat.char_indices().nth(limit) {
-        Some((cut, _)) => format!("{}…", flat.get(..cut).unwrap_or_default().trim_end()),
-        None => flat,
-    }
-}
-
 /// Entries as a table.
 pub(super) fn table(entries: &[Found]) -> String {
     let head = ["id", "created", "status", "tier", "n", "domain", "lane", "goal"];
@@ -87,12 +79,12 @@ pub(super) fn table(entries: &[Found]) -> String {
             entry.iteration_count.to_string(),
             entry.domain.to_string(),
             found.lane.clone().unwrap_or_else(|| "–".to_owned()),
-            brief(&entry.goal, 60),
+            shorten(&entry.goal, 60),
         ]
         .to_vec()
     });
     let rows: Vec<Vec<String>> = lines.collect();
-    let noun = if rows.len() == 1 { "entry" } else { "entries" };
+    let noun = plural(rows.len(), "entry", "entries");
     let mut document = Document::new(format!("{} {noun}", rows.len()));
     document.blocks.push(Block::Table { head: head.map(ToOwned::to_owned).to_vec(), rows });
     document.render(Format::Text)
@@ -100,15 +92,15 @@ pub(super) fn table(entries: &[Found]) -> String {
 
 /// An entry in full.
 pub(super) fn full(entry: &Entry, lane: Option<&str>) -> String {
-    let mut out = format!("{} ({})\n\n", for_terminal(&entry.id), status(entry));
+    let mut out = format!("{} ({})\n\n", one_line(&entry.id), status(entry));
     for (name, value) in facts(entry, lane) {
         if let Some(value) = value {
-            out += &format!("{name:<12}{}\n", for_terminal(&value));
+            out += &format!("{name:<12}{}\n", one_line(&value));
         }
     }
     for (heading, lines) in [
         ("Earlier iterations", entry.history.iter().map(iteration_lines).collect()),
-        ("Notes", entry.notes.iter().map(|note| format!("- {}\n", for_terminal(note))).collect()),
+        ("Notes", entry.notes.iter().map(|note| format!("- {}\n", one_line(note))).collect()),
         ("Evidence", evidence(entry)),
     ] {
         if !lines.is_empty() {
@@ -146,7 +138,7 @@ fn facts(entry: &Entry, lane: Option<&str>) -> [(&'static str, Option<String>); 
 }
 
 fn iteration_lines(earlier: &HistoryEntry) -> String {
-    let [thought, predicted] = [&earlier.hypothesis, &earlier.prediction].map(|t| for_terminal(t));
+    let [thought, predicted] = [&earlier.hypothesis, &earlier.prediction].map(|t| one_line(t));
     format!("- {thought}\n    predicted: {predicted}\n")
 }
 
@@ -154,7 +146,7 @@ fn iteration_lines(earlier: &HistoryEntry) -> String {
 fn evidence(entry: &Entry) -> String {
     let mut pieces: Vec<String> = entry.evidence.iter().map(evidence_lines).collect();
     if let Some(moved) = &entry.evidence_moved {
-        let line = format!("- {} more in {}\n", moved.count, for_terminal(&moved.file));
+        let line = format!("- {} more in {}\n", moved.count, one_line(&moved.file));
         pieces.insert(FIRST_EVIDENCE.min(pieces.len()), line);
     }
     pieces.concat()
@@ -162,13 +154,13 @@ fn evidence(entry: &Entry) -> String {
 
 fn evidence_lines(evidence: &Evidence) -> String {
     let verdict = evidence.verdict.as_deref().unwrap_or("seen");
-    let mut lines = format!("- {verdict}: {}\n", brief(&evidence.argv.join(" "), 160));
+    let mut lines = format!("- {verdict}: {}\n", shorten(&evidence.argv.join(" "), 160));
     if let Some(reason) = &evidence.reason {
-        lines += &format!("    {}\n", for_terminal(reason));
+        lines += &format!("    {}\n", one_line(reason));
     }
     if let Some(commit) = &evidence.commit {
         let dirty = if evidence.dirty == Some(true) { ", with uncommitted changes" } else { "" };
-        lines += &format!("    at {}{dirty}\n", for_terminal(commit));
+        lines += &format!("    at {}{dirty}\n", one_line(commit));
     }
     lines
 }

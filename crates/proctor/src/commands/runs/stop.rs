@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use proctor_record::control::{AskError, LiveRun};
 use proctor_record::{LoadError, RunChoice, RunFolder, RunStore};
-use proctor_report::{counted, plain};
+use proctor_text::{pluralize, printable};
 use proctor_verdict::{Counts, RunState};
 use serde::Serialize;
 
@@ -232,9 +232,9 @@ fn sentence(stopped: &Stopped) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    let examples = counted(summary.examples, "example");
+    let examples = pluralize(summary.examples, "example");
     let told = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    format!("{} {what}; {examples}{told}", plain(&stopped.run_id))
+    format!("{} {what}; {examples}{told}", printable(&stopped.run_id))
 }
 
 fn name_of(folder: &Path) -> String {
