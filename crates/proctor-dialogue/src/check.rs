@@ -8,9 +8,9 @@ mod describe;
 
 use proctor_events::{EvaluationMode, InvariantType};
 
-use crate::file::At;
 use crate::format::{Assertion, BlockKind, Criterion, Ordered};
 use crate::judge::JudgeQuestion;
+use proctor_yaml::At;
 
 pub(crate) use self::decide::{CheckError, calls_tool, decide, unreported};
 pub(crate) use self::describe::{describe, evaluation_type};

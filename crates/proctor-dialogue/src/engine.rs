@@ -66,11 +66,11 @@ pub use self::protocol::{
 use self::simulate::Simulation;
 use crate::capabilities::Reports;
 use crate::check::{Planned, plan};
-use crate::file::At;
 use crate::format::Assertion;
 use crate::judge::MarkKey;
 use crate::scenario::Example;
 use crate::transcript::{DoneCall, Scope, ToolCall, Transcript};
+use proctor_yaml::At;
 
 /// How many rounds of tools a turn may have.
 pub const MAX_TOOL_ROUNDS: u32 = 8;

@@ -7,9 +7,9 @@ use cel::objects::{Key, Map, Opaque};
 use cel::{Context, Env, ExecutionError, Value as Cel};
 use serde_json::{Number, Value};
 
-use crate::decimal::is_whole;
 use crate::format::Expression;
 use crate::transcript::{KNOWN_CALLS, Scope, Transcript};
+use proctor_yaml::decimal::is_whole;
 
 /// Building the functions of CEL takes longer than most expressions.
 pub(crate) static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));

@@ -40,7 +40,7 @@ pub use self::simulator::{
     EveryTurn, OnMaxTurns, Rules, Simulate, Simulator, StopWhen, TopicManner,
 };
 pub use self::values::{Notes, TimeSpan};
-use crate::file::{At, Node};
+use proctor_yaml::{At, Node};
 pub(crate) use shorthand::text_or_mapping;
 pub(crate) use simulator::inside;
 

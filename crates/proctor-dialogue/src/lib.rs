@@ -11,10 +11,8 @@
 
 mod capabilities;
 mod check;
-mod decimal;
 mod engine;
 mod expression;
-mod file;
 mod format;
 mod judge;
 mod reported_calls;
@@ -30,13 +28,13 @@ pub use engine::{
     ToolOutcome,
 };
 pub use expression::{EvaluationError, evaluate};
-pub use file::{At, FileProblem, Key, Kind, Node, Place, ValueError, read_value};
 pub use format::*;
 pub use judge::{
     ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, MarkKey, Prompt, TopicChoice,
     Unusable, add_mark_to_recorded_answer, judge_prompt, judge_prompt_without_mark,
     parse_judge_answer,
 };
+pub use proctor_yaml::{At, FileProblem, Node, Place, ValueError, read_value};
 pub use reported_calls::{MalformedCall, read_call, read_made_calls, read_requested_calls};
 pub use rows::{Row, RowFormat, RowsError, parse_rows, row_name};
 pub use scenario::{Cast, Example, OpenEnded, ScenarioFile, Whereabouts, parse, scenario_schema};

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::decimal::is_whole;
-use crate::file::{BYTE_ORDER_MARK, Finding, read_yaml};
+use proctor_yaml::decimal::is_whole;
+use proctor_yaml::{BYTE_ORDER_MARK, Finding, read_yaml};
 
 /// One row of a scenario set.
 pub type Row = Map<String, Value>;
@@ -197,7 +197,7 @@ fn finish(records: &mut Vec<Vec<Cell>>, record: &mut Vec<Cell>) {
 }
 
 /// What is wrong with rows that stand in a scenario file.
-pub(crate) fn rows_finding(place: crate::file::Place, file: &str, reason: &RowsError) -> Finding {
+pub(crate) fn rows_finding(place: proctor_yaml::Place, file: &str, reason: &RowsError) -> Finding {
     Finding::new(place, format!("rows of `{file}`: {reason}"))
 }
 

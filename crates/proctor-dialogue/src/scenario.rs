@@ -7,6 +7,7 @@ mod check;
 mod expand;
 mod needs;
 mod open_ended;
+mod placeholders;
 #[cfg(test)]
 mod tests;
 
@@ -17,13 +18,13 @@ use proctor_events::{StableId, StableIds};
 use serde_json::Value;
 
 pub use self::open_ended::{OpenEnded, Whereabouts};
-use crate::file::{At, FileProblem, Finding, Findings, read_node, read_yaml};
 use crate::format::{
     AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,
     ServerSpec, Simulator, Step, ToolStub, Topic,
 };
 use crate::rows::{Row, RowsError};
 use crate::transcript::ToolCall;
+use proctor_yaml::{At, FileProblem, Finding, Findings, read_node, read_yaml};
 
 /// A scenario file that has been read and found to make sense.
 #[derive(Debug, Clone)]

@@ -21,7 +21,8 @@ use crate::mock::MockResponse;
 use crate::orchestrator::{Backend, Orchestrator};
 
 pub use perform::{Outcome, run};
-pub use read::{FileProblem, read};
+pub use proctor_yaml::FileProblem;
+pub use read::read;
 
 /// How a file's name ends.
 pub const ENDING: &str = ".workspace.yaml";

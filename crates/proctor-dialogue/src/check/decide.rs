@@ -284,8 +284,8 @@ mod tests {
 
     use super::super::{describe, plan};
     use super::*;
-    use crate::file::{Findings, Node, Place, read_node};
     use crate::transcript::{ToolCall, Visit};
+    use proctor_yaml::{Findings, Node, Place, read_node};
 
     fn transcript() -> Transcript {
         let call = |name: &str, arguments| DoneCall {
@@ -318,7 +318,7 @@ mod tests {
     fn check(assertion: serde_json::Value, scope: &Scope) -> Option<String> {
         let node = Node::from_value(&json!([assertion]), Place::default());
         let mut findings = Findings::default();
-        let assertions: Vec<crate::file::At<Assertion>> =
+        let assertions: Vec<proctor_yaml::At<Assertion>> =
             read_node(&node, &mut findings).unwrap_or_else(|| panic!("{findings:?}"));
         let planned = plan(&assertions, &[], &crate::format::Ordered::default(), None);
         assert_eq!(planned[0].mode, EvaluationMode::Hard);

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use proctor_events::{EvaluationMode, TerminationReason, TopicChanged, TopicTrigger};
 
 use super::{ConversationOutcome, Effect, Engine, Next, Waiting, Work};
-use crate::file::{At, Place};
 use crate::format::Assertion;
 use crate::scenario::Example;
+use proctor_yaml::{At, Place};
 
 /// What only an open-ended conversation has to remember.
 #[derive(Debug, Default)]

@@ -10,11 +10,11 @@ use super::votes::voted_topic;
 use super::{Engine, Work};
 use crate::check::{CheckError, calls_tool};
 use crate::expression::evaluate;
-use crate::file::At;
 use crate::format::{Topic, Trigger};
 use crate::judge::{JudgeQuestion, TopicChoice};
 use crate::scenario::Example;
 use crate::transcript::{Scope, Visit};
+use proctor_yaml::At;
 
 impl Engine {
     pub(super) fn enter_first_topic(&mut self) {

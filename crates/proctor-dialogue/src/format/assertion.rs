@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::block::Block;
 use super::matcher::{Matcher, NumberMatcher};
 use super::shorthand::{Expression, OneOrMany, Pattern, text_or_mapping};
-use crate::file::At;
+use proctor_yaml::At;
 
 /// One assertion.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

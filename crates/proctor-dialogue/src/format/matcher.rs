@@ -12,7 +12,7 @@ use serde::de::{self, Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
 use super::shorthand::{Pattern, PatternError};
-use crate::decimal::{compare, same};
+use proctor_yaml::decimal::{compare, same};
 
 /// What an argument must be.
 #[derive(Debug, Clone, PartialEq)]

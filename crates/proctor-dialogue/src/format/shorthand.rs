@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::names::unknown_name;
-use crate::file::{At, LIST_MARK, nearest_or_known};
+use proctor_yaml::{At, LIST_MARK, nearest_or_known};
 
 /// Reads `$Name` from text by `$from_text`, or from a mapping as the struct itself.
 macro_rules! text_or_mapping {

@@ -11,7 +11,7 @@ use super::block::Block;
 use super::model::ModelSpec;
 use super::shorthand::{Expression, Pattern};
 use super::values::{Notes, TimeSpan};
-use crate::file::At;
+use proctor_yaml::At;
 
 /// How a simulated user behaves.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]

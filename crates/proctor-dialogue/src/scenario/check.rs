@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 
 use crate::engine::DEFAULT_MAX_TURNS;
-use crate::file::{At, Finding, Findings, Place};
 use crate::format::{
     AgentSpec, Assertion, EmptyAssertion, ExampleSpec, Group, ModelSpec, Ordered, ScenarioSet,
     Simulate, Step, StopWhen, Topic, Trigger,
 };
+use proctor_yaml::{At, Finding, Findings, Place};
 
 use super::expand::used_topics;
 

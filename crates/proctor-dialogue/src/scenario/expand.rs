@@ -7,12 +7,13 @@ use std::sync::Arc;
 use proctor_events::StableIds;
 use serde_json::Value;
 
+use super::placeholders::{fill_placeholders, unfilled_placeholders};
 use super::{Cast, Example, ScenarioFile, check};
-use crate::file::{At, Finding, Findings, Place, read_node};
 use crate::format::{
     Criterion, ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Simulator, Topic,
 };
 use crate::rows::{Row, RowsError, row_name, rows_finding};
+use proctor_yaml::{At, Finding, Findings, Place, read_node};
 
 /// Gives the rows of a file; nothing when they cannot be known yet.
 pub(super) type Rows<'a> = &'a mut dyn FnMut(&str) -> Result<Option<Vec<Row>>, RowsError>;
@@ -96,8 +97,8 @@ impl Expansion<'_> {
         for node in &set.examples {
             for (index, shared) in rows.iter().enumerate() {
                 let Value::Object(row) = &**shared else { continue };
-                let filled = node.filled(row);
-                for (place, name) in node.missing_from(row) {
+                let filled = fill_placeholders(node, row);
+                for (place, name) in unfilled_placeholders(node, row) {
                     let message = format!("row {} has no `{name}`", index + 1);
                     let keys = row.keys().map(String::as_str);
                     self.findings.push(Finding::new(place, message).nearest(name, keys));

@@ -2,8 +2,8 @@
 
 use super::Example;
 use crate::check::{Demand, plan};
-use crate::file::At;
 use crate::format::{Assertion, OnMaxTurns, Simulate, StopWhen};
+use proctor_yaml::At;
 
 impl Example {
     /// Whether there is a conversation to be held with an agent.

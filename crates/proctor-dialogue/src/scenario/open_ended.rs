@@ -7,8 +7,8 @@ use proctor_events::StableId;
 use serde_json::Value;
 
 use super::{Cast, Example, check};
-use crate::file::{Finding, Findings, read_node, read_yaml};
 use crate::format::{Criterion, Group, Ordered, Simulator, Topic};
+use proctor_yaml::{Finding, Findings, read_node, read_yaml};
 
 /// What holds for open-ended conversations: who takes part, criteria, topics, the simulated user.
 #[derive(Debug, Clone)]

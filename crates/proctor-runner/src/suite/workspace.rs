@@ -87,10 +87,7 @@ fn read(
         vec![error(name.clone(), format!("the workspace file cannot be read: {problem}"))]
     })?;
     let mut file = file::read(&name, &text).map_err(|problems| {
-        let told = |problem: &file::FileProblem| {
-            let place = format!("{}:{}:{}", problem.file, problem.line, problem.column);
-            error(place, problem.message.clone())
-        };
+        let told = |problem: &file::FileProblem| error(problem.place(), problem.details());
         problems.iter().map(told).collect::<Vec<_>>()
     })?;
     let folder = path.parent().unwrap_or(root);

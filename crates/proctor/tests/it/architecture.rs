@@ -11,9 +11,12 @@ use crate::env::repository;
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("proctor-compare", &["proctor-events", "proctor-record", "proctor-stats", "proctor-verdict"]),
     ("proctor-control", &[]),
-    ("proctor-converse", &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process"]),
+    (
+        "proctor-converse",
+        &["proctor-dialogue", "proctor-events", "proctor-llm", "proctor-process", "proctor-yaml"],
+    ),
     ("proctor-cover", &["proctor-ruby"]),
-    ("proctor-dialogue", &["proctor-events"]),
+    ("proctor-dialogue", &["proctor-events", "proctor-yaml"]),
     ("proctor-events", &[]),
     ("proctor-examples", &["proctor-process"]),
     (
@@ -43,6 +46,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-stats",
             "proctor-verdict",
             "proctor-workspace",
+            "proctor-yaml",
         ],
     ),
     ("proctor-process", &[]),
@@ -69,6 +73,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-stats",
             "proctor-verdict",
             "proctor-workspace",
+            "proctor-yaml",
         ],
     ),
     (
@@ -102,7 +107,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "proctor-verdict",
         ],
     ),
-    ("proctor-workspace", &["proctor-process"]),
+    ("proctor-workspace", &["proctor-process", "proctor-yaml"]),
+    ("proctor-yaml", &[]),
     ("proctor", ALL),
 ];
 
@@ -131,11 +137,18 @@ const ALL: &[&str] = &[
     "proctor-tui",
     "proctor-verdict",
     "proctor-workspace",
+    "proctor-yaml",
 ];
 
 /// Crates that know no runtime, no network and no terminal.
-const PURE: &[&str] =
-    &["proctor-events", "proctor-journal", "proctor-ruby", "proctor-dialogue", "proctor-text"];
+const PURE: &[&str] = &[
+    "proctor-events",
+    "proctor-journal",
+    "proctor-ruby",
+    "proctor-dialogue",
+    "proctor-text",
+    "proctor-yaml",
+];
 const IMPURE: &[&str] = &[
     "tokio",
     "mio",

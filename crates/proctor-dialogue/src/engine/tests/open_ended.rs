@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::driver::{answer, call};
 use crate::engine::{AgentAnswer, ConversationOutcome, Effect, Engine, Input, Next, ToolOutcome};
-use crate::file::read_value;
 use crate::format::Assertion;
 use crate::scenario::{Example, OpenEnded, Whereabouts};
 use crate::transcript::Scope;
+use proctor_yaml::read_value;
 
 /// Drives an engine whose agent, blocks and tools are functions.
 struct Told {

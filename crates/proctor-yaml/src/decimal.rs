@@ -8,12 +8,12 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 /// How two numbers compare; nothing when an exponent is too large to be looked at.
-pub(crate) fn compare(left: &Number, right: &Number) -> Option<Ordering> {
+pub fn compare(left: &Number, right: &Number) -> Option<Ordering> {
     Some(Decimal::of(left)?.cmp(&Decimal::of(right)?))
 }
 
 /// Whether two values are the same. Numbers are, at any depth, if they have the same value.
-pub(crate) fn same(left: &Value, right: &Value) -> bool {
+pub fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) => match compare(a, b) {
             Some(order) => order.is_eq(),
@@ -32,7 +32,7 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
 
 /// The number that a text writes, with all its digits; the shortest spelling where an `f64` is exact enough to have
 /// the same value.
-pub(crate) fn read_number(text: &str) -> Option<Number> {
+pub fn read_number(text: &str) -> Option<Number> {
     let written: Number = serde_json::from_str(text.strip_prefix('+').unwrap_or(text)).ok()?;
     if written.as_i64().is_some() || written.as_u64().is_some() {
         return Some(written);
@@ -43,7 +43,7 @@ pub(crate) fn read_number(text: &str) -> Option<Number> {
 }
 
 /// Whether a number is written without fraction and exponent.
-pub(crate) fn is_whole(number: &Number) -> bool {
+pub fn is_whole(number: &Number) -> bool {
     !number.to_string().contains(['.', 'e', 'E'])
 }
 

@@ -1,17 +1,17 @@
 //! A YAML document as a tree in which every value knows its place.
 //!
-//! This is the only module that knows the YAML library. It does not know what a scenario is.
+//! This is the only module that knows the YAML library.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use serde_saphyr::Spanned;
 
-use super::at::At;
-use super::exact_numbers;
+use crate::at::At;
+use crate::exact_numbers;
 
 /// A place in a file; line and column count from 1, and 0 means unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +29,8 @@ pub struct Node {
     pub kind: Kind,
     /// Where it stands.
     pub place: Place,
-    /// Whether it is the value of a row that stands for a whole placeholder. Such a number is also a text.
-    pub from_row: bool,
+    /// Whether a number or truth value here is also a text, as a value that was filled in for a placeholder is.
+    pub also_text: bool,
 }
 
 /// What a value is.
@@ -60,13 +60,17 @@ pub struct Key {
 }
 
 /// Why a text is not YAML.
-pub(crate) struct NotYaml {
-    pub(crate) message: String,
-    pub(crate) place: Place,
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct NotYaml {
+    /// The parser's message, without the place.
+    pub message: String,
+    /// Where the parser stopped.
+    pub place: Place,
 }
 
 /// Reads one YAML document. JSON is YAML, so it reads that too.
-pub(crate) fn read_yaml(text: &str) -> Result<Node, NotYaml> {
+pub fn read_yaml(text: &str) -> Result<Node, NotYaml> {
     // Without this, `user: yes` would say `true`.
     let options = serde_saphyr::options! { strict_booleans: true };
     // Editors on Windows put a byte order mark before the first character.
@@ -86,7 +90,7 @@ pub(crate) fn read_yaml(text: &str) -> Result<Node, NotYaml> {
 }
 
 /// What may stand before the first character of a file.
-pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl Node {
     /// The value without its places.
@@ -103,47 +107,8 @@ impl Node {
         }
     }
 
-    /// The same tree with `{{name}}` in every text replaced by the row's value.
-    ///
-    /// A text that is nothing but one placeholder takes the value itself, so that numbers stay numbers.
-    #[must_use]
-    pub fn filled(&self, row: &Map<String, Value>) -> Self {
-        let mut from_row = self.from_row;
-        let kind = match &self.kind {
-            Kind::Text(text) => match whole_value(text, row) {
-                Some(value) => {
-                    from_row = true;
-                    Self::from_value(value, self.place).kind
-                }
-                None => Kind::Text(fill_text(text, row)),
-            },
-            Kind::List(items) => Kind::List(items.iter().map(|item| item.filled(row)).collect()),
-            Kind::Map(entries) => Kind::Map(
-                entries.iter().map(|(key, node)| (key.clone(), node.filled(row))).collect(),
-            ),
-            other => other.clone(),
-        };
-        Self { kind, place: self.place, from_row }
-    }
-
-    /// Every `{{name}}` for which the row has no value, with its place. The values themselves are not looked into:
-    /// a row may hold braces.
-    pub(crate) fn missing_from(&self, row: &Map<String, Value>) -> Vec<(Place, &str)> {
-        match &self.kind {
-            Kind::Text(text) => placeholders(text)
-                .filter(|name| look_up(name, row).is_none())
-                .map(|name| (self.place, name))
-                .collect(),
-            Kind::List(items) => items.iter().flat_map(|item| item.missing_from(row)).collect(),
-            Kind::Map(entries) => {
-                entries.iter().flat_map(|(_, node)| node.missing_from(row)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// A tree without places.
-    pub(crate) fn from_value(value: &Value, place: Place) -> Self {
+    /// A tree of a value that stands in no file; every part of it gets the same place.
+    pub fn from_value(value: &Value, place: Place) -> Self {
         let kind = match value {
             Value::Null => Kind::Null,
             Value::Bool(value) => Kind::Bool(*value),
@@ -160,58 +125,8 @@ impl Node {
                     .collect(),
             ),
         };
-        Self { kind, place, from_row: false }
+        Self { kind, place, also_text: false }
     }
-}
-
-/// The value of a text that is nothing but one placeholder.
-fn whole_value<'row>(text: &str, row: &'row Map<String, Value>) -> Option<&'row Value> {
-    whole_placeholder(text).and_then(|name| look_up(name, row))
-}
-
-fn fill_text(text: &str, row: &Map<String, Value>) -> String {
-    let mut filled = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find("{{") {
-        let Some(length) = rest[start..].find("}}") else { break };
-        let name = rest[start + 2..start + length].trim();
-        filled.push_str(&rest[..start]);
-        match look_up(name, row) {
-            Some(Value::String(value)) => filled.push_str(value),
-            Some(value) => filled.push_str(&value.to_string()),
-            None => filled.push_str(&rest[start..start + length + 2]),
-        }
-        rest = &rest[start + length + 2..];
-    }
-    filled.push_str(rest);
-    filled
-}
-
-fn placeholders(text: &str) -> impl Iterator<Item = &str> {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name.chars().all(|letter| letter.is_alphanumeric() || "_.-".contains(letter))
-    };
-    let parts = text.split("{{").skip(1);
-    parts
-        .filter_map(|part| part.split_once("}}"))
-        .map(|(name, _)| name.trim())
-        .filter(move |name| is_name(name))
-}
-
-fn whole_placeholder(text: &str) -> Option<&str> {
-    let name = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    (!name.contains("{{") && !name.contains("}}")).then(|| name.trim())
-}
-
-/// `venue.city` looks into nested values.
-fn look_up<'row>(path: &str, row: &'row Map<String, Value>) -> Option<&'row Value> {
-    let mut parts = path.split('.');
-    let mut value = row.get(parts.next()?)?;
-    for part in parts {
-        value = value.get(part)?;
-    }
-    Some(value)
 }
 
 fn place_of(location: &serde_saphyr::Location) -> Place {
@@ -229,7 +144,7 @@ impl<'de> Deserialize<'de> for YamlNode {
         let kind = spanned.value.0;
         // The digits of a number are looked up in the text: where it was written, not where an alias repeats it.
         let at = if matches!(kind, Kind::Number(_)) { spanned.defined } else { spanned.referenced };
-        Ok(Self(Node { place: place_of(&at), kind, from_row: false }))
+        Ok(Self(Node { place: place_of(&at), kind, also_text: false }))
     }
 }
 
@@ -237,7 +152,7 @@ impl<'de> Deserialize<'de> for YamlNode {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let At { value, place } = At::<Tree<Self>>::deserialize(deserializer)?;
-        Ok(Self { kind: value.0, place, from_row: false })
+        Ok(Self { kind: value.0, place, also_text: false })
     }
 }
 
@@ -378,18 +293,6 @@ mod tests {
         let error = read_yaml("a: 1\na: 2\n").err().unwrap();
         assert_eq!(error.place.line, 2, "{}", error.message);
         assert!(read_yaml("a: [1").is_err());
-    }
-
-    #[test]
-    fn placeholders_take_text_and_whole_values() {
-        let row = json!({"n": 3, "who": {"name": "Ada"}}).as_object().unwrap().clone();
-        let node = read("- '{{n}}'\n- '{{ who.name }} asks {{n}} times'\n- '{{unknown}} stays'\n");
-        assert_eq!(
-            node.filled(&row).to_value(),
-            json!([3, "Ada asks 3 times", "{{unknown}} stays"])
-        );
-        let missing = node.missing_from(&row);
-        assert_eq!(missing, [(Place { line: 3, column: 3 }, "unknown")]);
     }
 
     /// D6: YAML readers turn what does not fit into 64 bits into floats.

@@ -1,9 +1,9 @@
 //! From the located tree to typed values, by serde, with the place kept for every mistake.
 //!
 //! One look at a file shows all its mistakes: unknown keys are passed over, and what cannot be read is left out and
-//! the rest read again. The reader knows nothing about scenarios.
+//! the rest read again.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -14,20 +14,20 @@ use serde::de::{
 };
 use serde::{Deserializer, forward_to_deserialize_any};
 
-use super::exact_numbers;
-use super::node::{Key, Kind, Node, Place};
-use super::problem::{Finding, Findings};
+use crate::exact_numbers;
+use crate::node::{Key, Kind, Node, Place};
+use crate::problem::{Finding, Findings};
 
-use super::at::{LIST_MARK, PLACE_MARK};
+use crate::at::{LIST_MARK, PLACE_MARK};
 
 /// How many values of one tree are left out before its reading is given up.
 const MOST_LEFT_OUT: usize = 100;
 
 /// Reads a value; every mistake is added to `findings`. What could not be read is missing from the value.
-pub(crate) fn read_node<T: DeserializeOwned>(node: &Node, findings: &mut Findings) -> Option<T> {
+pub fn read_node<T: DeserializeOwned>(node: &Node, findings: &mut Findings) -> Option<T> {
     let attempt = Attempt::default();
     for _ in 0..MOST_LEFT_OUT {
-        let result = T::deserialize(Reader { node, attempt: &attempt });
+        let result = T::deserialize(Reader { node, path: &Path::Root, attempt: &attempt });
         attempt.unknown_keys.take().into_iter().for_each(|finding| findings.push(finding));
         match result {
             Ok(value) => {
@@ -37,7 +37,7 @@ pub(crate) fn read_node<T: DeserializeOwned>(node: &Node, findings: &mut Finding
             Err(Mistake(finding)) => findings.push(finding),
         }
         match attempt.refused.take() {
-            Some(refused) => attempt.left_out.borrow_mut().push(refused),
+            Some(refused) => drop(attempt.left_out.borrow_mut().insert(refused)),
             None => break,
         }
     }
@@ -45,25 +45,52 @@ pub(crate) fn read_node<T: DeserializeOwned>(node: &Node, findings: &mut Finding
     None
 }
 
-/// What is known of a tree that is read until nothing in it is refused. Its values are known by their addresses.
+/// Where a value stands in the tree: the index in each list or mapping on the way from the root.
+#[derive(Clone, Copy)]
+enum Path<'p> {
+    Root,
+    Child { parent: &'p Path<'p>, index: usize },
+}
+
+impl Path<'_> {
+    fn child(&self, index: usize) -> Path<'_> {
+        Path::Child { parent: self, index }
+    }
+
+    /// From the value to the root, which no two values share.
+    fn indices(&self) -> Indices {
+        let mut indices = Vec::new();
+        let mut path = self;
+        while let Path::Child { parent, index } = path {
+            indices.push(*index);
+            path = parent;
+        }
+        indices
+    }
+}
+
+type Indices = Vec<usize>;
+
+/// What is known of a tree that is read until nothing in it is refused.
 #[derive(Default)]
 struct Attempt {
     unknown_keys: RefCell<Vec<Finding>>,
     /// What is passed over.
-    left_out: RefCell<Vec<*const Node>>,
+    left_out: RefCell<BTreeSet<Indices>>,
     /// The innermost value of a list or mapping that could not be read.
-    refused: Cell<Option<*const Node>>,
+    refused: RefCell<Option<Indices>>,
 }
 
 impl Attempt {
-    fn is_left_out(&self, node: &Node) -> bool {
-        self.left_out.borrow().iter().any(|left_out| std::ptr::eq(*left_out, node))
+    fn is_left_out(&self, path: Path<'_>) -> bool {
+        let left_out = self.left_out.borrow();
+        !left_out.is_empty() && left_out.contains(&path.indices())
     }
 
     /// Passes the outcome of reading a value on, and remembers the value if it is the first that was refused.
-    fn noting<T>(&self, node: &Node, read: Result<T, Mistake>) -> Result<T, Mistake> {
-        if read.is_err() && self.refused.get().is_none() {
-            self.refused.set(Some(node));
+    fn noting<T>(&self, path: Path<'_>, read: Result<T, Mistake>) -> Result<T, Mistake> {
+        if read.is_err() {
+            self.refused.borrow_mut().get_or_insert_with(|| path.indices());
         }
         read
     }
@@ -72,7 +99,7 @@ impl Attempt {
     fn names_left_out(&self, node: &Node) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         if !self.left_out.borrow().is_empty() {
-            self.collect_names(node, None, false, &mut names);
+            self.collect_names(node, Path::Root, None, false, &mut names);
         }
         names
     }
@@ -80,23 +107,24 @@ impl Attempt {
     fn collect_names(
         &self,
         node: &Node,
+        path: Path<'_>,
         under: Option<&Key>,
         inside: bool,
         names: &mut BTreeSet<String>,
     ) {
-        let inside = inside || self.is_left_out(node);
+        let inside = inside || self.is_left_out(path);
         if inside {
             names.extend(under.map(|key| key.text.clone()));
         }
         match &node.kind {
             Kind::List(items) => {
-                for item in items {
-                    self.collect_names(item, under, inside, names);
+                for (index, item) in items.iter().enumerate() {
+                    self.collect_names(item, path.child(index), under, inside, names);
                 }
             }
             Kind::Map(entries) => {
-                for (key, value) in entries {
-                    self.collect_names(value, Some(key), inside, names);
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    self.collect_names(value, path.child(index), Some(key), inside, names);
                 }
             }
             _ => {}
@@ -121,14 +149,15 @@ pub fn read_value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, V
 }
 
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+struct Reader<'a, 'p> {
     node: &'a Node,
-    attempt: &'a Attempt,
+    path: &'p Path<'p>,
+    attempt: &'p Attempt,
 }
 
 /// An error of this reader; its place is filled in by the innermost value that sees it.
 #[derive(Debug)]
-pub(super) struct Mistake(Finding);
+pub(crate) struct Mistake(Finding);
 
 impl Mistake {
     fn at(mut self, place: Place) -> Self {
@@ -212,9 +241,12 @@ fn in_words(expected: &str) -> String {
     }
 }
 
-impl<'a> Reader<'a> {
-    fn on(self, node: &'a Node) -> Self {
-        Self { node, ..self }
+impl<'a, 'p> Reader<'a, 'p> {
+    fn on<'q>(self, node: &'a Node, path: &'q Path<'q>) -> Reader<'a, 'q>
+    where
+        'p: 'q,
+    {
+        Reader { node, path, attempt: self.attempt }
     }
 
     fn entries(self, expected: &dyn Expected) -> Result<&'a [(Key, Node)], Mistake> {
@@ -243,7 +275,7 @@ fn unexpected(kind: &Kind) -> Unexpected<'_> {
     }
 }
 
-impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
+impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a, '_> {
     type Error = Mistake;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
@@ -252,7 +284,7 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
             Kind::Bool(value) => visitor.visit_bool(*value),
             Kind::Number(number) => exact_numbers::visit(number, self.node.place, visitor),
             Kind::Text(text) => visitor.visit_str(text),
-            Kind::List(items) => visitor.visit_seq(Items { reader: self, items: items.iter() }),
+            Kind::List(items) => visitor.visit_seq(Items::new(self, items)),
             Kind::Map(entries) => visitor.visit_map(Entries::new(self, entries, None)),
         }
         .map_err(|mistake| mistake.at(self.node.place))
@@ -274,12 +306,11 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
             return visitor.visit_seq(Placed { reader: self, part: 0 });
         }
         if name == LIST_MARK {
-            let items = match &self.node.kind {
-                Kind::List(items) => items.as_slice(),
-                Kind::Null => &[],
-                _ => std::slice::from_ref(self.node),
-            };
-            return visitor.visit_seq(Items { reader: self, items: items.iter() });
+            return visitor.visit_seq(match &self.node.kind {
+                Kind::List(items) => Items::new(self, items),
+                Kind::Null => Items::new(self, &[]),
+                _ => Items::single(self),
+            });
         }
         visitor.visit_newtype_struct(self)
     }
@@ -308,7 +339,8 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
             Kind::Text(word) => visitor.visit_enum(StrDeserializer::new(word)),
             Kind::Map(entries) if entries.len() == 1 => {
                 let (key, node) = &entries[0];
-                let choice = Choice { key, content: self.on(node) };
+                let path = self.path.child(0);
+                let choice = Choice { key, content: self.on(node, &path) };
                 visitor.visit_enum(choice).map_err(|mistake| mistake.at(key.place))
             }
             Kind::Map(entries) => {
@@ -342,8 +374,8 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
     /// A row's number or truth that stands where a text is wanted is that text.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
         let text = match &self.node.kind {
-            Kind::Number(number) if self.node.from_row => number.to_string(),
-            Kind::Bool(value) if self.node.from_row => value.to_string(),
+            Kind::Number(number) if self.node.also_text => number.to_string(),
+            Kind::Bool(value) if self.node.also_text => value.to_string(),
             _ => return self.deserialize_any(visitor),
         };
         visitor.visit_string(text).map_err(|mistake: Mistake| mistake.at(self.node.place))
@@ -359,31 +391,56 @@ impl<'de, 'a: 'de> Deserializer<'de> for Reader<'a> {
     }
 }
 
-struct Items<'a> {
-    reader: Reader<'a>,
-    items: std::slice::Iter<'a, Node>,
+struct Items<'a, 'p> {
+    reader: Reader<'a, 'p>,
+    items: std::iter::Enumerate<std::slice::Iter<'a, Node>>,
+    /// The only item is the value itself, which is read as a list.
+    is_single: bool,
 }
 
-impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a> {
+impl<'a, 'p> Items<'a, 'p> {
+    fn new(reader: Reader<'a, 'p>, items: &'a [Node]) -> Self {
+        Self { reader, items: items.iter().enumerate(), is_single: false }
+    }
+
+    fn single(reader: Reader<'a, 'p>) -> Self {
+        let items = std::slice::from_ref(reader.node).iter().enumerate();
+        Self { reader, items, is_single: true }
+    }
+
+    fn path(&self, index: usize) -> Path<'p> {
+        if self.is_single { *self.reader.path } else { self.reader.path.child(index) }
+    }
+}
+
+impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a, '_> {
     type Error = Mistake;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Mistake> {
-        let Reader { attempt, .. } = self.reader;
-        let next = self.items.by_ref().find(|node| !attempt.is_left_out(node));
-        next.map(|node| attempt.noting(node, seed.deserialize(self.reader.on(node)))).transpose()
+        let attempt = self.reader.attempt;
+        while let Some((index, node)) = self.items.next() {
+            let path = self.path(index);
+            if !attempt.is_left_out(path) {
+                let read = seed.deserialize(self.reader.on(node, &path));
+                // Some types find mistakes after they have taken the whole value.
+                let read = read.map_err(|mistake| mistake.at(node.place));
+                return attempt.noting(path, read).map(Some);
+            }
+        }
+        Ok(None)
     }
 }
 
 /// Line, column and value, for [`At`].
-struct Placed<'a> {
-    reader: Reader<'a>,
+struct Placed<'a, 'p> {
+    reader: Reader<'a, 'p>,
     part: u8,
 }
 
-impl<'de, 'a: 'de> SeqAccess<'de> for Placed<'a> {
+impl<'de, 'a: 'de> SeqAccess<'de> for Placed<'a, '_> {
     type Error = Mistake;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
@@ -401,21 +458,22 @@ impl<'de, 'a: 'de> SeqAccess<'de> for Placed<'a> {
     }
 }
 
-struct Entries<'a> {
-    reader: Reader<'a>,
-    entries: std::slice::Iter<'a, (Key, Node)>,
-    value: Option<&'a Node>,
+struct Entries<'a, 'p> {
+    reader: Reader<'a, 'p>,
+    entries: std::iter::Enumerate<std::slice::Iter<'a, (Key, Node)>>,
+    /// The value of the key that was read last, with its index.
+    value: Option<(usize, &'a Node)>,
     /// The keys of a struct; others are reported and passed over.
     fields: Option<&'static [&'static str]>,
 }
 
-impl<'a> Entries<'a> {
+impl<'a, 'p> Entries<'a, 'p> {
     fn new(
-        reader: Reader<'a>,
+        reader: Reader<'a, 'p>,
         entries: &'a [(Key, Node)],
         fields: Option<&'static [&'static str]>,
     ) -> Self {
-        Self { reader, entries: entries.iter(), value: None, fields }
+        Self { reader, entries: entries.iter().enumerate(), value: None, fields }
     }
 
     fn is_known(&self, key: &Key) -> bool {
@@ -430,27 +488,33 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a> {
+impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a, '_> {
     type Error = Mistake;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Mistake> {
-        while let Some((key, node)) = self.entries.next() {
-            if self.is_known(key) && !self.reader.attempt.is_left_out(node) {
-                self.value = Some(node);
+        let Reader { attempt, path, .. } = self.reader;
+        while let Some((index, (key, node))) = self.entries.next() {
+            if self.is_known(key) && !attempt.is_left_out(path.child(index)) {
+                self.value = Some((index, node));
                 let read = seed.deserialize(KeyReader { key }).map(Some);
                 let read = read.map_err(|mistake: Mistake| mistake.at(key.place));
-                return self.reader.attempt.noting(node, read);
+                return attempt.noting(path.child(index), read);
             }
         }
         Ok(None)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Mistake> {
-        let node = self.value.take().unwrap_or(self.reader.node);
-        self.reader.attempt.noting(node, seed.deserialize(self.reader.on(node)))
+        let Some((index, node)) = self.value.take() else {
+            return Err(de::Error::custom("a value was asked for before its key"));
+        };
+        let path = self.reader.path.child(index);
+        let read = seed.deserialize(self.reader.on(node, &path));
+        let read = read.map_err(|mistake| mistake.at(node.place));
+        self.reader.attempt.noting(path, read)
     }
 }
 
@@ -506,26 +570,26 @@ impl<'de> SeqAccess<'de> for PlacedKey<'_> {
 }
 
 /// `{kind: content}` read as an enum.
-struct Choice<'a> {
+struct Choice<'a, 'p> {
     key: &'a Key,
-    content: Reader<'a>,
+    content: Reader<'a, 'p>,
 }
 
-impl<'de, 'a: 'de> EnumAccess<'de> for Choice<'a> {
+impl<'de, 'a: 'de, 'p> EnumAccess<'de> for Choice<'a, 'p> {
     type Error = Mistake;
-    type Variant = Reader<'a>;
+    type Variant = Reader<'a, 'p>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Reader<'a>), Mistake> {
+    ) -> Result<(V::Value, Reader<'a, 'p>), Mistake> {
         let word: StrDeserializer<'_, Mistake> = self.key.text.as_str().into_deserializer();
         let value = seed.deserialize(word).map_err(|mistake| mistake.at(self.key.place))?;
         Ok((value, self.content))
     }
 }
 
-impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a> {
+impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a, '_> {
     type Error = Mistake;
 
     fn unit_variant(self) -> Result<(), Mistake> {
@@ -553,9 +617,9 @@ impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a> {
 mod tests {
     use serde::Deserialize;
 
-    use super::super::at::At;
-    use super::super::node::read_yaml;
     use super::*;
+    use crate::at::At;
+    use crate::node::read_yaml;
 
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(rename_all = "snake_case")]
@@ -612,6 +676,14 @@ mod tests {
                 "3:1 unknown key `conut` (did you mean `count`?)"
             ]
         );
+    }
+
+    /// Equal values at equal places (an alias repeats its anchor) are told apart by where they stand in the tree.
+    #[test]
+    fn only_the_refused_one_of_equal_values_is_left_out() {
+        let (sample, findings) = read("name: x\nchoices: [&a {number: 1}, wrod, *a, word, wrod]\n");
+        assert_eq!(sample.unwrap().choices, [Choose::Number(1), Choose::Number(1), Choose::Word]);
+        assert_eq!(findings.len(), 2, "{findings:?}");
     }
 
     #[test]

@@ -6,13 +6,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::node::Place;
+use crate::node::Place;
 
 /// The name by which [`At`] asks this reader for the place of a value.
 pub(crate) const PLACE_MARK: &str = "$proctor::At";
 
 /// The name by which a type asks for a list even where a single value stands.
-pub(crate) const LIST_MARK: &str = "$proctor::OneOrMany";
+pub const LIST_MARK: &str = "$proctor::OneOrMany";
 
 /// A value that remembers where it stands.
 #[derive(Debug, Clone, Default)]

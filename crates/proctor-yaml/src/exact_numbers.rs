@@ -1,4 +1,4 @@
-//! Numbers of scenario files with all their digits.
+//! Numbers of YAML files with all their digits.
 //!
 //! The YAML library hands numbers over as 64-bit values. Where that loses digits, they are read again from the text of
 //! the file. Towards serde such a number goes the way that `serde_json` has for it: a mapping with one reserved key.
@@ -7,10 +7,10 @@ use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, V
 use serde::{Deserializer, forward_to_deserialize_any};
 use serde_json::Number;
 
-use super::at::PLACE_MARK;
-use super::node::{Key, Kind, Node, Place};
-use super::read::Mistake;
+use crate::at::PLACE_MARK;
 use crate::decimal::read_number;
+use crate::node::{Key, Kind, Node, Place};
+use crate::read::Mistake;
 
 /// The key by which `serde_json` knows a number with all its digits.
 const DIGITS: &str = "$serde_json::private::Number";

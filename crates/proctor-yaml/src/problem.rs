@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::node::Place;
+use crate::node::Place;
 
-/// One thing that is wrong with a scenario file.
+/// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProblem {
     /// The file's name as the caller gave it.
@@ -65,51 +65,56 @@ impl std::error::Error for FileProblem {}
 
 /// A problem that does not know its file yet.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Finding {
-    pub(crate) place: Place,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
+pub struct Finding {
+    /// Where; the default place where no line is to blame.
+    pub place: Place,
+    /// What is wrong.
+    pub message: String,
+    /// The way out, where one is known.
+    pub hint: Option<String>,
     /// The names it says are not there.
     absent: Vec<String>,
 }
 
 impl Finding {
-    pub(crate) fn new(place: Place, message: impl Into<String>) -> Self {
+    /// A finding without a way out.
+    pub fn new(place: Place, message: impl Into<String>) -> Self {
         Self { place, message: message.into(), hint: None, absent: Vec::new() }
     }
 
     /// Says that something with one of these names is not there.
-    pub(crate) fn absent<'name>(mut self, names: impl IntoIterator<Item = &'name str>) -> Self {
+    #[must_use]
+    pub fn absent<'name>(mut self, names: impl IntoIterator<Item = &'name str>) -> Self {
         self.absent = names.into_iter().map(str::to_owned).collect();
         self
     }
 
     /// What is wrong and the way out, for something that has no place.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.message),
             None => self.message.clone(),
         }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    /// Adds the way out.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Adds the name that was probably meant, or what there is to choose from.
-    pub(crate) fn nearest<'name>(
-        self,
-        word: &str,
-        known: impl IntoIterator<Item = &'name str>,
-    ) -> Self {
+    #[must_use]
+    pub fn nearest<'name>(self, word: &str, known: impl IntoIterator<Item = &'name str>) -> Self {
         match nearest_or_known(word, known) {
             Some(hint) => self.hint(hint),
             None => self,
         }
     }
 
-    pub(crate) fn in_file(self, file: &str, text: &str) -> FileProblem {
+    /// The finding with the file's name and the line it is about.
+    pub fn in_file(self, file: &str, text: &str) -> FileProblem {
         let line = usize::try_from(self.place.line).unwrap_or_default();
         let snippet = line.checked_sub(1).and_then(|index| text.lines().nth(index));
         FileProblem {
@@ -125,29 +130,31 @@ impl Finding {
 
 /// What was found wrong with a text, and what could not be read for that.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     found: Vec<Finding>,
     /// The names in what could not be read.
     left_out: BTreeSet<String>,
 }
 
 impl Findings {
-    pub(crate) fn push(&mut self, finding: Finding) {
+    /// Adds a finding.
+    pub fn push(&mut self, finding: Finding) {
         self.found.push(finding);
     }
 
     /// These names stand in something that could not be read.
-    pub(super) fn left_out(&mut self, names: BTreeSet<String>) {
+    pub(crate) fn left_out(&mut self, names: BTreeSet<String>) {
         self.left_out.extend(names);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
     /// In order of place, each once. That something is not there is said only if it does not stand in what could not
     /// be read.
-    pub(crate) fn into_sorted(self) -> Vec<Finding> {
+    pub fn into_sorted(self) -> Vec<Finding> {
         let Self { mut found, left_out } = self;
         found.retain(|finding| !finding.absent.iter().any(|name| left_out.contains(name)));
         found.sort_by(|a, b| (a.place, &a.message).cmp(&(b.place, &b.message)));
@@ -157,7 +164,7 @@ impl Findings {
 }
 
 /// The known name that was probably meant, or all known names. None if there are none.
-pub(crate) fn nearest_or_known<'name>(
+pub fn nearest_or_known<'name>(
     word: &str,
     known: impl IntoIterator<Item = &'name str>,
 ) -> Option<String> {
