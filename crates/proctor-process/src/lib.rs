@@ -7,7 +7,6 @@
 //! - [`ManagedProcess`]: one child with its states, its stop ladder and its output.
 //! - [`Channel`]: requests, replies and notifications as lines; the protocol is in [`protocol`].
 //! - [`Listener`]: the transport for workers that connect to a socket path.
-//! - [`WorkerGroup`], [`Supervisor`]: several workers, failing fast or supervised.
 //! - [`guard`]: the small process that ends a child tree when we end, however we end.
 //! - [`worker`]: the other side, for writing a worker in a few lines.
 //!
@@ -19,7 +18,6 @@ mod exit;
 pub mod framer;
 #[doc(hidden)]
 pub mod fuzzing;
-mod group;
 pub mod guard;
 mod launch;
 mod lifecycle;
@@ -29,13 +27,11 @@ mod process;
 pub mod protocol;
 mod rpc;
 mod spec;
-mod supervisor;
 mod sys;
 pub mod worker;
 
 pub use diagnostics::{Diagnostic, DiagnosticSink};
 pub use exit::{ExitReport, ExitStatus, Leaked};
-pub use group::{GroupSpec, WorkerFailure, WorkerGroup};
 pub use launch::StartError;
 pub use lifecycle::State;
 pub use listener::{Connection, Listener, ListenerConfig, ListenerError};
@@ -47,4 +43,3 @@ pub use rpc::{
     RequestHandler,
 };
 pub use spec::{Guard, GuardCommand, ProcessSpec, RpcMode};
-pub use supervisor::{Supervisor, WorkerEvent, WorkerEventKind};
