@@ -248,19 +248,6 @@ impl Reports {
         None
     }
 
-    /// Why a scenario must not name this tool: it is known that no call of it can be seen.
-    pub fn mistake_in(&self, tool: &str) -> Option<String> {
-        let Offered::Tools(names) = &self.offered else { return None };
-        let wrong = self.sees_offered_only() && !names.iter().any(|name| name == tool);
-        wrong.then(|| format!("{}; offered are: {}", self.not_offered(tool), names.join(", ")))
-    }
-
-    /// The same when the names of all tools are known.
-    pub fn mistake_among(&self, tool: &str, names: &[&str]) -> Option<String> {
-        let wrong = self.sees_offered_only() && !names.is_empty() && !names.contains(&tool);
-        wrong.then(|| format!("{}; offered are: {}", self.not_offered(tool), names.join(", ")))
-    }
-
     fn not_offered(&self, tool: &str) -> String {
         format!(
             "`{tool}` is not among the tools that the scenario offers to {}, and calls that it makes itself are not reported",

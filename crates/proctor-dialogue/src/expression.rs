@@ -43,20 +43,29 @@ pub fn evaluate(
             context.add_variable_from_value(name.as_str(), to_cel(value));
         }
     }
-    let looks_at_unknown_calls = || {
-        expression.source().contains("tool_calls")
-            && transcript.turns.iter().any(|turn| turn.calls_unknown)
-    };
+    let some_calls_unknown = || transcript.turns.iter().any(|turn| turn.calls_unknown);
     let written = expression.source().to_owned();
     match expression.program().execute(&context) {
         Ok(Cel::Bool(value)) => Ok(value),
         Ok(value) => Err(EvaluationError::NotBoolean { expression: written, value }),
-        Err(source) if looks_at_unknown_calls() => Err(EvaluationError::CallsUnknown {
-            expression: written,
-            reason: transcript.reports.way_out(),
-            source,
-        }),
+        Err(source) if lacks_calls(&source) && some_calls_unknown() => {
+            Err(EvaluationError::CallsUnknown {
+                expression: written,
+                reason: transcript.reports.way_out(),
+                source,
+            })
+        }
         Err(source) => Err(EvaluationError::Failed { expression: written, source }),
+    }
+}
+
+/// Whether an evaluation ended because `tool_calls`, of the conversation or of a turn, has no value.
+fn lacks_calls(error: &ExecutionError) -> bool {
+    match error {
+        ExecutionError::UndeclaredReference(name) | ExecutionError::NoSuchKey(name) => {
+            name.as_str() == "tool_calls"
+        }
+        _ => false,
     }
 }
 
@@ -147,6 +156,27 @@ mod tests {
         assert_eq!(holds("turn.agent.matches('[0]{2}')"), Ok(false));
         assert_eq!(holds("turn.latency_ms < 200.0"), Ok(true));
         assert_eq!(holds("tool_calls[0].result.price > 12.0"), Ok(true));
+    }
+
+    /// What is wrong is told by the kind of the error, not by the words of the expression.
+    #[test]
+    fn only_a_missing_list_of_calls_is_told_as_unknown_calls() {
+        let mut transcript = transcript();
+        transcript.turns[0].calls_unknown = true;
+        let failed = |source: &str| {
+            let expression = Expression::new(source).unwrap();
+            evaluate(&expression, &transcript, &Scope::Conversation).unwrap_err()
+        };
+        for source in
+            ["size(tool_calls) == 0", "turn.tool_calls == []", "turns.all(t, t.tool_calls == [])"]
+        {
+            let error = failed(source);
+            assert!(matches!(error, EvaluationError::CallsUnknown { .. }), "{source}: {error:?}");
+        }
+        for source in ["'tool_calls' + turn.agent == row.nothing", "size('tool_calls') / 0 == 1"] {
+            let error = failed(source);
+            assert!(matches!(error, EvaluationError::Failed { .. }), "{source}: {error:?}");
+        }
     }
 
     /// D6: an expression sees the digits too, or says that it cannot.

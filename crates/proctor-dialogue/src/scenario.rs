@@ -55,6 +55,15 @@ pub struct Cast {
     pub mcp: BTreeMap<String, At<ServerSpec>>,
 }
 
+/// Which group an example stands in: the examples of one group have the same parties.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKey {
+    /// The file's name.
+    pub file: String,
+    /// The group's number in the file, in order of definition; the root is 1.
+    pub number: usize,
+}
+
 /// One example, ready to be run.
 #[derive(Debug, Clone)]
 pub struct Example {
@@ -76,7 +85,9 @@ pub struct Example {
     pub repeat: Option<u32>,
     /// The share of repeats that must pass, where the file says so.
     pub pass_rate: Option<f64>,
-    /// Who takes part; examples of one group share it.
+    /// The innermost group around it.
+    pub group: GroupKey,
+    /// Who takes part; the same for all examples of the group.
     pub cast: Arc<Cast>,
     /// The simulated user, before what a simulation itself says.
     pub simulator: Arc<Simulator>,

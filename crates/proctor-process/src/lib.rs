@@ -7,7 +7,6 @@
 //! - [`ManagedProcess`]: one child with its states, its stop ladder and its output.
 //! - [`Channel`]: requests, replies and notifications as lines; the protocol is in [`protocol`].
 //! - [`Listener`]: the transport for workers that connect to a socket path.
-//! - [`WorkerGroup`], [`Supervisor`]: several workers, failing fast or supervised.
 //! - [`guard`]: the small process that ends a child tree when we end, however we end.
 //! - [`ShortCommand`]: a program with a time limit whose output is read whole; [`git::Git`] is built on it.
 //! - [`start_detached`]: a program that goes on when this process ends.
@@ -24,7 +23,6 @@ pub mod framer;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod git;
-mod group;
 pub mod guard;
 mod launch;
 mod lifecycle;
@@ -35,7 +33,6 @@ pub mod protocol;
 mod rpc;
 mod short_command;
 mod spec;
-mod supervisor;
 mod sys;
 pub mod worker;
 
@@ -43,7 +40,6 @@ pub use child_environment::ChildEnvironment;
 pub use detached_command::start_detached;
 pub use diagnostics::{Diagnostic, DiagnosticSink};
 pub use exit::{ExitReport, ExitStatus, Leaked};
-pub use group::{GroupSpec, WorkerFailure, WorkerGroup};
 pub use launch::StartError;
 pub use lifecycle::State;
 pub use listener::{Connection, Listener, ListenerConfig, ListenerError};
@@ -56,4 +52,3 @@ pub use rpc::{
 };
 pub use short_command::{ShortCommand, ShortCommandError, ShortOutput};
 pub use spec::{Guard, GuardCommand, ProcessSpec, RpcMode};
-pub use supervisor::{Supervisor, WorkerEvent, WorkerEventKind};

@@ -15,6 +15,7 @@ mod atif;
 mod backtrace;
 mod comparison;
 mod counts;
+pub mod event_words;
 mod failure;
 mod github;
 mod html;

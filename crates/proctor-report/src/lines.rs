@@ -1,14 +1,16 @@
-//! One event as a few lines: the words that all live views share.
+//! One event as a few lines of a terminal: what all live views share. The words are in [`crate::event_words`].
 
 use proctor_events::{
-    AgentResponse, Body, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, Status,
-    ToolCallCompleted, WorkerExited,
+    Body, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, Status, WorkerExited,
 };
 use proctor_record::WORKSPACE_WARNING;
 use proctor_text::{printable, shorten};
 use proctor_verdict::is_success;
 
 use crate::backtrace::filtered;
+use crate::event_words::{
+    error_with_class, listed_calls, tool_call, tool_outcome, topic_change, unexpected_exit,
+};
 use crate::style::{Paint, Style, duration};
 
 /// Descriptions longer than this are cut: a line should stay a line.
@@ -134,14 +136,20 @@ pub(crate) fn inside(body: &Body, style: Style) -> Vec<String> {
             let text = Some(response.text.as_str()).filter(|text| !text.trim().is_empty());
             let mut lines: Vec<String> =
                 text.map(|text| said("Agent:", text)).into_iter().collect();
-            lines.extend(reported_calls(response));
+            // Calls with an id have events of their own.
+            let calls = listed_calls(response).filter(|call| call.id.is_none());
+            lines.extend(calls.map(|call| format!("→ {}", shorten(&call.name, 100))));
             lines
         }
-        Body::ToolCallCompleted(call) => vec![completed_call(call)],
+        Body::ToolCallCompleted(call) => {
+            let arguments = call.arguments.as_ref().map(Json::text);
+            let called = tool_call(&shorten(&call.tool_name, 100), arguments, 50);
+            vec![format!("→ {called}{}", tool_outcome(call, 60))]
+        }
         // The first topic is where the conversation begins, not a change.
-        Body::TopicChanged(change) => change.from_topic.as_ref().map_or_else(Vec::new, |from| {
-            vec![dim(&shorten(&format!("topic {from} → {}", change.to_topic), 200))]
-        }),
+        Body::TopicChanged(change) if change.from_topic.is_some() => {
+            vec![dim(&shorten(&format!("topic {}", topic_change(change)), 200))]
+        }
         Body::EvaluationRecorded(check)
             if check.evaluation_type.as_deref() == Some(WORKSPACE_WARNING) =>
         {
@@ -152,50 +160,40 @@ pub(crate) fn inside(body: &Body, style: Style) -> Vec<String> {
             let text = check.failure_message.as_ref().or(check.description.as_ref());
             vec![format!("✗ {}", shorten(text.map_or("a check did not hold", |t| t), 200))]
         }
-        Body::AgentError(error) => vec![format!("agent error: {}", shorten(&error.message, 200))],
-        Body::JudgeError(error) => vec![format!("judge error: {}", shorten(&error.message, 200))],
+        Body::AgentError(error) => {
+            let text = error_with_class(error.error_class.as_deref(), &error.message);
+            vec![format!("agent error: {}", shorten(&text, 200))]
+        }
+        Body::JudgeError(error) => {
+            let text = error_with_class(error.error_class.as_deref(), &error.message);
+            vec![format!("judge error: {}", shorten(&text, 200))]
+        }
         Body::WorkerLog(log) => {
             printable(&log.line).split('\n').map(|line| format!("{} {line}", dim("│"))).collect()
         }
-        _ => Vec::new(),
+        // Not about what happens within an example, or told with its end.
+        Body::TopicChanged(_)
+        | Body::EvaluationRecorded(_)
+        | Body::InvariantEvaluated(_)
+        | Body::ToolCallStarted(_)
+        | Body::SimulationStarted(_)
+        | Body::SimulationEnded(_)
+        | Body::ModelCall(_)
+        | Body::ExampleStarted(_)
+        | Body::ExampleFinished(_)
+        | Body::ErrorOutsideExample(_)
+        | Body::GroupStarted(_)
+        | Body::GroupFinished(_)
+        | Body::SuiteStarted(_)
+        | Body::SuiteFinished(_)
+        | Body::WorkerStarted(_)
+        | Body::WorkerExited(_)
+        | Body::Progress(_)
+        | Body::Unknown(_) => Vec::new(),
     }
 }
 
 /// How a worker ended that should not have.
 pub(crate) fn worker_died(exit: &WorkerExited, style: Style) -> Option<String> {
-    if exit.expected != Some(false) {
-        return None;
-    }
-    let how = match (exit.signal, exit.exit_status) {
-        (Some(signal), _) => format!("was killed by signal {signal}"),
-        (None, Some(status)) => format!("exited with {status}"),
-        (None, None) => "ended".to_owned(),
-    };
-    Some(style.paint(Paint::Warn, format!("worker {how}")))
-}
-
-/// Calls that only the answer tells of; those with an id have events of their own.
-fn reported_calls(response: &AgentResponse) -> Vec<String> {
-    let name = |call: &Json| {
-        let call = call.to_value();
-        let name = call.get("name").and_then(|name| name.as_str().map(str::to_owned));
-        name.filter(|_| call.get("id").is_none())
-    };
-    response
-        .tool_calls
-        .iter()
-        .filter_map(name)
-        .map(|name| format!("→ {}", shorten(&name, 100)))
-        .collect()
-}
-
-fn completed_call(call: &ToolCallCompleted) -> String {
-    let arguments =
-        call.arguments.as_ref().map(|json| shorten(json.text(), 50)).unwrap_or_default();
-    let outcome = match (&call.error, &call.result) {
-        (Some(error), _) => format!(" failed: {}", shorten(error, 60)),
-        (None, Some(result)) => format!(" = {}", shorten(result.text(), 60)),
-        (None, None) => String::new(),
-    };
-    format!("→ {}({arguments}){outcome}", shorten(&call.tool_name, 100))
+    unexpected_exit(exit).map(|how| style.paint(Paint::Warn, format!("worker {how}")))
 }

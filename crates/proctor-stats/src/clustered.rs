@@ -6,7 +6,7 @@
 //! for the number of tests.
 
 use crate::means::student_t_quantile;
-use crate::proportion::{Difference, Interval, hybrid, wilson, wilson_of};
+use crate::proportion::{Interval, wilson, wilson_of};
 use crate::special::as_float;
 
 /// The probability below the upper end of a two-sided 95 % interval.
@@ -46,23 +46,10 @@ pub fn clustered(tests: &[(u64, u64)]) -> Interval {
     wilson_of(share, worth, student_t_quantile(UPPER, count - 1.0))
 }
 
-/// The difference of two such rates, second minus first, with its 95 % interval. The sides are taken as independent,
-/// which is cautious where they share their tests.
-pub fn clustered_difference(first: &[(u64, u64)], second: &[(u64, u64)]) -> Difference {
-    let side = |tests: &[(u64, u64)]| {
-        let (passed, attempts) = tests.iter().fold((0, 0), |sum, (passed, attempts)| {
-            (sum.0 + passed.min(attempts), sum.1 + attempts)
-        });
-        let share = if attempts == 0 { 0.5 } else { as_float(passed) / as_float(attempts) };
-        (share, clustered(tests))
-    };
-    hybrid(side(first), side(second))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Z95, newcombe};
+    use crate::Z95;
 
     fn width(interval: Interval) -> f64 {
         interval.high - interval.low
@@ -92,17 +79,5 @@ mod tests {
         );
         let all = clustered(&[(10, 10), (10, 10), (10, 10)]);
         assert!((all.high - 1.0).abs() < 1e-12 && all.low < 0.5, "three tests: {all:?}");
-    }
-
-    #[test]
-    fn a_difference_is_as_uncertain_as_its_sides() {
-        let (first, second) = ([(10, 10), (0, 10), (5, 10)], [(10, 10), (10, 10), (9, 10)]);
-        let change = clustered_difference(&first, &second);
-        assert!((change.estimate - 14.0 / 30.0).abs() < 1e-12);
-        let naive = newcombe((15, 30), (29, 30), Z95);
-        assert!(width(change.interval) > width(naive.interval));
-        assert!(change.interval.low >= -1.0 && change.interval.high <= 1.0);
-        let nothing = clustered_difference(&[], &second);
-        assert!(nothing.interval.low < 0.0 && nothing.interval.high > 0.0);
     }
 }

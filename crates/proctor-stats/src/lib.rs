@@ -5,9 +5,9 @@
 //! against SciPy and `statsmodels` (`tests/reference.py` writes `tests/reference.json`).
 //!
 //! * [`wilson`]: the interval of a pass rate;
-//! * [`clustered`], [`clustered_difference`]: the same over several tests, whose attempts resemble each other;
+//! * [`clustered`]: the same over several tests, whose attempts resemble each other;
 //! * [`newcombe`]: the interval of a difference of two pass rates;
-//! * [`fisher_exact`], [`mcnemar_exact`], [`mcnemar_mid_p`]: exact tests;
+//! * [`fisher_exact`], [`mcnemar_exact`]: exact tests;
 //! * [`discordant_e_value`], [`rate_e_value_above`], [`rate_e_value_below`], [`e_benjamini_hochberg`]: evidence that may be looked at
 //!   after every attempt;
 //! * [`benjamini_hochberg`]: adjusted p-values when many tests are made at once;
@@ -27,7 +27,7 @@ mod stratified_interval;
 mod tests_exact;
 mod variation;
 
-pub use clustered::{clustered, clustered_difference};
+pub use clustered::clustered;
 pub use means::{Mean, Ratio, mean, mean_interval, ratio_interval, student_t_quantile};
 pub use multiple::{EXAMPLES_LEVEL, SUITE_LEVEL, benjamini_hochberg, holm};
 pub use power::{fisher_power, repeats_to_show};
@@ -40,7 +40,6 @@ pub use special::{normal_quantile, normal_tail, student_t_tail};
 pub use stratified::{Arm, StopRule, Stratum, Tails, stratified_exact, stratified_scores};
 pub use stratified_interval::{SideMean, mean_difference, stratified_difference};
 pub use tests_exact::{
-    fisher_exact, fisher_smallest_p, fisher_worse, fisher_worse_least, fisher_worse_shifted,
-    mcnemar_exact, mcnemar_mid_p,
+    fisher_exact, fisher_worse, fisher_worse_least, fisher_worse_shifted, mcnemar_exact,
 };
 pub use variation::{Variation, normal_mean, step_reach};

@@ -68,7 +68,7 @@ pub fn newcombe(first: (u64, u64), second: (u64, u64), z: f64) -> Difference {
 }
 
 /// The difference of two shares, each with its interval.
-pub(crate) fn hybrid(first: (f64, Interval), second: (f64, Interval)) -> Difference {
+fn hybrid(first: (f64, Interval), second: (f64, Interval)) -> Difference {
     let (first_share, first_interval) = first;
     let (second_share, second_interval) = second;
     let estimate = second_share - first_share;

@@ -57,18 +57,6 @@ pub fn fisher_worse_least(first: (u64, u64), second: (u64, u64)) -> f64 {
     fisher_worse((hits, first.1), (table.hits - hits, second.1))
 }
 
-/// The smallest p-value that Fisher's test can give for these margins: with the attempts of each
-/// side and the successes of both together fixed. Above the level of the test, no outcome could have been
-/// significant: there is too little data to tell.
-pub fn fisher_smallest_p(first: (u64, u64), second: (u64, u64)) -> f64 {
-    let table = Margins::of(first, second);
-    let support = table.support();
-    let ends = [*support.start(), *support.end()];
-    ends.map(|hits| fisher_exact((hits, first.1), (table.hits - hits, second.1)))
-        .into_iter()
-        .fold(1.0, f64::min)
-}
-
 /// What stays fixed in Fisher's test.
 struct Margins {
     first: u64,
@@ -99,13 +87,6 @@ impl Margins {
 pub fn mcnemar_exact(worse: u64, better: u64) -> f64 {
     let (at_most, _) = binomial_tail(worse, better);
     (2.0 * at_most).min(1.0)
-}
-
-/// McNemar's test with the mid-p correction: less conservative than the exact one at small counts, and no
-/// longer guaranteed to keep its level.
-pub fn mcnemar_mid_p(worse: u64, better: u64) -> f64 {
-    let (at_most, exactly) = binomial_tail(worse, better);
-    (2.0 * at_most - exactly).clamp(0.0, 1.0)
 }
 
 /// P(X ≤ the smaller) and P(X = the smaller) for a fair coin thrown for every differing pair.

@@ -8,6 +8,9 @@ use proctor_events::{
     SimulationStarted, Status, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited,
     WorkerLog,
 };
+use proctor_report::event_words::{
+    error_with_class, listed_calls, tool_call, tool_outcome, topic_change, unexpected_exit,
+};
 use proctor_report::{Paint, duration};
 use proctor_text::{pluralize, shorten};
 use proctor_verdict::{is_made, is_success};
@@ -71,15 +74,9 @@ impl Narrator {
     fn answered(&mut self, event: &Event, payload: &AgentResponse) -> Vec<TextLine> {
         let told = self.told.entry(AttemptKey::of(event)).or_default();
         let mut lines = said("Agent", Paint::Good, &payload.text);
-        for call in payload.tool_calls.iter().map(Json::to_value) {
-            let part = |names: [&str; 2]| names.iter().find_map(|name| call.get(*name)?.as_str());
-            let Some(name) = part(["name", "tool_name"]) else { continue };
-            let known = part(["id", "tool_call_id"]).unwrap_or(name);
-            if !told.iter().any(|seen| seen == known) {
-                let arguments = call.get("arguments").map(ToString::to_string);
-                lines.push(call_line(name, arguments.as_deref()));
-            }
-        }
+        let calls = listed_calls(payload)
+            .filter(|call| !told.contains(call.id.as_ref().unwrap_or(&call.name)));
+        lines.extend(calls.map(|call| call_line(&call.name, call.arguments.as_deref())));
         lines
     }
 
@@ -93,20 +90,15 @@ impl Narrator {
         let taken = payload.duration_ms.map(|taken| format!("  {}", duration(taken)));
         let taken = taken.unwrap_or_default();
         let name = &payload.tool_name;
-        match (&payload.error, &payload.result) {
-            (Some(error), _) => TextLine::led(
-                "    ✗ ",
-                Some(Paint::Bad),
-                Some(Paint::Bad),
-                &format!("{name} failed: {}{taken}", shorten(error, CALL)),
-            ),
-            (None, Some(result)) => {
-                let text = format!("{name} = {}{taken}", shorten(result.text(), CALL));
-                TextLine::led("    ← ", None, Some(Paint::Dim), &text)
-            }
-            (None, None) => {
-                TextLine::led("    ← ", None, Some(Paint::Dim), &format!("{name} done{taken}"))
-            }
+        let outcome = match tool_outcome(payload, CALL) {
+            nothing if nothing.is_empty() => " done".to_owned(),
+            outcome => outcome,
+        };
+        let text = format!("{name}{outcome}{taken}");
+        if payload.error.is_some() {
+            TextLine::led("    ✗ ", Some(Paint::Bad), Some(Paint::Bad), &text)
+        } else {
+            TextLine::led("    ← ", None, Some(Paint::Dim), &text)
         }
     }
 
@@ -192,17 +184,13 @@ fn said(who: &str, paint: Paint, text: &str) -> Vec<TextLine> {
 }
 
 fn topic(payload: &TopicChanged) -> TextLine {
-    let way = match &payload.from_topic {
-        Some(from) => format!("{from} → {}", payload.to_topic),
-        None => payload.to_topic.clone(),
-    };
+    let way = topic_change(payload);
     let why = payload.trigger.as_ref().map(|why| format!(" ({})", why.as_str().replace('_', " ")));
     dim(&format!("topic {way}{}", why.unwrap_or_default()))
 }
 
 fn call_line(name: &str, arguments: Option<&str>) -> TextLine {
-    let arguments = arguments.map(|text| shorten(text, CALL)).unwrap_or_default();
-    TextLine::led("    → ", Some(Paint::Warn), None, &format!("{name}({arguments})"))
+    TextLine::led("    → ", Some(Paint::Warn), None, &tool_call(name, arguments, CALL))
 }
 
 fn invariant(payload: &InvariantEvaluated) -> Vec<TextLine> {
@@ -251,8 +239,7 @@ fn explained(lead: &str, text: &str) -> Vec<TextLine> {
 }
 
 fn trouble(what: &str, class: Option<&str>, message: &str) -> Vec<TextLine> {
-    let class = class.map(|class| format!("{class}: ")).unwrap_or_default();
-    let text = format!("{what}: {class}{message}");
+    let text = format!("{what}: {}", error_with_class(class, message));
     TextLine::block("  ✗ ", Some(Paint::Bad), Some(Paint::Bad), &text)
 }
 
@@ -268,13 +255,7 @@ pub(crate) fn outside(payload: &ErrorOutsideExample) -> Vec<TextLine> {
 }
 
 fn exited(payload: &WorkerExited) -> Option<TextLine> {
-    let how = match (payload.signal, payload.exit_status) {
-        _ if payload.expected != Some(false) => return None,
-        (Some(signal), _) => format!("was killed by signal {signal}"),
-        (None, Some(status)) => format!("exited with {status}"),
-        (None, None) => "ended".to_owned(),
-    };
-    let text = format!("the worker process {how}");
+    let text = format!("the worker process {}", unexpected_exit(payload)?);
     Some(TextLine::led("! ", Some(Paint::Warn), Some(Paint::Warn), &text))
 }
 

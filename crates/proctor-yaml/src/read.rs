@@ -425,6 +425,8 @@ impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a, '_> {
             let path = self.path(index);
             if !attempt.is_left_out(path) {
                 let read = seed.deserialize(self.reader.on(node, &path));
+                // Some types find mistakes after they have taken the whole value.
+                let read = read.map_err(|mistake| mistake.at(node.place));
                 return attempt.noting(path, read).map(Some);
             }
         }
@@ -511,6 +513,7 @@ impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a, '_> {
         };
         let path = self.reader.path.child(index);
         let read = seed.deserialize(self.reader.on(node, &path));
+        let read = read.map_err(|mistake| mistake.at(node.place));
         self.reader.attempt.noting(path, read)
     }
 }

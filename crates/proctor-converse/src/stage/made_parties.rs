@@ -1,8 +1,9 @@
 //! Parties that have been made. Each is made once, whatever folder the scenarios stand in that use it: limits, processes
 //! and connections are the configured party's, not the file's.
 
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+
+use super::mentions_folder::MentionsFolder;
 
 /// Parties of one kind, with what they were made from.
 pub(super) struct MadeParties<Fields, Made>(Vec<Party<Fields, Made>>);
@@ -21,7 +22,7 @@ impl<Fields, Made> Default for MadeParties<Fields, Made> {
     }
 }
 
-impl<Fields: Clone + Debug + PartialEq, Made: Clone> MadeParties<Fields, Made> {
+impl<Fields: Clone + MentionsFolder + PartialEq, Made: Clone> MadeParties<Fields, Made> {
     /// The party of this name and description; made now if there is none.
     pub(super) fn get(
         &mut self,
@@ -30,7 +31,7 @@ impl<Fields: Clone + Debug + PartialEq, Made: Clone> MadeParties<Fields, Made> {
         here: &Path,
         make: impl FnOnce() -> Made,
     ) -> Made {
-        let here = mentions_folder(fields).then(|| here.to_owned());
+        let here = fields.mentions_folder().then(|| here.to_owned());
         let same = |party: &&Party<Fields, Made>| {
             party.name == name && party.here == here && party.fields == *fields
         };
@@ -46,12 +47,6 @@ impl<Fields: Clone + Debug + PartialEq, Made: Clone> MadeParties<Fields, Made> {
     pub(super) fn into_made(self) -> impl Iterator<Item = Made> {
         self.0.into_iter().map(|party| party.made)
     }
-}
-
-/// Whether `${here}` stands anywhere in a description. Its text for debugging holds every string of it, those of fields
-/// added later too; a false alarm only makes a party twice.
-fn mentions_folder(fields: &impl Debug) -> bool {
-    format!("{fields:?}").contains("${here}")
 }
 
 #[cfg(test)]
@@ -70,12 +65,15 @@ mod tests {
         };
         let mut parties = MadeParties::default();
         for folder in ["/p/a", "/p/b"] {
-            assert_eq!(parties.get("judge", &"${root}/judge", Path::new(folder), make), 1);
+            assert_eq!(
+                parties.get("judge", &"${root}/judge".to_owned(), Path::new(folder), make),
+                1
+            );
         }
-        assert_eq!(parties.get("other", &"${root}/judge", Path::new("/p/a"), make), 2);
-        assert_eq!(parties.get("judge", &"another", Path::new("/p/a"), make), 3);
-        assert_eq!(parties.get("judge", &"${here}/judge", Path::new("/p/a"), make), 4);
-        assert_eq!(parties.get("judge", &"${here}/judge", Path::new("/p/b"), make), 5);
-        assert_eq!(parties.get("judge", &"${here}/judge", Path::new("/p/a"), make), 4);
+        assert_eq!(parties.get("other", &"${root}/judge".to_owned(), Path::new("/p/a"), make), 2);
+        assert_eq!(parties.get("judge", &"another".to_owned(), Path::new("/p/a"), make), 3);
+        assert_eq!(parties.get("judge", &"${here}/judge".to_owned(), Path::new("/p/a"), make), 4);
+        assert_eq!(parties.get("judge", &"${here}/judge".to_owned(), Path::new("/p/b"), make), 5);
+        assert_eq!(parties.get("judge", &"${here}/judge".to_owned(), Path::new("/p/a"), make), 4);
     }
 }

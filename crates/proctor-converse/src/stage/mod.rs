@@ -7,18 +7,20 @@
 mod agents;
 mod fill;
 mod made_parties;
+mod mentions_folder;
 mod models;
 mod settings;
 mod shared;
 mod single_model;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_dialogue::{
-    AgentFields, AgentSpec, At, Cast, Example, ModelFields, ModelSpec, Reports, ServerSpec,
+    AgentFields, AgentSpec, At, Cast, Example, GroupKey, ModelFields, ModelSpec, Reports,
+    ServerSpec,
 };
 use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode, Secret};
 use proctor_process::Guard;
@@ -142,7 +144,7 @@ pub struct Ended {
 /// The stage of a run.
 pub struct Stage {
     settings: Settings,
-    rooms: HashMap<usize, Arc<Parties>>,
+    rooms: HashMap<GroupKey, Arc<Parties>>,
     agents: Vec<Arc<dyn Agent>>,
     servers: Vec<Arc<McpServer>>,
     budget: Option<Arc<Budget>>,
@@ -155,11 +157,10 @@ impl Stage {
         let mut maker = Maker::new(&settings).map_err(|error| vec![error])?;
         let mut made = Vec::new();
         for example in examples {
-            let key = cast_key(example);
-            if maker.seen.insert(key) {
-                made.push((key, maker.cast(example)));
+            if maker.seen.insert(example.group.clone()) {
+                made.push((example.group.clone(), maker.cast(example)));
             }
-            maker.miss(key, example);
+            maker.miss(example);
         }
         if !maker.errors.is_empty() {
             return Err(maker.errors);
@@ -181,7 +182,7 @@ impl Stage {
 
     /// The parties of an example that was there when the stage was opened.
     pub fn room(&self, example: &Example) -> Option<&Arc<Parties>> {
-        self.rooms.get(&cast_key(example))
+        self.rooms.get(&example.group)
     }
 
     /// What the programs of agents print.
@@ -203,22 +204,17 @@ impl Stage {
     }
 }
 
-/// Examples of one group share their cast, and so its address.
-fn cast_key(example: &Example) -> usize {
-    Arc::as_ptr(&example.cast).addr()
-}
-
 /// Makes each party once.
 struct Maker<'a> {
     settings: &'a Settings,
-    seen: std::collections::HashSet<usize>,
+    seen: HashSet<GroupKey>,
     agents: MadeParties<AgentFields, Result<Arc<dyn Agent>, Failure>>,
     servers: MadeParties<ServerSpec, Result<Arc<McpServer>, Failure>>,
     common: Common,
     marks: MarkSource,
     printed: Arc<Printed>,
-    /// The parties that nobody has described, by the cast that lacks them; each is told once.
-    lacking: HashMap<usize, Vec<Lacking>>,
+    /// The parties that nobody has described, by the group that lacks them; each is told once.
+    lacking: HashMap<GroupKey, Vec<Lacking>>,
     errors: Vec<StageError>,
 }
 
@@ -260,7 +256,7 @@ impl<'a> Maker<'a> {
         let jitter = Jitter::seeded(settings.seed);
         Ok(Self {
             settings,
-            seen: std::collections::HashSet::new(),
+            seen: HashSet::new(),
             agents: MadeParties::default(),
             servers: MadeParties::default(),
             common: Common { prices, budget, cache, jitter },
@@ -271,9 +267,9 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// Tells which parties this example needs and its cast lacks.
-    fn miss(&mut self, cast: usize, example: &Example) {
-        let Some(lacking) = self.lacking.get_mut(&cast) else { return };
+    /// Tells which parties this example needs and its group lacks.
+    fn miss(&mut self, example: &Example) {
+        let Some(lacking) = self.lacking.get_mut(&example.group) else { return };
         for lack in lacking.extract_if(.., |lack| (lack.needed)(example)) {
             self.errors.push(StageError { place: Some(example.location()), message: lack.message });
         }
@@ -282,7 +278,7 @@ impl<'a> Maker<'a> {
     /// Remembers that the cast of this example lacks a party.
     fn lacks(&mut self, example: &Example, needed: fn(&Example) -> bool, failure: &Failure) {
         let lack = Lacking { needed, message: failure.message.clone() };
-        self.lacking.entry(cast_key(example)).or_default().push(lack);
+        self.lacking.entry(example.group.clone()).or_default().push(lack);
     }
 
     /// The parties of a group, which a first example of it stands for.

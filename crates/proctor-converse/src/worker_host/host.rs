@@ -54,14 +54,13 @@ impl ConversationHost {
 
     fn cast(&self, known: &mut Known, holds: OpenEnded) -> Result<Described, ReplyError> {
         let same = known.stages.iter().find(|(cast, _)| **cast == **holds.cast());
-        let (cast, stage) = if let Some((cast, stage)) = same {
-            (Arc::clone(cast), Arc::clone(stage))
+        let stage = if let Some((_, stage)) = same {
+            Arc::clone(stage)
         } else {
-            let made = (Arc::clone(holds.cast()), Arc::new(self.stage(&holds)?));
-            known.stages.push(made.clone());
-            made
+            let stage = Arc::new(self.stage(&holds)?);
+            known.stages.push((Arc::clone(holds.cast()), Arc::clone(&stage)));
+            stage
         };
-        let holds = holds.with_cast(cast);
         let room = stage.room(&holds.example(Whereabouts::default())).map(Arc::clone);
         let room = room.ok_or_else(|| ReplyError::failed("a description without its parties"))?;
         Ok(Described { holds, room })

@@ -138,6 +138,19 @@ async fn a_judge_that_cannot_be_reached_is_never_the_agents_failure() {
     assert_eq!(soft.status(), "passed", "what is only recorded decides nothing");
 }
 
+/// Parties are found by the group an example stands in, also by examples that were read anew.
+#[test]
+fn parties_belong_to_a_group_however_often_its_file_is_read() {
+    let text = "describe: d\nagent: {script: [Hi]}\nexamples: [{it: a, steps: [{user: x}]}, {it: b, steps: [{user: x}]}]\n\
+                contexts: [{describe: c, agent: {script: [Ho]}, examples: [{it: e, steps: [{user: x}]}]}]\n";
+    let world = World::new();
+    let stage = world.stage(&World::examples(text));
+    let again = World::examples(text);
+    let rooms: Vec<_> = again.iter().map(|example| stage.room(example).unwrap()).collect();
+    assert!(Arc::ptr_eq(rooms[0], rooms[1]), "one group, one set of parties");
+    assert!(!Arc::ptr_eq(rooms[0], rooms[2]), "another group has its own");
+}
+
 /// U10: who is missing is said before anybody is talked to, once per group, and only where somebody is needed.
 #[test]
 fn u10_missing_parties_are_found_while_loading() {

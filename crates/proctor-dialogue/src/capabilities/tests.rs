@@ -88,19 +88,6 @@ fn the_way_out_is_that_of_the_kind() {
 }
 
 #[test]
-fn a_tool_that_is_not_offered_is_a_mistake_only_where_nothing_else_can_be_seen() {
-    let mistake = |agent: &str, tools: &[&str]| {
-        Reports::of("shop", &fields(agent), &cast(tools)).mistake_in("refnd").is_some()
-    };
-    assert!(mistake(CHAT, &["refund"]));
-    assert!(mistake(HTTP_ASKS, &["refund"]));
-    assert!(!mistake(CHAT, &[]), "that is an error of each check");
-    assert!(!mistake(CHAT_MADE, &["refund"]));
-    assert!(!mistake(COMMAND, &["refund"]), "it may have tools of its own");
-    assert!(!mistake(SCRIPT, &["refund"]));
-}
-
-#[test]
 fn every_kind_has_one_row_and_tells_its_text() {
     for row in AGENT_CAPABILITIES {
         assert_eq!(row.kind.capabilities(), row);

@@ -8,7 +8,7 @@ use proctor_events::StableIds;
 use serde_json::Value;
 
 use super::placeholders::{fill_placeholders, unfilled_placeholders};
-use super::{Cast, Example, ScenarioFile, check};
+use super::{Cast, Example, GroupKey, ScenarioFile, check};
 use crate::format::{
     Criterion, ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Simulator, Topic,
 };
@@ -25,6 +25,8 @@ struct Expansion<'a> {
     /// How many rows of a set are used.
     most_rows: usize,
     findings: &'a mut Findings,
+    /// How many groups have been begun.
+    groups: usize,
     examples: Vec<Example>,
 }
 
@@ -42,6 +44,8 @@ struct Around {
     /// Where each of them begins.
     lines: Vec<u32>,
     said: Group,
+    /// The innermost group.
+    key: GroupKey,
     // The same once more, in the form that all examples of the group share.
     cast: Arc<Cast>,
     simulator: Arc<Simulator>,
@@ -56,14 +60,17 @@ pub(super) fn examples<'a>(
     most_rows: usize,
     findings: &'a mut Findings,
 ) -> Vec<Example> {
-    let mut expansion = Expansion { file, ids, rows, most_rows, findings, examples: Vec::new() };
+    let mut expansion =
+        Expansion { file, ids, rows, most_rows, findings, groups: 0, examples: Vec::new() };
     expansion.group(&file.root, &Around::default());
     expansion.examples
 }
 
 impl Expansion<'_> {
     fn group(&mut self, group: &Group, outer: &Around) {
-        let around = outer.with(group);
+        self.groups += 1;
+        let key = GroupKey { file: self.file.name.clone(), number: self.groups };
+        let around = outer.with(group, key);
         for example in &group.examples {
             self.example(&example.value, example.place, &around, None);
         }
@@ -144,6 +151,7 @@ impl Expansion<'_> {
                 .or_else(|| said.skip.clone()),
             repeat: spec.repeat.or(said.repeat).map(NonZeroU32::get),
             pass_rate: spec.pass_rate.as_ref().or(said.pass_rate.as_ref()).map(|rate| rate.value),
+            group: around.key.clone(),
             cast: Arc::clone(&around.cast),
             simulator: Arc::clone(&around.simulator),
             criteria: Arc::clone(&around.criteria),
@@ -171,7 +179,7 @@ impl Around {
     }
 
     /// What holds inside a group.
-    fn with(&self, group: &Group) -> Self {
+    fn with(&self, group: &Group, key: GroupKey) -> Self {
         let mut path = self.path.clone();
         path.push(group.describe.value.clone());
         let mut lines = self.lines.clone();
@@ -211,6 +219,7 @@ impl Around {
         Self {
             path,
             lines,
+            key,
             cast: Arc::new(cast),
             simulator: Arc::new(said.simulator.clone()),
             criteria: Arc::new(said.criteria.clone()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proctor_events::StableId;
 use serde_json::Value;
 
-use super::{Cast, Example, check};
+use super::{Cast, Example, GroupKey, check};
 use crate::format::{Criterion, Group, Ordered, Simulator, Topic};
 use proctor_yaml::{Finding, Findings, read_node, read_yaml};
 
@@ -70,12 +70,6 @@ impl OpenEnded {
         &self.cast
     }
 
-    /// The same with a cast that is shared with others.
-    #[must_use]
-    pub fn with_cast(self, cast: Arc<Cast>) -> Self {
-        Self { cast, ..self }
-    }
-
     /// The example for one conversation.
     pub fn example(&self, about: Whereabouts) -> Example {
         Example {
@@ -88,6 +82,7 @@ impl OpenEnded {
             pending: None,
             repeat: None,
             pass_rate: None,
+            group: GroupKey::default(),
             cast: Arc::clone(&self.cast),
             simulator: Arc::clone(&self.simulator),
             criteria: Arc::clone(&self.criteria),

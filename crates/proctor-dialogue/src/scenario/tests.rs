@@ -81,7 +81,8 @@ fn groups_hand_down_and_inner_ones_win() {
     };
     assert_eq!(agent(0).script.unwrap()[0].say[0].text, "Hello");
     assert_eq!(agent(1).command.unwrap().argv(), ["./agent"]);
-    assert!(Arc::ptr_eq(&examples[1].cast, &examples[2].cast), "examples of a group share it");
+    assert_eq!(examples[1].group, examples[2].group, "they stand in one group");
+    assert_ne!(examples[0].group, examples[1].group);
     assert_eq!(examples[1].tags, ["booking", "large"]);
     assert_eq!(examples[1].simulator.role.as_deref(), Some("A guest"));
     let personality = examples[1].simulator.personality.as_ref().unwrap();

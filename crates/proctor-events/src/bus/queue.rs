@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::{Filter, lock};
@@ -38,7 +37,6 @@ struct Inner {
     abandoned: bool,
     /// Whether the consumer sleeps on `ready`. Waking nobody would cost a system call per event.
     asleep: bool,
-    waker: Option<Waker>,
 }
 
 impl Queue {
@@ -73,14 +71,10 @@ impl Queue {
             return if before == 0 { Pushed::FirstDrop } else { Pushed::Quietly };
         }
         inner.events.push_back(Arc::clone(event));
-        let waker = inner.waker.take();
         let asleep = std::mem::take(&mut inner.asleep);
         drop(inner);
         if asleep {
             self.ready.notify_one();
-        }
-        if let Some(waker) = waker {
-            waker.wake();
         }
         Pushed::Quietly
     }
@@ -88,12 +82,8 @@ impl Queue {
     pub(super) fn close(&self) {
         let mut inner = lock(&self.inner);
         inner.closed = true;
-        let waker = inner.waker.take();
         drop(inner);
         self.ready.notify_all();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
     }
 
     fn abandon(&self) {
@@ -163,20 +153,6 @@ impl Subscription {
     pub fn try_recv(&self) -> Option<Arc<Published>> {
         let event = lock(&self.queue.inner).events.pop_front();
         self.queue.taken(event)
-    }
-
-    /// The same for async callers: pending until there is an event or the end.
-    pub fn poll_recv(&self, context: &mut Context<'_>) -> Poll<Option<Arc<Published>>> {
-        let mut inner = lock(&self.queue.inner);
-        if let Some(event) = inner.events.pop_front() {
-            drop(inner);
-            return Poll::Ready(self.queue.taken(Some(event)));
-        }
-        if inner.closed {
-            return Poll::Ready(None);
-        }
-        inner.waker = Some(context.waker().clone());
-        Poll::Pending
     }
 }
 

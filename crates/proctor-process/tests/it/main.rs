@@ -6,7 +6,6 @@
 mod corpus;
 mod defects;
 mod files;
-mod groups;
 mod guards;
 mod listening;
 mod outputs;

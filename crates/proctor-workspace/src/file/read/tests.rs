@@ -41,13 +41,30 @@ fn mistakes_have_their_place() {
     a.workspace.yaml:6:5: mock: hat: no hat "painter" is configured (configured hats: builder, planner, ralph)
      6 |   - hat: painter
        |     ^
-    a.workspace.yaml:12:5: assert: unknown field `expectd`, expected `expected`
+    a.workspace.yaml:12:5: unknown key `expectd`
      12 |   - {type: exit_code, expectd: 2}
         |     ^
+       hint: did you mean `expected`?
     a.workspace.yaml:13:5: assert: topics: it is empty
      13 |   - type: event_sequence
         |     ^
     "#);
+}
+
+/// The reader of scenario files reads on after a mistake; workspace files were told only the first unknown key.
+#[test]
+fn all_mistakes_are_told_at_once_with_what_was_probably_meant() {
+    let text = GOOD.replace("setup:", "stup:").replace("max_iterations: 1", "max_iteratons: one");
+    insta::assert_snapshot!(problems(&text), @r"
+    a.workspace.yaml:2:1: unknown key `stup`
+     2 | stup:
+       | ^
+       hint: did you mean `setup`?
+    a.workspace.yaml:10:3: unknown key `max_iteratons`
+     10 |   max_iteratons: one
+        |   ^
+       hint: did you mean `max_iterations`?
+    ");
 }
 
 #[test]
