@@ -12,8 +12,8 @@ use super::view::{Brief, Full, said};
 use super::{LaneOnly, domains, outcomes, refused, strategies};
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::paging::{limited, start};
 use crate::table::{Group, Hints, Row, Tool};
+use proctor_tools::paging::{limited, start};
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = |name, title, description| Row {

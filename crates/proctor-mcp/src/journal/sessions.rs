@@ -8,8 +8,8 @@ use super::refused;
 use super::view::{Brief, Changed, Full, said};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
+use proctor_tools::paging::page;
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = |name, title, description| Row {

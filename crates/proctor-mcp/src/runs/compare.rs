@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::find;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
+use proctor_tools::paging::page;
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {

@@ -18,8 +18,8 @@ use tokio::sync::watch;
 use super::inside;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::page;
 use crate::table::{Context, Group, Hints, Row, Tool};
+use proctor_tools::paging::page;
 
 /// How long finding examples may take in all.
 const LIMIT: Duration = Duration::from_mins(2);

@@ -14,8 +14,8 @@ use super::reading::Reading;
 use super::view::{ResultView, RunView};
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
+use proctor_tools::paging::page;
 
 /// The statuses there are.
 const STATUSES: [&str; 12] = [

@@ -12,8 +12,8 @@ use super::reading::{self, Reading};
 use super::view::{ResultView, Untrusted, Wanted, quotes};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::paging::page;
 use crate::table::{Group, Hints, Row, Tool};
+use proctor_tools::paging::page;
 
 /// How much of a text comes when nobody says.
 const TEXT: usize = 1000;

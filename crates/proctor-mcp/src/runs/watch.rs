@@ -13,8 +13,8 @@ use super::reading::Reading;
 use super::view::{ResultView, RunView};
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::paging::limited;
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
+use proctor_tools::paging::limited;
 
 /// How long `run_wait` waits when nobody says.
 const WAIT: u64 = 4;

@@ -1,21 +1,23 @@
-//! Small answers: how many items come at once, and where the next ones begin.
+//! Pages of a list: how many items an answer has, and the cursor of the next page.
 
 use crate::error::ToolError;
 
-/// How many items come when nobody says.
-pub(crate) const FEW: usize = 10;
-/// How many may be asked for.
-pub(crate) const MOST: usize = 100;
+/// Items of a page if the call has no limit.
+pub const DEFAULT_LIMIT: usize = 10;
+/// Most items of a page.
+pub const MAX_LIMIT: usize = 100;
 
 /// A part of a list.
-pub(crate) struct Page<T> {
-    pub(crate) items: Vec<T>,
-    /// Where the next part begins, if there is one.
-    pub(crate) next: Option<String>,
+#[derive(Debug)]
+pub struct Page<T> {
+    /// The items, in the list's order.
+    pub items: Vec<T>,
+    /// The cursor of the next page; `None` on the last one.
+    pub next: Option<String>,
 }
 
-/// Cuts a part out of a list. The cursor is a place in the list, counted from its start.
-pub(crate) fn page<T>(
+/// One page of a list. The cursor is an index into the list.
+pub fn page<T>(
     items: impl IntoIterator<Item = T>,
     cursor: Option<&str>,
     limit: Option<u32>,
@@ -28,13 +30,15 @@ pub(crate) fn page<T>(
     Ok(Page { items, next })
 }
 
-/// The number of items that a call may have.
-pub(crate) fn limited(limit: Option<u32>) -> usize {
-    limit.map_or(FEW, |limit| usize::try_from(limit).unwrap_or(MOST)).clamp(1, MOST)
+/// The number of items of a page with this limit.
+pub fn limited(limit: Option<u32>) -> usize {
+    limit
+        .map_or(DEFAULT_LIMIT, |limit| usize::try_from(limit).unwrap_or(MAX_LIMIT))
+        .clamp(1, MAX_LIMIT)
 }
 
-/// The place in a list that a cursor means.
-pub(crate) fn start(cursor: Option<&str>) -> Result<usize, ToolError> {
+/// The index that a cursor stands for.
+pub fn start(cursor: Option<&str>) -> Result<usize, ToolError> {
     match cursor {
         None | Some("") => Ok(0),
         Some(text) => text.parse().map_err(|_| {
