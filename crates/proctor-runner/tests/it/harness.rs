@@ -13,7 +13,7 @@ use proctor_runner::{
 };
 use serde_json::{Value, json};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_proctor-test-worker");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_proctor-test-runner");
 /// Far above what any run here takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_mins(2);
 
@@ -182,9 +182,10 @@ impl Finished {
 
     fn id(&self, key: &str) -> Value {
         let named = |event: &&Value| event["path"] == json!(["t", key]);
-        let found =
-            self.events.iter().find(named).unwrap_or_else(|| panic!("no event about {key}"));
-        found["example_id"].clone()
+        match self.events.iter().find(named) {
+            Some(found) => found["example_id"].clone(),
+            None => panic!("no event about {key}:\n{}", self.text()),
+        }
     }
 
     /// What happened, a line for each event, without what differs from run to run.
