@@ -140,6 +140,14 @@ impl Harness {
 }
 
 impl Running {
+    /// Waits until so many events of a type have been published.
+    pub(crate) fn wait_for(&self, kind: &str, count: usize) {
+        wait_until(kind, || {
+            let events = self.collected.0.lock().unwrap();
+            events.iter().filter(|event| event["event_type"] == kind).count() >= count
+        });
+    }
+
     pub(crate) fn wait(self) -> Finished {
         let result = self.controller.wait_timeout(LIMIT).expect("the run does not end");
         let events = std::mem::take(&mut *self.collected.0.lock().unwrap());
@@ -148,7 +156,7 @@ impl Running {
 }
 
 /// Waits until a condition holds.
-pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + LIMIT;
     while !condition() {
         assert!(Instant::now() < deadline, "waited too long: {what}");

@@ -4,7 +4,7 @@ use proctor_runner::{OnCrash, RunStatus};
 use proctor_verdict::StopCause;
 use serde_json::json;
 
-use crate::harness::{Finished, Harness, wait_until};
+use crate::harness::{Finished, Harness};
 
 fn exit_code(run: &Finished) -> i32 {
     run.result.verdict.exit_code().unwrap().into()
@@ -122,17 +122,11 @@ fn a_slow_example_is_named_while_it_runs() {
         .attempts("a", json!([[{"wait_for": go}]]))
         .options(|options| options.slow_after = Some(50));
     let running = harness.start();
-    let told = std::sync::Arc::new(std::sync::Mutex::new(false));
-    let heard = std::sync::Arc::clone(&told);
-    running.controller.on_event(move |event| {
-        if matches!(&event.body, proctor_events::Body::WorkerLog(log) if log.line.starts_with("still running")) {
-            *heard.lock().unwrap() = true;
-        }
-    });
-    wait_until("a note about the slow example", || *told.lock().unwrap());
+    running.wait_for("WorkerLog", 1);
     std::fs::write(&go, "").unwrap();
     let run = running.wait();
-    let log = run.of("WorkerLog")[0].clone();
+    let log = run.of("WorkerLog")[0];
+    assert!(log["line"].as_str().unwrap().starts_with("still running after"), "{log}");
     assert_eq!(log["example_id"], run.of("ExampleFinished")[0]["example_id"]);
     assert_eq!(run.statuses("a"), ["passed!"]);
 }
@@ -265,11 +259,9 @@ fn a_stop_lets_the_rest_go_and_says_what_stopped_it() {
         (StopCause::Signal(15), true, 143),
         (StopCause::TimeLimit, false, 130),
     ] {
-        let harness = Harness::new(&["a", "b"]);
-        let begun = harness.path("begun");
-        let harness = harness.attempts("a", json!([[{"touch": begun}, "hang"]]));
+        let harness = Harness::new(&["a", "b"]).attempts("a", json!([["hang"]]));
         let running = harness.start();
-        wait_until("the first example runs", || begun.exists());
+        running.wait_for("ExampleStarted", 1);
         if kill {
             running.controller.kill(cause);
         } else {
@@ -289,12 +281,12 @@ fn a_stop_lets_the_rest_go_and_says_what_stopped_it() {
 #[test]
 fn a_stop_grants_a_running_example_its_grace() {
     let harness = Harness::new(&["a", "b"]);
-    let (begun, go) = (harness.path("begun"), harness.path("go"));
+    let go = harness.path("go");
     let harness = harness
-        .attempts("a", json!([[{"touch": begun}, {"wait_for": go}]]))
+        .attempts("a", json!([[{"wait_for": go}]]))
         .options(|options| options.grace = 60_000);
     let running = harness.start();
-    wait_until("the first example runs", || begun.exists());
+    running.wait_for("ExampleStarted", 1);
     running.controller.cancel(StopCause::Request);
     std::fs::write(&go, "").unwrap();
     let run = running.wait();

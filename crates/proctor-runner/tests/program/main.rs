@@ -69,7 +69,6 @@ enum Step {
     Hang,
     /// Ends the attempt without a result.
     NoResult,
-    Touch(PathBuf),
     WaitFor(PathBuf),
 }
 
@@ -262,7 +261,6 @@ impl Worker {
                     std::thread::sleep(Duration::from_hours(1));
                 },
                 Step::NoResult => result = None,
-                Step::Touch(path) => drop(File::create(path)),
                 Step::WaitFor(path) => wait_for(&path),
             }
         }
