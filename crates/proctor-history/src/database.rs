@@ -17,7 +17,7 @@ use crate::error::{HistoryError, is_damage};
 const VERSION: i64 = 2;
 
 /// How long to wait for others that write.
-const PATIENCE: Duration = Duration::from_secs(30);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const TABLES: &str = "
 CREATE TABLE runs (
@@ -77,7 +77,7 @@ impl Database {
     }
 
     /// Makes the file anew, whatever there was.
-    pub(crate) fn renew(path: &Path) -> Result<Self, HistoryError> {
+    pub(crate) fn recreate(path: &Path) -> Result<Self, HistoryError> {
         Self::under_lock(path, |database| {
             if let Opened::Newer(found) = database.probe()? {
                 return database.stay_in_memory(&newer(found));
@@ -129,7 +129,7 @@ impl Database {
     }
 
     /// A transaction that has the right to write from its start.
-    pub(crate) fn writing(&mut self) -> Result<Transaction<'_>, HistoryError> {
+    pub(crate) fn write_transaction(&mut self) -> Result<Transaction<'_>, HistoryError> {
         let path = self.path.clone();
         self.connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -168,7 +168,7 @@ impl Database {
 
     fn try_open(&self) -> rusqlite::Result<Opened> {
         let mut connection = Connection::open(&self.path)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         // Answers with the mode it has; a file system without shared memory keeps the older journal.
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
         connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;")?;

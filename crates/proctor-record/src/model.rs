@@ -83,7 +83,7 @@ pub struct Example {
     pub path: Vec<String>,
     /// Whether the last of `path` is such a name.
     #[serde(skip)]
-    pub named_late: bool,
+    pub has_late_name: bool,
     /// `file:line`.
     pub location: Option<String>,
     /// Its own description.
@@ -146,7 +146,7 @@ pub struct Attempt {
     /// What was checked.
     pub evaluations: Vec<Evaluation>,
     /// What broke.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<PartyError>,
     /// Models that were asked.
     pub model_calls: Vec<ModelUse>,
     /// What was printed.
@@ -155,7 +155,7 @@ pub struct Attempt {
     pub output_dropped: u64,
     /// In an outline, once it has ended: its numbers, instead of what was said, checked and asked ([`tally`](Self::tally)).
     #[serde(skip)]
-    pub settled: Option<Box<Tally>>,
+    pub final_tally: Option<Box<Tally>>,
 }
 
 /// A conversation.
@@ -300,7 +300,7 @@ pub struct Evaluation {
 
 /// An error of the agent or the judge.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Trouble {
+pub struct PartyError {
     /// Whose: `agent` or `judge`.
     pub whose: String,
     /// The turn.

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::control;
-use crate::names::{self, ResolveError};
 use crate::recorder::{JsonlRecorder, RecordError, is_claimed};
 use crate::recording_reader::FileChanges;
+use crate::run_names::{self, ResolveError};
 
 /// The version of `run.json` that we write.
 const INFO_VERSION: u32 = 1;
@@ -212,7 +212,7 @@ impl RunStore {
 
     /// Finds the run of this project that a name means: `last`, `last~2`, an id, a tag (its newest run), or the start of an id.
     pub fn find(&self, name: &str) -> Result<RunFolder, ResolveError> {
-        names::find(name, &self.list()?)
+        run_names::find(name, &self.list()?)
     }
 }
 

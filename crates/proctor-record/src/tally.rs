@@ -128,19 +128,19 @@ impl Attempt {
         let bare = self.conversation.is_none()
             && self.model_calls.is_empty()
             && self.evaluations.is_empty();
-        match &self.settled {
-            Some(settled) if bare => Cow::Borrowed(settled),
-            Some(settled) => Cow::Owned(Tally::clone(settled).add(Tally::of(self))),
+        match &self.final_tally {
+            Some(final_tally) if bare => Cow::Borrowed(final_tally),
+            Some(final_tally) => Cow::Owned(Tally::clone(final_tally).add(Tally::of(self))),
             None => Cow::Owned(Tally::of(self)),
         }
     }
 
     /// Keeps the numbers and lets go of what they were made from.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn reduce_to_tally(&mut self) {
         let tally = self.tally().into_owned();
         self.conversation = None;
         self.model_calls = Vec::new();
         self.evaluations = Vec::new();
-        self.settled = Some(Box::new(tally));
+        self.final_tally = Some(Box::new(tally));
     }
 }

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use proctor_record::RunStore;
 use tokio::sync::watch;
 
-use crate::access::Demands;
-use crate::hub::Hub;
+use crate::access::AccessRules;
 use crate::launcher::Launcher;
-use crate::mcp::Mcp;
-use crate::{accept, api};
+use crate::mcp_service::McpService;
+use crate::open_runs::OpenRuns;
+use crate::{api, connections};
 
 /// How a server is to be.
 pub struct ServerConfig {
@@ -38,7 +38,7 @@ pub struct ServerConfig {
     /// How much clients may ask for.
     pub limits: Limits,
     /// Answers at `/mcp`; without it there is nothing there.
-    pub mcp: Option<Mcp>,
+    pub mcp: Option<McpService>,
 }
 
 /// How much clients may ask for.
@@ -47,21 +47,21 @@ pub struct Limits {
     /// How many connections there may be at once; beyond that a new one is closed.
     pub connections: usize,
     /// How long a stream's client may take nothing before it is dropped.
-    pub stuck_after: Duration,
+    pub stall_after: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4096, stuck_after: Duration::from_secs(10) }
+        Self { connections: 4096, stall_after: Duration::from_secs(10) }
     }
 }
 
 /// What every request may need.
 pub(crate) struct Shared {
-    pub(crate) demands: Demands,
-    pub(crate) hub: Hub,
+    pub(crate) access_rules: AccessRules,
+    pub(crate) runs: OpenRuns,
     /// Runs that were compared last.
-    pub(crate) sides: proctor_history::Sides,
+    pub(crate) sides: proctor_history::ComparisonCache,
     pub(crate) launcher: Option<Arc<dyn Launcher>>,
     pub(crate) stops_runs: bool,
     pub(crate) journal: Option<PathBuf>,
@@ -97,14 +97,14 @@ impl Server {
         }
         let watching = Arc::new(AtomicUsize::new(0));
         let shared = Arc::new(Shared {
-            demands: Demands {
+            access_rules: AccessRules {
                 token: config.token.clone(),
                 session: config.session,
                 cookie: format!("proctor_{}", address.port()),
                 hosts,
             },
-            hub: Hub::new(config.store),
-            sides: proctor_history::Sides::default(),
+            runs: OpenRuns::new(config.store),
+            sides: proctor_history::ComparisonCache::default(),
             launcher: config.launcher,
             stops_runs: config.stops_runs,
             journal: config.journal,
@@ -124,7 +124,7 @@ impl Server {
                 let watching = Arc::clone(&shared.watching);
                 let router = api::router(shared, mcp);
                 let places = config.limits.connections;
-                runtime.block_on(accept::serve(listener, router, places, stopped, &watching));
+                runtime.block_on(connections::serve(listener, router, places, stopped, &watching));
                 runtime.shutdown_background();
             })?;
         Ok(Self { address, token: config.token, watching, stop, thread: Some(thread) })

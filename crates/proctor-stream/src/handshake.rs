@@ -58,7 +58,7 @@ pub(crate) fn check(request: &Request<'_>, token: Option<&str>) -> Result<Stream
         }
     }
     match token {
-        Some(token) if !presented.is_some_and(|given| same(given, token)) => {
+        Some(token) if !presented.is_some_and(|given| equals_in_constant_time(given, token)) => {
             Err(refused(401, "a token is needed: /?token=TOKEN"))
         }
         _ => Ok(asked),
@@ -79,7 +79,7 @@ fn is_local(authority: &str) -> bool {
 }
 
 /// Compares without telling by its speed how much was right.
-fn same(a: &str, b: &str) -> bool {
+fn equals_in_constant_time(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }
 

@@ -14,14 +14,14 @@ use std::time::Duration;
 use proctor_record::destinations::{BadDestination, WebSocketAddress};
 use tokio::sync::{Semaphore, watch};
 
-use crate::client;
 use crate::feed::Feed;
+use crate::observer_client;
 use crate::session::SessionLimits;
 
 /// How long a client may take nothing before it is dropped.
-const STUCK_AFTER: Duration = Duration::from_secs(10);
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long clients that are cut off may take to be told where to resume.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many clients are served at once.
 const MAX_CLIENTS: usize = 4096;
 
@@ -44,13 +44,13 @@ pub(crate) struct Service {
 impl WebSocketObserver {
     /// Binds the address and starts serving on a thread of its own.
     pub fn start(address: &WebSocketAddress, feed: Arc<Feed>) -> Result<Self, BadDestination> {
-        Self::start_with(address, feed, STUCK_AFTER)
+        Self::start_with(address, feed, STALL_TIMEOUT)
     }
 
     fn start_with(
         address: &WebSocketAddress,
         feed: Arc<Feed>,
-        stuck_after: Duration,
+        stall_after: Duration,
     ) -> Result<Self, BadDestination> {
         let refused = |error: io::Error| BadDestination {
             destination: address.to_string(),
@@ -62,11 +62,8 @@ impl WebSocketObserver {
         let local = listener.local_addr().map_err(refused)?;
         let (stop, stopped) = watch::channel(false);
         let token = address.token.as_deref().map(Arc::from);
-        let limits = SessionLimits {
-            stall_after: stuck_after,
-            after_stop: Duration::ZERO,
-            farewell: FAREWELL,
-        };
+        let limits =
+            SessionLimits { stall_after, after_stop: Duration::ZERO, close_timeout: CLOSE_TIMEOUT };
         let service = Service { feed, token, limits, stop: stopped };
         let thread = std::thread::Builder::new()
             .name("websocket observer".to_owned())
@@ -119,17 +116,17 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let permits = Arc::new(Semaphore::new(MAX_CLIENTS));
     let mut stop = service.stop.clone();
     let mut changes = service.feed.changes();
     loop {
         if *stop.borrow() {
-            let told = places.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
+            let told = permits.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
             // A client is told in one message and a close frame, each within the time.
-            let _ = tokio::time::timeout(FAREWELL * 2, told).await;
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT * 2, told).await;
             return;
         }
-        if service.feed.has_ended() && places.available_permits() == MAX_CLIENTS {
+        if service.feed.has_ended() && permits.available_permits() == MAX_CLIENTS {
             return;
         }
         tokio::select! {
@@ -139,11 +136,11 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
                 let service = service.clone();
                 tokio::spawn(async move {
-                    client::serve(stream, service).await;
-                    drop(place);
+                    observer_client::serve(stream, service).await;
+                    drop(permit);
                 });
             }
             _ = stop.changed() => {}

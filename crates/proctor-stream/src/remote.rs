@@ -20,10 +20,10 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use crate::session::{STREAM_CLOSING, STREAM_LAG};
 
 /// How long a connection may take to be made.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a broken connection is made again, and how long to wait between.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(300);
+const MAX_ATTEMPTS: u32 = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(300);
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -154,7 +154,7 @@ impl Address {
 }
 
 async fn connect(address: &Address, since: Option<u64>) -> Result<Socket, String> {
-    match timeout(CONNECT_WITHIN, connect_async(address.since(since))).await {
+    match timeout(CONNECT_TIMEOUT, connect_async(address.since(since))).await {
         Err(_) => Err("nobody answers".to_owned()),
         Ok(Ok((socket, _))) => Ok(socket),
         Ok(Err(WebSocketError::Http(response))) => {
@@ -190,10 +190,10 @@ impl Copier {
                 return Ok(());
             }
             tries += 1;
-            if tries > TRIES {
+            if tries > MAX_ATTEMPTS {
                 return Err("the stream ended before the run did".to_owned());
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_DELAY).await;
             socket = connect(&self.address, self.last_seq).await.ok();
         }
     }

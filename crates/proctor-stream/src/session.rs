@@ -109,7 +109,7 @@ pub struct SessionLimits {
     /// How long events are sent after the sender was asked to stop.
     pub after_stop: Duration,
     /// How long the last messages to a client may take.
-    pub farewell: Duration,
+    pub close_timeout: Duration,
 }
 
 /// Why a session ends.
@@ -225,14 +225,14 @@ impl<C: Connection> Session<C> {
             Some(_) => Some(SessionEnd::ClientGone),
             None => {
                 let unsent = events.iter().filter(|event| event.seq > self.last_sent).count();
-                self.say_closing(cursor, unsent as u64, form).await;
+                self.send_closing(cursor, unsent as u64, form).await;
                 Some(SessionEnd::CutOff)
             }
         }
     }
 
     /// Tells a client that is cut off where to go on.
-    async fn say_closing(
+    async fn send_closing(
         &mut self,
         cursor: &impl EventCursor,
         unsent: u64,
@@ -250,7 +250,7 @@ impl<C: Connection> Session<C> {
             self.connection.flush().await
         };
         // The client may be gone; then there is nobody to tell.
-        let _ = timeout(self.limits.farewell, telling).await;
+        let _ = timeout(self.limits.close_timeout, telling).await;
     }
 
     /// Waits while there is nothing to send; says why the session ends, if it does before `change` is ready.
@@ -275,10 +275,11 @@ impl<C: Connection> Session<C> {
             }
             SessionEnd::Stopped => {
                 let closing = connection.close(close_code::AWAY, "the server has ended");
-                let _ = timeout(limits.farewell, closing).await;
+                let _ = timeout(limits.close_timeout, closing).await;
             }
             SessionEnd::CutOff => {
-                let _ = timeout(limits.farewell, connection.close(close_code::AWAY, &resume)).await;
+                let _ = timeout(limits.close_timeout, connection.close(close_code::AWAY, &resume))
+                    .await;
             }
             // Answers the close frame of a client that has sent one.
             SessionEnd::ClientGone => {

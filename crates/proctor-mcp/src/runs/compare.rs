@@ -9,7 +9,7 @@ use proctor_history::{BaselineError, Compared as Judged, SideError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find;
+use super::run_names;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::paging::{brief, page};
@@ -278,7 +278,7 @@ fn compare(engine: &Engine, given: Ask) -> Result<Compared, ToolError> {
 
 fn refused(error: SideError) -> ToolError {
     match error {
-        SideError::Name(error) => find::refused(error),
+        SideError::Name(error) => run_names::to_tool_error(error),
         SideError::Baseline(error @ BaselineError::Unknown { .. }) => {
             ToolError::new(kind::UNKNOWN_RUN, error).hint("`proctor baseline bless RUN` makes one")
         }

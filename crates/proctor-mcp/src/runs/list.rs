@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use tokio::sync::watch;
 
-use super::inside;
+use super::project_paths;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::paging::{brief, page};
@@ -92,7 +92,7 @@ impl Which<'_> {
             }
         }
         for path in self.paths {
-            inside::check(root, path)?;
+            project_paths::check(root, path)?;
         }
         let options = [
             ("stable-id", self.examples),

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::find;
-use super::reading::{self, Reading};
+use super::run_names;
+use super::run_state::{self, CurrentRun};
 use super::view::{ResultView, Untrusted, Wanted, quotes};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
@@ -153,11 +153,12 @@ fn is_none(number: &usize) -> bool {
 }
 
 fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
-    let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
-    let (id, over) = engine
-        .readings()
-        .look(&folder, |reading| Ok((choose(reading, &given.example)?, reading.state.is_over())))?;
-    let example = reading::example(&folder, &id)?;
+    let folder =
+        run_names::resolve_or_newest(engine, given.run_id.as_deref(), run_names::START_TIMEOUT)?;
+    let (id, over) = engine.run_cache().with_current_run(&folder, |current| {
+        Ok((choose(current, &given.example)?, current.state.is_over()))
+    })?;
+    let example = run_state::load_example(&folder, &id)?;
     let verdict = example.verdict(over);
     let rate = verdict.rate();
     let text = given.max_text.map_or(TEXT, |most| usize::try_from(most).unwrap_or(LONGEST));
@@ -184,8 +185,8 @@ fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
 }
 
 /// The id of the one example that is meant.
-fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
-    let all: Vec<&Example> = reading.index.examples().collect();
+fn choose(current: &CurrentRun<'_>, wanted: &str) -> Result<String, ToolError> {
+    let all: Vec<&Example> = current.index.examples().collect();
     let by_id = |example: &&&Example| !wanted.is_empty() && id_of(example).starts_with(wanted);
     let lower = wanted.to_lowercase();
     let by_title = |example: &&&Example| example.title().to_lowercase().contains(&lower);
@@ -200,7 +201,7 @@ fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
     match found.as_slice() {
         [one] => Ok(id_of(one).to_owned()),
         [] => {
-            let message = format!("run {} has no example `{}`", reading.id, brief(wanted, 200));
+            let message = format!("run {} has no example `{}`", current.id, brief(wanted, 200));
             Err(ToolError::new(kind::UNKNOWN_EXAMPLE, message)
                 .hint("run_results with statuses [\"all\"] shows the ids")
                 .details(json!({ "known": named(&all), "total": all.len() })))

@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::process::{Child, Command};
 
-use super::find;
 use super::list::Which;
-use super::reading::Readings;
+use super::run_names;
+use super::run_state::RunCache;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
@@ -157,7 +157,7 @@ impl Start {
                 Err(ToolError::invalid("against has a meaning only with repeat_up_to"))
             }
             Some(name) if baseline_name(name).is_some() => Ok(Some(name.clone())),
-            Some(name) => Ok(Some(find::named(&RunStore::new(root), name)?.name())),
+            Some(name) => Ok(Some(run_names::resolve(&RunStore::new(root), name)?.name())),
         }
     }
 }
@@ -174,10 +174,10 @@ async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView
         runner.give_up().await;
     }
     outcome?;
-    starting.going(&id);
+    starting.set_running(&id);
     let view = tokio::task::spawn_blocking(move || {
-        let run = find::named(&engine.store(), &id)?;
-        engine.readings().look(&run, |reading| Ok(RunView::new(reading)))
+        let run = run_names::resolve(&engine.store(), &id)?;
+        engine.run_cache().with_current_run(&run, |current| Ok(RunView::new(current)))
     });
     view.await.unwrap_or_else(|error| Err(ToolError::io(error)))
 }
@@ -225,7 +225,8 @@ impl Runner {
             }
             let folder = self.folder.clone();
             let asked =
-                tokio::task::spawn_blocking(move || proctor_record::control::ask(&folder)).await;
+                tokio::task::spawn_blocking(move || proctor_record::control::query_status(&folder))
+                    .await;
             if let Ok(Ok(status)) = asked {
                 let since = *answered.get_or_insert_with(Instant::now);
                 if status.state != Live::Loading || since.elapsed() >= LOADING {
@@ -261,10 +262,10 @@ impl Runner {
     fn has_results(&self) -> bool {
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let store = self.folder.ancestors().nth(3).map(RunStore::new);
-        let reading = store.and_then(|store| find::named(&store, &name).ok());
-        reading.is_some_and(|run: RunFolder| {
-            let told = Readings::default().look(&run, |reading| {
-                let index = reading.index;
+        let current = store.and_then(|store| run_names::resolve(&store, &name).ok());
+        current.is_some_and(|run: RunFolder| {
+            let told = RunCache::default().with_current_run(&run, |current| {
+                let index = current.index;
                 let something = index.examples().next().is_some() || !index.run().errors.is_empty();
                 Ok(index.is_finished() && something)
             });

@@ -6,8 +6,8 @@ use proctor_record::control::AskError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::find;
-use super::reading::State;
+use super::run_names;
+use super::run_state::State;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
@@ -41,8 +41,8 @@ struct Cancel {
 }
 
 fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
-    let folder = find::named(&engine.store(), &given.run_id)?;
-    let state = || engine.readings().look(&folder, |reading| Ok(reading.state));
+    let folder = run_names::resolve(&engine.store(), &given.run_id)?;
+    let state = || engine.run_cache().with_current_run(&folder, |current| Ok(current.state));
     // The process of a run may outlive the end of its recording by a moment; there is nothing left to stop.
     let recorded = state()?;
     if recorded.is_over() {
@@ -60,7 +60,8 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let view = engine.readings().look(&folder, |reading| Ok(RunView::new(reading)))?;
+        let view =
+            engine.run_cache().with_current_run(&folder, |current| Ok(RunView::new(current)))?;
         if view.state.is_over() || Instant::now() >= deadline {
             return Ok(view);
         }

@@ -12,8 +12,8 @@ use proctor_verdict::{Counts, ExampleVerdict, Outcome, never_ran};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::index::Final;
-use super::reading::{Reading, State};
+use super::result_index::FinalResult;
+use super::run_state::{CurrentRun, State};
 use crate::paging::brief;
 
 /// How much of a failure's message comes.
@@ -90,27 +90,27 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl RunView {
-    pub(super) fn new(reading: &Reading<'_>) -> Self {
-        let run = reading.index.run();
-        let counts = run.summary_if(reading.state.is_over());
+    pub(super) fn new(current: &CurrentRun<'_>) -> Self {
+        let run = current.index.run();
+        let counts = run.summary_if(current.state.is_over());
         let more = counts.repetitions > counts.examples;
         Self {
-            run_id: reading.id.clone(),
-            state: reading.state,
-            verdict: reading.verdict.final_word(),
-            stopped_by: reading.verdict.stopped_by().map(ToString::to_string),
+            run_id: current.id.clone(),
+            state: current.state,
+            verdict: current.verdict.final_word(),
+            stopped_by: current.verdict.stopped_by().map(ToString::to_string),
             completed: counts.decided(),
-            counts: by_verdict(&counts, reading.state.is_over()),
+            counts: by_verdict(&counts, current.state.is_over()),
             // What was planned and never seen is not there to be counted, once nothing more can come.
             total: run.planned.map(|planned| {
-                if reading.state.is_over() { counts.examples } else { planned.max(counts.examples) }
+                if current.state.is_over() { counts.examples } else { planned.max(counts.examples) }
             }),
             failures: counts.failures,
             flaky: counts.flaky,
             within_rate: counts.within_rate,
             unchecked: counts.unchecked,
             repetitions: if more { counts.repetitions } else { 0 },
-            exit_code: reading.verdict.exit_code().map(i32::from),
+            exit_code: current.verdict.exit_code().map(i32::from),
             duration_ms: run.duration_ms.map(proctor_events::Millis::get),
             errors: run.errors.iter().take(ERRORS).map(error_text).collect(),
             more_errors: run.errors.len().saturating_sub(ERRORS) as u64,
@@ -200,7 +200,7 @@ fn is_first(number: &u32) -> bool {
 
 impl ResultView {
     /// A result as the index has it.
-    pub(super) fn of(result: Final<'_>, verdict: ExampleVerdict) -> Self {
+    pub(super) fn of(result: FinalResult<'_>, verdict: ExampleVerdict) -> Self {
         // An attempt without an end still holds what it was made of.
         let open = result.attempt.status.is_none().then(|| Traces::of(result.attempt));
         let traces = open.or_else(|| result.traces.cloned()).unwrap_or_default();

@@ -10,7 +10,7 @@ use proctor_verdict::AttemptNumber;
 use crate::model::Attempt;
 
 /// Up to so many attempts are looked through.
-const FEW: usize = 16;
+const MAX_SCANNED: usize = 16;
 
 /// Places of attempts in [`Example::attempts`](crate::Example::attempts), for examples with many. Attempts are only ever added to an
 /// example, and no two have the same number, so the size of an index tells how far it reaches.
@@ -28,7 +28,7 @@ impl AttemptIndex {
         attempts: &[Attempt],
         number: AttemptNumber,
     ) -> Option<usize> {
-        if attempts.len() <= FEW {
+        if attempts.len() <= MAX_SCANNED {
             return attempts.iter().rposition(|one| one.number() == number);
         }
         self.indexed(example, attempts).get(&number).copied()
@@ -42,7 +42,7 @@ impl AttemptIndex {
         number: AttemptNumber,
         such: impl Fn(&Attempt) -> bool,
     ) -> bool {
-        if attempts.len() <= FEW {
+        if attempts.len() <= MAX_SCANNED {
             return attempts.iter().any(|one| number.replaces(one.number()) && such(one));
         }
         let first = AttemptNumber { attempt: 0, ..number };

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::socket::{self, SOCKET_NAME};
-use super::wire::{Action, Answer, Request, Status, VERSION, line, read_line};
+use super::wire::{Action, Answer, Request, Status, VERSION, read_line, to_line};
 
 /// How long a live run may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -18,14 +18,14 @@ pub enum AskError {
     NotLive,
     /// Somebody is there and does not answer in time.
     #[error("the run's process does not answer: {0}")]
-    Silent(io::Error),
+    NoReply(io::Error),
     /// It answered that it would not.
     #[error("{0}")]
     Refused(String),
 }
 
 /// How far is the run in this folder?
-pub fn ask(folder: &Path) -> Result<Status, AskError> {
+pub fn query_status(folder: &Path) -> Result<Status, AskError> {
     request(folder, Action::Status)
 }
 
@@ -47,19 +47,19 @@ pub fn kill(folder: &Path) -> Result<Status, AskError> {
 fn request(folder: &Path, action: Action) -> Result<Status, AskError> {
     let mut connection = socket::connect(folder).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NotLive,
-        _ => AskError::Silent(error),
+        _ => AskError::NoReply(error),
     })?;
     let mut exchange = || -> io::Result<String> {
-        connection.set_read_timeout(Some(PATIENCE))?;
-        connection.set_write_timeout(Some(PATIENCE))?;
-        connection.write_all(&line(&Request { v: VERSION, action })?)?;
+        connection.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        connection.set_write_timeout(Some(REPLY_TIMEOUT))?;
+        connection.write_all(&to_line(&Request { v: VERSION, action })?)?;
         read_line(&connection)
     };
-    let text = exchange().map_err(AskError::Silent)?;
+    let text = exchange().map_err(AskError::NoReply)?;
     match serde_json::from_str(&text) {
         Ok(Answer::Status(status)) => Ok(status),
         Ok(Answer::Error { message }) => Err(AskError::Refused(message)),
-        Err(error) => Err(AskError::Silent(error.into())),
+        Err(error) => Err(AskError::NoReply(error.into())),
     }
 }
 
@@ -82,7 +82,7 @@ pub fn live_runs(runs_folder: &Path) -> Vec<LiveRun> {
         .collect();
     names.sort();
     let live = names.into_iter().filter_map(|name| {
-        let status = ask(&runs_folder.join(&name)).ok()?;
+        let status = query_status(&runs_folder.join(&name)).ok()?;
         Some(LiveRun { run_id: name.to_string_lossy().into_owned(), status })
     });
     live.collect()

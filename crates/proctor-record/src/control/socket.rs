@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 pub const SOCKET_NAME: &str = "control.sock";
 
 pub(super) fn bind(folder: &Path) -> io::Result<UnixListener> {
-    through(folder, |path| UnixListener::bind(path))
+    with_short_path(folder, |path| UnixListener::bind(path))
 }
 
 pub(super) fn connect(folder: &Path) -> io::Result<UnixStream> {
-    through(folder, |path| UnixStream::connect(path))
+    with_short_path(folder, |path| UnixStream::connect(path))
 }
 
-fn through<T>(folder: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+fn with_short_path<T>(folder: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let opened: File = OpenOptions::new()
         .read(true)
         .custom_flags(rustix::fs::OFlags::DIRECTORY.bits().cast_signed())

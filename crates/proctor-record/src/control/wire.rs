@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The version that we speak.
 pub(super) const VERSION: u32 = 1;
 /// The longest line that is read.
-const LONGEST: u64 = 64 << 10;
+const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// What a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ pub(super) enum Answer {
     Error { message: String },
 }
 
-pub(super) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(super) fn to_line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     Ok(line)
@@ -77,7 +77,7 @@ pub(super) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
 /// Reads one line of bounded length.
 pub(super) fn read_line(input: impl Read) -> io::Result<String> {
     let mut text = Vec::new();
-    let mut input = io::BufReader::new(input.take(LONGEST));
+    let mut input = io::BufReader::new(input.take(MAX_LINE_BYTES));
     io::BufRead::read_until(&mut input, b'\n', &mut text)?;
     match text.pop() {
         Some(b'\n') => String::from_utf8(text).map_err(io::Error::other),

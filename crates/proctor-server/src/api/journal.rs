@@ -22,7 +22,7 @@ const SHORT: usize = 280;
 /// Which entries. Every field may be left out.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Choice {
+pub(super) struct EntryFilter {
     /// Words; the entries that have them come best first.
     q: Option<String>,
     domain: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct Choice {
     _token: Option<String>,
 }
 
-impl Choice {
+impl EntryFilter {
     fn filter(&self) -> Result<Filter, ApiError> {
         let ended = self.status.as_deref().filter(|status| *status != "active");
         let is_active = self.status.is_some() && ended.is_none();
@@ -162,7 +162,7 @@ fn short(text: &str) -> String {
 
 pub(super) async fn list(
     State(shared): Context,
-    Query(choice): Query<Choice>,
+    Query(choice): Query<EntryFilter>,
 ) -> Result<Json<Rows>, ApiError> {
     blocking(&shared, move |shared| {
         let journal = journal(shared)?;
@@ -190,14 +190,14 @@ pub(super) async fn list(
             total,
             lanes: journal.lanes().map_err(refused)?,
             domains: Domain::ALL.iter().map(|domain| domain.as_str()).collect(),
-            warnings: remarks(&warnings),
+            warnings: warning_texts(&warnings),
         }))
     })
     .await
 }
 
 #[derive(Serialize)]
-pub(super) struct One {
+pub(super) struct EntryDetails {
     lane: Option<String>,
     place: &'static str,
     entry: Entry,
@@ -207,20 +207,25 @@ pub(super) struct One {
 pub(super) async fn one(
     State(shared): Context,
     Path(id): Path<String>,
-) -> Result<Json<One>, ApiError> {
+) -> Result<Json<EntryDetails>, ApiError> {
     blocking(&shared, move |shared| {
         let journal = journal(shared)?;
         let found = journal.show(&id).map_err(refused)?.value;
         let Noted { value, warnings } = journal.complete(found).map_err(refused)?;
         let Found { entry, lane, place } = value;
-        Ok(Json(One { lane, place: place_word(&place), entry, warnings: remarks(&warnings) }))
+        Ok(Json(EntryDetails {
+            lane,
+            place: place_word(&place),
+            entry,
+            warnings: warning_texts(&warnings),
+        }))
     })
     .await
 }
 
 pub(super) async fn stats(
     State(shared): Context,
-    Query(choice): Query<Choice>,
+    Query(choice): Query<EntryFilter>,
 ) -> Result<Json<Stats>, ApiError> {
     blocking(&shared, move |shared| {
         let numbers = journal(shared)?.stats(&choice.filter()?).map_err(refused)?;
@@ -244,6 +249,6 @@ fn refused(error: JournalError) -> ApiError {
     }
 }
 
-fn remarks(warnings: &[Warning]) -> Vec<String> {
+fn warning_texts(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }

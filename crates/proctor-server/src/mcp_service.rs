@@ -13,9 +13,9 @@ use tower_service::Service;
 
 /// A service that answers at `/mcp`.
 #[derive(Debug, Clone)]
-pub struct Mcp(Router);
+pub struct McpService(Router);
 
-impl Mcp {
+impl McpService {
     /// Wraps a service.
     pub fn new<S>(service: S) -> Self
     where

@@ -4,43 +4,43 @@ use proctor_events::Exception;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum Detail {
     #[default]
-    Everything,
+    Full,
     /// Results and numbers.
     Outline,
 }
 
 /// How many characters of a message an outline keeps.
-const SHORT: usize = 1000;
+const MAX_OUTLINE_CHARS: usize = 1000;
 
-impl Keep {
-    pub(super) fn everything(self) -> bool {
-        self == Self::Everything
+impl Detail {
+    pub(super) fn is_full(self) -> bool {
+        self == Self::Full
     }
 
     /// Whatever only a reader of conversations wants.
-    pub(super) fn detail<T: Clone + Default>(self, value: &T) -> T {
-        if self.everything() { value.clone() } else { T::default() }
+    pub(super) fn only_in_full<T: Clone + Default>(self, value: &T) -> T {
+        if self.is_full() { value.clone() } else { T::default() }
     }
 
     /// What went wrong, in an outline without its place and cut where it is long.
     pub(super) fn exception(self, exception: &Exception) -> Exception {
-        if self.everything() {
+        if self.is_full() {
             return exception.clone();
         }
         Exception {
             class: exception.class.clone(),
-            message: cut(&exception.message),
+            message: shorten(&exception.message),
             ..Exception::default()
         }
     }
 
     pub(super) fn message(self, message: Option<&String>) -> Option<String> {
-        message.map(|text| if self.everything() { text.clone() } else { cut(text) })
+        message.map(|text| if self.is_full() { text.clone() } else { shorten(text) })
     }
 }
 
-fn cut(text: &str) -> String {
-    text.chars().take(SHORT).collect()
+fn shorten(text: &str) -> String {
+    text.chars().take(MAX_OUTLINE_CHARS).collect()
 }

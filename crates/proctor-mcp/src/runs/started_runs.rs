@@ -8,61 +8,61 @@ use std::time::Duration;
 
 /// What one client has started. Clones are the same client's.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Started(Arc<(Mutex<Known>, Condvar)>);
+pub(crate) struct StartedRuns(Arc<(Mutex<StartState>, Condvar)>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct StartState {
     /// How many runs are being started right now.
     starting: usize,
     /// The newest run that is going or was.
     newest: Option<String>,
 }
 
-/// A run that is being started; dropped without [`Starting::going`], it has not been.
+/// A run that is being started; dropped without [`StartGuard::going`], it has not been.
 #[derive(Debug)]
-pub(super) struct Starting(Started);
+pub(super) struct StartGuard(StartedRuns);
 
 /// Runs are still being started.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StillStarting;
 
-impl Started {
-    fn known(&self) -> MutexGuard<'_, Known> {
+impl StartedRuns {
+    fn state(&self) -> MutexGuard<'_, StartState> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A run is about to be started.
-    pub(super) fn begin(&self) -> Starting {
-        self.known().starting += 1;
-        Starting(self.clone())
+    pub(super) fn begin(&self) -> StartGuard {
+        self.state().starting += 1;
+        StartGuard(self.clone())
     }
 
     /// The newest run of this client, if it has started any. Waits for those that are being started.
-    pub(super) fn newest(&self, patience: Duration) -> Result<Option<String>, StillStarting> {
-        let busy = |known: &mut Known| known.starting > 0;
-        let waited = self.0.1.wait_timeout_while(self.known(), patience, busy);
-        let (known, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        if timeout.timed_out() && known.starting > 0 {
+    pub(super) fn newest(&self, limit: Duration) -> Result<Option<String>, StillStarting> {
+        let busy = |state: &mut StartState| state.starting > 0;
+        let waited = self.0.1.wait_timeout_while(self.state(), limit, busy);
+        let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if timeout.timed_out() && state.starting > 0 {
             return Err(StillStarting);
         }
-        Ok(known.newest.clone())
+        Ok(state.newest.clone())
     }
 }
 
-impl Starting {
+impl StartGuard {
     /// The run is going under this id.
-    pub(super) fn going(self, id: &str) {
-        let mut known = self.0.known();
+    pub(super) fn set_running(self, id: &str) {
+        let mut state = self.0.state();
         // Ids begin with their time; of two that were started at once the later one counts.
-        if known.newest.as_deref().is_none_or(|newest| newest < id) {
-            known.newest = Some(id.to_owned());
+        if state.newest.as_deref().is_none_or(|newest| newest < id) {
+            state.newest = Some(id.to_owned());
         }
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartGuard {
     fn drop(&mut self) {
-        self.0.known().starting -= 1;
+        self.0.state().starting -= 1;
         self.0.0.1.notify_all();
     }
 }
@@ -71,27 +71,27 @@ impl Drop for Starting {
 mod tests {
     use super::*;
 
-    const MOMENT: Duration = Duration::from_millis(10);
+    const SHORT_TIMEOUT: Duration = Duration::from_millis(10);
 
     #[test]
     fn the_newest_that_going_counts_whatever_comes_to_nothing() {
-        let started = Started::default();
-        assert_eq!(started.newest(MOMENT), Ok(None));
+        let started = StartedRuns::default();
+        assert_eq!(started.newest(SHORT_TIMEOUT), Ok(None));
         let (early, late, lost) = (started.begin(), started.begin(), started.begin());
-        late.going("0200");
-        early.going("0100");
-        assert_eq!(started.newest(MOMENT), Err(StillStarting));
+        late.set_running("0200");
+        early.set_running("0100");
+        assert_eq!(started.newest(SHORT_TIMEOUT), Err(StillStarting));
         drop(lost);
-        assert_eq!(started.newest(MOMENT), Ok(Some("0200".to_owned())));
+        assert_eq!(started.newest(SHORT_TIMEOUT), Ok(Some("0200".to_owned())));
     }
 
     #[test]
     fn whoever_asks_meanwhile_waits() {
-        let started = Started::default();
+        let started = StartedRuns::default();
         let starting = started.begin();
         let asking = started.clone();
         let asked = std::thread::spawn(move || asking.newest(Duration::from_mins(1)));
-        starting.going("0100");
+        starting.set_running("0100");
         assert_eq!(asked.join().unwrap(), Ok(Some("0100".to_owned())));
     }
 }

@@ -12,7 +12,7 @@ use proctor_record::{LoadError, Loaded, Problem, ProblemKind, ResolveError, RunF
 
 use crate::History;
 use crate::baselines::{BaselineError, baseline, baseline_name};
-use crate::digest::{Recording, Stamp};
+use crate::recording::{Recording, Stamp};
 
 /// How many runs are kept.
 const KEPT: usize = 4;
@@ -46,7 +46,7 @@ pub struct Compared {
 
 /// The sides that were asked for last. Shared by those who ask.
 #[derive(Debug, Default)]
-pub struct Sides(Mutex<VecDeque<Kept>>);
+pub struct ComparisonCache(Mutex<VecDeque<Kept>>);
 
 #[derive(Debug)]
 struct Kept {
@@ -55,7 +55,7 @@ struct Kept {
     side: Arc<Side>,
 }
 
-impl Sides {
+impl ComparisonCache {
     /// Compares what two names mean: runs of this project (as [`RunStore::find`] has it), `baseline` or `baseline:NAME`.
     pub fn compare(
         &self,

@@ -18,7 +18,7 @@ use proctor_verdict::{Counts, Liveness, RunState, RunVerdict};
 use tokio::sync::watch;
 
 use crate::error::ApiError;
-use crate::names;
+use crate::run_names;
 
 /// How many runs are kept open.
 const OPEN_RUNS: usize = 24;
@@ -35,7 +35,7 @@ const WRITES_AFTER_END: Duration = Duration::from_millis(400);
 
 /// One open run.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct OpenRun {
     pub(crate) name: String,
     folder: RunFolder,
     recording: Mutex<RecordingReader>,
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     used: Mutex<Instant>,
 }
 
-impl Run {
+impl OpenRun {
     fn new(folder: &RunFolder) -> Self {
         Self {
             name: folder.name(),
@@ -135,13 +135,13 @@ impl Run {
     }
 
     /// Watches it: as long as the guard lives, the file is followed.
-    pub(crate) fn watch(self: &Arc<Self>) -> Watching {
+    pub(crate) fn watch(self: &Arc<Self>) -> RunWatch {
         self.watchers.fetch_add(1, Ordering::SeqCst);
         if !self.followed.swap(true, Ordering::SeqCst) {
             let run = Arc::clone(self);
             tokio::task::spawn_blocking(move || follow(&run));
         }
-        Watching { changes: self.changes.subscribe(), run: Arc::clone(self) }
+        RunWatch { changes: self.changes.subscribe(), run: Arc::clone(self) }
     }
 
     fn touch(&self) {
@@ -155,12 +155,12 @@ impl Run {
 
 /// Somebody who watches.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    pub(crate) run: Arc<Run>,
+pub(crate) struct RunWatch {
+    pub(crate) run: Arc<OpenRun>,
     pub(crate) changes: watch::Receiver<(usize, u64)>,
 }
 
-impl Drop for Watching {
+impl Drop for RunWatch {
     fn drop(&mut self) {
         self.run.touch();
         self.run.watchers.fetch_sub(1, Ordering::SeqCst);
@@ -168,7 +168,7 @@ impl Drop for Watching {
 }
 
 /// Follows a file until there are no streams of the run or nothing can come any more. Blocks.
-fn follow(run: &Run) {
+fn follow(run: &OpenRun) {
     // Watched before the first read, so that nothing written after it is missed.
     let changes = FileChanges::watch(&run.folder.events_path()).ok();
     let mut last_growth = Instant::now();
@@ -281,13 +281,13 @@ fn follow_run_list(list: &RunListChanges, store: &RunStore) {
 
 /// All runs of a project.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct OpenRuns {
     pub(crate) store: RunStore,
-    open: Mutex<HashMap<String, Arc<Run>>>,
+    open: Mutex<HashMap<String, Arc<OpenRun>>>,
     list: Arc<RunListChanges>,
 }
 
-impl Hub {
+impl OpenRuns {
     pub(crate) fn new(store: RunStore) -> Self {
         Self { store, open: Mutex::default(), list: Arc::default() }
     }
@@ -312,8 +312,8 @@ impl Hub {
     }
 
     /// The run that a client means, up to date. Blocks.
-    pub(crate) fn find(&self, name: &str) -> Result<Arc<Run>, ApiError> {
-        let folder = names::resolve(name, &self.store)?;
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<OpenRun>, ApiError> {
+        let folder = run_names::resolve(name, &self.store)?;
         let run = self.open(&folder);
         run.catch_up().map_err(|error| {
             ApiError::internal(format_args!("cannot read run {}: {error}", run.name))
@@ -321,10 +321,10 @@ impl Hub {
         Ok(run)
     }
 
-    pub(crate) fn open(&self, folder: &RunFolder) -> Arc<Run> {
+    pub(crate) fn open(&self, folder: &RunFolder) -> Arc<OpenRun> {
         let name = folder.name();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = open.entry(name).or_insert_with(|| Arc::new(Run::new(folder)));
+        let run = open.entry(name).or_insert_with(|| Arc::new(OpenRun::new(folder)));
         let run = Arc::clone(run);
         run.touch();
         while open.len() > OPEN_RUNS {

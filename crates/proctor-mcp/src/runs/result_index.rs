@@ -32,7 +32,7 @@ struct Row {
 
 /// One final result.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Final<'a> {
+pub(super) struct FinalResult<'a> {
     /// The number of its event.
     pub(super) seq: u64,
     pub(super) example: &'a Example,
@@ -42,7 +42,7 @@ pub(super) struct Final<'a> {
 
 /// The fold.
 #[derive(Debug)]
-struct Folded {
+struct FoldedRun {
     outline: Aggregator,
     rows: Vec<Row>,
     finished: bool,
@@ -51,14 +51,14 @@ struct Folded {
 
 /// A run in outline.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(super) struct ResultIndex {
     follower: RecordingFollower,
-    folded: Folded,
+    folded: FoldedRun,
 }
 
-impl Index {
+impl ResultIndex {
     pub(super) fn new(path: &Path) -> Self {
-        Self { follower: RecordingFollower::new(path), folded: Folded::new() }
+        Self { follower: RecordingFollower::new(path), folded: FoldedRun::new() }
     }
 
     /// Reads what has been written since the last call.
@@ -75,7 +75,7 @@ impl Index {
                 ToolError::io(format_args!("the recording cannot be read: {error}"))
             })? {
                 Growth::Nothing => return Ok(()),
-                Growth::Restarted => *folded = Folded::new(),
+                Growth::Restarted => *folded = FoldedRun::new(),
                 Growth::More => {}
             }
         }
@@ -101,28 +101,28 @@ impl Index {
     }
 
     /// Final results in the order in which they came.
-    pub(super) fn results(&self) -> impl Iterator<Item = Final<'_>> {
+    pub(super) fn results(&self) -> impl Iterator<Item = FinalResult<'_>> {
         self.results_since(0)
     }
 
     /// The results after a place in the stream.
-    pub(super) fn results_since(&self, seq: u64) -> impl Iterator<Item = Final<'_>> {
+    pub(super) fn results_since(&self, seq: u64) -> impl Iterator<Item = FinalResult<'_>> {
         let rows = &self.folded.rows;
         let start = rows.partition_point(|row| row.seq <= seq);
         rows[start..].iter().filter_map(|row| {
             let example = self.run().examples.get(row.example as usize)?;
             let attempt = example.attempts.get(row.attempt as usize)?;
-            Some(Final { seq: row.seq, example, attempt, traces: row.traces.as_deref() })
+            Some(FinalResult { seq: row.seq, example, attempt, traces: row.traces.as_deref() })
         })
     }
 
     /// Of every example the last attempt, if it has no final result. They come after all results.
-    pub(super) fn open_attempts(&self) -> impl Iterator<Item = Final<'_>> {
+    pub(super) fn open_attempts(&self) -> impl Iterator<Item = FinalResult<'_>> {
         self.examples().enumerate().filter_map(|(place, example)| {
             let attempt = example.attempts.last()?;
             let open = attempt.status.is_none() || !attempt.is_final;
             let seq = self.last_seq() + 1 + place as u64;
-            open.then_some(Final { seq, example, attempt, traces: None })
+            open.then_some(FinalResult { seq, example, attempt, traces: None })
         })
     }
 
@@ -131,7 +131,7 @@ impl Index {
     }
 }
 
-impl Folded {
+impl FoldedRun {
     fn new() -> Self {
         Self {
             outline: Aggregator::outline(),
