@@ -1,4 +1,4 @@
-//! Runs reduced to what a comparison needs, kept for those who compare again and again.
+//! Comparisons of two runs, with a cache of the runs reduced to what a comparison needs.
 //!
 //! What is kept follows from the recording and is thrown away when the recording or its description changes, so a run
 //! that goes on is read anew each time. The newest few are kept: a comparison needs two.
@@ -44,7 +44,7 @@ pub struct Compared {
     pub without_history: Option<String>,
 }
 
-/// The sides that were asked for last. Shared by those who ask.
+/// The most recently used sides of comparisons. Can be shared between threads.
 #[derive(Debug, Default)]
 pub struct ComparisonCache(Mutex<VecDeque<Kept>>);
 

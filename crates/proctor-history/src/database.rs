@@ -1,4 +1,4 @@
-//! The file: opening it, telling damage, setting it aside.
+//! The database file: opening, detecting damage, setting a damaged file aside.
 //!
 //! Opening and replacing happen under a lock beside the file, so that of several processes that find it damaged one replaces
 //! it and the others use the new one. Reading and writing need no lock of ours: SQLite's own (write-ahead log, busy
@@ -76,7 +76,7 @@ impl Database {
         Self::under_lock(path, Self::settle)
     }
 
-    /// Makes the file anew, whatever there was.
+    /// Replaces the file by an empty database.
     pub(crate) fn recreate(path: &Path) -> Result<Self, HistoryError> {
         Self::under_lock(path, |database| {
             if let Opened::Newer(found) = database.probe()? {
@@ -106,7 +106,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Replaces a file that turned out to be damaged, unless somebody else has done so.
+    /// Replaces a damaged file, unless another process has done so.
     pub(crate) fn replace_damaged(&mut self, why: &str) -> Result<(), HistoryError> {
         self.connection = memory(&self.path)?;
         let _held = lock(&self.path).map_err(|source| self.io("lock", source))?;

@@ -1,4 +1,4 @@
-//! What earlier runs have shown, for a comparison: the record of each example, and the newest runs themselves.
+//! Results of earlier runs, for a comparison: the record of each example, and the newest runs themselves.
 //!
 //! An example is known by its stable id, and by its description where its file moved: ids with the same description that no run has
 //! together are one example.
@@ -12,18 +12,18 @@ use rusqlite::{Connection, params};
 use crate::History;
 use crate::error::HistoryError;
 
-/// How many runs say how much runs vary.
+/// The number of runs from which the variation between runs is estimated.
 const MAX_RUNS: usize = 20;
 
-/// How many rows of the index are looked at, at most; at least the newest 50 runs are.
+/// The largest number of index rows that are read; at least the newest 50 runs are.
 const MAX_ROWS: u64 = 200_000;
 
-/// Changes of outcome among the newest sightings that show an example to be flaky whatever else changed: a test that breaks and is
-/// mended changes twice.
+/// The number of changes of outcome among the newest [`CHANGES_WINDOW`] results from which an example counts as flaky: a test that breaks and
+/// is fixed changes twice.
 const MIN_CHANGES: usize = 3;
 const CHANGES_WINDOW: usize = 30;
 
-/// A run that has seen examples.
+/// An earlier run with results.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierRun {
     pub(crate) name: String,
@@ -32,7 +32,7 @@ pub(crate) struct EarlierRun {
     fingerprint: Option<String>,
 }
 
-/// What one run says of one example.
+/// The result of one example in one run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunResult {
     pub(crate) run: Rc<EarlierRun>,
@@ -43,7 +43,7 @@ pub(crate) struct RunResult {
     cost_usd: Option<f64>,
 }
 
-/// The sightings of one example, newest first, under every id it has had.
+/// The results of one example, newest first, under every id it has had.
 #[derive(Debug)]
 pub(crate) struct ExampleResults {
     pub(crate) ids: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) struct ExampleResults {
     pub(crate) results: Vec<RunResult>,
 }
 
-/// What a range of runs says of the examples.
+/// The results of a range of runs.
 #[derive(Debug, Default)]
 struct EarlierResults {
     examples: Vec<ExampleResults>,
@@ -61,7 +61,7 @@ struct EarlierResults {
 }
 
 impl History {
-    /// What runs before `judged` have shown; before now where it is `None`. `fingerprint` is that of the configuration it ran with.
+    /// The results of the runs before `judged`, or of all runs where it is `None`. `fingerprint` is that of the configuration of `judged`.
     pub fn past(
         &mut self,
         judged: Option<&str>,
@@ -94,7 +94,7 @@ impl History {
         Ok(past)
     }
 
-    /// What runs before `judged` say of each example: the newest `window` of them, or as many as are quickly read.
+    /// The results of each example in the runs before `judged`: the newest `window` of them, or as many as [`MAX_ROWS`] allows.
     pub(crate) fn results(
         &mut self,
         window: Option<u64>,
@@ -143,7 +143,7 @@ impl History {
     }
 }
 
-/// Reads what the runs from `oldest` on and before `judged` say of each example, by its id.
+/// Reads the results of each example, by id, in the runs from `oldest` on and before `judged`.
 ///
 /// There may be hundreds of thousands of rows: what belongs to a run is read once, and no text of a row is copied that is known already.
 fn read_results(
@@ -271,7 +271,7 @@ fn outcome(result: &RunResult) -> Option<bool> {
     }
 }
 
-/// What the sightings of an example, newest first, amount to.
+/// The record of an example from its results, newest first.
 pub(crate) fn record(results: &[RunResult]) -> Record {
     Record {
         attempts: results.iter().map(|result| result.attempts).sum(),
@@ -282,7 +282,7 @@ pub(crate) fn record(results: &[RunResult]) -> Record {
     }
 }
 
-/// Sightings in a row with one outcome, before those in a row that had the other most recently.
+/// Consecutive results with the wanted outcome, before the most recent ones with the other.
 fn streak(results: &[RunResult], wanted: bool) -> Streak {
     let rest = results.iter().skip_while(|result| outcome(result) == Some(!wanted));
     let row = rest.take_while(|result| outcome(result) == Some(wanted));
@@ -308,13 +308,13 @@ fn flaky(results: &[RunResult]) -> Option<String> {
     })
 }
 
-/// How often the outcome changed from one of the newest sightings to the next.
+/// How often the outcome changed between consecutive results of the newest.
 pub(crate) fn changes(results: &[RunResult]) -> usize {
     let newest: Vec<bool> = results.iter().take(CHANGES_WINDOW).filter_map(outcome).collect();
     newest.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
-/// Whether so many changes show an example to be flaky.
+/// Whether an example with this number of changes counts as flaky.
 pub(crate) fn is_flaky_by_changes(changes: usize) -> bool {
     changes >= MIN_CHANGES
 }

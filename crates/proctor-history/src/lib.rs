@@ -51,7 +51,7 @@ impl History {
         Self::open_with(store, &[])
     }
 
-    /// The same for those who have read some of the recordings already.
+    /// As [`open`](Self::open), without reading the recordings that the caller has read already.
     pub fn open_with(store: &RunStore, at_hand: &[Recording]) -> Result<Self, HistoryError> {
         let mut history = Self::peek(store)?;
         history.sync_with(at_hand)?;

@@ -1,4 +1,4 @@
-//! What the index can be asked.
+//! The queries of the history.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::earlier_runs::{
 use crate::error::HistoryError;
 use crate::recording::Stamp;
 
-/// How many of the newest runs an answer looks at.
+/// The number of newest runs that a query reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window(pub u64);
 
@@ -57,7 +57,7 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// The words for what became of it; `live` says whether its process is there.
+    /// The outcome in words; `live` states whether the process of the run exists.
     pub fn phrase(&self, live: bool) -> &'static str {
         match (self.verdict.as_deref(), self.run_state(live)) {
             (Some("passed"), _) => "passed",
@@ -66,7 +66,7 @@ impl RunRow {
         }
     }
 
-    /// Where it is; `live` says whether its process is there.
+    /// The state of the run; `live` states whether its process exists.
     pub fn run_state(&self, live: bool) -> RunState {
         let known = RunState::ALL.into_iter().find(|it| Some(it.word()) == self.state.as_deref());
         match (known, live) {
@@ -128,9 +128,9 @@ pub struct FlakyExample {
     pub passed: u64,
     /// Attempts that count.
     pub attempts: u64,
-    /// Where the true pass rate is to be expected (Wilson, 95 %).
+    /// The lower end of the 95 % interval of the pass rate (Wilson).
     pub rate_low: f64,
-    /// The other end.
+    /// The upper end.
     pub rate_high: f64,
     /// Runs that gave both outcomes themselves.
     pub mixed_runs: u64,
@@ -138,7 +138,7 @@ pub struct FlakyExample {
     pub torn_commits: u64,
     /// How often its outcome changed from one of the newest runs to the next.
     pub changes: u64,
-    /// The newest run with a sign of it.
+    /// The newest run that shows the flakiness.
     pub last_seen: String,
 }
 
@@ -355,7 +355,7 @@ impl FlakySigns {
         let torn = commits_with_both_outcomes(results);
         let mixed = || results.iter().filter(|result| result.mixed);
         let changes = changes(results);
-        // The newest sighting that differs from the one before it.
+        // The newest result that differs from the one before it.
         let changed = is_flaky_by_changes(changes)
             .then(|| results.windows(2).find(|pair| pair[0].passed != pair[1].passed))
             .flatten()

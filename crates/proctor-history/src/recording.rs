@@ -32,7 +32,7 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Stamp {
     text: String,
-    /// Whether a file changed in the moment the stamp was taken, so that a further change could look the same.
+    /// Whether a file changed within [`CLOCK_TICK`] before the stamp was taken, so that a further change could give the same stamp.
     is_recent: bool,
 }
 
@@ -60,7 +60,7 @@ impl Stamp {
         &self.text
     }
 
-    /// What to keep of it. That of a young one equals no other: the recording is read once more.
+    /// The text to store. That of a recent stamp equals no other, so that the recording is read once more.
     pub(crate) fn to_keep(&self) -> String {
         if self.is_recent { format!("{}young", self.text) } else { self.text.clone() }
     }

@@ -1,4 +1,4 @@
-//! Looking for words in transcripts.
+//! Full-text search in transcripts.
 //!
 //! The recordings themselves are read, newest first: nothing to build, nothing that could be out of date. Only lines in which the
 //! words may stand are parsed; they are found at the speed at which memory is searched.
@@ -57,7 +57,7 @@ pub struct SearchHit {
     pub excerpt: String,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SearchResult {
     /// The places, newest run first, in the order of events within a run.
@@ -127,7 +127,7 @@ fn search_chunk(
     searched: &mut SearchResult,
 ) -> bool {
     for line in query.candidates(chunk) {
-        // Damaged lines hold no words that anybody said.
+        // Damaged lines are skipped.
         let Some(event) = parsed(line) else { continue };
         for (found, text) in texts(&event) {
             let Some(excerpt) = query.excerpt(&text) else { continue };

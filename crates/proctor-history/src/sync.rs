@@ -1,4 +1,4 @@
-//! Taking recordings in: what is new or has changed, what is gone, what cannot be used.
+//! Updating the index from the recordings: new and changed ones are read, removed ones deleted, damaged ones listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use crate::database::Database;
 use crate::error::HistoryError;
 use crate::recording::{Digest, Recording, Stamp, TaggedSample};
 
-/// What taking in recordings came to.
+/// The result of an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SyncSummary {
     /// Recordings that were read, new or changed.
     pub read: u64,
-    /// Recordings that are gone and were forgotten.
+    /// Recordings that no longer exist and were deleted from the index.
     pub removed: u64,
     /// Recordings in the index.
     pub runs: u64,

@@ -26,7 +26,7 @@ use crate::model::{
 /// How many printed lines are kept per attempt and per worker.
 pub const MAX_LOG_LINES: usize = 2000;
 
-/// For how many examples room is made on the word of a stream alone.
+/// The largest number of examples for which memory is reserved because a stream announces them.
 const MAX_RESERVED_EXAMPLES: u64 = 20_000;
 
 /// Folds a stream of events.
@@ -40,7 +40,7 @@ pub struct Aggregator {
 
 impl Aggregator {
     /// A fold that keeps results and numbers: who ran what, how it ended, and of each attempt that has ended its
-    /// [`Tally`](crate::Tally). What was said, checked, printed and asked is let go, so a run of any length costs about a kilobyte an example.
+    /// [`Tally`](crate::Tally). Messages, checks, output and model calls are dropped, so a run of any length takes about a kilobyte an example.
     pub fn outline() -> Self {
         Self { detail: Detail::Outline, ..Self::default() }
     }
@@ -138,7 +138,7 @@ impl Aggregator {
         self.run.planned = payload.example_count;
         self.run.planned_repetitions = payload.repetition_count;
         self.run.repeat_limit = payload.repeat_limit;
-        // Room for all at once: growing by doubling would leave up to half of it empty.
+        // Reserved at once: growth by doubling would leave up to half of the memory unused.
         let expected = payload.example_count.unwrap_or_default().min(MAX_RESERVED_EXAMPLES);
         let expected = usize::try_from(expected).unwrap_or_default();
         self.run.examples.reserve_exact(expected.saturating_sub(self.run.examples.len()));
@@ -321,8 +321,8 @@ fn apply_description(example: &mut Example, payload: &ExampleStarted, detail: De
     example.deterministic = payload.deterministic.or(example.deterministic);
 }
 
-/// Takes the name that an example without one was given while it ran. An example of which only the end is known has no chain
-/// to put it to.
+/// Appends the name that an example without one was given while it ran. An example of which only the end is recorded has no path to
+/// append to.
 fn apply_late_name(example: &mut Example, payload: &ExampleFinished) {
     let Some(name) = payload.own_name() else { return };
     if example.path.last().is_none_or(|last| last == name) {
@@ -336,8 +336,8 @@ fn apply_late_name(example: &mut Example, payload: &ExampleFinished) {
     example.description = Some(name.to_owned());
 }
 
-/// Adds to a list that is usually short. The library makes room for four of these large items with the first; for
-/// thousands of examples that is most of the memory of a run.
+/// Pushes to a list that is usually short. `Vec::push` reserves space for four of these large items with the first; for
+/// thousands of examples that would be most of the memory of a run.
 fn push<T>(list: &mut Vec<T>, item: T) {
     make_room(list);
     list.push(item);
@@ -349,7 +349,7 @@ fn make_room<T>(list: &mut Vec<T>) {
     }
 }
 
-/// Keeps the last lines: when something broke, the end is what matters.
+/// Keeps the last [`MAX_LOG_LINES`] lines: the end of the output explains a failure.
 fn push_log_line(lines: &mut Vec<LogLine>, dropped: &mut u64, line: LogLine) {
     // Dropping a quarter at a time makes the cost of a very long output linear.
     if lines.len() >= MAX_LOG_LINES {

@@ -318,7 +318,7 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
     }
 }
 
-/// Notes what the folder of a recording says of the run's state and its stream does not. A recording without such a folder is over.
+/// Adds the state that only the folder of the run has. A recording outside a run's folder is over.
 fn note_state(run: &mut RunData, path: &Path) {
     let folder = RunFolder::of(path);
     run.over |= folder.as_ref().is_none_or(|folder| !folder.is_live());

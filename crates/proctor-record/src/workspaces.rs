@@ -35,7 +35,7 @@ pub struct Reached {
 pub struct FlakyAssertion {
     /// The example's id.
     pub example_id: String,
-    /// What the assertion says.
+    /// The text of the assertion.
     pub assertion: String,
     /// How often it held.
     pub passed: u32,
@@ -133,7 +133,7 @@ impl WorkspaceFold {
         }
     }
 
-    /// What came together; nothing where no workspace example was heard of.
+    /// The coverage; `None` without workspace examples.
     pub fn coverage(&self) -> Option<WorkspaceCoverage> {
         let flaky = self.assertions.iter().filter(|(_, (held, broke))| *held > 0 && *broke > 0);
         self.seen.then(|| WorkspaceCoverage {

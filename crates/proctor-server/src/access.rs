@@ -1,10 +1,10 @@
-//! Who may ask: pure checks over the headers of a request.
+//! Access control: checks of the headers of a request. Pure.
 //!
-//! A page on the internet can make a browser send requests here. Three things give it away: a Host that is not ours (a DNS
-//! name that points at this machine), an Origin that is not our own, and Sec-Fetch-Site. Whoever passes these
-//! must still know the token: as a header, in the query once, or as the cookie that the query was exchanged for.
+//! A page on the internet can make a browser send requests to this server. Such requests have a foreign Host (a DNS name that points to this
+//! machine), a foreign Origin, or a foreign Sec-Fetch-Site, and are refused. All others need the token: as a header, in the query once, or as the
+//! cookie for which the query was exchanged.
 
-/// What is known about the one who asks.
+/// The headers of a request that access depends on.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct RequestHeaders<'a> {
     pub(crate) host: Option<&'a str>,
@@ -16,7 +16,7 @@ pub(crate) struct RequestHeaders<'a> {
     pub(crate) query: Option<&'a str>,
 }
 
-/// What is demanded.
+/// What a request must have.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessRules {
     /// The secret in the printed address.
@@ -25,20 +25,20 @@ pub(crate) struct AccessRules {
     pub(crate) session: String,
     /// The name of the cookie; browsers do not keep the cookies of two ports apart.
     pub(crate) cookie: String,
-    /// Names besides this machine's own loopback names.
+    /// Accepted host names besides the loopback names.
     pub(crate) hosts: Vec<String>,
 }
 
-/// How somebody was let in.
+/// How a request was authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// By a header or cookie.
+    /// By the header or the cookie.
     Known,
-    /// By the token in the query: give a cookie.
+    /// By the token in the query: the response sets the cookie.
     ByQuery,
 }
 
-/// Why somebody was not.
+/// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     ForeignHost,
@@ -116,7 +116,7 @@ pub(crate) fn without_token(query: &str) -> String {
     rest.join("&")
 }
 
-/// Compares without telling by its speed how much was right.
+/// Takes the same time for every difference, so that timing does not reveal a prefix of the token.
 fn equals_in_constant_time(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }

@@ -1,7 +1,6 @@
 //! `/ws`: the events of a run as they happen, by a [`Session`] like that of the `ws://` observer.
 //!
-//! With `run` the stream ends with that run. Without it, it is about whatever happens here: the run that is going on, then each that
-//! follows.
+//! With `run` the stream ends with that run. Without it, the stream has the live run, if there is one, and then each run that is started.
 
 use std::io;
 use std::sync::Arc;
@@ -25,10 +24,10 @@ use crate::error::ApiError;
 use crate::open_runs::{OpenRun, RunWatch};
 use crate::server::Shared;
 
-/// The largest message that a client may send; it has nothing to say.
+/// The largest message that a client may send; messages of clients are ignored.
 const MAX_INCOMING_BYTES: usize = 4 << 10;
-/// How long events are sent after the server was told to stop, and how long the last messages may take. Together less than the server
-/// waits for its connections.
+/// How long events are sent after the stop signal, and how long closing may take. Together less than the shutdown timeout of the
+/// connections.
 const STOP_GRACE: Duration = Duration::from_millis(500);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(400);
 /// How many events are read at a time where none is sent.
@@ -168,7 +167,7 @@ async fn next_run(
                     run.catch_up().is_ok() && !run.state().is_over()
                 }
             })?,
-            // Nothing was going on when this client came: whatever is running now is new to it.
+            // No run was live when this client connected, so a live run is new to it.
             Some(seen) if seen.is_empty() => folders.last().filter(|folder| {
                 let run = shared.runs.open(folder);
                 run.catch_up().is_ok() && !run.state().is_over()

@@ -24,7 +24,7 @@ use crate::run_names;
 const OPEN_RUNS: usize = 24;
 /// The least time between two reads of a growing file, so that a busy run is not read line by line.
 const READ_INTERVAL: Duration = Duration::from_millis(2);
-/// How often a followed run is looked at without a notification: a process that dies may leave none.
+/// The interval of checks without a notification: a process that dies may cause none.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The same where the kernel sends no notifications.
 const WITHOUT_NOTIFICATIONS: Duration = Duration::from_millis(50);
@@ -82,12 +82,12 @@ impl OpenRun {
         }
     }
 
-    /// Where the run is. Looks at the file system.
+    /// The state of the run. Reads the file system.
     pub(crate) fn state(&self) -> RunState {
         self.verdict().state()
     }
 
-    /// Where the run is and what it came to. Looks at the file system.
+    /// The state and verdict of the run. Reads the file system.
     pub(crate) fn verdict(&self) -> RunVerdict {
         let (begun, ending, counts, policy, announced) = {
             let recording = self.recording();
@@ -107,7 +107,7 @@ impl OpenRun {
         self.folder.events_path()
     }
 
-    /// What its starter wrote down.
+    /// `run.json`, if it can be read.
     pub(crate) fn info(&self) -> Option<RunInfo> {
         self.folder.info().ok()
     }
@@ -134,7 +134,7 @@ impl OpenRun {
         }
     }
 
-    /// Watches it: as long as the guard lives, the file is followed.
+    /// Follows the file for as long as the returned guard lives.
     pub(crate) fn watch(self: &Arc<Self>) -> RunWatch {
         self.watchers.fetch_add(1, Ordering::SeqCst);
         if !self.followed.swap(true, Ordering::SeqCst) {
@@ -153,7 +153,7 @@ impl OpenRun {
     }
 }
 
-/// Somebody who watches.
+/// A guard that keeps a run followed, with its changes.
 #[derive(Debug)]
 pub(crate) struct RunWatch {
     pub(crate) run: Arc<OpenRun>,
@@ -180,7 +180,7 @@ fn follow(run: &OpenRun) {
                 None
             }
             Ok(false) => Some(run.state()),
-            // The folder was removed: the streams have had all there was.
+            // The folder was removed: no further event can come.
             Err(_) => Some(RunState::Died),
         };
         let remaining = WRITES_AFTER_END.saturating_sub(last_growth.elapsed());

@@ -7,7 +7,7 @@ use std::path::Path;
 use proctor_events::{Millis, SuiteFinished, Timestamp};
 use proctor_verdict::{Liveness, RunVerdict};
 
-/// What the last event of a run says.
+/// The `SuiteFinished` of a run, with its time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordedEnd {
     time: Option<Timestamp>,
@@ -15,7 +15,7 @@ pub(crate) struct RecordedEnd {
 }
 
 impl RecordedEnd {
-    /// Looks for it; `None` where the run has not finished.
+    /// Reads the end of the recording; `None` where the run has not finished.
     pub(crate) fn find(events: &Path) -> io::Result<Option<Self>> {
         let found = proctor_record::last_suite_finished(events)?;
         Ok(found.map(|(time, finished)| Self { time, finished }))

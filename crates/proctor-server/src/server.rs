@@ -21,7 +21,7 @@ use crate::{api, connections};
 pub struct ServerConfig {
     /// Where it listens; port 0 takes any free one.
     pub bind: SocketAddr,
-    /// The secret that lets people in. Random, unless somebody chose it.
+    /// The access token. Random, unless configured.
     pub token: String,
     /// Another secret, for the cookie that the token is exchanged for. Random.
     pub session: String,
@@ -31,7 +31,7 @@ pub struct ServerConfig {
     pub store: RunStore,
     /// Starts runs; without it none can be started from here.
     pub launcher: Option<Arc<dyn Launcher>>,
-    /// Whether runs that go on, whoever started them, can be stopped from here.
+    /// Whether live runs can be stopped through the API, whichever process started them.
     pub stops_runs: bool,
     /// The journal's folder, if the project may have one.
     pub journal: Option<PathBuf>,
@@ -152,7 +152,7 @@ impl Server {
         format!("http://{host}:{}/?token={}{fragment}", self.address.port(), self.token)
     }
 
-    /// Gives those who watch a run some time to take what is left, then stops. Returns at once where nobody watches.
+    /// Waits up to `patience` for open streams to end, then stops. Returns at once without open streams.
     pub fn finish(mut self, patience: Duration) {
         let deadline = Instant::now() + patience;
         while self.watching.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
@@ -161,7 +161,7 @@ impl Server {
         self.end();
     }
 
-    /// Says goodbye to whoever is there, for a second at most, and closes every connection.
+    /// Closes every connection, with a close frame where the client accepts it within a second.
     pub fn stop(mut self) {
         self.end();
     }

@@ -18,9 +18,9 @@ use crate::feed::Feed;
 use crate::observer_client;
 use crate::session::SessionLimits;
 
-/// How long a client may take nothing before it is dropped.
+/// How long a client may receive nothing before it is dropped.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long clients that are cut off may take to be told where to resume.
+/// How long the closing message and the close frame of a client that is behind may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many clients are served at once.
 const MAX_CLIENTS: usize = 4096;
@@ -77,8 +77,8 @@ impl WebSocketObserver {
         self.address
     }
 
-    /// Stops accepting and gives clients so long to take what is left; those that have not are told where to resume, for another
-    /// `FAREWELL` at most. Call after the bus is closed.
+    /// Stops accepting and waits up to `at_most` for clients to receive the rest. Clients that are still behind then get `StreamClosing` with the
+    /// position to resume from, within `CLOSE_TIMEOUT`. Call after the bus is closed.
     pub fn finish(mut self, at_most: Duration) {
         let deadline = std::time::Instant::now() + at_most;
         let ended = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
@@ -91,7 +91,7 @@ impl WebSocketObserver {
     fn end(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // The thread ends once the clients were told; its panics have nowhere to go.
+            // The thread ends after the closing messages. A panic was printed by the panic hook.
             let _ = thread.join();
         }
     }
@@ -122,7 +122,7 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
     loop {
         if *stop.borrow() {
             let told = permits.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
-            // A client is told in one message and a close frame, each within the time.
+            // One message and one close frame for each client, each with this timeout.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT * 2, told).await;
             return;
         }
@@ -132,7 +132,7 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else {
-                    // Out of descriptors, most likely; a pause lets others give some back.
+                    // Most likely out of descriptors: a pause avoids a busy loop.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };

@@ -20,7 +20,7 @@ use crate::session::{Connection, Session};
 use crate::write_progress::ProgressStream;
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest message that a client may send; it has nothing to say.
+/// The largest message that a client may send; messages of clients are ignored.
 const MAX_INCOMING_BYTES: usize = 1 << 16;
 
 pub(crate) async fn serve(stream: TcpStream, service: Service) {
@@ -101,7 +101,7 @@ impl Connection for ObserverSocket {
 
     async fn close(&mut self, code: u16, reason: &str) {
         let frame = CloseFrame { code: code.into(), reason: reason.into() };
-        // The client's answer is not waited for: what was written is delivered even after the end of the process.
+        // The close frame of the client is not awaited: the kernel delivers written bytes even after the process ends.
         let _ = self.0.close(Some(frame)).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Following a run elsewhere: events from a WebSocket become a recording that grows.
 //!
-//! Whoever shows recordings can then show the stream too. A connection that breaks is made again from the last event that was
-//! seen, so that nothing is lost or repeated; a stream that stays away is over.
+//! Every view of recordings can then show the stream too. A broken connection is opened again after the last received event, so that no event
+//! is lost or repeated; after [`MAX_ATTEMPTS`] failures the stream is over.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -30,12 +30,12 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 /// Why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// The address means nothing.
+    /// The address cannot be parsed.
     #[error(
         "`{0}` is not an address of events: ws://HOST:PORT, or the address that `proctor serve` printed"
     )]
     BadAddress(String),
-    /// Nobody answers there, or not as hoped.
+    /// No server answers, or it does not speak WebSocket.
     #[error("cannot follow {address}: {problem}")]
     Unreachable {
         /// The address, without its token.
@@ -43,7 +43,7 @@ pub enum RemoteError {
         /// What happened.
         problem: String,
     },
-    /// What comes cannot be kept.
+    /// The copy cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
         /// The file.
@@ -105,7 +105,7 @@ struct Address {
     /// Everything before the query.
     base: String,
     query: Vec<String>,
-    /// For messages: a token is nobody's business.
+    /// The address without its token, for messages.
     shown: String,
 }
 

@@ -22,7 +22,7 @@ use crate::table::{Context, Group, Hints, Row, Tool};
 
 /// How long finding examples may take in all.
 const LIMIT: Duration = Duration::from_mins(2);
-/// How long an answer that nobody fetched is kept; the project may have changed since.
+/// How long an unfetched result is kept; the project may have changed since.
 const FRESH: Duration = Duration::from_mins(1);
 /// How many tags of an example come.
 const TAGS: usize = 20;

@@ -143,7 +143,7 @@ impl FoldedRun {
 
     fn apply(&mut self, event: &Event, seq: u64) {
         match &event.body {
-            // With its end an attempt lets go of what it was made of.
+            // Before the fold reduces the ended attempt to its tally.
             Body::ExampleFinished(it) => {
                 let traces = self.traces(event, it);
                 self.outline.apply(event);

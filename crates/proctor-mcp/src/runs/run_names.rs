@@ -1,4 +1,4 @@
-//! Which run a caller means.
+//! Resolving the run that a call names.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::paging::brief;
 /// How many runs an error names.
 const MAX_NAMED_RUNS: usize = 5;
 
-/// How long a call that answers at once waits for a run that is just being started.
+/// How long a call without a run id waits for a run that is being started.
 pub(super) const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The run that a client means. Without a name it is the newest that it has started itself, else the newest of all; one that is
@@ -31,7 +31,7 @@ pub(super) fn resolve_or_newest(
         )
     })?;
     let own = own.and_then(|id| resolve(&engine.store(), &id).ok());
-    // Somebody may have removed it since.
+    // The run may have been removed since.
     own.map_or_else(|| resolve(&engine.store(), "last"), Ok)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn resolve(store: &RunStore, name: &str) -> Result<RunFolder, ToolErr
     store.find(name).map_err(to_tool_error)
 }
 
-/// Why a name means no run, for a model.
+/// The tool error for a name that resolves to no run.
 pub(super) fn to_tool_error(error: ResolveError) -> ToolError {
     match error {
         ResolveError::NotFound { name, known } => no_such_run(&name, &known),

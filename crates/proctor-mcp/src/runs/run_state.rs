@@ -1,7 +1,7 @@
-//! A run as its recording and its socket have it.
+//! The current state of a run, from its recording and its control socket.
 //!
-//! [`RunCache`] keeps the rows of the runs that were looked at last, so that polling costs only what is new. Showing one
-//! example reads the file itself and keeps no more of it than it needs.
+//! [`RunCache`] keeps the indexes of the most recently used runs, so that a call reads only new events. `show_example` reads the recording
+//! itself.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::result_index::ResultIndex;
 use crate::error::ToolError;
 
-/// How many runs are kept in rows.
+/// The number of cached runs.
 const MAX_CACHED_RUNS: usize = 8;
 
 /// Where a run is.
@@ -70,7 +70,7 @@ impl CurrentRun<'_> {
     }
 }
 
-/// The rows of the runs that were looked at last. Clones of an engine share them.
+/// The indexes of the most recently used runs. Clones of an engine share them.
 #[derive(Debug, Default)]
 pub(crate) struct RunCache(Mutex<VecDeque<(PathBuf, Arc<Mutex<ResultIndex>>)>>);
 
@@ -79,7 +79,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl RunCache {
-    /// Looks at a run as it is now. Those who look at the same run take turns; others are not kept waiting.
+    /// Calls `look` with the current state of a run. Calls for the same run are serialized; calls for different runs are not.
     pub(super) fn with_current_run<T>(
         &self,
         folder: &RunFolder,
@@ -110,7 +110,7 @@ impl RunCache {
     }
 }
 
-/// What a run says of itself at its end.
+/// The verdict of a run from its recording.
 fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
     let interrupted = run.ending.is_some() && folder.info().is_ok_and(|info| info.interrupted);
     RunVerdict::recorded(run.begun, run.ending.as_deref(), Liveness::Gone, interrupted)
@@ -126,7 +126,7 @@ fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> State {
     }
 }
 
-/// A state that the recording tells.
+/// The state of a run whose recording has a `SuiteFinished`.
 fn state_of_recording(state: RunState) -> State {
     match state {
         RunState::Loading => State::Loading,
@@ -139,7 +139,7 @@ fn state_of_recording(state: RunState) -> State {
     }
 }
 
-/// A state that only the run's process can tell.
+/// The state of a run without `SuiteFinished`, from the reply of its process.
 fn state_of_process(live: Result<Live, &AskError>) -> State {
     match live {
         Ok(Live::Loading) => State::Loading,

@@ -14,7 +14,7 @@ use crate::error::{ToolError, kind};
 use crate::paging::{brief, page};
 use crate::table::{Group, Hints, Row, Tool};
 
-/// How much of a text comes when nobody says.
+/// The default length of a text.
 const TEXT: usize = 1000;
 /// How much may be asked for.
 const LONGEST: usize = 8000;

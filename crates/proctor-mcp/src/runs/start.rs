@@ -23,7 +23,7 @@ use crate::error::{ToolError, kind};
 use crate::paging::brief;
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 
-/// How long a run may last when nobody says.
+/// The default time limit of a run.
 const TIME_LIMIT: &str = "30m";
 /// How long the runner's process may take to answer at all.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -163,7 +163,7 @@ impl Start {
 }
 
 async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView, ToolError> {
-    // Before anything is waited for: whoever asks from here on means this run.
+    // Before the first await: later calls without a run id mean this run.
     let starting = engine.started().begin();
     let id = engine.new_run_id();
     let arguments = given.arguments(&id, engine.root())?;
@@ -277,7 +277,7 @@ impl Runner {
     fn last_words(&self) -> ToolError {
         let mut text = String::new();
         if let Ok(file) = File::open(&self.log) {
-            // Whatever can be read is better than nothing.
+            // The log may be unreadable; an empty text is then shown.
             let _ = file.take(1 << 20).read_to_string(&mut text);
         }
         let words = brief(text.trim().trim_start_matches("error: "), LAST_WORDS);
@@ -287,7 +287,7 @@ impl Runner {
             .hint("list_examples shows what there is to run; `proctor doctor` says what is missing")
     }
 
-    /// Ends what is not going; its guards end whatever it had started.
+    /// Ends a runner that did not start its run; the guards of its children end them.
     async fn give_up(&mut self) {
         let _ = self.child.start_kill();
         let _ = self.child.wait().await;

@@ -1,12 +1,12 @@
-//! Which run a client has started last: the one it means when it names none.
+//! The runs that a client has started: the newest is the default of calls without a run id.
 //!
-//! Calls of one client go on side by side, so `run_wait` may be asked while `run_start` is still under way. It then waits for that:
-//! an answer about an older run would be taken for one about the new.
+//! Calls of one client run concurrently, so `run_wait` may arrive while `run_start` is still under way. It then waits for the start: a
+//! result about an older run would be mistaken for one about the new run.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What one client has started. Clones are the same client's.
+/// The runs that one client has started. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StartedRuns(Arc<(Mutex<StartState>, Condvar)>);
 
@@ -18,7 +18,7 @@ struct StartState {
     newest: Option<String>,
 }
 
-/// A run that is being started; dropped without [`StartGuard::going`], it has not been.
+/// A run that is being started. Dropping it without [`StartGuard::set_running`] means that the start failed.
 #[derive(Debug)]
 pub(super) struct StartGuard(StartedRuns);
 

@@ -16,7 +16,7 @@ use crate::error::ToolError;
 use crate::paging::limited;
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 
-/// How long `run_wait` waits when nobody says.
+/// The default wait of `run_wait`, in seconds.
 const WAIT: u64 = 4;
 /// How long it may wait.
 const LONGEST_WAIT: u64 = 5;

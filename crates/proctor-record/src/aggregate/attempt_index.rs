@@ -1,7 +1,7 @@
 //! Finds an attempt of an example by its number.
 //!
-//! Most examples have a few attempts, and looking through those is quickest. An example that is repeated a hundred thousand times would
-//! cost the square of that; from some number on its attempts are indexed.
+//! Most examples have a few attempts, and a linear search over those is fastest. For an example that is repeated a hundred thousand times the
+//! linear search would be quadratic, so from [`MAX_SCANNED`] attempts on there is an index.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use proctor_verdict::AttemptNumber;
 
 use crate::model::Attempt;
 
-/// Up to so many attempts are looked through.
+/// The number of attempts up to which a linear search is used.
 const MAX_SCANNED: usize = 16;
 
 /// Places of attempts in [`Example::attempts`](crate::Example::attempts), for examples with many. Attempts are only ever added to an

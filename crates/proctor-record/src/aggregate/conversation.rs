@@ -1,4 +1,4 @@
-//! The part of the fold that is about what was said: turns, tools, topics, simulations.
+//! The part of the fold that handles conversations: turns, tools, topics, simulations.
 
 use proctor_events::{
     AgentResponse, Body, Event, Json, SimulationEnded, SimulationStarted, ToolCallCompleted,

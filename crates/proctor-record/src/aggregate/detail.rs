@@ -1,8 +1,8 @@
-//! How much of a run a fold keeps.
+//! How much of a run the fold keeps.
 
 use proctor_events::Exception;
 
-/// How much is kept.
+/// The level of detail of a fold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Detail {
     #[default]
@@ -19,12 +19,12 @@ impl Detail {
         self == Self::Full
     }
 
-    /// Whatever only a reader of conversations wants.
+    /// The value in a full fold, the default in an outline.
     pub(super) fn only_in_full<T: Clone + Default>(self, value: &T) -> T {
         if self.is_full() { value.clone() } else { T::default() }
     }
 
-    /// What went wrong, in an outline without its place and cut where it is long.
+    /// The exception; in an outline without backtrace, and with a shortened message.
     pub(super) fn exception(self, exception: &Exception) -> Exception {
         if self.is_full() {
             return exception.clone();

@@ -1,4 +1,4 @@
-//! Everybody else's side: one question, one answer, within a time limit.
+//! The client: one request, one reply, within a time limit.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -7,29 +7,29 @@ use std::time::Duration;
 use super::socket::{self, SOCKET_NAME};
 use super::wire::{Action, Answer, Request, Status, VERSION, read_line, to_line};
 
-/// How long a live run may take to answer.
+/// How long a live run may take to reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why there is no answer.
+/// Why a request has no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody is there: the run is over, or was cut off.
+    /// No process listens: the run is over or died.
     #[error("the run is not live")]
     NotLive,
-    /// Somebody is there and does not answer in time.
+    /// A process listens and does not reply in time.
     #[error("the run's process does not answer: {0}")]
     NoReply(io::Error),
-    /// It answered that it would not.
+    /// The run replied with an error.
     #[error("{0}")]
     Refused(String),
 }
 
-/// How far is the run in this folder?
+/// Asks the run in this folder for its status.
 pub fn query_status(folder: &Path) -> Result<Status, AskError> {
     request(folder, Action::Status)
 }
 
-/// Whether somebody answers for the run in this folder. Asks nothing, and so waits for nothing.
+/// Whether a process listens on the control socket of the run in this folder. Sends no request and does not wait.
 pub fn is_live(folder: &Path) -> bool {
     socket::connect(folder).is_ok()
 }
@@ -63,16 +63,16 @@ fn request(folder: &Path, action: Action) -> Result<Status, AskError> {
     }
 }
 
-/// A run that lives.
+/// A live run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveRun {
-    /// The name of its folder, which is the run's id.
+    /// The run's id, which is the name of its folder.
     pub run_id: String,
-    /// How far it is.
+    /// The reply of the run.
     pub status: Status,
 }
 
-/// The runs that live, oldest first: the registry of `.proctor/runs`.
+/// The live runs in `.proctor/runs`, oldest first.
 pub fn live_runs(runs_folder: &Path) -> Vec<LiveRun> {
     let Ok(entries) = std::fs::read_dir(runs_folder) else { return Vec::new() };
     let mut names: Vec<_> = entries

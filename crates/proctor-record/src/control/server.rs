@@ -1,4 +1,4 @@
-//! The run's side: a thread that answers until the run is over.
+//! The server: a thread that replies to requests until it is dropped.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -14,22 +14,22 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::socket::{self, SOCKET_NAME};
 use super::wire::{Action, Answer, Request, Status, VERSION, read_line, to_line};
 
-/// How long a client may take over its line.
+/// How long a client may take to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many clients are answered at once; more are turned away.
+/// The largest number of clients served at once; further connections are closed.
 const MAX_CLIENTS: usize = 32;
 
-/// A run that can be asked and stopped. Called from several threads; must not block.
+/// A run that reports its status and can be stopped. Called from several threads; must not block.
 pub trait ControlledRun: Send + Sync + 'static {
-    /// How far it is. The server fills in version, run and process.
+    /// The current status. The server sets `v` and `pid`.
     fn status(&self) -> Status;
-    /// Start nothing more.
+    /// Starts no further example.
     fn cancel(&self);
-    /// End now.
+    /// Ends the run at once.
     fn kill(&self);
 }
 
-/// Answers on a run's socket while it lives.
+/// Serves the control socket of a run until it is dropped.
 #[derive(Debug)]
 pub struct ControlServer {
     path: PathBuf,
@@ -55,7 +55,7 @@ impl ControlServer {
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // First the name, so that nobody finds a socket at which nobody answers.
+        // The file is removed first, so that no client connects to a socket without a server.
         let _ = std::fs::remove_file(&self.path);
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
@@ -82,7 +82,7 @@ fn serve_until_woken(listener: &UnixListener, woken: &UnixStream, run: &Arc<dyn 
         match listener.accept() {
             Ok((client, _)) => serve(client, run, &clients),
             Err(error) if is_transient(&error) => {}
-            // Out of descriptors, most likely: better days may come, but not by turning in circles.
+            // Most likely out of descriptors: a pause avoids a busy loop.
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }
     }
@@ -102,7 +102,7 @@ fn serve(client: UnixStream, run: &Arc<dyn ControlledRun>, clients: &Arc<AtomicU
     }
     let (run, served) = (Arc::clone(run), Arc::clone(clients));
     let spawned = std::thread::Builder::new().name("control client".to_owned()).spawn(move || {
-        // A client that says nothing sensible, or leaves, is no concern of the run.
+        // A malformed request or a closed connection does not concern the run.
         let _ = handle_request(&client, &*run);
         served.fetch_sub(1, Ordering::SeqCst);
     });

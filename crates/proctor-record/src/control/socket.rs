@@ -1,7 +1,7 @@
-//! Sockets in folders whose names are longer than a socket's address may be.
+//! Sockets in folders with a long path.
 //!
-//! An address has room for about 100 bytes; a project may lie deeper. The kernel also takes the way through an open
-//! folder, `/proc/self/fd/N/control.sock`, which is always short. Where there is no `/proc`, the plain path must do.
+//! A Unix socket address holds about 100 bytes, and the path of a project may be longer. `/proc/self/fd/N/control.sock`, relative to an open
+//! folder, is always short. Without `/proc` the plain path is used.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,10 +1,10 @@
-//! What is said on the socket.
+//! Requests and replies, as lines of JSON.
 
 use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 
-/// The version that we speak.
+/// The version of the protocol.
 pub(super) const VERSION: u32 = 1;
 /// The longest line that is read.
 const MAX_LINE_BYTES: u64 = 64 << 10;
@@ -13,7 +13,7 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Action {
-    /// How far are you?
+    /// Reply with the status.
     Status,
     /// Start nothing more; running examples get the grace.
     Cancel,
@@ -31,26 +31,26 @@ pub(super) struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It looks for its examples.
+    /// Examples are being discovered.
     Loading,
-    /// It runs them.
+    /// Examples are running.
     Running,
-    /// It was asked to stop and is about to.
+    /// A stop was requested and is under way.
     Stopping,
-    /// It is over and says goodbye.
+    /// The run is over; the process is about to exit.
     Ended,
 }
 
-/// How far a live run is.
+/// The status of a live run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The version of this form.
     pub v: u32,
     /// The run.
     pub run_id: String,
-    /// The process that makes it.
+    /// The process id of the run.
     pub pid: u32,
-    /// Where it is.
+    /// The phase of the run.
     pub state: State,
     /// Examples with a final status.
     pub completed: u64,
@@ -60,7 +60,7 @@ pub struct Status {
     pub failures: u64,
 }
 
-/// What the run answers.
+/// The reply of the run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {

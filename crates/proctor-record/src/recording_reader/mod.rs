@@ -87,7 +87,7 @@ impl Contents {
         Self { index: EventIndex::default(), outline: Aggregator::outline(), unusable_lines: 0 }
     }
 
-    /// Whether both say the same of the recording. The texts of the newest events are not compared: they are in the recording.
+    /// Whether rows, outline and counts are equal. The texts of the newest events are not compared: they are in the recording.
     fn is_same(&self, other: &Self) -> bool {
         self.unusable_lines == other.unusable_lines
             && self.outline.run() == other.outline.run()

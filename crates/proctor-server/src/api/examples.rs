@@ -159,7 +159,7 @@ pub(super) async fn events(
         from = next;
     }
     let more = from < end;
-    // Whoever has seen everything goes on after the newest event, wanted or not.
+    // A client that has received everything resumes after the newest event, filtered out or not.
     let next_since = if more { since } else { last.max(since) };
     let texts: Vec<&str> = found.iter().map(|text| &**text).collect();
     let state = serde_json::to_string(&state).map_err(ApiError::internal)?;

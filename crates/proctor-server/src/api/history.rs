@@ -1,4 +1,4 @@
-//! `/api/compare`, `/api/history`, `/api/flaky`, `/api/search`: what runs say together.
+//! `/api/compare`, `/api/baselines`, `/api/history`, `/api/flaky`, `/api/search`: questions about several runs.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ pub(super) struct CompareQuery {
     _token: Option<String>,
 }
 
-/// The very comparison that the terminal prints.
+/// The same comparison as `proctor compare`.
 pub(super) async fn compare(
     State(shared): Context,
     Query(sides): Query<CompareQuery>,
@@ -83,11 +83,11 @@ pub(super) struct HistoryQuery {
 
 #[derive(Serialize)]
 pub(super) struct HistoryAnswer {
-    /// The example, where it is about one.
+    /// The example, if the history is that of one example.
     example: Option<KnownExample>,
     /// Newest run first.
     points: Vec<HistoryPoint>,
-    /// Trouble with the index or with recordings.
+    /// Problems with the index or with recordings.
     notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `/api/journal`: what was believed, and what came of it.
+//! `/api/journal`: hypotheses and their outcomes.
 //!
 //! The journal is read, never written: from here nothing can be changed. Rows are short; one entry comes whole, with all
 //! its evidence.
@@ -34,7 +34,7 @@ pub(super) struct EntryFilter {
     session: Option<String>,
     since: Option<String>,
     until: Option<String>,
-    /// Only falsified ones that nobody has explained.
+    /// Only falsified entries without an explanation.
     #[serde(default)]
     unexplained: bool,
     offset: Option<usize>,
@@ -80,7 +80,7 @@ pub(super) struct Rows {
     lanes: Vec<String>,
     /// The kinds of work there are.
     domains: Vec<&'static str>,
-    /// Trouble with the files.
+    /// Problems with the files of the journal.
     warnings: Vec<String>,
 }
 

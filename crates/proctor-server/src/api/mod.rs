@@ -1,4 +1,4 @@
-//! The routes, and the gate before them.
+//! The routes, and the access check before them.
 
 mod examples;
 mod history;
@@ -29,7 +29,7 @@ use crate::{assets, event_stream};
 /// How large a request may be.
 const BODY: usize = 64 << 10;
 
-/// Nothing but our own files; what agents say is text, and could not run even if it were not.
+/// Scripts and styles of this server only, so that text of agents is never executed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -87,7 +87,7 @@ async fn wrong_method() -> ApiError {
     )
 }
 
-/// Lets in who may come in, and sends everybody home with the same headers.
+/// Checks access, and sets the security headers of every response.
 async fn check_access(State(shared): Context, request: Request, next: Next) -> Response {
     let query = request.uri().query().map(ToOwned::to_owned);
     let mut response =
@@ -120,7 +120,7 @@ async fn check_access(State(shared): Context, request: Request, next: Next) -> R
 
 fn access_headers<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> RequestHeaders<'a> {
     let text = |value: &'a HeaderValue| value.to_str().unwrap_or("?");
-    // Whoever names two hosts names none.
+    // Two Host headers count as none.
     let mut hosts = headers.get_all(HOST).iter();
     let host = hosts.next().filter(|_| hosts.next().is_none());
     RequestHeaders {
@@ -165,7 +165,7 @@ fn refusal_response(refused: Refused) -> Response {
     .into_response()
 }
 
-/// Does something that blocks, away from the threads that serve.
+/// Runs blocking work on another thread.
 async fn blocking<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared) -> Result<T, ApiError> + Send + 'static,
@@ -174,7 +174,7 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(move || work(&shared)).await.map_err(ApiError::internal)?
 }
 
-/// The parameters of an address, refused by name where they mean nothing.
+/// Query parameters; unknown ones are refused by name.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
@@ -195,7 +195,7 @@ where
     }
 }
 
-/// The parts of an address's path; refused in our own form where they are no text.
+/// Path parameters; malformed ones are refused with an [`ApiError`].
 #[derive(Debug)]
 pub(crate) struct Path<T>(pub(crate) T);
 
@@ -217,7 +217,7 @@ where
     }
 }
 
-/// A number that a client may leave out but not overdo.
+/// An optional number with bounds.
 fn within(
     name: &str,
     given: Option<usize>,

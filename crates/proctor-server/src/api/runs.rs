@@ -95,20 +95,20 @@ fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
     })
 }
 
-/// What the index of the history knows of these runs and is still so. No recording is read for it.
+/// Up-to-date rows of these runs from the history. Reads no recording.
 fn known(shared: &Shared, folders: &[RunFolder]) -> BTreeMap<String, Option<RunRow>> {
     let rows = History::peek(&shared.runs.store).and_then(|mut history| history.fresh(folders));
     rows.unwrap_or_default()
 }
 
-/// Lets the index read what it does not know, beside us; the next who asks gets more.
+/// Updates the history in the background; the next request gets more from it.
 fn update_history(shared: &Arc<Shared>) {
     if shared.indexing.swap(true, Ordering::SeqCst) {
         return;
     }
     let shared = Arc::clone(shared);
     tokio::task::spawn_blocking(move || {
-        // Whoever asks for the history itself is told what is wrong with it.
+        // Requests for the history itself report the error.
         let _ = History::open(&shared.runs.store);
         shared.indexing.store(false, Ordering::SeqCst);
     });
@@ -158,7 +158,7 @@ fn from_history(row: &RunRow, state: RunState) -> Listing {
     }
 }
 
-/// What a run's starter wrote down.
+/// The listing from `run.json` alone.
 fn from_info(folder: &RunFolder) -> Listing {
     let info = folder.info().ok();
     let git = info.as_ref().and_then(|info| info.git.as_ref());
@@ -195,7 +195,7 @@ fn from_recorded_end(folder: &RunFolder, ending: &RecordedEnd) -> Listing {
     }
 }
 
-/// Only what is a status, and only where there are any.
+/// The counts that are statuses and not zero.
 fn statuses(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let further = ["running", "flaky", "within_rate", "unchecked"];
     let is_status = |name: &str| Status::KNOWN.contains(&name) || further.contains(&name);
@@ -301,7 +301,7 @@ pub(super) struct Stopped {
     run_id: String,
 }
 
-/// Stops a run, whoever started it: its process is asked at its control socket.
+/// Stops a run through its control socket, whichever process started it.
 pub(super) async fn cancel(
     State(shared): Context,
     Path(run): Path<String>,

@@ -13,7 +13,7 @@
 //! change must be [`QUIET`] old when that reader opens the file: times of files are coarse, and two changes within one tick look like one.
 //! A reader writes an index only after restoring the same contents from it. Not being able to write one is no error.
 //!
-//! The checksum finds damage, not forgery. Whoever can write the index can write the recording too, and `proctor validate`, which checks the
+//! The checksum finds damage, not forgery. A process that can write the index can write the recording too, and `proctor validate`, which checks the
 //! digests of the lines, never uses an index. An index that was copied or sent along with its recording is stale, since the inode is another.
 
 mod contents;
