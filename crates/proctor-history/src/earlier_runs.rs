@@ -321,24 +321,23 @@ pub(crate) fn is_flaky_by_changes(changes: usize) -> bool {
 
 /// Clean commits on which some runs passed and others did not, with the newest run of each.
 pub(crate) fn commits_with_both_outcomes(results: &[RunResult]) -> BTreeMap<&str, &str> {
-    // The outcome of the newest run of each tree, that run, and whether another one had the other outcome. Trees are shared by
-    // their runs, so that the address tells them apart.
-    let mut trees: HashMap<*const u8, (bool, &RunResult, bool)> = HashMap::new();
+    // The outcome of the newest run of each tree, the name of that run, and whether another run had the other outcome.
+    let mut trees: HashMap<&str, (bool, &str, bool)> = HashMap::new();
     for result in results {
         if let (Some(tree), Some(outcome)) = (&result.run.tree, outcome(result)) {
-            let seen = trees.entry(tree.as_ptr()).or_insert((outcome, result, false));
+            let seen = trees.entry(tree).or_insert((outcome, result.run.name.as_str(), false));
             seen.2 |= seen.0 != outcome;
         }
     }
-    let torn = trees.into_values().filter(|(_, _, torn)| *torn).map(|(_, newest, _)| &newest.run);
-    torn.filter_map(|run| Some((run.tree.as_deref()?, run.name.as_str()))).collect()
+    let both = trees.into_iter().filter(|(_, (_, _, both))| *both);
+    both.map(|(tree, (_, newest, _))| (tree, newest)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Sightings from oldest to newest: `p` passed, `f` failed, `m` both.
+    /// Results from oldest to newest: `p` passed, `f` failed, `m` both.
     fn results(outcomes: &str) -> Vec<RunResult> {
         let result = |(place, outcome): (usize, char)| RunResult {
             run: Rc::new(EarlierRun { name: format!("{place:04}"), ..EarlierRun::default() }),
