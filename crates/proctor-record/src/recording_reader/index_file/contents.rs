@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use proctor_events::{ExampleId, Exception, LeakedProcess, StatusCounts, SuiteFinished};
 use proctor_verdict::Policy;
 
-use super::super::Contents;
 use super::super::event_index::{EventIndex, EventRow, NO_EXAMPLE};
 use super::super::recent_events::RecentEvents;
+use super::super::{CommonRunId, Contents};
 use super::encoding::{Input, Stored, stored};
 use crate::aggregate::Aggregator;
 use crate::model::{
@@ -66,20 +66,23 @@ stored! {
         example_count, failure_count, pending_count, counts, error_count, duration_ms, exit_code,
         state, stopped_by, verdict, repetition_count,
     }
+    CommonRunId { id, is_common }
     Policy { flaky_fails, inconclusive_fails, unchecked_fails, allow_empty }
 }
 
 impl Stored for Contents {
     fn store(&self, out: &mut Vec<u8>) {
         self.unusable_lines.store(out);
+        self.run_id.store(out);
         self.outline.run().store(out);
         self.index.store(out);
     }
 
     fn restore(input: &mut Input<'_>) -> Option<Self> {
         let unusable_lines = u64::restore(input)?;
+        let run_id = CommonRunId::restore(input)?;
         let outline = Aggregator::outline_of(RunData::restore(input)?);
-        Some(Self { unusable_lines, outline, index: EventIndex::restore(input)? })
+        Some(Self { unusable_lines, run_id, outline, index: EventIndex::restore(input)? })
     }
 }
 

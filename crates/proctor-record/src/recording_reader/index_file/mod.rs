@@ -101,7 +101,7 @@ const fn fingerprint(sources: &[&[u8]]) -> u64 {
 
 /// When an index is read and written. Tests have rules of their own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct IndexRules {
+pub(crate) struct IndexRules {
     /// The size of the smallest recording that gets an index.
     pub(super) smallest: u64,
     /// How old the last change of the recording must be when it is opened.
