@@ -51,6 +51,6 @@ pub use validate::{
     CheckedRun, DigestState, Finding, RecordingState, Severity, Validation, validate, validate_file,
 };
 pub use workspaces::{
-    FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WORKSPACE_WARNING, WorkspaceCoverage,
-    WorkspaceFold, WorkspaceWarning,
+    CoveredSet, FlakyAssertion, WORKSPACE_COVERAGE, WORKSPACE_WARNING, WorkspaceCoverage,
+    WorkspaceEvaluation, WorkspaceFold, WorkspaceWarning,
 };

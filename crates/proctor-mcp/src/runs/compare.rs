@@ -256,7 +256,7 @@ fn short(number: f64) -> f64 {
 }
 
 /// How many gaps and criteria come.
-const FEW: usize = 10;
+const MAX_LISTED: usize = 10;
 
 fn word(verdict: impl Serialize) -> String {
     let value = serde_json::to_value(verdict).unwrap_or_default();
@@ -322,7 +322,7 @@ fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
     let name = |folder: &Option<proctor_record::RunFolder>, label: &str| {
         folder.as_ref().map_or_else(|| label.to_owned(), proctor_record::RunFolder::name)
     };
-    let gaps = comparison.gaps.iter().take(if given.all { FEW } else { 0 });
+    let gaps = comparison.gaps.iter().take(if given.all { MAX_LISTED } else { 0 });
     Ok(Compared {
         before: name(&judged.before, &comparison.before.label),
         after: name(&judged.after, &comparison.after.label),
@@ -335,7 +335,7 @@ fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
         examples: page.items.into_iter().map(Change::new).collect(),
         gaps: comparison.gaps.len() as u64,
         gap_examples: gaps.map(Missing::new).collect(),
-        criteria: comparison.criteria.iter().take(FEW).map(Criterion::new).collect(),
+        criteria: comparison.criteria.iter().take(MAX_LISTED).map(Criterion::new).collect(),
         duration: comparison.duration.as_ref().map(Usage::new),
         cost: comparison.cost.as_ref().map(Usage::new),
         next: page.next,

@@ -9,12 +9,13 @@ use std::path::Path;
 
 use proctor_events::{Body, EvaluationRecorded, Event, ExampleFinished};
 use proctor_record::{
-    Aggregator, Attempt, Example, Growth, Judged, RecordingFollower, RunData, WorkspaceFold,
+    Aggregator, Attempt, Example, Growth, RecordingFollower, RunData, WorkspaceEvaluation,
+    WorkspaceFold,
 };
 
 use proctor_verdict::AttemptNumber;
 
-use super::view::Traces;
+use super::view::ResultNotes;
 use crate::error::ToolError;
 
 /// One final result, with its place in the stream.
@@ -27,7 +28,7 @@ struct Row {
     /// Its attempt, as a place in the example.
     attempt: u32,
     /// Most results have nothing to say.
-    traces: Option<Box<Traces>>,
+    notes: Option<Box<ResultNotes>>,
 }
 
 /// One final result.
@@ -37,7 +38,7 @@ pub(super) struct FinalResult<'a> {
     pub(super) seq: u64,
     pub(super) example: &'a Example,
     pub(super) attempt: &'a Attempt,
-    pub(super) traces: Option<&'a Traces>,
+    pub(super) notes: Option<&'a ResultNotes>,
 }
 
 /// The fold.
@@ -112,7 +113,7 @@ impl ResultIndex {
         rows[start..].iter().filter_map(|row| {
             let example = self.run().examples.get(row.example as usize)?;
             let attempt = example.attempts.get(row.attempt as usize)?;
-            Some(FinalResult { seq: row.seq, example, attempt, traces: row.traces.as_deref() })
+            Some(FinalResult { seq: row.seq, example, attempt, notes: row.notes.as_deref() })
         })
     }
 
@@ -122,7 +123,7 @@ impl ResultIndex {
             let attempt = example.attempts.last()?;
             let open = attempt.status.is_none() || !attempt.is_final;
             let seq = self.last_seq() + 1 + place as u64;
-            open.then_some(FinalResult { seq, example, attempt, traces: None })
+            open.then_some(FinalResult { seq, example, attempt, notes: None })
         })
     }
 
@@ -145,9 +146,9 @@ impl FoldedRun {
         match &event.body {
             // Before the fold reduces the ended attempt to its tally.
             Body::ExampleFinished(it) => {
-                let traces = self.traces(event, it);
+                let notes = self.notes(event, it);
                 self.outline.apply(event);
-                self.ended(event, seq, traces);
+                self.ended(event, seq, notes);
             }
             body => {
                 self.outline.apply(event);
@@ -169,27 +170,27 @@ impl FoldedRun {
         Some((example, attempts.iter().rposition(own)?))
     }
 
-    fn traces(&self, event: &Event, it: &ExampleFinished) -> Traces {
+    fn notes(&self, event: &Event, it: &ExampleFinished) -> ResultNotes {
         let open = self.place(event);
         let open = open.map(|(example, own)| &self.outline.run().examples[example].attempts[own]);
-        open.map(Traces::of).unwrap_or_default().and_at_its_end(it)
+        open.map(ResultNotes::of).unwrap_or_default().with_end(it)
     }
 
-    fn ended(&mut self, event: &Event, seq: u64, traces: Traces) {
+    fn ended(&mut self, event: &Event, seq: u64, notes: ResultNotes) {
         let Some((example, own)) = self.place(event) else { return };
         let attempt = &self.outline.run().examples[example].attempts[own];
         if !attempt.is_final {
             return;
         }
         let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        let traces = (traces != Traces::default()).then(|| Box::new(traces));
-        self.rows.push(Row { seq, example: place(example), attempt: place(own), traces });
+        let notes = (notes != ResultNotes::default()).then(|| Box::new(notes));
+        self.rows.push(Row { seq, example: place(example), attempt: place(own), notes });
     }
 
     fn judged(&mut self, event: &Event, it: &EvaluationRecorded) {
         let place = event.example_id.as_ref().and_then(|id| self.outline.place_of(id));
         let Some(example) = place.map(|place| &self.outline.run().examples[place]) else { return };
-        self.workspaces.take(&Judged {
+        self.workspaces.take(&WorkspaceEvaluation {
             example_id: event.example_id.as_ref().map_or("", |id| id.as_str()),
             suite: example.suite.as_deref(),
             mode: &it.mode,

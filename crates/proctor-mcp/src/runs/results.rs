@@ -97,7 +97,7 @@ fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
 fn answer(current: &CurrentRun<'_>, given: &Ask) -> Result<Results, ToolError> {
     let text = given.matching.as_deref().map(str::to_lowercase);
     let index = current.index;
-    let mut all = telling(current, |example| given.wants(current, example));
+    let mut all = deciding_results(current, |example| given.wants(current, example));
     all.retain(|result| text.as_ref().is_none_or(|text| mentions(result.example, text)));
     let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
     Ok(Results {
@@ -114,7 +114,7 @@ fn answer(current: &CurrentRun<'_>, given: &Ask) -> Result<Results, ToolError> {
 }
 
 /// Of every example the result that tells most about its verdict, in the order in which they came.
-fn telling<'a>(
+fn deciding_results<'a>(
     current: &CurrentRun<'a>,
     wanted: impl Fn(&Example) -> bool,
 ) -> Vec<FinalResult<'a>> {

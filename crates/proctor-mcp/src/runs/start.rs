@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::process::{Child, Command};
 
-use super::list::Which;
+use super::list::Selection;
 use super::run_names;
 use super::run_state::RunCache;
 use super::view::RunView;
@@ -26,13 +26,13 @@ use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 /// The default time limit of a run.
 const TIME_LIMIT: &str = "30m";
 /// How long the runner's process may take to answer at all.
-const ANSWER: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the call waits for the examples to be found once the runner answers.
-const LOADING: Duration = Duration::from_secs(3);
+const LOADING_WAIT: Duration = Duration::from_secs(3);
 /// How often the socket is looked at.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How much of a runner's last words comes with an error.
-const LAST_WORDS: usize = 2000;
+const MAX_LOG_CHARS: usize = 2000;
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {
@@ -106,8 +106,8 @@ pub(super) struct Start {
 }
 
 impl Start {
-    fn which(&self) -> Which<'_> {
-        Which {
+    fn which(&self) -> Selection<'_> {
+        Selection {
             paths: &self.paths,
             examples: &self.examples,
             matching: &self.matching,
@@ -169,9 +169,9 @@ async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView
     let arguments = given.arguments(&id, engine.root())?;
     let folder = engine.store().runs_folder().join(&id);
     let mut runner = Runner::spawn(&engine, arguments, folder)?;
-    let outcome = runner.until_going(&context).await;
+    let outcome = runner.wait_until_running(&context).await;
     if outcome.is_err() {
-        runner.give_up().await;
+        runner.abort().await;
     }
     outcome?;
     starting.set_running(&id);
@@ -216,12 +216,12 @@ impl Runner {
     }
 
     /// Waits until the run answers, and a little for its examples. Ends early with the run.
-    async fn until_going(&mut self, context: &Context) -> Result<(), ToolError> {
+    async fn wait_until_running(&mut self, context: &Context) -> Result<(), ToolError> {
         let begun = Instant::now();
         let mut answered: Option<Instant> = None;
         loop {
             if self.child.try_wait().map_err(ToolError::io)?.is_some() {
-                return if self.has_results() { Ok(()) } else { Err(self.last_words()) };
+                return if self.has_results() { Ok(()) } else { Err(self.failure_from_log()) };
             }
             let folder = self.folder.clone();
             let asked =
@@ -229,7 +229,7 @@ impl Runner {
                     .await;
             if let Ok(Ok(status)) = asked {
                 let since = *answered.get_or_insert_with(Instant::now);
-                if status.state != Live::Loading || since.elapsed() >= LOADING {
+                if status.state != Live::Loading || since.elapsed() >= LOADING_WAIT {
                     return Ok(());
                 }
                 if let Some(tell) = &context.progress {
@@ -239,18 +239,18 @@ impl Runner {
                         message: "looking for examples".to_owned(),
                     });
                 }
-            } else if begun.elapsed() > ANSWER {
+            } else if begun.elapsed() > START_TIMEOUT {
                 return Err(ToolError::new(
                     kind::NOT_STARTED,
                     format_args!(
                         "the runner did not answer within {} s and was ended",
-                        ANSWER.as_secs()
+                        START_TIMEOUT.as_secs()
                     ),
                 )
                 .hint("the machine may be overloaded: try again, or with fewer workers"));
             }
             tokio::select! {
-                () = tokio::time::sleep(GLANCE) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = context.cancel.cancelled() => {
                     return Err(ToolError::new(kind::CANCELLED, "the call was cancelled before the run was going; the run was ended"));
                 }
@@ -274,13 +274,13 @@ impl Runner {
     }
 
     /// What a runner said that ended before it had begun.
-    fn last_words(&self) -> ToolError {
+    fn failure_from_log(&self) -> ToolError {
         let mut text = String::new();
         if let Ok(file) = File::open(&self.log) {
             // The log may be unreadable; an empty text is then shown.
             let _ = file.take(1 << 20).read_to_string(&mut text);
         }
-        let words = brief(text.trim().trim_start_matches("error: "), LAST_WORDS);
+        let words = brief(text.trim().trim_start_matches("error: "), MAX_LOG_CHARS);
         let message =
             if words.is_empty() { "the runner ended without a word".to_owned() } else { words };
         ToolError::new(kind::NOT_STARTED, message)
@@ -288,7 +288,7 @@ impl Runner {
     }
 
     /// Ends a runner that did not start its run; the guards of its children end them.
-    async fn give_up(&mut self) {
+    async fn abort(&mut self) {
         let _ = self.child.start_kill();
         let _ = self.child.wait().await;
         if !RunFolder::new(&self.folder).events_path().exists() {

@@ -14,8 +14,8 @@ use crate::error::{ToolError, kind};
 use crate::table::{Group, Hints, Row, Tool};
 
 /// How long the call waits for the run's end.
-const PATIENCE: Duration = Duration::from_secs(4);
-const GLANCE: Duration = Duration::from_millis(50);
+const END_TIMEOUT: Duration = Duration::from_secs(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {
@@ -58,14 +58,14 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
         Err(AskError::NotLive) => return Err(not_running(&folder.name(), state()?)?),
         Err(error) => return Err(ToolError::new(kind::BUSY, error).hint("call again in a moment")),
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + END_TIMEOUT;
     loop {
         let view =
             engine.run_cache().with_current_run(&folder, |current| Ok(RunView::new(current)))?;
         if view.state.is_over() || Instant::now() >= deadline {
             return Ok(view);
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

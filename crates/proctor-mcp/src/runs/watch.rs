@@ -21,7 +21,7 @@ const WAIT: u64 = 4;
 /// How long it may wait.
 const LONGEST_WAIT: u64 = 5;
 /// The least time between two looks at a run.
-const LEAST_PAUSE: Duration = Duration::from_millis(50);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
 /// How often to see whether the caller has given up.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest time between two looks: a run whose process dies writes nothing more.
@@ -175,13 +175,13 @@ async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, Too
         limit: given.limit,
     };
     let waiting = tokio::task::spawn_blocking(move || {
-        until_news(&engine, look, Duration::from_secs(seconds), &context)
+        wait_for_update(&engine, look, Duration::from_secs(seconds), &context)
     });
     waiting.await.unwrap_or_else(|error| Err(ToolError::io(error)))
 }
 
 /// Looks whenever the recording has grown.
-fn until_news(
+fn wait_for_update(
     engine: &Engine,
     mut look: Look,
     patience: Duration,
@@ -217,7 +217,7 @@ fn until_news(
     }
 }
 
-/// Waits until the recording may have grown, for a second, or until the caller gives up; at least for [`LEAST_PAUSE`], so that
+/// Waits until the recording may have grown, for a second, or until the caller gives up; at least for [`MIN_PAUSE`], so that
 /// a busy run is not looked at for each of its lines.
 fn wait_for_growth(
     changes: Option<&FileChanges>,
@@ -229,7 +229,7 @@ fn wait_for_growth(
     let most = left.min(CHECK_INTERVAL);
     let size = || std::fs::metadata(folder.events_path()).map_or(0, |about| about.len());
     let before = size();
-    std::thread::sleep(LEAST_PAUSE.min(left));
+    std::thread::sleep(MIN_PAUSE.min(left));
     while begun.elapsed() < most && size() == before && !context.cancel.is_cancelled() {
         let pause = CANCEL_INTERVAL.min(most);
         // Where the kernel sends no notifications the size tells.

@@ -1,13 +1,13 @@
 //! What the workspace examples of a run reached together, as an answer: numbers, and a few names of what is missing.
 
-use proctor_record::{Reached, WorkspaceCoverage};
+use proctor_record::{CoveredSet, WorkspaceCoverage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::paging::brief;
 
 /// How many names come of each list.
-const NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// What the workspace examples of a run reached together.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -62,7 +62,7 @@ struct Flaky {
 
 impl Reach {
     pub(super) fn new(coverage: WorkspaceCoverage) -> Self {
-        let flaky = coverage.flaky_assertions.into_iter().take(NAMES);
+        let flaky = coverage.flaky_assertions.into_iter().take(MAX_NAMES);
         Self {
             topics: Part::new(&coverage.topics),
             hats: Part::new(&coverage.hats),
@@ -78,10 +78,10 @@ impl Reach {
             warnings: coverage
                 .warnings
                 .into_iter()
-                .take(NAMES)
+                .take(MAX_NAMES)
                 .map(|one| Warned {
                     warning: brief(&one.warning, 300),
-                    examples: one.examples.into_iter().take(NAMES).collect(),
+                    examples: one.examples.into_iter().take(MAX_NAMES).collect(),
                 })
                 .collect(),
         }
@@ -89,11 +89,11 @@ impl Reach {
 }
 
 impl Part {
-    fn new(reached: &Reached) -> Self {
+    fn new(reached: &CoveredSet) -> Self {
         Self {
             covered: reached.covered.len(),
             total: reached.covered.len() + reached.missing.len(),
-            missing: reached.missing.iter().take(NAMES).map(|name| brief(name, 100)).collect(),
+            missing: reached.missing.iter().take(MAX_NAMES).map(|name| brief(name, 100)).collect(),
         }
     }
 }
