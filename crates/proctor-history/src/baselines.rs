@@ -14,7 +14,7 @@ const DEFAULT: &str = "default";
 /// Why there is no such baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
-    /// Nobody has blessed one of that name.
+    /// There is no baseline of that name.
     #[error("no baseline `{}`; {}", name.escape_debug(), listed(known))]
     Unknown {
         /// As it was given, cut where it is long.

@@ -1,4 +1,4 @@
-//! The file: opening it, telling damage, setting it aside.
+//! The database file: opening, detecting damage, setting a damaged file aside.
 //!
 //! Opening and replacing happen under a lock beside the file, so that of several processes that find it damaged one replaces
 //! it and the others use the new one. Reading and writing need no lock of ours: SQLite's own (write-ahead log, busy
@@ -17,7 +17,7 @@ use crate::error::{HistoryError, is_damage};
 const VERSION: i64 = 2;
 
 /// How long to wait for others that write.
-const PATIENCE: Duration = Duration::from_secs(30);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const TABLES: &str = "
 CREATE TABLE runs (
@@ -76,8 +76,8 @@ impl Database {
         Self::under_lock(path, Self::settle)
     }
 
-    /// Makes the file anew, whatever there was.
-    pub(crate) fn renew(path: &Path) -> Result<Self, HistoryError> {
+    /// Replaces the file by an empty database.
+    pub(crate) fn recreate(path: &Path) -> Result<Self, HistoryError> {
         Self::under_lock(path, |database| {
             if let Opened::Newer(found) = database.probe()? {
                 return database.stay_in_memory(&newer(found));
@@ -106,7 +106,7 @@ impl Database {
         Ok(database)
     }
 
-    /// Replaces a file that turned out to be damaged, unless somebody else has done so.
+    /// Replaces a damaged file, unless another process has done so.
     pub(crate) fn replace_damaged(&mut self, why: &str) -> Result<(), HistoryError> {
         self.connection = memory(&self.path)?;
         let _held = lock(&self.path).map_err(|source| self.io("lock", source))?;
@@ -129,7 +129,7 @@ impl Database {
     }
 
     /// A transaction that has the right to write from its start.
-    pub(crate) fn writing(&mut self) -> Result<Transaction<'_>, HistoryError> {
+    pub(crate) fn write_transaction(&mut self) -> Result<Transaction<'_>, HistoryError> {
         let path = self.path.clone();
         self.connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -168,7 +168,7 @@ impl Database {
 
     fn try_open(&self) -> rusqlite::Result<Opened> {
         let mut connection = Connection::open(&self.path)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         // Answers with the mode it has; a file system without shared memory keeps the older journal.
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
         connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;")?;

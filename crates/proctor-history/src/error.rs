@@ -38,7 +38,7 @@ impl HistoryError {
     }
 }
 
-/// Whether SQLite says that the file is not, or no longer, a database of ours.
+/// Whether the error means that the file is damaged or no database.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     match error {

@@ -6,34 +6,34 @@
 //!
 //! [`search_recording`] and [`search_runs`] look for words in transcripts; they read the recordings themselves.
 //!
-//! [`Sides`] brings two runs, or a run and a [`baseline`], together for a comparison, and keeps what it read of them.
+//! [`ComparisonCache`] brings two runs, or a run and a [`baseline`], together for a comparison, and keeps what it read of them.
 //!
 //! It does not decide what a change means (that is `proctor-compare`) and does not print.
 
-mod answers;
 mod baselines;
+mod comparisons;
 mod database;
-mod digest;
+mod earlier_runs;
 mod error;
-mod past;
+mod queries;
+mod recording;
 mod search;
-mod sides;
 mod sync;
 
 use std::path::PathBuf;
 
 use proctor_record::RunStore;
 
-pub use answers::{FlakyExample, Known, Point, RunRow, Window};
 pub use baselines::{
     BaselineError, baseline, baseline_in_file, baseline_name, baseline_path, baselines,
     blessed_runs, read_baseline, write_baseline,
 };
-pub use digest::Recording;
+pub use comparisons::{Compared, ComparisonCache, SideError, unreadable};
 pub use error::HistoryError;
-pub use search::{Found, Hit, Searched, search_recording, search_runs};
-pub use sides::{Compared, SideError, Sides, unreadable};
-pub use sync::{Skipped, Synced};
+pub use queries::{FlakyExample, HistoryPoint, KnownExample, RunRow, Window};
+pub use recording::Recording;
+pub use search::{SearchHit, SearchResult, TextKind, search_recording, search_runs};
+pub use sync::{SkippedRun, SyncSummary};
 
 use database::Database;
 
@@ -42,7 +42,7 @@ use database::Database;
 pub struct History {
     store: RunStore,
     database: Database,
-    synced: Synced,
+    synced: SyncSummary,
 }
 
 impl History {
@@ -51,7 +51,7 @@ impl History {
         Self::open_with(store, &[])
     }
 
-    /// The same for those who have read some of the recordings already.
+    /// As [`open`](Self::open), without reading the recordings that the caller has read already.
     pub fn open_with(store: &RunStore, at_hand: &[Recording]) -> Result<Self, HistoryError> {
         let mut history = Self::peek(store)?;
         history.sync_with(at_hand)?;
@@ -61,14 +61,14 @@ impl History {
     /// Opens the index as it is, however far it is behind the recordings.
     pub fn peek(store: &RunStore) -> Result<Self, HistoryError> {
         let database = Database::open(&Self::path(store))?;
-        Ok(Self { store: store.clone(), database, synced: Synced::default() })
+        Ok(Self { store: store.clone(), database, synced: SyncSummary::default() })
     }
 
     /// Throws the index away and makes it anew from the recordings.
     pub fn rebuild(store: &RunStore) -> Result<Self, HistoryError> {
         let path = Self::path(store);
-        let database = Database::renew(&path)?;
-        let mut history = Self { store: store.clone(), database, synced: Synced::default() };
+        let database = Database::recreate(&path)?;
+        let mut history = Self { store: store.clone(), database, synced: SyncSummary::default() };
         history.sync()?;
         Ok(history)
     }
@@ -79,18 +79,18 @@ impl History {
     }
 
     /// Takes in what was recorded since.
-    pub fn sync(&mut self) -> Result<&Synced, HistoryError> {
+    pub fn sync(&mut self) -> Result<&SyncSummary, HistoryError> {
         self.sync_with(&[])
     }
 
-    fn sync_with(&mut self, at_hand: &[Recording]) -> Result<&Synced, HistoryError> {
+    fn sync_with(&mut self, at_hand: &[Recording]) -> Result<&SyncSummary, HistoryError> {
         let store = self.store.clone();
         self.synced = self.attempt(|database| sync::sync(database, &store, at_hand))?;
         Ok(&self.synced)
     }
 
     /// What the last [`sync`](Self::sync) did, and what it could not use.
-    pub fn synced(&self) -> &Synced {
+    pub fn synced(&self) -> &SyncSummary {
         &self.synced
     }
 

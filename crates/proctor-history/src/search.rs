@@ -1,4 +1,4 @@
-//! Looking for words in transcripts.
+//! Full-text search in transcripts.
 //!
 //! The recordings themselves are read, newest first: nothing to build, nothing that could be out of date. Only lines in which the
 //! words may stand are parsed; they are found at the speed at which memory is searched.
@@ -17,7 +17,7 @@ use serde::Serialize;
 /// What a hit was found in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub enum TextKind {
     /// The description of an example.
     Title,
     /// What the user said.
@@ -36,7 +36,7 @@ pub enum Found {
 
 /// A place where the words stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Hit {
+pub struct SearchHit {
     /// The run.
     pub run: String,
     /// The example, where there is one.
@@ -52,16 +52,16 @@ pub struct Hit {
     /// The event's number.
     pub seq: Option<u64>,
     /// What it was found in.
-    pub found: Found,
+    pub found: TextKind,
     /// The words with what stands around them, on one line.
     pub excerpt: String,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Searched {
+pub struct SearchResult {
     /// The places, newest run first, in the order of events within a run.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// How many recordings were read.
     pub runs: u64,
     /// Whether there may be more than were asked for.
@@ -71,20 +71,20 @@ pub struct Searched {
 }
 
 /// How much stands around the words.
-const AROUND: usize = 60;
+const EXCERPT_CONTEXT: usize = 60;
 
 /// Searches one recording. All words of the query must stand in the same text; case does not matter.
-pub fn search_recording(path: &Path, query: &str, limit: usize) -> io::Result<Searched> {
+pub fn search_recording(path: &Path, query: &str, limit: usize) -> io::Result<SearchResult> {
     let name = proctor_record::recording_name(path);
-    let mut searched = Searched { runs: 1, ..Searched::default() };
+    let mut searched = SearchResult { runs: 1, ..SearchResult::default() };
     search_file(path, &name, &Query::new(query), limit, &mut searched)?;
     Ok(searched)
 }
 
 /// Searches all recordings of a project, newest first.
-pub fn search_runs(store: &RunStore, query: &str, limit: usize) -> Searched {
+pub fn search_runs(store: &RunStore, query: &str, limit: usize) -> SearchResult {
     let query = Query::new(query);
-    let mut searched = Searched::default();
+    let mut searched = SearchResult::default();
     for folder in store.list().unwrap_or_default().iter().rev() {
         if searched.truncated {
             break;
@@ -103,7 +103,7 @@ fn search_file(
     run: &str,
     query: &Query,
     limit: usize,
-    searched: &mut Searched,
+    searched: &mut SearchResult,
 ) -> io::Result<()> {
     if query.words.is_empty() {
         return Ok(());
@@ -124,10 +124,10 @@ fn search_chunk(
     run: &str,
     query: &Query,
     limit: usize,
-    searched: &mut Searched,
+    searched: &mut SearchResult,
 ) -> bool {
     for line in query.candidates(chunk) {
-        // Damaged lines hold no words that anybody said.
+        // Damaged lines are skipped.
         let Some(event) = parsed(line) else { continue };
         for (found, text) in texts(&event) {
             let Some(excerpt) = query.excerpt(&text) else { continue };
@@ -146,7 +146,7 @@ fn parsed(line: &[u8]) -> Option<Event> {
 }
 
 /// Puts the descriptions of examples to the hits in them. Most events do not tell; the start of the example does.
-fn name_examples(path: &Path, hits: &mut [Hit]) -> io::Result<()> {
+fn name_examples(path: &Path, hits: &mut [SearchHit]) -> io::Result<()> {
     let mut wanted: HashSet<String> =
         hits.iter().filter_map(|hit| hit.example_id.clone()).collect();
     let mut titles: HashMap<String, String> = HashMap::new();
@@ -207,8 +207,8 @@ fn line_around(text: &[u8], place: usize) -> std::ops::Range<usize> {
     start..end
 }
 
-fn hit(run: &str, event: &Event, found: Found, excerpt: String) -> Hit {
-    Hit {
+fn hit(run: &str, event: &Event, found: TextKind, excerpt: String) -> SearchHit {
+    SearchHit {
         run: run.to_owned(),
         example_id: event.example_id.as_ref().map(ToString::to_string),
         title: None,
@@ -234,7 +234,7 @@ fn turn(body: &Body) -> Option<u32> {
 }
 
 /// What a person would read in an event.
-fn texts(event: &Event) -> Vec<(Found, String)> {
+fn texts(event: &Event) -> Vec<(TextKind, String)> {
     let mut all = Vec::new();
     let mut add = |found, parts: &[Option<&str>]| {
         let text = parts.iter().flatten().copied().collect::<Vec<_>>().join(" ");
@@ -243,17 +243,20 @@ fn texts(event: &Event) -> Vec<(Found, String)> {
         }
     };
     match &event.body {
-        Body::ExampleStarted(it) => add(Found::Title, &[Some(&it.path.join(" > "))]),
-        Body::UserMessage(it) => add(Found::User, &[Some(&it.text)]),
-        Body::AgentResponse(it) => add(Found::Agent, &[Some(&it.text)]),
+        Body::ExampleStarted(it) => add(TextKind::Title, &[Some(&it.path.join(" > "))]),
+        Body::UserMessage(it) => add(TextKind::User, &[Some(&it.text)]),
+        Body::AgentResponse(it) => add(TextKind::Agent, &[Some(&it.text)]),
         Body::ToolCallStarted(it) => {
-            add(Found::Tool, &[Some(&it.tool_name), json(it.arguments.as_ref())]);
+            add(TextKind::Tool, &[Some(&it.tool_name), json(it.arguments.as_ref())]);
         }
         Body::ToolCallCompleted(it) => {
-            add(Found::Tool, &[Some(&it.tool_name), json(it.result.as_ref()), it.error.as_deref()]);
+            add(
+                TextKind::Tool,
+                &[Some(&it.tool_name), json(it.result.as_ref()), it.error.as_deref()],
+            );
         }
         Body::EvaluationRecorded(it) => add(
-            Found::Evaluation,
+            TextKind::Evaluation,
             &[
                 it.name.as_deref(),
                 it.description.as_deref(),
@@ -262,18 +265,18 @@ fn texts(event: &Event) -> Vec<(Found, String)> {
             ],
         ),
         Body::InvariantEvaluated(it) => {
-            add(Found::Evaluation, &[it.description.as_deref(), it.message.as_deref()]);
+            add(TextKind::Evaluation, &[it.description.as_deref(), it.message.as_deref()]);
         }
         Body::ExampleFinished(it) => {
-            add(Found::Title, &[it.own_name()]);
-            add(Found::Failure, &[exception(it.exception.as_ref()), it.message.as_deref()]);
+            add(TextKind::Title, &[it.own_name()]);
+            add(TextKind::Failure, &[exception(it.exception.as_ref()), it.message.as_deref()]);
         }
         Body::ErrorOutsideExample(it) => {
-            add(Found::Failure, &[exception(it.exception.as_ref()), it.message.as_deref()]);
+            add(TextKind::Failure, &[exception(it.exception.as_ref()), it.message.as_deref()]);
         }
-        Body::AgentError(it) => add(Found::Failure, &[Some(&it.message)]),
-        Body::JudgeError(it) => add(Found::Failure, &[Some(&it.message)]),
-        Body::WorkerLog(it) => add(Found::Output, &[Some(&it.line)]),
+        Body::AgentError(it) => add(TextKind::Failure, &[Some(&it.message)]),
+        Body::JudgeError(it) => add(TextKind::Failure, &[Some(&it.message)]),
+        Body::WorkerLog(it) => add(TextKind::Output, &[Some(&it.line)]),
         _ => {}
     }
     all
@@ -341,8 +344,8 @@ impl Query {
         let place = lower.find(self.words.first()?)?;
         // Lower case can have other lengths: count characters, not bytes.
         let before = lower[..place].chars().count();
-        let start = before.saturating_sub(AROUND);
-        let length = AROUND * 2 + self.words[0].chars().count();
+        let start = before.saturating_sub(EXCERPT_CONTEXT);
+        let length = EXCERPT_CONTEXT * 2 + self.words[0].chars().count();
         let part: String = text.chars().skip(start).take(length).collect();
         let squeezed = part.split_whitespace().collect::<Vec<_>>().join(" ");
         let more = text.chars().nth(start + length).is_some();

@@ -1,4 +1,4 @@
-//! Taking recordings in: what is new or has changed, what is gone, what cannot be used.
+//! Updating the index from the recordings: new and changed ones are read, removed ones deleted, damaged ones listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,25 @@ use rusqlite::{Transaction, params};
 use serde::Serialize;
 
 use crate::database::Database;
-use crate::digest::{Digest, Recording, Stamp, Tagged};
 use crate::error::HistoryError;
+use crate::recording::{Digest, Recording, Stamp, TaggedSample};
 
-/// What taking in recordings came to.
+/// The result of an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Synced {
+pub struct SyncSummary {
     /// Recordings that were read, new or changed.
     pub read: u64,
-    /// Recordings that are gone and were forgotten.
+    /// Recordings that no longer exist and were deleted from the index.
     pub removed: u64,
     /// Recordings in the index.
     pub runs: u64,
     /// Recordings that are damaged, and left out.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedRun>,
 }
 
 /// A recording that is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Skipped {
+pub struct SkippedRun {
     /// The run.
     pub run: String,
     /// What is wrong with it.
@@ -38,10 +38,10 @@ pub(crate) fn sync(
     database: &mut Database,
     store: &RunStore,
     at_hand: &[Recording],
-) -> Result<Synced, HistoryError> {
+) -> Result<SyncSummary, HistoryError> {
     let folders = store.list()?;
     let known = known(database)?;
-    let mut synced = Synced::default();
+    let mut synced = SyncSummary::default();
     let mut present = BTreeSet::new();
     for folder in &folders {
         let name = folder.name();
@@ -49,7 +49,7 @@ pub(crate) fn sync(
         let stamp = Stamp::of(folder);
         if known.get(&name).map(String::as_str) != Some(stamp.as_str()) {
             match at_hand.iter().find(|recording| recording.is_of(&name, &stamp)) {
-                Some(recording) => take_in(database, &name, recording)?,
+                Some(recording) => insert_recording(database, &name, recording)?,
                 None => read(database, folder, &stamp)?,
             }
             synced.read += 1;
@@ -58,7 +58,7 @@ pub(crate) fn sync(
     }
     let gone: Vec<&String> = known.keys().filter(|name| !present.contains(*name)).collect();
     synced.removed = gone.len() as u64;
-    forget(database, &gone)?;
+    delete_runs(database, &gone)?;
     synced.skipped = skipped(database)?;
     let count = "SELECT count(*) FROM runs WHERE problem IS NULL";
     synced.runs =
@@ -74,23 +74,23 @@ fn known(database: &Database) -> Result<BTreeMap<String, String>, HistoryError> 
     read().map_err(database.failed())
 }
 
-fn skipped(database: &Database) -> Result<Vec<Skipped>, HistoryError> {
+fn skipped(database: &Database) -> Result<Vec<SkippedRun>, HistoryError> {
     let read = || {
         let damaged = "SELECT name, problem FROM runs WHERE problem IS NOT NULL ORDER BY name";
         let mut query = database.connection().prepare(damaged)?;
         query
-            .query_map([], |row| Ok(Skipped { run: row.get(0)?, problem: row.get(1)? }))?
+            .query_map([], |row| Ok(SkippedRun { run: row.get(0)?, problem: row.get(1)? }))?
             .collect::<rusqlite::Result<_>>()
     };
     read().map_err(database.failed())
 }
 
-fn forget(database: &mut Database, names: &[&String]) -> Result<(), HistoryError> {
+fn delete_runs(database: &mut Database, names: &[&String]) -> Result<(), HistoryError> {
     if names.is_empty() {
         return Ok(());
     }
     let failed = database.failed();
-    let transaction = database.writing()?;
+    let transaction = database.write_transaction()?;
     for name in names {
         transaction.execute("DELETE FROM runs WHERE name = ?1", [name]).map_err(&failed)?;
     }
@@ -101,7 +101,7 @@ fn forget(database: &mut Database, names: &[&String]) -> Result<(), HistoryError
 fn read(database: &mut Database, folder: &RunFolder, stamp: &Stamp) -> Result<(), HistoryError> {
     let name = folder.name();
     match Recording::read(folder) {
-        Ok(recording) => take_in(database, &name, &recording),
+        Ok(recording) => insert_recording(database, &name, &recording),
         // Nothing has been recorded yet.
         Err(LoadError::Empty { problems, .. }) if problems.is_empty() => {
             replace(database, &name, |_| Ok(()))
@@ -112,7 +112,11 @@ fn read(database: &mut Database, folder: &RunFolder, stamp: &Stamp) -> Result<()
     }
 }
 
-fn take_in(database: &mut Database, name: &str, recording: &Recording) -> Result<(), HistoryError> {
+fn insert_recording(
+    database: &mut Database,
+    name: &str,
+    recording: &Recording,
+) -> Result<(), HistoryError> {
     let (stamp, digest) = (recording.stamp().to_keep(), recording.digest());
     replace(database, name, |transaction| match &digest {
         Err(problem) => insert_damaged(transaction, name, &stamp, problem),
@@ -127,7 +131,7 @@ fn replace(
     insert: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
 ) -> Result<(), HistoryError> {
     let failed = database.failed();
-    let transaction = database.writing()?;
+    let transaction = database.write_transaction()?;
     transaction
         .execute("DELETE FROM runs WHERE name = ?1", [name])
         .and_then(|_| insert(&transaction))
@@ -180,7 +184,7 @@ fn insert(
     let mut statement = transaction.prepare(
         "INSERT OR REPLACE INTO samples VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
-    for Tagged { sample, tags, cost_usd } in &digest.samples {
+    for TaggedSample { sample, tags, cost_usd } in &digest.samples {
         let (passed, attempts) = sample.tally();
         let durations = sample.trials.iter().filter_map(|trial| trial.duration_ms);
         let duration = proctor_stats::mean(durations);

@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proctor_history::Sides;
+use proctor_history::ComparisonCache;
 use proctor_journal::{Journal, Moment};
 use proctor_record::RunStore;
 
 use crate::error::ToolError;
 use crate::journal::refused;
-use crate::runs::{Listings, Readings, Started};
+use crate::runs::{Listings, RunCache, StartedRuns};
 
 /// What the binary knows and the tools need.
 pub struct Setup {
@@ -45,10 +45,10 @@ pub struct JournalSetup {
 pub struct Engine {
     setup: Arc<Setup>,
     listings: Arc<Listings>,
-    readings: Arc<Readings>,
-    sides: Arc<Sides>,
+    run_cache: Arc<RunCache>,
+    sides: Arc<ComparisonCache>,
     workspaces: proctor_workspace::Tools,
-    started: Started,
+    started: StartedRuns,
 }
 
 impl fmt::Debug for Engine {
@@ -64,20 +64,20 @@ impl Engine {
         Self {
             setup: Arc::new(setup),
             listings: Arc::default(),
-            readings: Arc::default(),
+            run_cache: Arc::default(),
             sides: Arc::default(),
             workspaces,
-            started: Started::default(),
+            started: StartedRuns::default(),
         }
     }
 
     /// The same for another client: it shares everything but what a client has started itself.
     pub(crate) fn for_another_client(&self) -> Self {
-        Self { started: Started::default(), ..self.clone() }
+        Self { started: StartedRuns::default(), ..self.clone() }
     }
 
     /// What this client has started.
-    pub(crate) fn started(&self) -> &Started {
+    pub(crate) fn started(&self) -> &StartedRuns {
         &self.started
     }
 
@@ -105,11 +105,11 @@ impl Engine {
         &self.listings
     }
 
-    pub(crate) fn readings(&self) -> &Readings {
-        &self.readings
+    pub(crate) fn run_cache(&self) -> &RunCache {
+        &self.run_cache
     }
 
-    pub(crate) fn sides(&self) -> &Sides {
+    pub(crate) fn sides(&self) -> &ComparisonCache {
         &self.sides
     }
 

@@ -2,8 +2,8 @@
 //! holds and for its outline.
 
 mod attempt_index;
-mod keep;
-mod talk;
+mod conversation;
+mod detail;
 
 use std::collections::HashMap;
 
@@ -16,18 +16,18 @@ use proctor_events::{
 use proctor_verdict::{AttemptNumber, Policy, is_success};
 
 use self::attempt_index::AttemptIndex;
-use self::keep::Keep;
-use self::talk::converse;
+use self::conversation::apply_conversation_event;
+use self::detail::Detail;
 use crate::model::{
-    Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError, RunData, Trouble,
-    Worker,
+    Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError, PartyError,
+    RunData, Worker,
 };
 
 /// How many printed lines are kept per attempt and per worker.
 pub const MAX_LOG_LINES: usize = 2000;
 
-/// For how many examples room is made on the word of a stream alone.
-const MAX_ROOM: u64 = 20_000;
+/// The largest number of examples for which memory is reserved because a stream announces them.
+const MAX_RESERVED_EXAMPLES: u64 = 20_000;
 
 /// Folds a stream of events.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,21 +35,21 @@ pub struct Aggregator {
     run: RunData,
     index: HashMap<Option<ExampleId>, usize>,
     attempt_index: AttemptIndex,
-    keep: Keep,
+    detail: Detail,
 }
 
 impl Aggregator {
     /// A fold that keeps results and numbers: who ran what, how it ended, and of each attempt that has ended its
-    /// [`Tally`](crate::Tally). What was said, checked, printed and asked is let go, so a run of any length costs about a kilobyte an example.
+    /// [`Tally`](crate::Tally). Messages, checks, output and model calls are dropped, so a run of any length takes about a kilobyte an example.
     pub fn outline() -> Self {
-        Self { keep: Keep::Outline, ..Self::default() }
+        Self { detail: Detail::Outline, ..Self::default() }
     }
 
     /// An outline that goes on from what an outline has folded before.
     pub(crate) fn outline_of(run: RunData) -> Self {
         let ids = run.examples.iter().map(|example| example.id.clone());
         let index = ids.zip(0..).collect();
-        Self { run, index, attempt_index: AttemptIndex::default(), keep: Keep::Outline }
+        Self { run, index, attempt_index: AttemptIndex::default(), detail: Detail::Outline }
     }
 
     /// What has been folded so far.
@@ -81,13 +81,13 @@ impl Aggregator {
             Body::WorkerLog(payload) => self.worker_log(event, payload),
             Body::ModelCall(payload) => self.model_call(event, payload),
             Body::InvariantEvaluated(payload) => {
-                self.evaluated(event, invariant(payload, self.keep));
+                self.evaluated(event, invariant(payload, self.detail));
             }
             Body::EvaluationRecorded(payload) => {
-                self.evaluated(event, evaluation(payload, self.keep));
+                self.evaluated(event, evaluation(payload, self.detail));
             }
-            Body::AgentError(payload) => self.trouble(event, agent_error(payload)),
-            Body::JudgeError(payload) => self.trouble(event, judge_error(payload)),
+            Body::AgentError(payload) => self.party_error(event, agent_error(payload)),
+            Body::JudgeError(payload) => self.party_error(event, judge_error(payload)),
             Body::GroupStarted(_) | Body::GroupFinished(_) | Body::Progress(_) => {}
             Body::Unknown(unknown) => {
                 *self.run.unknown_events.entry(unknown.event_type.to_string()).or_default() += 1;
@@ -99,8 +99,8 @@ impl Aggregator {
             | Body::TopicChanged(_)
             | Body::ToolCallStarted(_)
             | Body::ToolCallCompleted(_) => {
-                let keep = self.keep;
-                converse(self.conversation(event), event, keep);
+                let detail = self.detail;
+                apply_conversation_event(self.conversation(event), event, detail);
             }
         }
     }
@@ -109,11 +109,11 @@ impl Aggregator {
         push(&mut self.attempt(event).evaluations, evaluation);
     }
 
-    fn trouble(&mut self, event: &Event, trouble: Trouble) {
-        let keep = self.keep;
+    fn party_error(&mut self, event: &Event, party_error: PartyError) {
+        let detail = self.detail;
         let attempt = self.attempt(event);
-        if keep.everything() {
-            attempt.troubles.push(trouble);
+        if detail.is_full() {
+            attempt.troubles.push(party_error);
         }
     }
 
@@ -138,8 +138,8 @@ impl Aggregator {
         self.run.planned = payload.example_count;
         self.run.planned_repetitions = payload.repetition_count;
         self.run.repeat_limit = payload.repeat_limit;
-        // Room for all at once: growing by doubling would leave up to half of it empty.
-        let expected = payload.example_count.unwrap_or_default().min(MAX_ROOM);
+        // Reserved at once: growth by doubling would leave up to half of the memory unused.
+        let expected = payload.example_count.unwrap_or_default().min(MAX_RESERVED_EXAMPLES);
         let expected = usize::try_from(expected).unwrap_or_default();
         self.run.examples.reserve_exact(expected.saturating_sub(self.run.examples.len()));
         self.index.reserve(expected.saturating_sub(self.index.len()));
@@ -156,20 +156,20 @@ impl Aggregator {
     }
 
     fn example_started(&mut self, event: &Event, payload: &ExampleStarted) {
-        let keep = self.keep;
+        let detail = self.detail;
         let place = self.example_place(event);
-        describe(&mut self.run.examples[place], payload, keep);
+        apply_description(&mut self.run.examples[place], payload, detail);
         let attempt = self.attempt_at(place, event);
         attempt.started_at = event.time;
         attempt.worker = event.worker;
-        if let (Some(number), Some(id), true) = (event.worker, &event.example_id, keep.everything())
+        if let (Some(number), Some(id), true) = (event.worker, &event.example_id, detail.is_full())
         {
             self.worker(number).ran.push(id.clone());
         }
     }
 
     fn example_finished(&mut self, event: &Event, payload: &ExampleFinished) {
-        let keep = self.keep;
+        let detail = self.detail;
         let place = self.example_place(event);
         let example = &mut self.run.examples[place];
         // An example that never started is described here.
@@ -187,7 +187,7 @@ impl Aggregator {
         }
         example.pass_rate = example.pass_rate.or(payload.pass_rate);
         example.repeats = example.repeats.or(payload.repeats);
-        name_late(example, payload);
+        apply_late_name(example, payload);
         if example.location.is_none() {
             example.location.clone_from(&payload.location);
         }
@@ -201,14 +201,14 @@ impl Aggregator {
         attempt.status = Some(payload.status.clone());
         attempt.fault.clone_from(&payload.fault);
         attempt.duration_ms = payload.duration_ms;
-        attempt.exception = payload.exception.as_ref().map(|it| keep.exception(it)).map(Box::new);
-        attempt.message = keep.message(payload.message.as_ref());
+        attempt.exception = payload.exception.as_ref().map(|it| detail.exception(it)).map(Box::new);
+        attempt.message = detail.message(payload.message.as_ref());
         attempt.exit_status = payload.exit_status;
         attempt.signal = payload.signal;
-        attempt.output_tail = keep.detail(&payload.output_tail);
-        attempt.leaked = keep.detail(&payload.leaked);
-        if !keep.everything() {
-            attempt.settle();
+        attempt.output_tail = detail.only_in_full(&payload.output_tail);
+        attempt.leaked = detail.only_in_full(&payload.leaked);
+        if !detail.is_full() {
+            attempt.reduce_to_tally();
         }
     }
 
@@ -225,7 +225,7 @@ impl Aggregator {
     }
 
     fn worker_log(&mut self, event: &Event, payload: &WorkerLog) {
-        if !self.keep.everything() {
+        if !self.detail.is_full() {
             if event.example_id.is_some() {
                 self.attempt(event).output_dropped += 1;
             } else {
@@ -239,10 +239,10 @@ impl Aggregator {
         };
         if event.example_id.is_some() {
             let attempt = self.attempt(event);
-            keep(&mut attempt.output, &mut attempt.output_dropped, line);
+            push_log_line(&mut attempt.output, &mut attempt.output_dropped, line);
         } else {
             let worker = self.worker(event.worker.unwrap_or_default());
-            keep(&mut worker.output, &mut worker.output_dropped, line);
+            push_log_line(&mut worker.output, &mut worker.output_dropped, line);
         }
     }
 
@@ -305,30 +305,30 @@ impl Aggregator {
     }
 }
 
-fn describe(example: &mut Example, payload: &ExampleStarted, keep: Keep) {
+fn apply_description(example: &mut Example, payload: &ExampleStarted, detail: Detail) {
     example.suite.clone_from(&payload.suite);
     example.file.clone_from(&payload.file);
     example.location.clone_from(&payload.location);
     // A further attempt does not know the name that an earlier one has found.
-    if !example.named_late {
+    if !example.has_late_name {
         example.path.clone_from(&payload.path);
         example.description = payload.description.clone().or_else(|| payload.path.last().cloned());
     }
     example.tags.clone_from(&payload.tags);
-    example.scenario = keep.detail(&payload.scenario);
+    example.scenario = detail.only_in_full(&payload.scenario);
     example.pass_rate = payload.pass_rate.or(example.pass_rate);
     example.repeats = payload.repeats.or(example.repeats);
     example.deterministic = payload.deterministic.or(example.deterministic);
 }
 
-/// Takes the name that an example without one was given while it ran. An example of which only the end is known has no chain
-/// to put it to.
-fn name_late(example: &mut Example, payload: &ExampleFinished) {
+/// Appends the name that an example without one was given while it ran. An example of which only the end is recorded has no path to
+/// append to.
+fn apply_late_name(example: &mut Example, payload: &ExampleFinished) {
     let Some(name) = payload.own_name() else { return };
     if example.path.last().is_none_or(|last| last == name) {
         return;
     }
-    if std::mem::replace(&mut example.named_late, true) {
+    if std::mem::replace(&mut example.has_late_name, true) {
         example.path.pop();
     }
     example.path.reserve_exact(1);
@@ -336,8 +336,8 @@ fn name_late(example: &mut Example, payload: &ExampleFinished) {
     example.description = Some(name.to_owned());
 }
 
-/// Adds to a list that is usually short. The library makes room for four of these large items with the first; for
-/// thousands of examples that is most of the memory of a run.
+/// Pushes to a list that is usually short. `Vec::push` reserves space for four of these large items with the first; for
+/// thousands of examples that would be most of the memory of a run.
 fn push<T>(list: &mut Vec<T>, item: T) {
     make_room(list);
     list.push(item);
@@ -349,8 +349,8 @@ fn make_room<T>(list: &mut Vec<T>) {
     }
 }
 
-/// Keeps the last lines: when something broke, the end is what matters.
-fn keep(lines: &mut Vec<LogLine>, dropped: &mut u64, line: LogLine) {
+/// Keeps the last [`MAX_LOG_LINES`] lines: the end of the output explains a failure.
+fn push_log_line(lines: &mut Vec<LogLine>, dropped: &mut u64, line: LogLine) {
     // Dropping a quarter at a time makes the cost of a very long output linear.
     if lines.len() >= MAX_LOG_LINES {
         let gone = MAX_LOG_LINES / 4;
@@ -360,19 +360,19 @@ fn keep(lines: &mut Vec<LogLine>, dropped: &mut u64, line: LogLine) {
     lines.push(line);
 }
 
-fn invariant(payload: &InvariantEvaluated, keep: Keep) -> Evaluation {
+fn invariant(payload: &InvariantEvaluated, detail: Detail) -> Evaluation {
     Evaluation {
         topic: payload.topic.clone(),
         mode: payload.mode.clone().unwrap_or_default(),
         kind: payload.invariant_type.as_ref().map(ToString::to_string),
         description: payload.description.clone(),
         passed: Some(payload.passed),
-        message: keep.detail(&payload.message),
+        message: detail.only_in_full(&payload.message),
         ..Evaluation::default()
     }
 }
 
-fn evaluation(payload: &EvaluationRecorded, keep: Keep) -> Evaluation {
+fn evaluation(payload: &EvaluationRecorded, detail: Detail) -> Evaluation {
     Evaluation {
         turn: payload.turn_number,
         topic: None,
@@ -382,14 +382,14 @@ fn evaluation(payload: &EvaluationRecorded, keep: Keep) -> Evaluation {
         description: payload.description.clone(),
         passed: payload.passed,
         score: payload.score,
-        reasoning: keep.detail(&payload.reasoning),
-        message: keep.detail(&payload.failure_message),
-        metadata: keep.detail(&payload.metadata),
+        reasoning: detail.only_in_full(&payload.reasoning),
+        message: detail.only_in_full(&payload.failure_message),
+        metadata: detail.only_in_full(&payload.metadata),
     }
 }
 
-fn agent_error(payload: &AgentError) -> Trouble {
-    Trouble {
+fn agent_error(payload: &AgentError) -> PartyError {
+    PartyError {
         whose: "agent".to_owned(),
         turn: payload.turn_number,
         class: payload.error_class.clone(),
@@ -399,13 +399,13 @@ fn agent_error(payload: &AgentError) -> Trouble {
     }
 }
 
-fn judge_error(payload: &JudgeError) -> Trouble {
-    Trouble {
+fn judge_error(payload: &JudgeError) -> PartyError {
+    PartyError {
         whose: "judge".to_owned(),
         operation: payload.operation.clone(),
         class: payload.error_class.clone(),
         message: payload.message.clone(),
-        ..Trouble::default()
+        ..PartyError::default()
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Destination {
     WebSocket(WebSocketAddress),
 }
 
-/// Where a WebSocket observer listens. Only loopback: the stream holds whatever the agents say.
+/// The address of a WebSocket observer. Only loopback: the stream holds the messages of the agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSocketAddress {
     /// A loopback host.

@@ -1,8 +1,8 @@
 //! A recorder on a thread of its own, for destinations that may stall: a named pipe without a reader, a full disk.
 //!
-//! The publisher hands events over and waits only while a bounded queue is full, and only as long as the destination takes
-//! something now and then. One that takes nothing is given up: that is told once, and the run goes on without it. The recording of
-//! a run is not written this way, because it may not lose an event.
+//! The publisher waits only while a bounded queue is full, and only as long as the destination makes progress. A destination that makes
+//! none is abandoned: a callback is called once, and the run goes on without the destination. The recording of a run is not written
+//! this way, because it may not lose an event.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use proctor_events::{BoxedError, Published, Recorder};
 pub struct DetachedLimits {
     /// How many bytes of events may wait.
     pub queue_bytes: usize,
-    /// How long the destination may take nothing while somebody waits for it.
+    /// How long the destination may make no progress while a publisher waits.
     pub stall: Duration,
-    /// How long publishers may wait for it in all.
+    /// How long publishers may wait in total.
     pub total_wait: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Default for DetachedLimits {
     }
 }
 
-/// So many events are written at a time; each of these writes is progress.
+/// The number of events of one write; each write counts as progress.
 const CHUNK: usize = 64;
 
 /// Hands events to a recorder that runs on another thread.
@@ -38,7 +38,7 @@ pub struct DetachedRecorder {
     shared: Arc<Shared>,
     limits: DetachedLimits,
     waited: Duration,
-    /// Told once, why the destination was given up.
+    /// Called once with the reason when the destination is abandoned.
     on_given_up: Option<Box<dyn FnOnce(String) + Send>>,
 }
 
@@ -51,7 +51,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queue: Vec<Arc<Published>>,
-    /// Of what waits and of what is being written.
+    /// Bytes of the queued events and of those that are being written.
     bytes: usize,
     /// How many events have been written.
     written: u64,

@@ -16,10 +16,10 @@ mod detached;
 pub mod fuzzing;
 mod line_digest;
 mod model;
-mod names;
 mod reader;
 mod recorder;
 mod recording_reader;
+mod run_names;
 mod store;
 mod tally;
 mod timings;
@@ -31,9 +31,8 @@ pub use detached::{DetachedLimits, DetachedRecorder};
 pub use line_digest::without_digest;
 pub use model::{
     AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
-    RunData, Simulation, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
+    PartyError, RunData, Simulation, ToolCall, TopicVisit, Turn, UserTurn, Worker,
 };
-pub use names::ResolveError;
 pub use reader::{
     Entry, LoadError, Loaded, MAX_LINE, Problem, ProblemKind, Reader, RunChoice, RunSplitter, load,
     load_example, load_outline,
@@ -44,6 +43,7 @@ pub use recording_reader::{
     RecordedLine, RecordingChunks, RecordingFollower, RecordingReader, StreamEvent,
     last_suite_finished,
 };
+pub use run_names::ResolveError;
 pub use store::{GitState, RunFolder, RunInfo, RunStore, StoreError, recording_name};
 pub use tally::{CheckTally, Tally};
 pub use timings::{failed_examples, load_timings, save_timings};
@@ -51,6 +51,6 @@ pub use validate::{
     CheckedRun, DigestState, Finding, RecordingState, Severity, Validation, validate, validate_file,
 };
 pub use workspaces::{
-    FlakyAssertion, Judged, Reached, WORKSPACE_COVERAGE, WORKSPACE_WARNING, WorkspaceCoverage,
-    WorkspaceFold, WorkspaceWarning,
+    CoveredSet, FlakyAssertion, WORKSPACE_COVERAGE, WORKSPACE_WARNING, WorkspaceCoverage,
+    WorkspaceEvaluation, WorkspaceFold, WorkspaceWarning,
 };

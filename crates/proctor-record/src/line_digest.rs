@@ -3,7 +3,7 @@
 //! Each line of a recording ends in `,"digest":"XXXXXXXXXXXXXXXX"}`: the first 16 hexadecimal digits of the SHA-256 of the
 //! digest of the line before (nothing for the first line of a run) and of the line's own bytes up to that comma. A line
 //! therefore vouches for itself and for its place. The digest belongs to one file: every file that a run is written to has
-//! its own, and streams over a socket carry none. It finds damage and edits by hand; whoever computes it anew is not found.
+//! its own, and streams over a socket carry none. It finds damage and edits by hand, not edits by a program that computes the digests anew.
 
 use sha2::{Digest as _, Sha256};
 

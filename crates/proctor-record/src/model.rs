@@ -1,4 +1,4 @@
-//! The picture of a run that every view shows: plain data, made by [`Aggregator`](crate::Aggregator).
+//! A run as every view shows it: plain data, made by [`Aggregator`](crate::Aggregator).
 
 use proctor_events::{
     EvaluationMode, ExampleId, Exception, Fault, Json, LeakedProcess, MessageSource, Millis,
@@ -22,7 +22,7 @@ pub struct RunData {
     pub started_at: Option<Timestamp>,
     /// When it finished; absent while it runs, or if it was cut off.
     pub finished_at: Option<Timestamp>,
-    /// How long it took, by its own account.
+    /// The duration that `SuiteFinished` states.
     pub duration_ms: Option<Millis>,
     /// The seed that ordered the examples.
     pub seed: Option<u64>,
@@ -33,22 +33,22 @@ pub struct RunData {
     /// Up to how many repetitions an example could get in a run that decided on each further one by the results so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat_limit: Option<u32>,
-    /// The exit code that it says followed. Its verdict is for others to see.
+    /// The exit code that `SuiteFinished` states. Not serialized: views show the verdict.
     #[serde(skip)]
     pub exit_code: Option<i32>,
-    /// Whether it has said that it begins.
+    /// Whether there was a `SuiteStarted`.
     #[serde(skip)]
     pub begun: bool,
-    /// What it said at its end.
+    /// `SuiteFinished`, if there was one.
     #[serde(skip)]
     pub ending: Option<Box<SuiteFinished>>,
-    /// Whether nothing more will come: it has said so, or its process is gone.
+    /// Whether no further event is expected: there was a `SuiteFinished`, or the process is gone.
     #[serde(skip)]
     pub over: bool,
-    /// Whether its folder says that it was interrupted.
+    /// Whether `run.json` marks the run as interrupted.
     #[serde(skip)]
     pub interrupted: bool,
-    /// What it tolerates.
+    /// Which kinds of results fail the run.
     #[serde(skip)]
     pub policy: Policy,
     /// The verdict of the whole run, where only some of its examples are kept ([`select`](Self::select)).
@@ -83,7 +83,7 @@ pub struct Example {
     pub path: Vec<String>,
     /// Whether the last of `path` is such a name.
     #[serde(skip)]
-    pub named_late: bool,
+    pub has_late_name: bool,
     /// `file:line`.
     pub location: Option<String>,
     /// Its own description.
@@ -97,7 +97,7 @@ pub struct Example {
     /// What the project declares: whether the same code gives the same result every time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deterministic: Option<bool>,
-    /// How many repetitions of it were planned; at most so many in a run with a `repeat_limit`. Absent where it is one.
+    /// The planned number of repetitions; the largest possible number in a run with a `repeat_limit`. Absent where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
     /// Every attempt, in order of start.
@@ -115,7 +115,7 @@ pub struct Attempt {
     pub worker: Option<u32>,
     /// How it ended; absent while it runs.
     pub status: Option<Status>,
-    /// Whose failure it was.
+    /// The party at fault.
     pub fault: Option<Fault>,
     /// Whether no further attempt follows.
     pub is_final: bool,
@@ -133,9 +133,9 @@ pub struct Attempt {
     pub exception: Option<Box<Exception>>,
     /// Why it is pending, or what happened to its worker.
     pub message: Option<String>,
-    /// The exit status of the worker that died with it.
+    /// The exit status of the worker, if the worker died during the attempt.
     pub exit_status: Option<i32>,
-    /// The signal that killed its worker.
+    /// The signal that killed the worker.
     pub signal: Option<i32>,
     /// The last lines of output of a crashed or timed-out attempt.
     pub output_tail: Vec<String>,
@@ -146,7 +146,7 @@ pub struct Attempt {
     /// What was checked.
     pub evaluations: Vec<Evaluation>,
     /// What broke.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<PartyError>,
     /// Models that were asked.
     pub model_calls: Vec<ModelUse>,
     /// What was printed.
@@ -155,7 +155,7 @@ pub struct Attempt {
     pub output_dropped: u64,
     /// In an outline, once it has ended: its numbers, instead of what was said, checked and asked ([`tally`](Self::tally)).
     #[serde(skip)]
-    pub settled: Option<Box<Tally>>,
+    pub final_tally: Option<Box<Tally>>,
 }
 
 /// A conversation.
@@ -300,8 +300,8 @@ pub struct Evaluation {
 
 /// An error of the agent or the judge.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Trouble {
-    /// Whose: `agent` or `judge`.
+pub struct PartyError {
+    /// The party: `agent` or `judge`.
     pub whose: String,
     /// The turn.
     pub turn: Option<u32>,
@@ -380,12 +380,12 @@ pub struct Worker {
 }
 
 impl RunData {
-    /// The run in numbers.
+    /// The counts of examples, repetitions and attempts.
     pub fn summary(&self) -> Counts {
         self.summary_if(self.over)
     }
 
-    /// The run in numbers, where somebody else knows whether it is over.
+    /// The counts; `over` states whether the run is over, where the caller knows that better than the events.
     pub fn summary_if(&self, over: bool) -> Counts {
         let mut counts = Counts { errors: self.errors.len() as u64, ..Counts::default() };
         for example in &self.examples {
@@ -414,7 +414,7 @@ impl RunData {
         self.verdict_of_all = Some(Box::new(verdict));
     }
 
-    /// Notes that the process that made the run is gone: what has not ended never will.
+    /// Marks the run as over because its process is gone: an attempt without an end never ends.
     #[must_use]
     pub fn closed(mut self) -> Self {
         self.over = true;
@@ -428,7 +428,7 @@ impl Example {
         deciding(&self.attempts, Attempt::number)
     }
 
-    /// Its verdict; `over` says whether the run is, so that what has not ended never will.
+    /// The verdict; `over` states whether the run is over, so that an attempt without an end never ends.
     pub fn verdict(&self, over: bool) -> ExampleVerdict {
         let attempts: Vec<Observation<'_>> =
             self.attempts.iter().map(Attempt::observation).collect();
@@ -452,12 +452,12 @@ impl Attempt {
         AttemptNumber { repeat: self.repeat, attempt: self.attempt }
     }
 
-    /// Whether it was begun; what was left out has a result and no beginning.
+    /// Whether the attempt was started; one with status `not_run` was not.
     pub fn was_made(&self) -> bool {
         self.status.as_ref().is_none_or(|status| *status != Status::NotRun)
     }
 
-    /// What a verdict needs of it.
+    /// The fields from which a verdict is made.
     pub fn observation(&self) -> Observation<'_> {
         Observation {
             number: self.number(),

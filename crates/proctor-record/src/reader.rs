@@ -12,8 +12,8 @@ use proctor_events::{Body, Event, ReadError, RunId};
 
 use crate::aggregate::Aggregator;
 use crate::model::{Example, RunData};
-use crate::recording_reader::RecordingChunks;
 use crate::recording_reader::line_assembler::LineAssembler;
+use crate::recording_reader::{IndexRules, RecordingChunks, RecordingReader};
 use crate::store::RunFolder;
 
 /// The longest line that is read; a longer one is reported and passed over.
@@ -147,6 +147,15 @@ pub enum RunChoice {
     Id(String),
 }
 
+impl RunChoice {
+    fn includes(&self, name: &str) -> bool {
+        match self {
+            Self::Last => true,
+            Self::Id(wanted) => name.starts_with(wanted.as_str()),
+        }
+    }
+}
+
 /// A run folded from a file.
 #[derive(Debug)]
 pub struct Loaded {
@@ -248,8 +257,17 @@ pub fn load(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
     load_into(path, choice, &Aggregator::default())
 }
 
-/// Folds one run out of a file, and keeps what ended how, in numbers, but not what was said ([`Aggregator::outline`]).
+/// Folds one run out of a file, and keeps what ended how, in numbers, but not what was said ([`Aggregator::outline`]). Uses the index beside a
+/// large recording, if there is one.
 pub fn load_outline(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError> {
+    // A file that cannot be read is reported below.
+    let indexed = RecordingReader::indexed_outline(path, IndexRules::default()).ok().flatten();
+    if let Some((mut run, id)) = indexed
+        && choice.includes(id.as_str())
+    {
+        note_state(&mut run, path);
+        return Ok(Loaded { run, problems: Vec::new(), runs: vec![id.to_string()] });
+    }
     load_into(path, choice, &Aggregator::outline())
 }
 
@@ -290,11 +308,7 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
         };
         let (begins, place) = splitter.place(&event);
         if let Some(name) = begins {
-            let wanted = match choice {
-                RunChoice::Last => true,
-                RunChoice::Id(wanted) => name.starts_with(wanted.as_str()),
-            };
-            if wanted {
+            if choice.includes(&name) {
                 folding = Some((place, empty.clone()));
             }
             runs.push(name);
@@ -318,7 +332,7 @@ fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Load
     }
 }
 
-/// Notes what the folder of a recording says of the run's state and its stream does not. A recording without such a folder is over.
+/// Adds the state that only the folder of the run has. A recording outside a run's folder is over.
 fn note_state(run: &mut RunData, path: &Path) {
     let folder = RunFolder::of(path);
     run.over |= folder.as_ref().is_none_or(|folder| !folder.is_live());

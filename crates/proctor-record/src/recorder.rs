@@ -43,7 +43,7 @@ const KEPT_BUFFER: usize = 1 << 20;
 const CLAIM_TRIES: u32 = 50;
 const CLAIM_PAUSE: Duration = Duration::from_millis(2);
 
-/// Whether somebody writes this recording.
+/// Whether a process holds the write lock of this recording.
 pub(crate) fn is_claimed(path: &Path) -> bool {
     let probe = File::open(path).map(|file| file.try_lock());
     matches!(probe, Ok(Err(TryLockError::WouldBlock)))
@@ -76,8 +76,8 @@ impl JsonlRecorder {
         &self.path
     }
 
-    /// Locks the file for as long as it is written, so that others see whether its writer lives. Who looks holds the
-    /// lock for a moment.
+    /// Holds a shared lock while the file is written, by which other processes see that the writer is alive. A process that checks holds
+    /// an exclusive lock for a moment, hence the retries.
     fn claim(&self) {
         for _ in 0..CLAIM_TRIES {
             match self.file.try_lock_shared() {

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::control;
-use crate::names::{self, ResolveError};
 use crate::recorder::{JsonlRecorder, RecordError, is_claimed};
 use crate::recording_reader::FileChanges;
+use crate::run_names::{self, ResolveError};
 
 /// The version of `run.json` that we write.
 const INFO_VERSION: u32 = 1;
@@ -47,7 +47,7 @@ pub struct RunInfo {
     /// Names given to the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether somebody stopped it before its end.
+    /// Whether the run was stopped before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Fields of a newer writer.
@@ -65,7 +65,7 @@ pub struct GitState {
 }
 
 impl RunInfo {
-    /// The least that must be known.
+    /// A description with the mandatory fields only.
     pub fn new(run_id: RunId, started_at: Timestamp, argv: Vec<String>) -> Self {
         Self {
             v: INFO_VERSION,
@@ -86,7 +86,7 @@ impl RunInfo {
 /// Why the folder of runs cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
+    /// An I/O error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// What was tried.
@@ -96,7 +96,7 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// `run.json` does not say what it should.
+    /// `run.json` cannot be parsed.
     #[error("{} is not a run description: {problem}", path.display())]
     BadInfo {
         /// The file.
@@ -212,7 +212,7 @@ impl RunStore {
 
     /// Finds the run of this project that a name means: `last`, `last~2`, an id, a tag (its newest run), or the start of an id.
     pub fn find(&self, name: &str) -> Result<RunFolder, ResolveError> {
-        names::find(name, &self.list()?)
+        run_names::find(name, &self.list()?)
     }
 }
 

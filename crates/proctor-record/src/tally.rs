@@ -1,7 +1,7 @@
-//! An attempt in numbers: what lists, time lines, tables and comparisons need of what happened in it.
+//! The counts of one attempt that lists, time lines, tables and comparisons show.
 //!
-//! A tally is made from an attempt and from nothing else, so there is one reading of events, the fold's. An outline
-//! ([`Aggregator::outline`](crate::Aggregator::outline)) keeps the tally of an attempt that has ended instead of what was said in it.
+//! A tally is made from an attempt and from nothing else, so events are interpreted in one place, the fold. An outline
+//! ([`Aggregator::outline`](crate::Aggregator::outline)) keeps the tally of an ended attempt instead of its conversation.
 
 use std::borrow::Cow;
 
@@ -10,20 +10,20 @@ use serde::Serialize;
 
 use crate::model::{Attempt, Evaluation, ModelUse};
 
-/// An attempt in numbers.
+/// The counts of one attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Tally {
     /// The number of its last turn.
     pub turns: u32,
     /// How often the agent answered.
     pub replies: u32,
-    /// Tools that were called, whoever told of it.
+    /// Tool calls, whether the agent or the host reported them.
     pub tool_calls: u32,
     /// Model calls that were made.
     pub model_calls: u32,
-    /// Those of them that the agent made.
+    /// Model calls of the agent.
     pub agent_calls: u32,
-    /// Those of them whose answer may be another one next time.
+    /// Model calls whose answer is neither scripted nor cached.
     pub open_calls: u32,
     /// Tokens sent and received.
     pub tokens: u64,
@@ -38,11 +38,11 @@ pub struct Tally {
 /// One check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CheckTally {
-    /// The criterion, or whatever says best what was checked.
+    /// The criterion, else the description, else the kind of the check.
     pub name: Option<String>,
-    /// Whether it only counts softly.
+    /// Whether a failure does not fail the attempt.
     pub soft: bool,
-    /// Whether it holds; absent where nobody could tell.
+    /// Whether the check holds; absent where no verdict was reached.
     pub passed: Option<bool>,
     /// Its score.
     pub score: Option<f64>,
@@ -75,7 +75,7 @@ impl Tally {
         }
     }
 
-    /// Adds what came after the end.
+    /// Adds events that came after the end of the attempt.
     fn add(mut self, late: Self) -> Self {
         self.turns = self.turns.max(late.turns);
         self.replies += late.replies;
@@ -109,7 +109,7 @@ impl CheckTally {
 }
 
 impl Evaluation {
-    /// What was checked: the criterion's name, else what it demands, else its kind.
+    /// The name of the criterion, else the description, else the kind.
     pub fn title(&self) -> Option<&str> {
         self.name.as_deref().or(self.description.as_deref()).or(self.kind.as_deref())
     }
@@ -123,24 +123,24 @@ impl ModelUse {
 }
 
 impl Attempt {
-    /// The attempt in numbers.
+    /// The counts of the attempt.
     pub fn tally(&self) -> Cow<'_, Tally> {
         let bare = self.conversation.is_none()
             && self.model_calls.is_empty()
             && self.evaluations.is_empty();
-        match &self.settled {
-            Some(settled) if bare => Cow::Borrowed(settled),
-            Some(settled) => Cow::Owned(Tally::clone(settled).add(Tally::of(self))),
+        match &self.final_tally {
+            Some(final_tally) if bare => Cow::Borrowed(final_tally),
+            Some(final_tally) => Cow::Owned(Tally::clone(final_tally).add(Tally::of(self))),
             None => Cow::Owned(Tally::of(self)),
         }
     }
 
-    /// Keeps the numbers and lets go of what they were made from.
-    pub(crate) fn settle(&mut self) {
+    /// Stores the tally and drops the data from which it was made.
+    pub(crate) fn reduce_to_tally(&mut self) {
         let tally = self.tally().into_owned();
         self.conversation = None;
         self.model_calls = Vec::new();
         self.evaluations = Vec::new();
-        self.settled = Some(Box::new(tally));
+        self.final_tally = Some(Box::new(tally));
     }
 }

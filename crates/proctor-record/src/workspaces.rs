@@ -21,7 +21,7 @@ const SUITE: &str = "workspace";
 
 /// How much of a set was reached by some example.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Reached {
+pub struct CoveredSet {
     /// What was reached.
     pub covered: Vec<String>,
     /// What was configured somewhere and never reached.
@@ -35,7 +35,7 @@ pub struct Reached {
 pub struct FlakyAssertion {
     /// The example's id.
     pub example_id: String,
-    /// What the assertion says.
+    /// The text of the assertion.
     pub assertion: String,
     /// How often it held.
     pub passed: u32,
@@ -56,11 +56,11 @@ pub struct WorkspaceWarning {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WorkspaceCoverage {
     /// Topics that hats listen to or publish.
-    pub topics: Reached,
+    pub topics: CoveredSet,
     /// Hats that were worn.
-    pub hats: Reached,
+    pub hats: CoveredSet,
     /// Ways to end.
-    pub terminations: Reached,
+    pub terminations: CoveredSet,
     /// Topics that occurred and that no hat of their own configuration knows.
     pub unconfigured_topics: Vec<String>,
     /// Assertions that were not always the same over repeats and retries.
@@ -87,7 +87,7 @@ pub struct WorkspaceFold {
 
 /// What the fold needs to know about an evaluation.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct WorkspaceEvaluation<'a> {
     /// The example's id.
     pub example_id: &'a str,
     /// Its suite.
@@ -106,7 +106,7 @@ pub struct Judged<'a> {
 
 impl WorkspaceFold {
     /// Takes one evaluation; those of other suites are passed over.
-    pub fn take(&mut self, judged: &Judged<'_>) {
+    pub fn take(&mut self, judged: &WorkspaceEvaluation<'_>) {
         if judged.suite != Some(SUITE) {
             return;
         }
@@ -133,13 +133,13 @@ impl WorkspaceFold {
         }
     }
 
-    /// What came together; nothing where no workspace example was heard of.
+    /// The coverage; `None` without workspace examples.
     pub fn coverage(&self) -> Option<WorkspaceCoverage> {
         let flaky = self.assertions.iter().filter(|(_, (held, broke))| *held > 0 && *broke > 0);
         self.seen.then(|| WorkspaceCoverage {
-            topics: Reached::of(&self.topics),
-            hats: Reached::of(&self.hats),
-            terminations: Reached::of(&self.terminations),
+            topics: CoveredSet::of(&self.topics),
+            hats: CoveredSet::of(&self.hats),
+            terminations: CoveredSet::of(&self.terminations),
             unconfigured_topics: self.unconfigured.keys().cloned().collect(),
             flaky_assertions: flaky
                 .map(|((example_id, assertion), (passed, failed))| FlakyAssertion {
@@ -171,7 +171,7 @@ fn note(names: &mut Names, told: &Value) {
     }
 }
 
-impl Reached {
+impl CoveredSet {
     fn of(names: &Names) -> Self {
         let some = |wanted: bool| {
             let chosen = names.iter().filter(move |(_, reached)| **reached == wanted);
@@ -191,7 +191,7 @@ impl RunData {
         for example in self.examples.iter().filter(|example| example.suite.is_some()) {
             let id = example.id.as_ref().map(ToString::to_string).unwrap_or_default();
             for evaluation in example.attempts.iter().flat_map(|attempt| &attempt.evaluations) {
-                fold.take(&Judged {
+                fold.take(&WorkspaceEvaluation {
                     example_id: &id,
                     suite: example.suite.as_deref(),
                     mode: &evaluation.mode,

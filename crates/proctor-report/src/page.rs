@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use proctor_events::{EvaluationMode, Json, LeakedProcess};
-use proctor_record::{Attempt, Conversation, Evaluation, LogLine, ToolCall, Trouble, Turn};
+use proctor_record::{Attempt, Conversation, Evaluation, LogLine, PartyError, ToolCall, Turn};
 use proctor_text::{printable, shorten, truncate};
 
 use crate::style::{Paint, Style, duration};
@@ -160,7 +160,7 @@ impl Page {
         }
     }
 
-    pub(crate) fn trouble(&mut self, trouble: &Trouble) {
+    pub(crate) fn trouble(&mut self, trouble: &PartyError) {
         let class = trouble.class.as_deref().map(|class| format!("{class}: "));
         let at = trouble.turn.map(|turn| format!(" in turn {turn}"));
         let doing = trouble.operation.as_deref().map(|what| format!(" ({what})"));

@@ -1,12 +1,12 @@
-//! Who may ask: pure checks over the headers of a request.
+//! Access control: checks of the headers of a request. Pure.
 //!
-//! A page on the internet can make a browser send requests here. Three things give it away: a Host that is not ours (a DNS
-//! name that points at this machine), an Origin that is not our own, and Sec-Fetch-Site. Whoever passes these
-//! must still know the token: as a header, in the query once, or as the cookie that the query was exchanged for.
+//! A page on the internet can make a browser send requests to this server. Such requests have a foreign Host (a DNS name that points to this
+//! machine), a foreign Origin, or a foreign Sec-Fetch-Site, and are refused. All others need the token: as a header, in the query once, or as the
+//! cookie for which the query was exchanged.
 
-/// What is known about the one who asks.
+/// The headers of a request that access depends on.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct RequestHeaders<'a> {
     pub(crate) host: Option<&'a str>,
     pub(crate) origin: Option<&'a str>,
     pub(crate) fetch_site: Option<&'a str>,
@@ -16,29 +16,29 @@ pub(crate) struct Asking<'a> {
     pub(crate) query: Option<&'a str>,
 }
 
-/// What is demanded.
+/// What a request must have.
 #[derive(Debug, Clone)]
-pub(crate) struct Demands {
+pub(crate) struct AccessRules {
     /// The secret in the printed address.
     pub(crate) token: String,
     /// The secret in the cookie.
     pub(crate) session: String,
     /// The name of the cookie; browsers do not keep the cookies of two ports apart.
     pub(crate) cookie: String,
-    /// Names besides this machine's own loopback names.
+    /// Accepted host names besides the loopback names.
     pub(crate) hosts: Vec<String>,
 }
 
-/// How somebody was let in.
+/// How a request was authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Admitted {
-    /// By a header or cookie.
+pub(crate) enum Admission {
+    /// By the header or the cookie.
     Known,
-    /// By the token in the query: give a cookie.
+    /// By the token in the query: the response sets the cookie.
     ByQuery,
 }
 
-/// Why somebody was not.
+/// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     ForeignHost,
@@ -46,32 +46,33 @@ pub(crate) enum Refused {
     NoToken,
 }
 
-impl Demands {
-    pub(crate) fn check(&self, asking: &Asking<'_>) -> Result<Admitted, Refused> {
-        let host = asking.host.filter(|host| self.names_us(host)).ok_or(Refused::ForeignHost)?;
-        if asking.origin.is_some_and(|origin| !is_same_origin(origin, host)) {
+impl AccessRules {
+    pub(crate) fn check(&self, request: &RequestHeaders<'_>) -> Result<Admission, Refused> {
+        let host =
+            request.host.filter(|host| self.is_own_host(host)).ok_or(Refused::ForeignHost)?;
+        if request.origin.is_some_and(|origin| !is_same_origin(origin, host)) {
             return Err(Refused::ForeignOrigin);
         }
         // A link on another page may lead here; anything else that another page causes may not.
         let from_elsewhere =
-            asking.fetch_site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
-        if from_elsewhere && asking.fetch_mode != Some("navigate") {
+            request.fetch_site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
+        if from_elsewhere && request.fetch_mode != Some("navigate") {
             return Err(Refused::ForeignOrigin);
         }
-        self.admit(asking)
+        self.admit(request)
     }
 
-    fn admit(&self, asking: &Asking<'_>) -> Result<Admitted, Refused> {
-        let bearer = asking.authorization.and_then(|value| value.strip_prefix("Bearer "));
-        let cookie = asking.cookies.and_then(|cookies| self.own_cookie(cookies));
-        if bearer.is_some_and(|given| same(given, &self.token))
-            || cookie.is_some_and(|given| same(given, &self.session))
+    fn admit(&self, request: &RequestHeaders<'_>) -> Result<Admission, Refused> {
+        let bearer = request.authorization.and_then(|value| value.strip_prefix("Bearer "));
+        let cookie = request.cookies.and_then(|cookies| self.own_cookie(cookies));
+        if bearer.is_some_and(|given| equals_in_constant_time(given, &self.token))
+            || cookie.is_some_and(|given| equals_in_constant_time(given, &self.session))
         {
-            return Ok(Admitted::Known);
+            return Ok(Admission::Known);
         }
-        let in_query = asking.query.and_then(token_of);
-        if in_query.is_some_and(|given| same(given, &self.token)) {
-            return Ok(Admitted::ByQuery);
+        let in_query = request.query.and_then(token_of);
+        if in_query.is_some_and(|given| equals_in_constant_time(given, &self.token)) {
+            return Ok(Admission::ByQuery);
         }
         Err(Refused::NoToken)
     }
@@ -83,7 +84,7 @@ impl Demands {
         })
     }
 
-    fn names_us(&self, authority: &str) -> bool {
+    fn is_own_host(&self, authority: &str) -> bool {
         let name = without_port(authority);
         name.eq_ignore_ascii_case("localhost")
             || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
@@ -115,8 +116,8 @@ pub(crate) fn without_token(query: &str) -> String {
     rest.join("&")
 }
 
-/// Compares without telling by its speed how much was right.
-fn same(a: &str, b: &str) -> bool {
+/// Takes the same time for every difference, so that timing does not reveal a prefix of the token.
+fn equals_in_constant_time(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }
 
@@ -124,8 +125,8 @@ fn same(a: &str, b: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn demands() -> Demands {
-        Demands {
+    fn access_rules() -> AccessRules {
+        AccessRules {
             token: "s3cret".into(),
             session: "c00kie".into(),
             cookie: "proctor_80".into(),
@@ -133,7 +134,7 @@ mod tests {
         }
     }
 
-    const GOOD: Asking<'static> = Asking {
+    const GOOD: RequestHeaders<'static> = RequestHeaders {
         host: Some("127.0.0.1:80"),
         authorization: Some("Bearer s3cret"),
         origin: None,
@@ -145,11 +146,11 @@ mod tests {
 
     #[test]
     fn hosts() {
-        let with = |host| demands().check(&Asking { host, ..GOOD });
+        let with = |host| access_rules().check(&RequestHeaders { host, ..GOOD });
         for fine in
             ["localhost", "LOCALHOST:1", "127.0.0.1", "127.9.9.9:80", "[::1]:80", "box.lan:9"]
         {
-            assert_eq!(with(Some(fine)), Ok(Admitted::Known), "{fine}");
+            assert_eq!(with(Some(fine)), Ok(Admission::Known), "{fine}");
         }
         for bad in ["evil.example", "localhost.evil.example", "10.0.0.1", "", "127.0.0.1.nip.io:80"]
         {
@@ -160,38 +161,42 @@ mod tests {
 
     #[test]
     fn origins_are_exactly_our_own() {
-        let with = |origin| demands().check(&Asking { origin: Some(origin), ..GOOD });
-        assert_eq!(with("http://127.0.0.1:80"), Ok(Admitted::Known));
+        let with = |origin| access_rules().check(&RequestHeaders { origin: Some(origin), ..GOOD });
+        assert_eq!(with("http://127.0.0.1:80"), Ok(Admission::Known));
         for bad in
             ["http://127.0.0.1:81", "https://127.0.0.1:80", "null", "http://evil.example", ""]
         {
             assert_eq!(with(bad), Err(Refused::ForeignOrigin), "{bad}");
         }
-        let embedded = Asking { fetch_site: Some("same-site"), ..GOOD };
-        assert_eq!(demands().check(&embedded), Err(Refused::ForeignOrigin));
-        let link = Asking { fetch_mode: Some("navigate"), fetch_site: Some("cross-site"), ..GOOD };
-        assert_eq!(demands().check(&link), Ok(Admitted::Known));
+        let embedded = RequestHeaders { fetch_site: Some("same-site"), ..GOOD };
+        assert_eq!(access_rules().check(&embedded), Err(Refused::ForeignOrigin));
+        let link =
+            RequestHeaders { fetch_mode: Some("navigate"), fetch_site: Some("cross-site"), ..GOOD };
+        assert_eq!(access_rules().check(&link), Ok(Admission::Known));
     }
 
     #[test]
     fn the_token_comes_by_header_query_or_cookie() {
-        let nobody = Asking { authorization: None, ..GOOD };
-        let check = |asking| demands().check(&asking);
+        let nobody = RequestHeaders { authorization: None, ..GOOD };
+        let check = |request| access_rules().check(&request);
         assert_eq!(check(nobody), Err(Refused::NoToken));
         assert_eq!(
-            check(Asking { query: Some("a=1&token=s3cret"), ..nobody }),
-            Ok(Admitted::ByQuery)
+            check(RequestHeaders { query: Some("a=1&token=s3cret"), ..nobody }),
+            Ok(Admission::ByQuery)
         );
         assert_eq!(
-            check(Asking { cookies: Some("x=1; proctor_80=c00kie"), ..nobody }),
-            Ok(Admitted::Known)
+            check(RequestHeaders { cookies: Some("x=1; proctor_80=c00kie"), ..nobody }),
+            Ok(Admission::Known)
         );
         for cookies in ["proctor_81=c00kie", "proctor_80=s3cret", "proctor_80=", "proctor_80"] {
-            assert_eq!(check(Asking { cookies: Some(cookies), ..nobody }), Err(Refused::NoToken));
+            assert_eq!(
+                check(RequestHeaders { cookies: Some(cookies), ..nobody }),
+                Err(Refused::NoToken)
+            );
         }
         for authorization in ["s3cret", "Bearer", "Bearer s3cre", "bearer s3cret"] {
-            let asking = Asking { authorization: Some(authorization), ..nobody };
-            assert_eq!(check(asking), Err(Refused::NoToken), "{authorization}");
+            let request = RequestHeaders { authorization: Some(authorization), ..nobody };
+            assert_eq!(check(request), Err(Refused::NoToken), "{authorization}");
         }
     }
 

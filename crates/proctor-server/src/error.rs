@@ -1,4 +1,4 @@
-//! What a client is told when something cannot be done: a status and a sentence, as JSON.
+//! The error response: a status and a sentence, as JSON.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};

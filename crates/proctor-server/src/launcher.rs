@@ -1,4 +1,4 @@
-//! Starting runs, as the server sees it. The binary implements it over the runner.
+//! The interface through which the server starts runs. The binary implements it with the runner.
 
 use proctor_verdict::RunState;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ impl LaunchProgress {
 /// Why a run was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// One is going on.
+    /// A run is live already.
     #[error("run {0} is already in progress; wait for it, or cancel it with POST /specs/cancel")]
     Busy(String),
     /// It cannot be run.
@@ -93,7 +93,7 @@ pub trait Launcher: Send + Sync + 'static {
     fn start(&self, request: &RunRequest) -> Result<String, LaunchError>;
     /// How far the last one is; `None` before the first.
     fn progress(&self) -> Option<LaunchProgress>;
-    /// Stops the one that is going on; false if none is.
+    /// Stops the live run; false if there is none.
     fn cancel(&self) -> bool;
 }
 

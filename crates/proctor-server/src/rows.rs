@@ -1,7 +1,7 @@
 //! A run in rows: what lists, time lines and tables show, without what was said.
 //!
 //! Rows are a view of the run's outline ([`proctor_record::Aggregator::outline`]), written as JSON without a copy; what was said in conversations
-//! is read from the recording when somebody looks at it. `web/src/model/rows.ts` folds events that arrive in the
+//! is read from the recording on demand. `web/src/model/rows.ts` folds events that arrive in the
 //! browser into the same rows; a test feeds both the same recording.
 
 use proctor_events::{Millis, Timestamp};

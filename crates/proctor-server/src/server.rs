@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use proctor_record::RunStore;
 use tokio::sync::watch;
 
-use crate::access::Demands;
-use crate::hub::Hub;
+use crate::access::AccessRules;
 use crate::launcher::Launcher;
-use crate::mcp::Mcp;
-use crate::{accept, api};
+use crate::mcp_service::McpService;
+use crate::open_runs::OpenRuns;
+use crate::{api, connections};
 
 /// How a server is to be.
 pub struct ServerConfig {
     /// Where it listens; port 0 takes any free one.
     pub bind: SocketAddr,
-    /// The secret that lets people in. Random, unless somebody chose it.
+    /// The access token. Random, unless configured.
     pub token: String,
     /// Another secret, for the cookie that the token is exchanged for. Random.
     pub session: String,
@@ -31,14 +31,14 @@ pub struct ServerConfig {
     pub store: RunStore,
     /// Starts runs; without it none can be started from here.
     pub launcher: Option<Arc<dyn Launcher>>,
-    /// Whether runs that go on, whoever started them, can be stopped from here.
+    /// Whether live runs can be stopped through the API, whichever process started them.
     pub stops_runs: bool,
     /// The journal's folder, if the project may have one.
     pub journal: Option<PathBuf>,
     /// How much clients may ask for.
     pub limits: Limits,
     /// Answers at `/mcp`; without it there is nothing there.
-    pub mcp: Option<Mcp>,
+    pub mcp: Option<McpService>,
 }
 
 /// How much clients may ask for.
@@ -47,21 +47,21 @@ pub struct Limits {
     /// How many connections there may be at once; beyond that a new one is closed.
     pub connections: usize,
     /// How long a stream's client may take nothing before it is dropped.
-    pub stuck_after: Duration,
+    pub stall_after: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4096, stuck_after: Duration::from_secs(10) }
+        Self { connections: 4096, stall_after: Duration::from_secs(10) }
     }
 }
 
 /// What every request may need.
 pub(crate) struct Shared {
-    pub(crate) demands: Demands,
-    pub(crate) hub: Hub,
+    pub(crate) access_rules: AccessRules,
+    pub(crate) runs: OpenRuns,
     /// Runs that were compared last.
-    pub(crate) sides: proctor_history::Sides,
+    pub(crate) sides: proctor_history::ComparisonCache,
     pub(crate) launcher: Option<Arc<dyn Launcher>>,
     pub(crate) stops_runs: bool,
     pub(crate) journal: Option<PathBuf>,
@@ -97,14 +97,14 @@ impl Server {
         }
         let watching = Arc::new(AtomicUsize::new(0));
         let shared = Arc::new(Shared {
-            demands: Demands {
+            access_rules: AccessRules {
                 token: config.token.clone(),
                 session: config.session,
                 cookie: format!("proctor_{}", address.port()),
                 hosts,
             },
-            hub: Hub::new(config.store),
-            sides: proctor_history::Sides::default(),
+            runs: OpenRuns::new(config.store),
+            sides: proctor_history::ComparisonCache::default(),
             launcher: config.launcher,
             stops_runs: config.stops_runs,
             journal: config.journal,
@@ -124,7 +124,7 @@ impl Server {
                 let watching = Arc::clone(&shared.watching);
                 let router = api::router(shared, mcp);
                 let places = config.limits.connections;
-                runtime.block_on(accept::serve(listener, router, places, stopped, &watching));
+                runtime.block_on(connections::serve(listener, router, places, stopped, &watching));
                 runtime.shutdown_background();
             })?;
         Ok(Self { address, token: config.token, watching, stop, thread: Some(thread) })
@@ -152,7 +152,7 @@ impl Server {
         format!("http://{host}:{}/?token={}{fragment}", self.address.port(), self.token)
     }
 
-    /// Gives those who watch a run some time to take what is left, then stops. Returns at once where nobody watches.
+    /// Waits up to `patience` for open streams to end, then stops. Returns at once without open streams.
     pub fn finish(mut self, patience: Duration) {
         let deadline = Instant::now() + patience;
         while self.watching.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
@@ -161,7 +161,7 @@ impl Server {
         self.end();
     }
 
-    /// Says goodbye to whoever is there, for a second at most, and closes every connection.
+    /// Closes every connection, with a close frame where the client accepts it within a second.
     pub fn stop(mut self) {
         self.end();
     }

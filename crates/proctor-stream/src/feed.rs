@@ -1,4 +1,4 @@
-//! What the clients read from: recent events in memory, older ones in the recording.
+//! The source of the clients of one run: recent events in memory, older ones in the recording.
 //!
 //! Where older events stand is found out once, when the first client asks for one, and is shared by all.
 
@@ -33,12 +33,12 @@ struct Ring {
     ended: bool,
 }
 
-/// What there is for a reader at some place in the stream.
+/// The next events from a position on.
 #[derive(Debug)]
 enum Next {
     /// These events, in order.
     Events(Vec<Arc<Published>>),
-    /// Older than memory holds: look into the recording.
+    /// The events are no longer in memory: read the recording.
     InRecording,
     /// Nothing now.
     Nothing,
@@ -55,8 +55,7 @@ impl Feed {
         })
     }
 
-    /// The recorder that fills it. Add it to the bus *after* the recording, so that whatever is in memory
-    /// is on disk too.
+    /// The recorder that fills the feed. Add it to the bus *after* the recording, so that every event in memory is on disk too.
     pub fn recorder(self: &Arc<Self>) -> FeedRecorder {
         FeedRecorder(Arc::clone(self))
     }

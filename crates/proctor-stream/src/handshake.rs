@@ -1,10 +1,10 @@
-//! Deciding who may connect: pure checks over the request.
+//! Checks of the handshake request: host, origin, token, parameters. Pure.
 
 use std::borrow::Cow;
 
 use crate::session::MessageFormat;
 
-/// What a client asks for.
+/// The parameters of an accepted client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamRequest {
     /// The number of the last event that the client has seen; 0 for none.
@@ -12,7 +12,7 @@ pub(crate) struct StreamRequest {
     pub(crate) format: MessageFormat,
 }
 
-/// Why it is turned away: an HTTP status and a sentence.
+/// Why a client is refused: an HTTP status and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) status: u16,
@@ -34,8 +34,8 @@ pub(crate) struct Request<'a> {
 
 /// Checks a request against the token, if one is demanded.
 pub(crate) fn check(request: &Request<'_>, token: Option<&str>) -> Result<StreamRequest, Refused> {
-    // A page on the internet can make a browser connect here; its Origin gives it away. A foreign Host
-    // means that somebody's DNS name points at us.
+    // A page on the internet can make a browser connect to this address, with the Origin of that page. A foreign Host means that a DNS
+    // name of others points to this address.
     if !request.host.is_none_or(is_local) {
         return Err(refused(403, "the Host header does not name this machine"));
     }
@@ -58,7 +58,7 @@ pub(crate) fn check(request: &Request<'_>, token: Option<&str>) -> Result<Stream
         }
     }
     match token {
-        Some(token) if !presented.is_some_and(|given| same(given, token)) => {
+        Some(token) if !presented.is_some_and(|given| equals_in_constant_time(given, token)) => {
             Err(refused(401, "a token is needed: /?token=TOKEN"))
         }
         _ => Ok(asked),
@@ -78,8 +78,8 @@ fn is_local(authority: &str) -> bool {
         || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Compares without telling by its speed how much was right.
-fn same(a: &str, b: &str) -> bool {
+/// Takes the same time for every difference, so that timing does not reveal a prefix of the token.
+fn equals_in_constant_time(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }
 

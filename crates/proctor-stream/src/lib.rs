@@ -6,10 +6,10 @@
 //!
 //! Recordings are read by `proctor-record`, which knows no runtime and no network.
 
-mod client;
 mod feed;
 mod handshake;
 mod observer;
+mod observer_client;
 mod remote;
 mod session;
 mod write_progress;

@@ -14,14 +14,14 @@ use std::time::Duration;
 use proctor_record::destinations::{BadDestination, WebSocketAddress};
 use tokio::sync::{Semaphore, watch};
 
-use crate::client;
 use crate::feed::Feed;
+use crate::observer_client;
 use crate::session::SessionLimits;
 
-/// How long a client may take nothing before it is dropped.
-const STUCK_AFTER: Duration = Duration::from_secs(10);
-/// How long clients that are cut off may take to be told where to resume.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a client may receive nothing before it is dropped.
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the closing message and the close frame of a client that is behind may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many clients are served at once.
 const MAX_CLIENTS: usize = 4096;
 
@@ -44,13 +44,13 @@ pub(crate) struct Service {
 impl WebSocketObserver {
     /// Binds the address and starts serving on a thread of its own.
     pub fn start(address: &WebSocketAddress, feed: Arc<Feed>) -> Result<Self, BadDestination> {
-        Self::start_with(address, feed, STUCK_AFTER)
+        Self::start_with(address, feed, STALL_TIMEOUT)
     }
 
     fn start_with(
         address: &WebSocketAddress,
         feed: Arc<Feed>,
-        stuck_after: Duration,
+        stall_after: Duration,
     ) -> Result<Self, BadDestination> {
         let refused = |error: io::Error| BadDestination {
             destination: address.to_string(),
@@ -62,11 +62,8 @@ impl WebSocketObserver {
         let local = listener.local_addr().map_err(refused)?;
         let (stop, stopped) = watch::channel(false);
         let token = address.token.as_deref().map(Arc::from);
-        let limits = SessionLimits {
-            stall_after: stuck_after,
-            after_stop: Duration::ZERO,
-            farewell: FAREWELL,
-        };
+        let limits =
+            SessionLimits { stall_after, after_stop: Duration::ZERO, close_timeout: CLOSE_TIMEOUT };
         let service = Service { feed, token, limits, stop: stopped };
         let thread = std::thread::Builder::new()
             .name("websocket observer".to_owned())
@@ -80,8 +77,8 @@ impl WebSocketObserver {
         self.address
     }
 
-    /// Stops accepting and gives clients so long to take what is left; those that have not are told where to resume, for another
-    /// `FAREWELL` at most. Call after the bus is closed.
+    /// Stops accepting and waits up to `at_most` for clients to receive the rest. Clients that are still behind then get `StreamClosing` with the
+    /// position to resume from, within `CLOSE_TIMEOUT`. Call after the bus is closed.
     pub fn finish(mut self, at_most: Duration) {
         let deadline = std::time::Instant::now() + at_most;
         let ended = || self.thread.as_ref().is_none_or(JoinHandle::is_finished);
@@ -94,7 +91,7 @@ impl WebSocketObserver {
     fn end(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // The thread ends once the clients were told; its panics have nowhere to go.
+            // The thread ends after the closing messages. A panic was printed by the panic hook.
             let _ = thread.join();
         }
     }
@@ -119,31 +116,31 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+    let permits = Arc::new(Semaphore::new(MAX_CLIENTS));
     let mut stop = service.stop.clone();
     let mut changes = service.feed.changes();
     loop {
         if *stop.borrow() {
-            let told = places.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
-            // A client is told in one message and a close frame, each within the time.
-            let _ = tokio::time::timeout(FAREWELL * 2, told).await;
+            let told = permits.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
+            // One message and one close frame for each client, each with this timeout.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT * 2, told).await;
             return;
         }
-        if service.feed.has_ended() && places.available_permits() == MAX_CLIENTS {
+        if service.feed.has_ended() && permits.available_permits() == MAX_CLIENTS {
             return;
         }
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else {
-                    // Out of descriptors, most likely; a pause lets others give some back.
+                    // Most likely out of descriptors: a pause avoids a busy loop.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
                 let service = service.clone();
                 tokio::spawn(async move {
-                    client::serve(stream, service).await;
-                    drop(place);
+                    observer_client::serve(stream, service).await;
+                    drop(permit);
                 });
             }
             _ = stop.changed() => {}

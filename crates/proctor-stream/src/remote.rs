@@ -1,7 +1,7 @@
 //! Following a run elsewhere: events from a WebSocket become a recording that grows.
 //!
-//! Whoever shows recordings can then show the stream too. A connection that breaks is made again from the last event that was
-//! seen, so that nothing is lost or repeated; a stream that stays away is over.
+//! Every view of recordings can then show the stream too. A broken connection is opened again after the last received event, so that no event
+//! is lost or repeated; after [`MAX_ATTEMPTS`] failures the stream is over.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -20,22 +20,22 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use crate::session::{STREAM_CLOSING, STREAM_LAG};
 
 /// How long a connection may take to be made.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a broken connection is made again, and how long to wait between.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(300);
+const MAX_ATTEMPTS: u32 = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(300);
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// The address means nothing.
+    /// The address cannot be parsed.
     #[error(
         "`{0}` is not an address of events: ws://HOST:PORT, or the address that `proctor serve` printed"
     )]
     BadAddress(String),
-    /// Nobody answers there, or not as hoped.
+    /// No server answers, or it does not speak WebSocket.
     #[error("cannot follow {address}: {problem}")]
     Unreachable {
         /// The address, without its token.
@@ -43,7 +43,7 @@ pub enum RemoteError {
         /// What happened.
         problem: String,
     },
-    /// What comes cannot be kept.
+    /// The copy cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Io {
         /// The file.
@@ -105,7 +105,7 @@ struct Address {
     /// Everything before the query.
     base: String,
     query: Vec<String>,
-    /// For messages: a token is nobody's business.
+    /// The address without its token, for messages.
     shown: String,
 }
 
@@ -154,7 +154,7 @@ impl Address {
 }
 
 async fn connect(address: &Address, since: Option<u64>) -> Result<Socket, String> {
-    match timeout(CONNECT_WITHIN, connect_async(address.since(since))).await {
+    match timeout(CONNECT_TIMEOUT, connect_async(address.since(since))).await {
         Err(_) => Err("nobody answers".to_owned()),
         Ok(Ok((socket, _))) => Ok(socket),
         Ok(Err(WebSocketError::Http(response))) => {
@@ -190,10 +190,10 @@ impl Copier {
                 return Ok(());
             }
             tries += 1;
-            if tries > TRIES {
+            if tries > MAX_ATTEMPTS {
                 return Err("the stream ended before the run did".to_owned());
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_DELAY).await;
             socket = connect(&self.address, self.last_seq).await.ok();
         }
     }

@@ -1,8 +1,8 @@
 //! One client's stream of events, for the `ws://` observer and for `/ws` of the server alike.
 //!
-//! A session has a place in the stream and nothing else: no queue of its own. Events come from an [`EventCursor`], which reads recent ones from
-//! memory and older ones from the recording, so a slow client costs no memory and a late one misses nothing. A client that takes nothing at
-//! all for a while is dropped.
+//! A session has a position in the stream and no queue. Events come from an [`EventCursor`], which reads recent ones from memory and older ones
+//! from the recording, so a slow client costs no memory and a late one misses nothing. A client that receives nothing for a while is
+//! dropped.
 //!
 //! Two messages are no events of the run. Both carry the `seq` of the last event that was sent, so that a client that takes them for events
 //! resumes at the right place: `StreamLag` (`behind`: how many events the client has not been sent yet), at most once a second;
@@ -25,7 +25,7 @@ const BATCH: usize = 256;
 /// The messages that are no events of the run.
 pub(crate) const STREAM_LAG: &str = "StreamLag";
 pub(crate) const STREAM_CLOSING: &str = "StreamClosing";
-/// How many events a client must be behind to be told, and how often.
+/// How many events a client must be behind to get a `StreamLag`, and the interval between two.
 const LAG_EVENTS: u64 = 1000;
 const LAG_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -104,12 +104,12 @@ pub enum MessageFormat {
 /// How long a session waits for its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// A client that takes nothing for so long is dropped.
+    /// How long a client may receive nothing before it is dropped.
     pub stall_after: Duration,
-    /// How long events are sent after the sender was asked to stop.
+    /// How long events are sent after the stop signal.
     pub after_stop: Duration,
-    /// How long the last messages to a client may take.
-    pub farewell: Duration,
+    /// How long the closing message and the close frame may take.
+    pub close_timeout: Duration,
 }
 
 /// Why a session ends.
@@ -163,7 +163,7 @@ impl<C: Connection> Session<C> {
         };
         loop {
             let ended = cursor.has_ended();
-            // Counted before the read: what is behind includes the batch that follows.
+            // Counted before the read, so that the batch that follows is included.
             let behind = cursor.behind();
             match cursor.read(BATCH).await {
                 Err(_) => return SessionEnd::StreamEnded,
@@ -190,7 +190,7 @@ impl<C: Connection> Session<C> {
         }
     }
 
-    /// Sends a batch; says why the session ends, if it does.
+    /// Sends a batch. Returns why the session ends, if it does.
     async fn send(
         &mut self,
         events: &[StreamEvent],
@@ -225,14 +225,14 @@ impl<C: Connection> Session<C> {
             Some(_) => Some(SessionEnd::ClientGone),
             None => {
                 let unsent = events.iter().filter(|event| event.seq > self.last_sent).count();
-                self.say_closing(cursor, unsent as u64, form).await;
+                self.send_closing(cursor, unsent as u64, form).await;
                 Some(SessionEnd::CutOff)
             }
         }
     }
 
-    /// Tells a client that is cut off where to go on.
-    async fn say_closing(
+    /// Sends `StreamClosing` to a client that is behind.
+    async fn send_closing(
         &mut self,
         cursor: &impl EventCursor,
         unsent: u64,
@@ -249,11 +249,11 @@ impl<C: Connection> Session<C> {
             self.connection.feed(&text).await?;
             self.connection.flush().await
         };
-        // The client may be gone; then there is nobody to tell.
-        let _ = timeout(self.limits.farewell, telling).await;
+        // The client may be gone; ignore.
+        let _ = timeout(self.limits.close_timeout, telling).await;
     }
 
-    /// Waits while there is nothing to send; says why the session ends, if it does before `change` is ready.
+    /// Waits for `change` while there is nothing to send. Returns why the session ends, if it ends first.
     pub async fn wait_for(&mut self, change: impl Future<Output = ()>) -> Option<SessionEnd> {
         let Self { connection, stop, .. } = self;
         tokio::select! {
@@ -263,7 +263,7 @@ impl<C: Connection> Session<C> {
         }
     }
 
-    /// Closes the connection in the way that its end asks for.
+    /// Closes the connection with the close code for this end.
     pub async fn close(mut self, end: SessionEnd) {
         let Self { connection, progress, limits, last_sent, .. } = &mut self;
         let resume =
@@ -275,10 +275,11 @@ impl<C: Connection> Session<C> {
             }
             SessionEnd::Stopped => {
                 let closing = connection.close(close_code::AWAY, "the server has ended");
-                let _ = timeout(limits.farewell, closing).await;
+                let _ = timeout(limits.close_timeout, closing).await;
             }
             SessionEnd::CutOff => {
-                let _ = timeout(limits.farewell, connection.close(close_code::AWAY, &resume)).await;
+                let _ = timeout(limits.close_timeout, connection.close(close_code::AWAY, &resume))
+                    .await;
             }
             // Answers the close frame of a client that has sent one.
             SessionEnd::ClientGone => {
@@ -289,7 +290,7 @@ impl<C: Connection> Session<C> {
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // A sender of the signal that is gone means the end too.
+    // A dropped sender counts as a stop.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
@@ -305,7 +306,7 @@ async fn stop_deadline(
     sleep_until(*deadline.get_or_insert_with(|| Instant::now() + after_stop)).await;
 }
 
-/// When a client is told how far it is behind.
+/// When the next `StreamLag` may be sent.
 #[derive(Debug)]
 struct LagReports {
     next: Instant,
@@ -325,7 +326,7 @@ impl LagReports {
     }
 }
 
-/// The form of one client's messages, and what it needs to know for it.
+/// The message form of one client, with the state of its translation.
 enum MessageForm {
     Flat,
     Envelope(Box<Translator>),

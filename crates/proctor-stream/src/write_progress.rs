@@ -1,7 +1,7 @@
-//! Telling a client that is slow from one that takes nothing.
+//! Distinguishes slow clients from stalled ones.
 //!
-//! A time limit on a whole message, or on many, would drop clients that read slowly but steadily. So the socket counts the bytes that
-//! were written, and only a pause without any ends the session.
+//! A time limit on whole messages would drop clients that read slowly but steadily. So the socket counts the written bytes, and only a
+//! pause without progress ends the session.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -22,7 +22,7 @@ impl WriteProgress {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Awaits the work; `None` once nothing was written for so long.
+    /// Awaits the work; `None` once no byte was written for `stall_after`.
     pub async fn while_advancing<T>(
         &self,
         stall_after: Duration,

@@ -3,7 +3,7 @@
 use std::fs::{self, File, FileTimes};
 use std::path::Path;
 
-use proctor_history::{History, Recording, Sides, Window};
+use proctor_history::{ComparisonCache, History, Recording, Window};
 
 use crate::project::{Project, everything, settle};
 
@@ -48,7 +48,7 @@ fn a_recording_rewritten_in_the_moment_it_was_read_is_read_again() {
     for _ in 0..20 {
         let project = Project::new();
         project.record("01", None, &[("a", &["passed"])]);
-        let sides = Sides::default();
+        let sides = ComparisonCache::default();
         let folder = project.store.find("01").unwrap();
         let points = |history: &mut History| history.example("a").unwrap()[0].passed;
         assert_eq!(points(&mut History::open(&project.store).unwrap()), 1);

@@ -1,6 +1,6 @@
 //! Words in transcripts.
 
-use proctor_history::{Found, search_recording, search_runs};
+use proctor_history::{TextKind, search_recording, search_runs};
 use proptest::prelude::*;
 
 use crate::project::Project;
@@ -29,8 +29,8 @@ fn words_are_found_wherever_somebody_said_them() {
     let project = project();
     let path = project.path("runs/02/events.jsonl");
     let searched = search_recording(&path, "venue", 100).unwrap();
-    let found: Vec<Found> = searched.hits.iter().map(|hit| hit.found).collect();
-    assert_eq!(found, [Found::User, Found::Tool, Found::Output, Found::Failure]);
+    let found: Vec<TextKind> = searched.hits.iter().map(|hit| hit.found).collect();
+    assert_eq!(found, [TextKind::User, TextKind::Tool, TextKind::Output, TextKind::Failure]);
     let first = &searched.hits[0];
     assert_eq!((first.turn, first.seq, first.run.as_str()), (Some(1), Some(3), "02"));
     assert_eq!(first.title.as_deref(), Some("Booking > asks for a date"));
@@ -39,10 +39,14 @@ fn words_are_found_wherever_somebody_said_them() {
         let hits = search_recording(&path, query, 100).unwrap().hits;
         hits.into_iter().map(|hit| hit.found).collect::<Vec<_>>()
     };
-    assert_eq!(one("zürich VENUE"), [Found::User, Found::Tool], "all words, any order, any case");
-    assert_eq!(one("\"date\""), [Found::Agent]);
-    assert_eq!(one("courteous"), [Found::Evaluation]);
-    assert_eq!(one("asks for"), [Found::Title]);
+    assert_eq!(
+        one("zürich VENUE"),
+        [TextKind::User, TextKind::Tool],
+        "all words, any order, any case"
+    );
+    assert_eq!(one("\"date\""), [TextKind::Agent]);
+    assert_eq!(one("courteous"), [TextKind::Evaluation]);
+    assert_eq!(one("asks for"), [TextKind::Title]);
     assert!(one("nobody said this").is_empty() && one("  ").is_empty());
 }
 

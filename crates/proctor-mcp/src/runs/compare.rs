@@ -10,7 +10,7 @@ use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find;
+use super::run_names;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::table::{Group, Hints, Row, Tool};
@@ -257,7 +257,7 @@ fn short(number: f64) -> f64 {
 }
 
 /// How many gaps and criteria come.
-const FEW: usize = 10;
+const MAX_LISTED: usize = 10;
 
 fn word(verdict: impl Serialize) -> String {
     let value = serde_json::to_value(verdict).unwrap_or_default();
@@ -279,7 +279,7 @@ fn compare(engine: &Engine, given: Ask) -> Result<Compared, ToolError> {
 
 fn refused(error: SideError) -> ToolError {
     match error {
-        SideError::Name(error) => find::refused(error),
+        SideError::Name(error) => run_names::to_tool_error(error),
         SideError::Baseline(error @ BaselineError::Unknown { .. }) => {
             ToolError::new(kind::UNKNOWN_RUN, error).hint("`proctor baseline bless RUN` makes one")
         }
@@ -323,7 +323,7 @@ fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
     let name = |folder: &Option<proctor_record::RunFolder>, label: &str| {
         folder.as_ref().map_or_else(|| label.to_owned(), proctor_record::RunFolder::name)
     };
-    let gaps = comparison.gaps.iter().take(if given.all { FEW } else { 0 });
+    let gaps = comparison.gaps.iter().take(if given.all { MAX_LISTED } else { 0 });
     Ok(Compared {
         before: name(&judged.before, &comparison.before.label),
         after: name(&judged.after, &comparison.after.label),
@@ -336,7 +336,7 @@ fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
         examples: page.items.into_iter().map(Change::new).collect(),
         gaps: comparison.gaps.len() as u64,
         gap_examples: gaps.map(Missing::new).collect(),
-        criteria: comparison.criteria.iter().take(FEW).map(Criterion::new).collect(),
+        criteria: comparison.criteria.iter().take(MAX_LISTED).map(Criterion::new).collect(),
         duration: comparison.duration.as_ref().map(Usage::new),
         cost: comparison.cost.as_ref().map(Usage::new),
         next: page.next,

@@ -15,20 +15,20 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use tokio::sync::watch;
 
-use super::inside;
+use super::project_paths;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::table::{Context, Group, Hints, Row, Tool};
 use proctor_tools::paging::page;
 
 /// How long finding examples may take in all.
-const LIMIT: Duration = Duration::from_mins(2);
-/// How long an answer that nobody fetched is kept; the project may have changed since.
-const FRESH: Duration = Duration::from_mins(1);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_mins(2);
+/// How long an unfetched result is kept; the project may have changed since.
+const RESULT_LIFETIME: Duration = Duration::from_mins(1);
 /// How many tags of an example come.
-const TAGS: usize = 20;
+const MAX_TAGS: usize = 20;
 /// How much of a description comes.
-const TITLE: usize = 300;
+const MAX_TITLE_CHARS: usize = 300;
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {
@@ -70,7 +70,7 @@ struct List {
 }
 
 /// Which examples, as `proctor run` and `proctor list` take it.
-pub(super) struct Which<'a> {
+pub(super) struct Selection<'a> {
     pub(super) paths: &'a [String],
     pub(super) examples: &'a [String],
     pub(super) matching: &'a [String],
@@ -78,7 +78,7 @@ pub(super) struct Which<'a> {
     pub(super) suites: &'a [String],
 }
 
-impl Which<'_> {
+impl Selection<'_> {
     /// Options first, then paths; a value is never taken for an option, and a path never leads out of the project.
     pub(super) fn arguments(&self, root: &Path) -> Result<Vec<String>, ToolError> {
         for (name, values) in [
@@ -93,7 +93,7 @@ impl Which<'_> {
             }
         }
         for path in self.paths {
-            inside::check(root, path)?;
+            project_paths::check(root, path)?;
         }
         let options = [
             ("stable-id", self.examples),
@@ -157,10 +157,15 @@ impl Printed {
         };
         ListedExample {
             id: self.id.clone(),
-            title: truncate(&title, TITLE),
+            title: truncate(&title, MAX_TITLE_CHARS),
             location: self.location.clone().unwrap_or_else(|| self.file.clone()),
             suite: self.suite.clone(),
-            tags: self.tags.iter().take(TAGS).map(|tag| truncate(tag, TITLE)).collect(),
+            tags: self
+                .tags
+                .iter()
+                .take(MAX_TAGS)
+                .map(|tag| truncate(tag, MAX_TITLE_CHARS))
+                .collect(),
         }
     }
 }
@@ -182,7 +187,7 @@ impl Listings {
     fn of(&self, engine: &Engine, arguments: &[String], on: bool) -> Listing {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, listing| {
-            listing.borrow().as_ref().is_none_or(|(done, _)| done.elapsed() < FRESH)
+            listing.borrow().as_ref().is_none_or(|(done, _)| done.elapsed() < RESULT_LIFETIME)
         });
         let paged = all.get(&(true, arguments.to_vec())).filter(|_| on);
         if let Some(listing) = paged.or_else(|| all.get(&(false, arguments.to_vec()))) {
@@ -212,7 +217,7 @@ impl Listings {
 }
 
 async fn list(engine: Engine, given: List, context: Context) -> Result<Listed, ToolError> {
-    let which = Which {
+    let which = Selection {
         paths: &given.paths,
         examples: &given.examples,
         matching: &given.matching,
@@ -254,8 +259,8 @@ async fn discover(engine: &Engine, arguments: &[String]) -> Outcome {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let Ok(output) = tokio::time::timeout(LIMIT, asking).await else {
-        let limit = LIMIT.as_secs();
+    let Ok(output) = tokio::time::timeout(DISCOVERY_TIMEOUT, asking).await else {
+        let limit = DISCOVERY_TIMEOUT.as_secs();
         let message = format!("the project was not loaded within {limit} s");
         return Err(ToolError::new(kind::REFUSED, message));
     };
@@ -285,12 +290,22 @@ mod tests {
     fn a_value_is_never_taken_for_an_option() {
         let (paths, values) = (["spec".to_owned()], ["--seed=1".to_owned()]);
         let none: [String; 0] = [];
-        let which =
-            Which { paths: &paths, examples: &none, matching: &values, tags: &none, suites: &none };
+        let which = Selection {
+            paths: &paths,
+            examples: &none,
+            matching: &values,
+            tags: &none,
+            suites: &none,
+        };
         let root = Path::new("/no/such/project");
         assert_eq!(which.arguments(root).unwrap(), ["--example=--seed=1", "spec"]);
-        let which =
-            Which { paths: &values, examples: &none, matching: &none, tags: &none, suites: &none };
+        let which = Selection {
+            paths: &values,
+            examples: &none,
+            matching: &none,
+            tags: &none,
+            suites: &none,
+        };
         assert!(which.arguments(root).is_err());
     }
 }

@@ -5,25 +5,25 @@
 //! run it started last, for calls that name none.
 
 mod compare;
-mod find;
-mod index;
-mod inside;
 mod list;
-mod reach;
-mod reading;
+mod project_paths;
+mod result_index;
 mod results;
+mod run_names;
+mod run_state;
 mod show;
 mod start;
-mod started;
+mod started_runs;
 mod stop;
 mod view;
 mod watch;
+mod workspace_coverage;
 
 use crate::table::Tool;
 
 pub(crate) use list::Listings;
-pub(crate) use reading::Readings;
-pub(crate) use started::Started;
+pub(crate) use run_state::RunCache;
+pub(crate) use started_runs::StartedRuns;
 
 /// The rows.
 pub(crate) fn tools() -> Vec<Tool> {

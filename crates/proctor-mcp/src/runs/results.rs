@@ -7,11 +7,11 @@ use proctor_verdict::{Outcome, worst_first};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find;
-use super::index::Final;
-use super::reach::Reach;
-use super::reading::Reading;
+use super::result_index::FinalResult;
+use super::run_names;
+use super::run_state::CurrentRun;
 use super::view::{ResultView, RunView};
+use super::workspace_coverage::Reach;
 use crate::engine::Engine;
 use crate::error::ToolError;
 use crate::table::{Group, Hints, Row, Tool};
@@ -89,22 +89,23 @@ fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
         return Err(ToolError::invalid(format_args!("statuses: there is no status `{unknown}`"))
             .hint(format!("statuses: all, {}", STATUSES.join(", "))));
     }
-    let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
-    engine.readings().look(&folder, |reading| answer(reading, &given))
+    let folder =
+        run_names::resolve_or_newest(engine, given.run_id.as_deref(), run_names::START_TIMEOUT)?;
+    engine.run_cache().with_current_run(&folder, |current| answer(current, &given))
 }
 
-fn answer(reading: &Reading<'_>, given: &Ask) -> Result<Results, ToolError> {
+fn answer(current: &CurrentRun<'_>, given: &Ask) -> Result<Results, ToolError> {
     let text = given.matching.as_deref().map(str::to_lowercase);
-    let index = reading.index;
-    let mut all = telling(reading, |example| given.wants(reading, example));
+    let index = current.index;
+    let mut all = deciding_results(current, |example| given.wants(current, example));
     all.retain(|result| text.as_ref().is_none_or(|text| mentions(result.example, text)));
     let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
     Ok(Results {
-        run: RunView::new(reading),
+        run: RunView::new(current),
         results: page
             .items
             .iter()
-            .map(|result| ResultView::of(**result, reading.verdict_of(result.example)))
+            .map(|result| ResultView::of(**result, current.verdict_of(result.example)))
             .collect(),
         total: all.len() as u64,
         next: page.next,
@@ -113,19 +114,22 @@ fn answer(reading: &Reading<'_>, given: &Ask) -> Result<Results, ToolError> {
 }
 
 /// Of every example the result that tells most about its verdict, in the order in which they came.
-fn telling<'a>(reading: &Reading<'a>, wanted: impl Fn(&Example) -> bool) -> Vec<Final<'a>> {
-    let mut found: HashMap<&str, Final<'a>> = HashMap::new();
-    let rank = |result: &Final<'_>| {
+fn deciding_results<'a>(
+    current: &CurrentRun<'a>,
+    wanted: impl Fn(&Example) -> bool,
+) -> Vec<FinalResult<'a>> {
+    let mut found: HashMap<&str, FinalResult<'a>> = HashMap::new();
+    let rank = |result: &FinalResult<'_>| {
         let attempt = result.attempt;
         worst_first(attempt.status.as_ref(), attempt.fault.as_ref())
     };
-    for result in reading.index.results() {
+    for result in current.index.results() {
         let Some(id) = result.example.id.as_ref().filter(|_| wanted(result.example)) else {
             continue;
         };
         // One that passed says nothing about why an example failed; one that failed within a rate says nothing about why it passed.
-        let passed = reading.verdict_of(result.example).is_passed();
-        let better = |known: &Final<'_>| {
+        let passed = current.verdict_of(result.example).is_passed();
+        let better = |known: &FinalResult<'_>| {
             if passed { rank(&result) > rank(known) } else { rank(&result) < rank(known) }
         };
         if found.get(id.as_str()).is_none_or(better) {
@@ -133,25 +137,25 @@ fn telling<'a>(reading: &Reading<'a>, wanted: impl Fn(&Example) -> bool) -> Vec<
         }
     }
     // What a run without an end left open tells more than the attempts and repetitions before it.
-    for result in reading.index.open_attempts() {
+    for result in current.index.open_attempts() {
         let Some(id) = result.example.id.as_ref().filter(|_| wanted(result.example)) else {
             continue;
         };
-        if reading.verdict_of(result.example).outcome() == Outcome::Unfinished {
+        if current.verdict_of(result.example).outcome() == Outcome::Unfinished {
             found.insert(id.as_str(), result);
         }
     }
-    let mut all: Vec<Final<'a>> = found.into_values().collect();
+    let mut all: Vec<FinalResult<'a>> = found.into_values().collect();
     all.sort_by_key(|result| result.seq);
     all
 }
 
 impl Ask {
-    fn wants(&self, reading: &Reading<'_>, example: &Example) -> bool {
-        let outcome = reading.verdict_of(example).outcome();
+    fn wants(&self, current: &CurrentRun<'_>, example: &Example) -> bool {
+        let outcome = current.verdict_of(example).outcome();
         let fits = |word: &str| word == outcome.word() || word == outcome.counted_as();
         match self.statuses.as_slice() {
-            [] => reading.is_bad(example),
+            [] => current.is_bad(example),
             statuses => statuses.iter().any(|word| word == "all" || fits(word)),
         }
     }

@@ -7,24 +7,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::find;
-use super::reading::{self, Reading};
-use super::view::{ResultView, Untrusted, Wanted, quotes};
+use super::run_names;
+use super::run_state::{self, CurrentRun};
+use super::view::{ResultView, Untrusted, UntrustedLimits, quotes};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::table::{Group, Hints, Row, Tool};
 use proctor_tools::paging::page;
 
-/// How much of a text comes when nobody says.
-const TEXT: usize = 1000;
+/// The default length of a text.
+const DEFAULT_TEXT_CHARS: usize = 1000;
 /// How much may be asked for.
-const LONGEST: usize = 8000;
+const MAX_TEXT_CHARS: usize = 8000;
 /// How many lines of a backtrace come.
-const BACKTRACE: usize = 10;
+const MAX_BACKTRACE_LINES: usize = 10;
 /// How many checks and turns of an attempt come.
-const MANY: usize = 100;
+const MAX_ITEMS: usize = 100;
 /// How much untrusted text comes in one answer, in bytes.
-const ROOM: usize = 64 << 10;
+const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {
@@ -154,19 +154,22 @@ fn is_none(number: &usize) -> bool {
 }
 
 fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
-    let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
-    let (id, over) = engine
-        .readings()
-        .look(&folder, |reading| Ok((choose(reading, &given.example)?, reading.state.is_over())))?;
-    let example = reading::example(&folder, &id)?;
+    let folder =
+        run_names::resolve_or_newest(engine, given.run_id.as_deref(), run_names::START_TIMEOUT)?;
+    let (id, over) = engine.run_cache().with_current_run(&folder, |current| {
+        Ok((choose(current, &given.example)?, current.state.is_over()))
+    })?;
+    let example = run_state::load_example(&folder, &id)?;
     let verdict = example.verdict(over);
     let rate = verdict.rate();
-    let text = given.max_text.map_or(TEXT, |most| usize::try_from(most).unwrap_or(LONGEST));
+    let text = given
+        .max_text
+        .map_or(DEFAULT_TEXT_CHARS, |most| usize::try_from(most).unwrap_or(MAX_TEXT_CHARS));
     let from_turn = given.from_turn.unwrap_or_default();
-    let mut wanted = given.include_untrusted.then_some(Wanted {
-        text: text.clamp(1, LONGEST),
+    let mut wanted = given.include_untrusted.then_some(UntrustedLimits {
+        text: text.clamp(1, MAX_TEXT_CHARS),
         from_turn,
-        room: ROOM,
+        room: MAX_ANSWER_BYTES,
     });
     let page = page(&example.attempts, given.cursor.as_deref(), given.limit)?;
     Ok(Shown {
@@ -185,8 +188,8 @@ fn show(engine: &Engine, given: Show) -> Result<Shown, ToolError> {
 }
 
 /// The id of the one example that is meant.
-fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
-    let all: Vec<&Example> = reading.index.examples().collect();
+fn choose(current: &CurrentRun<'_>, wanted: &str) -> Result<String, ToolError> {
+    let all: Vec<&Example> = current.index.examples().collect();
     let by_id = |example: &&&Example| !wanted.is_empty() && id_of(example).starts_with(wanted);
     let lower = wanted.to_lowercase();
     let by_title = |example: &&&Example| example.title().to_lowercase().contains(&lower);
@@ -201,7 +204,7 @@ fn choose(reading: &Reading<'_>, wanted: &str) -> Result<String, ToolError> {
     match found.as_slice() {
         [one] => Ok(id_of(one).to_owned()),
         [] => {
-            let message = format!("run {} has no example `{}`", reading.id, truncate(wanted, 200));
+            let message = format!("run {} has no example `{}`", current.id, truncate(wanted, 200));
             Err(ToolError::new(kind::UNKNOWN_EXAMPLE, message)
                 .hint("run_results with statuses [\"all\"] shows the ids")
                 .details(json!({ "known": named(&all), "total": all.len() })))
@@ -224,7 +227,7 @@ fn attempt_view(
     attempt: &Attempt,
     verdict: ExampleVerdict,
     from_turn: u32,
-    wanted: Option<&mut Wanted>,
+    wanted: Option<&mut UntrustedLimits>,
 ) -> AttemptView {
     let exception = attempt.exception.as_ref();
     let foreign = |line: &&String| line.contains("/gems/") || line.contains("/lib/ruby/");
@@ -232,13 +235,13 @@ fn attempt_view(
     // A backtrace of an agent's own making may say anything.
     let quoting = quotes(example.suite.as_deref(), attempt.conversation.is_some());
     let backtrace = if quoting { &[] } else { backtrace };
-    let own = backtrace.iter().filter(|line| !foreign(line)).take(BACKTRACE);
+    let own = backtrace.iter().filter(|line| !foreign(line)).take(MAX_BACKTRACE_LINES);
     let turns = attempt.conversation.iter().flat_map(|conversation| &conversation.turns);
-    let turns = turns.filter(|turn| turn.number >= from_turn).take(MANY).map(turn);
+    let turns = turns.filter(|turn| turn.number >= from_turn).take(MAX_ITEMS).map(turn);
     AttemptView {
         result: ResultView::new(example, attempt, verdict),
-        checks: attempt.evaluations.iter().take(MANY).map(check).collect(),
-        more_checks: attempt.evaluations.len().saturating_sub(MANY),
+        checks: attempt.evaluations.iter().take(MAX_ITEMS).map(check).collect(),
+        more_checks: attempt.evaluations.len().saturating_sub(MAX_ITEMS),
         turns: turns.collect(),
         backtrace: own.map(|line| truncate(line, 300)).collect(),
         signal: attempt.signal,

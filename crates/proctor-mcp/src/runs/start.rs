@@ -15,24 +15,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::process::{Child, Command};
 
-use super::find;
-use super::list::Which;
-use super::reading::Readings;
+use super::list::Selection;
+use super::run_names;
+use super::run_state::RunCache;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 
-/// How long a run may last when nobody says.
+/// The default time limit of a run.
 const TIME_LIMIT: &str = "30m";
 /// How long the runner's process may take to answer at all.
-const ANSWER: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the call waits for the examples to be found once the runner answers.
-const LOADING: Duration = Duration::from_secs(3);
+const LOADING_WAIT: Duration = Duration::from_secs(3);
 /// How often the socket is looked at.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How much of a runner's last words comes with an error.
-const LAST_WORDS: usize = 2000;
+const MAX_LOG_CHARS: usize = 2000;
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {
@@ -106,8 +106,8 @@ pub(super) struct Start {
 }
 
 impl Start {
-    fn which(&self) -> Which<'_> {
-        Which {
+    fn which(&self) -> Selection<'_> {
+        Selection {
             paths: &self.paths,
             examples: &self.examples,
             matching: &self.matching,
@@ -157,27 +157,27 @@ impl Start {
                 Err(ToolError::invalid("against has a meaning only with repeat_up_to"))
             }
             Some(name) if baseline_name(name).is_some() => Ok(Some(name.clone())),
-            Some(name) => Ok(Some(find::named(&RunStore::new(root), name)?.name())),
+            Some(name) => Ok(Some(run_names::resolve(&RunStore::new(root), name)?.name())),
         }
     }
 }
 
 async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView, ToolError> {
-    // Before anything is waited for: whoever asks from here on means this run.
+    // Before the first await: later calls without a run id mean this run.
     let starting = engine.started().begin();
     let id = engine.new_run_id();
     let arguments = given.arguments(&id, engine.root())?;
     let folder = engine.store().runs_folder().join(&id);
     let mut runner = Runner::spawn(&engine, arguments, folder)?;
-    let outcome = runner.until_going(&context).await;
+    let outcome = runner.wait_until_running(&context).await;
     if outcome.is_err() {
-        runner.give_up().await;
+        runner.abort().await;
     }
     outcome?;
-    starting.going(&id);
+    starting.set_running(&id);
     let view = tokio::task::spawn_blocking(move || {
-        let run = find::named(&engine.store(), &id)?;
-        engine.readings().look(&run, |reading| Ok(RunView::new(reading)))
+        let run = run_names::resolve(&engine.store(), &id)?;
+        engine.run_cache().with_current_run(&run, |current| Ok(RunView::new(current)))
     });
     view.await.unwrap_or_else(|error| Err(ToolError::io(error)))
 }
@@ -216,19 +216,20 @@ impl Runner {
     }
 
     /// Waits until the run answers, and a little for its examples. Ends early with the run.
-    async fn until_going(&mut self, context: &Context) -> Result<(), ToolError> {
+    async fn wait_until_running(&mut self, context: &Context) -> Result<(), ToolError> {
         let begun = Instant::now();
         let mut answered: Option<Instant> = None;
         loop {
             if self.child.try_wait().map_err(ToolError::io)?.is_some() {
-                return if self.has_results() { Ok(()) } else { Err(self.last_words()) };
+                return if self.has_results() { Ok(()) } else { Err(self.failure_from_log()) };
             }
             let folder = self.folder.clone();
             let asked =
-                tokio::task::spawn_blocking(move || proctor_record::control::ask(&folder)).await;
+                tokio::task::spawn_blocking(move || proctor_record::control::query_status(&folder))
+                    .await;
             if let Ok(Ok(status)) = asked {
                 let since = *answered.get_or_insert_with(Instant::now);
-                if status.state != Live::Loading || since.elapsed() >= LOADING {
+                if status.state != Live::Loading || since.elapsed() >= LOADING_WAIT {
                     return Ok(());
                 }
                 if let Some(tell) = &context.progress {
@@ -238,18 +239,18 @@ impl Runner {
                         message: "looking for examples".to_owned(),
                     });
                 }
-            } else if begun.elapsed() > ANSWER {
+            } else if begun.elapsed() > START_TIMEOUT {
                 return Err(ToolError::new(
                     kind::NOT_STARTED,
                     format_args!(
                         "the runner did not answer within {} s and was ended",
-                        ANSWER.as_secs()
+                        START_TIMEOUT.as_secs()
                     ),
                 )
                 .hint("the machine may be overloaded: try again, or with fewer workers"));
             }
             tokio::select! {
-                () = tokio::time::sleep(GLANCE) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = context.cancel.cancelled() => {
                     return Err(ToolError::new(kind::CANCELLED, "the call was cancelled before the run was going; the run was ended"));
                 }
@@ -261,10 +262,10 @@ impl Runner {
     fn has_results(&self) -> bool {
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let store = self.folder.ancestors().nth(3).map(RunStore::new);
-        let reading = store.and_then(|store| find::named(&store, &name).ok());
-        reading.is_some_and(|run: RunFolder| {
-            let told = Readings::default().look(&run, |reading| {
-                let index = reading.index;
+        let current = store.and_then(|store| run_names::resolve(&store, &name).ok());
+        current.is_some_and(|run: RunFolder| {
+            let told = RunCache::default().with_current_run(&run, |current| {
+                let index = current.index;
                 let something = index.examples().next().is_some() || !index.run().errors.is_empty();
                 Ok(index.is_finished() && something)
             });
@@ -273,21 +274,21 @@ impl Runner {
     }
 
     /// What a runner said that ended before it had begun.
-    fn last_words(&self) -> ToolError {
+    fn failure_from_log(&self) -> ToolError {
         let mut text = String::new();
         if let Ok(file) = File::open(&self.log) {
-            // Whatever can be read is better than nothing.
+            // The log may be unreadable; an empty text is then shown.
             let _ = file.take(1 << 20).read_to_string(&mut text);
         }
-        let words = truncate(text.trim().trim_start_matches("error: "), LAST_WORDS);
+        let words = truncate(text.trim().trim_start_matches("error: "), MAX_LOG_CHARS);
         let message =
             if words.is_empty() { "the runner ended without a word".to_owned() } else { words };
         ToolError::new(kind::NOT_STARTED, message)
             .hint("list_examples shows what there is to run; `proctor doctor` says what is missing")
     }
 
-    /// Ends what is not going; its guards end whatever it had started.
-    async fn give_up(&mut self) {
+    /// Ends a runner that did not start its run; the guards of its children end them.
+    async fn abort(&mut self) {
         let _ = self.child.start_kill();
         let _ = self.child.wait().await;
         if !RunFolder::new(&self.folder).events_path().exists() {

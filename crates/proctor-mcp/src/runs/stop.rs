@@ -6,16 +6,16 @@ use proctor_record::control::AskError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::find;
-use super::reading::State;
+use super::run_names;
+use super::run_state::State;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 use crate::table::{Group, Hints, Row, Tool};
 
 /// How long the call waits for the run's end.
-const PATIENCE: Duration = Duration::from_secs(4);
-const GLANCE: Duration = Duration::from_millis(50);
+const END_TIMEOUT: Duration = Duration::from_secs(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) fn tools() -> Vec<Tool> {
     let row = Row {
@@ -41,8 +41,8 @@ struct Cancel {
 }
 
 fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
-    let folder = find::named(&engine.store(), &given.run_id)?;
-    let state = || engine.readings().look(&folder, |reading| Ok(reading.state));
+    let folder = run_names::resolve(&engine.store(), &given.run_id)?;
+    let state = || engine.run_cache().with_current_run(&folder, |current| Ok(current.state));
     // The process of a run may outlive the end of its recording by a moment; there is nothing left to stop.
     let recorded = state()?;
     if recorded.is_over() {
@@ -58,13 +58,14 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
         Err(AskError::NotLive) => return Err(not_running(&folder.name(), state()?)?),
         Err(error) => return Err(ToolError::new(kind::BUSY, error).hint("call again in a moment")),
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + END_TIMEOUT;
     loop {
-        let view = engine.readings().look(&folder, |reading| Ok(RunView::new(reading)))?;
+        let view =
+            engine.run_cache().with_current_run(&folder, |current| Ok(RunView::new(current)))?;
         if view.state.is_over() || Instant::now() >= deadline {
             return Ok(view);
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -7,21 +7,21 @@ use proctor_verdict::is_success;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find;
-use super::index::Final;
-use super::reading::Reading;
+use super::result_index::FinalResult;
+use super::run_names;
+use super::run_state::CurrentRun;
 use super::view::{ResultView, RunView};
 use crate::engine::Engine;
 use crate::error::ToolError;
 use crate::table::{Context, Group, Hints, Progress, Row, Tool};
 use proctor_tools::paging::limited;
 
-/// How long `run_wait` waits when nobody says.
+/// The default wait of `run_wait`, in seconds.
 const WAIT: u64 = 4;
 /// How long it may wait.
 const LONGEST_WAIT: u64 = 5;
 /// The least time between two looks at a run.
-const LEAST_PAUSE: Duration = Duration::from_millis(50);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
 /// How often to see whether the caller has given up.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest time between two looks: a run whose process dies writes nothing more.
@@ -119,16 +119,16 @@ struct News {
 }
 
 impl News {
-    fn new(reading: &Reading<'_>, look: &Look) -> Result<Self, ToolError> {
+    fn new(current: &CurrentRun<'_>, look: &Look) -> Result<Self, ToolError> {
         let since = place(look.cursor.as_deref())?;
         let limit = limited(look.limit);
-        let index = reading.index;
+        let index = current.index;
         let mut cursor = index.last_seq().max(since);
         let mut results = Vec::new();
         let mut more = false;
         let wanted = index.results_since(since).filter(|result| match look.include {
             Include::All => true,
-            Include::Failures => fails(reading, result),
+            Include::Failures => fails(current, result),
             Include::None => false,
         });
         let mut last = since;
@@ -137,17 +137,17 @@ impl News {
                 (more, cursor) = (true, last);
                 break;
             }
-            results.push(ResultView::of(result, reading.verdict_of(result.example)));
+            results.push(ResultView::of(result, current.verdict_of(result.example)));
             last = result.seq;
         }
-        Ok(Self { run: RunView::new(reading), results, cursor: cursor.to_string(), more })
+        Ok(Self { run: RunView::new(current), results, cursor: cursor.to_string(), more })
     }
 }
 
 /// Whether a result is news of a failure: it did not end well, and its example fails the run.
-fn fails(reading: &Reading<'_>, result: &Final<'_>) -> bool {
+fn fails(current: &CurrentRun<'_>, result: &FinalResult<'_>) -> bool {
     let bad = |status| !is_success(status);
-    result.attempt.status.as_ref().is_some_and(bad) && reading.is_bad(result.example)
+    result.attempt.status.as_ref().is_some_and(bad) && current.is_bad(result.example)
 }
 
 fn place(cursor: Option<&str>) -> Result<u64, ToolError> {
@@ -161,8 +161,9 @@ fn place(cursor: Option<&str>) -> Result<u64, ToolError> {
 }
 
 fn status(engine: &Engine, given: Look) -> Result<News, ToolError> {
-    let folder = find::meant(engine, given.run_id.as_deref(), find::MOMENT)?;
-    engine.readings().look(&folder, |reading| News::new(reading, &given))
+    let folder =
+        run_names::resolve_or_newest(engine, given.run_id.as_deref(), run_names::START_TIMEOUT)?;
+    engine.run_cache().with_current_run(&folder, |current| News::new(current, &given))
 }
 
 async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, ToolError> {
@@ -174,27 +175,28 @@ async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, Too
         limit: given.limit,
     };
     let waiting = tokio::task::spawn_blocking(move || {
-        until_news(&engine, look, Duration::from_secs(seconds), &context)
+        wait_for_update(&engine, look, Duration::from_secs(seconds), &context)
     });
     waiting.await.unwrap_or_else(|error| Err(ToolError::io(error)))
 }
 
 /// Looks whenever the recording has grown.
-fn until_news(
+fn wait_for_update(
     engine: &Engine,
     mut look: Look,
     patience: Duration,
     context: &Context,
 ) -> Result<News, ToolError> {
     let deadline = Instant::now() + patience;
-    let folder = find::meant(engine, look.run_id.as_deref(), patience)?;
+    let folder = run_names::resolve_or_newest(engine, look.run_id.as_deref(), patience)?;
     // It must not come to mean another run while we wait.
     look.run_id = Some(folder.name());
     // Watched before the first look, so that nothing written after it is missed.
     let changes = FileChanges::watch(&folder.events_path()).ok();
     let mut reported: Option<u64> = None;
     loop {
-        let news = engine.readings().look(&folder, |reading| News::new(reading, &look))?;
+        let news =
+            engine.run_cache().with_current_run(&folder, |current| News::new(current, &look))?;
         let over = news.run.state.is_over() || !news.results.is_empty();
         let completed = news.run.completed;
         // The first look is always reported; after that, progress must grow from one notification to the next.
@@ -215,7 +217,7 @@ fn until_news(
     }
 }
 
-/// Waits until the recording may have grown, for a second, or until the caller gives up; at least for [`LEAST_PAUSE`], so that
+/// Waits until the recording may have grown, for a second, or until the caller gives up; at least for [`MIN_PAUSE`], so that
 /// a busy run is not looked at for each of its lines.
 fn wait_for_growth(
     changes: Option<&FileChanges>,
@@ -227,7 +229,7 @@ fn wait_for_growth(
     let most = left.min(CHECK_INTERVAL);
     let size = || std::fs::metadata(folder.events_path()).map_or(0, |about| about.len());
     let before = size();
-    std::thread::sleep(LEAST_PAUSE.min(left));
+    std::thread::sleep(MIN_PAUSE.min(left));
     while begun.elapsed() < most && size() == before && !context.cancel.is_cancelled() {
         let pause = CANCEL_INTERVAL.min(most);
         // Where the kernel sends no notifications the size tells.

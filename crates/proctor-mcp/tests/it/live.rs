@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proctor_mcp::CallContext;
-use proctor_record::control::{ControlServer, Controlled, State, Status};
+use proctor_record::control::{ControlServer, ControlledRun, State, Status};
 use proctor_record::{RunInfo, RunStore};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::protocol::{Client, HANDSHAKE, STATELESS};
 /// A run that says it lives.
 struct Going;
 
-impl Controlled for Going {
+impl ControlledRun for Going {
     fn status(&self) -> Status {
         Status {
             v: 1,

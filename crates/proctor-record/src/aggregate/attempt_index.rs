@@ -1,7 +1,7 @@
 //! Finds an attempt of an example by its number.
 //!
-//! Most examples have a few attempts, and looking through those is quickest. An example that is repeated a hundred thousand times would
-//! cost the square of that; from some number on its attempts are indexed.
+//! Most examples have a few attempts, and a linear search over those is fastest. For an example that is repeated a hundred thousand times the
+//! linear search would be quadratic, so from [`MAX_SCANNED`] attempts on there is an index.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,8 +9,8 @@ use proctor_verdict::AttemptNumber;
 
 use crate::model::Attempt;
 
-/// Up to so many attempts are looked through.
-const FEW: usize = 16;
+/// The number of attempts up to which a linear search is used.
+const MAX_SCANNED: usize = 16;
 
 /// Places of attempts in [`Example::attempts`](crate::Example::attempts), for examples with many. Attempts are only ever added to an
 /// example, and no two have the same number, so the size of an index tells how far it reaches.
@@ -28,7 +28,7 @@ impl AttemptIndex {
         attempts: &[Attempt],
         number: AttemptNumber,
     ) -> Option<usize> {
-        if attempts.len() <= FEW {
+        if attempts.len() <= MAX_SCANNED {
             return attempts.iter().rposition(|one| one.number() == number);
         }
         self.indexed(example, attempts).get(&number).copied()
@@ -42,7 +42,7 @@ impl AttemptIndex {
         number: AttemptNumber,
         such: impl Fn(&Attempt) -> bool,
     ) -> bool {
-        if attempts.len() <= FEW {
+        if attempts.len() <= MAX_SCANNED {
             return attempts.iter().any(|one| number.replaces(one.number()) && such(one));
         }
         let first = AttemptNumber { attempt: 0, ..number };

@@ -1,4 +1,4 @@
-//! The run's side: a thread that answers until the run is over.
+//! The server: a thread that replies to requests until it is dropped.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -12,24 +12,24 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::socket::{self, SOCKET_NAME};
-use super::wire::{Action, Answer, Request, Status, VERSION, line, read_line};
+use super::wire::{Action, Answer, Request, Status, VERSION, read_line, to_line};
 
-/// How long a client may take over its line.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How many clients are answered at once; more are turned away.
-const CLIENTS: usize = 32;
+/// How long a client may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// The largest number of clients served at once; further connections are closed.
+const MAX_CLIENTS: usize = 32;
 
-/// A run that can be asked and stopped. Called from several threads; must not block.
-pub trait Controlled: Send + Sync + 'static {
-    /// How far it is. The server fills in version, run and process.
+/// A run that reports its status and can be stopped. Called from several threads; must not block.
+pub trait ControlledRun: Send + Sync + 'static {
+    /// The current status. The server sets `v` and `pid`.
     fn status(&self) -> Status;
-    /// Start nothing more.
+    /// Starts no further example.
     fn cancel(&self);
-    /// End now.
+    /// Ends the run at once.
     fn kill(&self);
 }
 
-/// Answers on a run's socket while it lives.
+/// Serves the control socket of a run until it is dropped.
 #[derive(Debug)]
 pub struct ControlServer {
     path: PathBuf,
@@ -40,22 +40,22 @@ pub struct ControlServer {
 
 impl ControlServer {
     /// Opens the socket in the run's folder.
-    pub fn start(folder: &Path, run: impl Controlled) -> io::Result<Self> {
+    pub fn start(folder: &Path, run: impl ControlledRun) -> io::Result<Self> {
         let path = folder.join(SOCKET_NAME);
         let listener = socket::bind(folder)?;
         listener.set_nonblocking(true)?;
         let (wake, woken) = UnixStream::pair()?;
-        let run: Arc<dyn Controlled> = Arc::new(run);
+        let run: Arc<dyn ControlledRun> = Arc::new(run);
         let thread = std::thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || listen(&listener, &woken, &run))?;
+            .spawn(move || serve_until_woken(&listener, &woken, &run))?;
         Ok(Self { path, wake: Some(wake), thread: Some(thread) })
     }
 }
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // First the name, so that nobody finds a socket at which nobody answers.
+        // The file is removed first, so that no client connects to a socket without a server.
         let _ = std::fs::remove_file(&self.path);
         drop(self.wake.take());
         if let Some(thread) = self.thread.take() {
@@ -64,7 +64,7 @@ impl Drop for ControlServer {
     }
 }
 
-fn listen(listener: &UnixListener, woken: &UnixStream, run: &Arc<dyn Controlled>) {
+fn serve_until_woken(listener: &UnixListener, woken: &UnixStream, run: &Arc<dyn ControlledRun>) {
     let clients = Arc::new(AtomicUsize::new(0));
     loop {
         let mut descriptors = [
@@ -81,29 +81,29 @@ fn listen(listener: &UnixListener, woken: &UnixStream, run: &Arc<dyn Controlled>
         }
         match listener.accept() {
             Ok((client, _)) => serve(client, run, &clients),
-            Err(error) if transient(&error) => {}
-            // Out of descriptors, most likely: better days may come, but not by turning in circles.
+            Err(error) if is_transient(&error) => {}
+            // Most likely out of descriptors: a pause avoids a busy loop.
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }
     }
 }
 
-fn transient(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
     )
 }
 
-fn serve(client: UnixStream, run: &Arc<dyn Controlled>, clients: &Arc<AtomicUsize>) {
-    if clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
+fn serve(client: UnixStream, run: &Arc<dyn ControlledRun>, clients: &Arc<AtomicUsize>) {
+    if clients.fetch_add(1, Ordering::SeqCst) >= MAX_CLIENTS {
         clients.fetch_sub(1, Ordering::SeqCst);
         return;
     }
     let (run, served) = (Arc::clone(run), Arc::clone(clients));
     let spawned = std::thread::Builder::new().name("control client".to_owned()).spawn(move || {
-        // A client that says nothing sensible, or leaves, is no concern of the run.
-        let _ = answer(&client, &*run);
+        // A malformed request or a closed connection does not concern the run.
+        let _ = handle_request(&client, &*run);
         served.fetch_sub(1, Ordering::SeqCst);
     });
     if spawned.is_err() {
@@ -111,10 +111,10 @@ fn serve(client: UnixStream, run: &Arc<dyn Controlled>, clients: &Arc<AtomicUsiz
     }
 }
 
-fn answer(client: &UnixStream, run: &dyn Controlled) -> io::Result<()> {
+fn handle_request(client: &UnixStream, run: &dyn ControlledRun) -> io::Result<()> {
     client.set_nonblocking(false)?;
-    client.set_read_timeout(Some(PATIENCE))?;
-    client.set_write_timeout(Some(PATIENCE))?;
+    client.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    client.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let answer = match serde_json::from_str::<Request>(&read_line(client)?) {
         Ok(request) if request.v > VERSION => Answer::Error {
             message: format!("this run speaks version {VERSION}, not {}", request.v),
@@ -130,5 +130,5 @@ fn answer(client: &UnixStream, run: &dyn Controlled) -> io::Result<()> {
         Err(error) => Answer::Error { message: format!("this is not a request: {error}") },
     };
     let mut client = client;
-    client.write_all(&line(&answer)?)
+    client.write_all(&to_line(&answer)?)
 }

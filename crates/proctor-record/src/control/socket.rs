@@ -1,7 +1,7 @@
-//! Sockets in folders whose names are longer than a socket's address may be.
+//! Sockets in folders with a long path.
 //!
-//! An address has room for about 100 bytes; a project may lie deeper. The kernel also takes the way through an open
-//! folder, `/proc/self/fd/N/control.sock`, which is always short. Where there is no `/proc`, the plain path must do.
+//! A Unix socket address holds about 100 bytes, and the path of a project may be longer. `/proc/self/fd/N/control.sock`, relative to an open
+//! folder, is always short. Without `/proc` the plain path is used.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 pub const SOCKET_NAME: &str = "control.sock";
 
 pub(super) fn bind(folder: &Path) -> io::Result<UnixListener> {
-    through(folder, |path| UnixListener::bind(path))
+    with_short_path(folder, |path| UnixListener::bind(path))
 }
 
 pub(super) fn connect(folder: &Path) -> io::Result<UnixStream> {
-    through(folder, |path| UnixStream::connect(path))
+    with_short_path(folder, |path| UnixStream::connect(path))
 }
 
-fn through<T>(folder: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+fn with_short_path<T>(folder: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let opened: File = OpenOptions::new()
         .read(true)
         .custom_flags(rustix::fs::OFlags::DIRECTORY.bits().cast_signed())

@@ -1,19 +1,19 @@
-//! What is said on the socket.
+//! Requests and replies, as lines of JSON.
 
 use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 
-/// The version that we speak.
+/// The version of the protocol.
 pub(super) const VERSION: u32 = 1;
 /// The longest line that is read.
-const LONGEST: u64 = 64 << 10;
+const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// What a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Action {
-    /// How far are you?
+    /// Reply with the status.
     Status,
     /// Start nothing more; running examples get the grace.
     Cancel,
@@ -31,26 +31,26 @@ pub(super) struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It looks for its examples.
+    /// Examples are being discovered.
     Loading,
-    /// It runs them.
+    /// Examples are running.
     Running,
-    /// It was asked to stop and is about to.
+    /// A stop was requested and is under way.
     Stopping,
-    /// It is over and says goodbye.
+    /// The run is over; the process is about to exit.
     Ended,
 }
 
-/// How far a live run is.
+/// The status of a live run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The version of this form.
     pub v: u32,
     /// The run.
     pub run_id: String,
-    /// The process that makes it.
+    /// The process id of the run.
     pub pid: u32,
-    /// Where it is.
+    /// The phase of the run.
     pub state: State,
     /// Examples with a final status.
     pub completed: u64,
@@ -60,7 +60,7 @@ pub struct Status {
     pub failures: u64,
 }
 
-/// What the run answers.
+/// The reply of the run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Answer {
@@ -68,7 +68,7 @@ pub(super) enum Answer {
     Error { message: String },
 }
 
-pub(super) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(super) fn to_line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     Ok(line)
@@ -77,7 +77,7 @@ pub(super) fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
 /// Reads one line of bounded length.
 pub(super) fn read_line(input: impl Read) -> io::Result<String> {
     let mut text = Vec::new();
-    let mut input = io::BufReader::new(input.take(LONGEST));
+    let mut input = io::BufReader::new(input.take(MAX_LINE_BYTES));
     io::BufRead::read_until(&mut input, b'\n', &mut text)?;
     match text.pop() {
         Some(b'\n') => String::from_utf8(text).map_err(io::Error::other),

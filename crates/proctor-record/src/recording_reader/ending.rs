@@ -40,7 +40,7 @@ fn after_first_line(bytes: &[u8]) -> &[u8] {
 }
 
 fn parse_suite_finished(line: &[u8]) -> Option<(Option<Timestamp>, SuiteFinished)> {
-    // Most lines are told by their bytes.
+    // Lines of other types are skipped without parsing.
     memchr::memmem::find(line, b"\"SuiteFinished\"")?;
     let event = Event::from_json(std::str::from_utf8(line).ok()?).ok()?;
     match event.body {

@@ -37,7 +37,7 @@ pub struct RecordedLine<'a> {
     pub offset: u64,
     /// The bytes without line end; empty where the line is too long to be read.
     pub bytes: &'a [u8],
-    /// Whether the line itself says the event's `seq`. Otherwise the event has the number of the line.
+    /// Whether the line has a `seq`. Otherwise the line number is the event's number.
     pub has_seq: bool,
     /// The event, or why the line cannot be used.
     pub event: Result<Event, ProblemKind>,

@@ -1,4 +1,4 @@
-//! Bytes → lines → events. Pure: whoever has the bytes feeds them in pieces of any size.
+//! Bytes → lines → events. Pure: the caller feeds bytes in pieces of any size.
 
 use proctor_events::Event;
 
@@ -34,7 +34,7 @@ pub(crate) struct Line<'a> {
 }
 
 impl LineAssembler {
-    /// Goes on after so many complete lines with so many bytes.
+    /// Continues after `lines` complete lines of `bytes` bytes in total.
     pub(crate) fn after(lines: u64, bytes: u64) -> Self {
         Self { number: lines, offset: bytes, complete: true, ..Self::default() }
     }

@@ -37,7 +37,7 @@ mod recording_file;
 use std::io;
 use std::path::Path;
 
-use proctor_events::ExampleId;
+use proctor_events::{Event, ExampleId, RunId};
 
 pub use chunks::RecordingChunks;
 pub use ending::last_suite_finished;
@@ -48,7 +48,7 @@ pub use follower::{Growth, RecordedLine, RecordingFollower};
 pub use recent_events::RecentEvents;
 
 use self::event_index::EventIndex;
-use self::index_file::IndexRules;
+pub(crate) use self::index_file::IndexRules;
 use crate::aggregate::Aggregator;
 use crate::model::RunData;
 
@@ -80,16 +80,41 @@ struct Contents {
     index: EventIndex,
     outline: Aggregator,
     unusable_lines: u64,
+    run_id: CommonRunId,
+}
+
+/// The run id that all events have, if they have one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CommonRunId {
+    /// The id of the first event.
+    id: Option<RunId>,
+    /// Whether every event has this id.
+    is_common: bool,
+}
+
+impl CommonRunId {
+    fn add(&mut self, event: &Event, is_first: bool) {
+        if is_first {
+            self.id.clone_from(&event.run_id);
+        }
+        self.is_common &= event.run_id.is_some() && event.run_id == self.id;
+    }
 }
 
 impl Contents {
     fn new() -> Self {
-        Self { index: EventIndex::default(), outline: Aggregator::outline(), unusable_lines: 0 }
+        Self {
+            index: EventIndex::default(),
+            outline: Aggregator::outline(),
+            unusable_lines: 0,
+            run_id: CommonRunId { id: None, is_common: true },
+        }
     }
 
-    /// Whether both say the same of the recording. The texts of the newest events are not compared: they are in the recording.
+    /// Whether rows, outline and counts are equal. The texts of the newest events are not compared: they are in the recording.
     fn is_same(&self, other: &Self) -> bool {
         self.unusable_lines == other.unusable_lines
+            && self.run_id == other.run_id
             && self.outline.run() == other.outline.run()
             && self.index.has_same_rows(&other.index)
     }
@@ -97,6 +122,7 @@ impl Contents {
     fn add(&mut self, line: &RecordedLine<'_>) {
         match &line.event {
             Ok(event) => {
+                self.run_id.add(event, self.index.rows.is_empty());
                 self.outline.apply(event);
                 self.index.add(line, event);
             }
@@ -118,6 +144,23 @@ impl RecordingReader {
             index_rules,
             index_state: IndexState::NotTried,
         }
+    }
+
+    /// The outline of a recording from its index, with the run id. `None` where there is no index that can be used, where a line is unusable or
+    /// torn, and where the recording does not have exactly one run, whose id every event has.
+    pub(crate) fn indexed_outline(
+        path: &Path,
+        rules: IndexRules,
+    ) -> io::Result<Option<(RunData, RunId)>> {
+        let mut reader = Self::with_index_rules(path, rules);
+        if !reader.load_index()? {
+            return Ok(None);
+        }
+        while reader.read()? != Growth::Nothing {}
+        let Self { follower, contents, .. } = reader;
+        let Contents { outline, unusable_lines, run_id, .. } = contents;
+        let is_whole = unusable_lines == 0 && !follower.has_torn_line() && run_id.is_common;
+        Ok(run_id.id.filter(|_| is_whole).map(|id| (outline.into_run(), id)))
     }
 
     /// Reads one chunk of what has been written since. A last line without line feed is taken once its writer is gone.

@@ -20,7 +20,7 @@ impl<T> Default for RecentEvents<T> {
 }
 
 impl<T> RecentEvents<T> {
-    /// Adds an event that takes so many bytes.
+    /// Adds an event of this size.
     pub fn push(&mut self, event: T, bytes: usize) {
         self.bytes += bytes;
         self.events.push_back((event, bytes));

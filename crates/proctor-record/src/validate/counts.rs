@@ -22,7 +22,7 @@ impl ResultCounts {
             return;
         }
         let mut tally = ExampleTally::default();
-        // Whose fault it was did not matter to these numbers.
+        // The party at fault does not matter to these counts.
         tally.count(&payload.status, None, payload.flaky == Some(true));
         self.counts.count(tally.verdict(None, 0), Policy::default());
     }

@@ -54,7 +54,7 @@ pub enum RecordingState {
     /// Everything that was announced has a result, and the numbers agree.
     #[default]
     Complete,
-    /// The same, but somebody stopped the run before its end; what was left out is recorded as `not_run`.
+    /// The same, but the run was stopped before its end; what was left out is recorded as `not_run`.
     Interrupted,
     /// The run is going on; nothing is wrong so far.
     Running,
@@ -200,7 +200,7 @@ struct Check {
 impl Check {
     fn problem(&mut self, problem: &Problem, bytes: &[u8]) {
         let run = self.current.map(|place| &mut self.runs[place]);
-        // A writer that dies tears its last line; after the end of a run there is nobody to do that.
+        // A writer that dies tears its last line; after the end of a run there is no writer.
         if problem.kind == ProblemKind::Torn && !run.as_ref().is_some_and(|run| run.is_finished()) {
             let message = format!("{}; it is ignored", problem.kind);
             return self.findings.note(Some(problem.line), message);

@@ -104,7 +104,7 @@ impl RunCheck {
         false
     }
 
-    /// Whoever writes an envelope writes it on every line.
+    /// A writer that writes envelopes writes one on every line.
     fn envelope(&mut self, line: u64, event: &Event, findings: &mut Findings) -> bool {
         if event.v > Some(FORMAT_VERSION) && !std::mem::replace(&mut self.newer, true) {
             findings.note(Some(line), "was written by a newer version of Proctor");
@@ -271,7 +271,7 @@ impl RunCheck {
         }
     }
 
-    /// A clock may be set back while a run goes on. Only digests tell that from times that somebody changed.
+    /// A clock may be set back during a run. Only digests distinguish that from edited times.
     fn clock(&mut self, digest: DigestState, findings: &mut Findings) {
         for (line, back) in std::mem::take(&mut self.set_back) {
             let message = format!("the time goes back by {} s", back / 1000);

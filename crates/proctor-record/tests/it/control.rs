@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proctor_record::control::{
-    AskError, ControlServer, Controlled, SOCKET_NAME, State, Status, ask, cancel, kill, live_runs,
+    AskError, ControlServer, ControlledRun, SOCKET_NAME, State, Status, cancel, kill, live_runs,
+    query_status,
 };
 
 #[derive(Clone, Default)]
@@ -15,7 +16,7 @@ struct Run {
     killed: Arc<AtomicU64>,
 }
 
-impl Controlled for Run {
+impl ControlledRun for Run {
     fn status(&self) -> Status {
         let stopping = self.cancelled.load(Ordering::SeqCst) > 0;
         Status {
@@ -48,10 +49,10 @@ fn folder(under: &Path, name: &str) -> PathBuf {
 fn a_live_run_answers_and_is_gone_afterwards() {
     let place = tempfile::tempdir().unwrap();
     let here = folder(place.path(), "r1");
-    assert!(matches!(ask(&here), Err(AskError::NotLive)), "before");
+    assert!(matches!(query_status(&here), Err(AskError::NotLive)), "before");
     let run = Run::default();
     let server = ControlServer::start(&here, run.clone()).unwrap();
-    let status = ask(&here).unwrap();
+    let status = query_status(&here).unwrap();
     assert_eq!((status.completed, status.total, status.state), (3, 5, State::Running));
     assert_eq!((status.pid, status.v), (std::process::id(), 1));
     assert_eq!(cancel(&here).unwrap().state, State::Stopping);
@@ -59,7 +60,7 @@ fn a_live_run_answers_and_is_gone_afterwards() {
     assert_eq!(run.cancelled.load(Ordering::SeqCst) + run.killed.load(Ordering::SeqCst), 2);
     drop(server);
     assert!(!here.join(SOCKET_NAME).exists());
-    assert!(matches!(ask(&here), Err(AskError::NotLive)), "after");
+    assert!(matches!(query_status(&here), Err(AskError::NotLive)), "after");
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn a_folder_deeper_than_an_address_may_be_long_is_no_obstacle() {
     let place = tempfile::tempdir().unwrap();
     let here = folder(place.path(), &format!("{}/{}/r1", "d".repeat(120), "e".repeat(120)));
     let _server = ControlServer::start(&here, Run::default()).unwrap();
-    assert_eq!(ask(&here).unwrap().run_id, "r1");
+    assert_eq!(query_status(&here).unwrap().run_id, "r1");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn nonsense_is_answered_and_silence_holds_nobody_up() {
     assert!(say("hello\n").contains("this is not a request"));
     assert!(say("{\"v\":1,\"action\":\"dance\"}\n").contains("unknown variant"));
     assert!(say("{\"v\":9,\"action\":\"kill\"}\n").contains("speaks version 1, not 9"));
-    assert_eq!(ask(&here).unwrap().total, 5);
+    assert_eq!(query_status(&here).unwrap().total, 5);
     drop(silent);
 }
 

@@ -1,6 +1,6 @@
 //! What the workspace examples of a run reached together: topics, hats, endings, and assertions that changed their mind.
 
-use proctor_record::{Reached, RunData, WorkspaceWarning};
+use proctor_record::{CoveredSet, RunData, WorkspaceWarning};
 use proctor_text::{printable, shorten};
 
 use crate::page::Page;
@@ -62,7 +62,7 @@ impl Page {
     }
 }
 
-fn line(name: &str, reached: &Reached) -> Option<String> {
+fn line(name: &str, reached: &CoveredSet) -> Option<String> {
     let total = reached.covered.len() + reached.missing.len();
     if total == 0 {
         return None;

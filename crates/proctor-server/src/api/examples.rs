@@ -19,7 +19,7 @@ const MOST_EVENTS: usize = 5_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Choice {
+pub(super) struct ExampleFilter {
     /// Only examples with this status.
     status: Option<String>,
     /// Only examples whose description, file or id contains this.
@@ -31,7 +31,7 @@ pub(super) struct Choice {
 }
 
 #[derive(Serialize)]
-struct Rowed<'a> {
+struct ExampleList<'a> {
     state: RunState,
     /// The rows show the run up to this event; `since` goes on from here.
     last_seq: u64,
@@ -42,10 +42,10 @@ struct Rowed<'a> {
 pub(super) async fn list(
     State(shared): Context,
     Path(run): Path<String>,
-    Query(choice): Query<Choice>,
+    Query(choice): Query<ExampleFilter>,
 ) -> Result<Response, ApiError> {
     let text = blocking(&shared, move |shared| {
-        let run = shared.hub.find(&run)?;
+        let run = shared.runs.find(&run)?;
         let state = run.state();
         let recording = run.recording();
         let query = choice.q.as_deref().unwrap_or_default().to_lowercase();
@@ -56,7 +56,7 @@ pub(super) async fn list(
         let total = matching.len();
         let part = matching.into_iter().skip(choice.offset.unwrap_or_default());
         let rows = part.take(choice.limit.unwrap_or(usize::MAX)).collect();
-        let answer = Rowed { state, last_seq: recording.last_seq(), total, rows };
+        let answer = ExampleList { state, last_seq: recording.last_seq(), total, rows };
         serde_json::to_string(&answer).map_err(ApiError::internal)
     })
     .await?;
@@ -68,7 +68,7 @@ fn json(text: String) -> Response {
 }
 
 #[derive(Serialize)]
-struct Detailed {
+struct ExampleDetails {
     run: String,
     last_seq: u64,
     verdict: ExampleVerdict,
@@ -81,7 +81,7 @@ pub(super) async fn one(
 ) -> Result<Response, ApiError> {
     let wanted = example.clone();
     let run = blocking(&shared, move |shared| {
-        let run = shared.hub.find(&run)?;
+        let run = shared.runs.find(&run)?;
         let known = run.recording().has_example(&wanted);
         known
             .then_some(run)
@@ -112,13 +112,13 @@ pub(super) async fn one(
         blocking(&shared, move |_| Ok(run.state().is_over())).await?
     };
     let verdict = example.verdict(over);
-    let answer = Detailed { run: run.name.clone(), last_seq, verdict, example };
+    let answer = ExampleDetails { run: run.name.clone(), last_seq, verdict, example };
     Ok(json(serde_json::to_string(&answer).map_err(ApiError::internal)?))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Cursor {
+pub(super) struct EventQuery {
     since: Option<u64>,
     limit: Option<usize>,
     example: Option<String>,
@@ -131,9 +131,9 @@ pub(super) struct Cursor {
 pub(super) async fn events(
     State(shared): Context,
     Path(run): Path<String>,
-    Query(cursor): Query<Cursor>,
+    Query(cursor): Query<EventQuery>,
 ) -> Result<Response, ApiError> {
-    let run = blocking(&shared, move |shared| shared.hub.find(&run)).await?;
+    let run = blocking(&shared, move |shared| shared.runs.find(&run)).await?;
     let state = {
         let run = Arc::clone(&run);
         blocking(&shared, move |_| Ok(run.state())).await?
@@ -159,7 +159,7 @@ pub(super) async fn events(
         from = next;
     }
     let more = from < end;
-    // Whoever has seen everything goes on after the newest event, wanted or not.
+    // A client that has received everything resumes after the newest event, filtered out or not.
     let next_since = if more { since } else { last.max(since) };
     let texts: Vec<&str> = found.iter().map(|text| &**text).collect();
     let state = serde_json::to_string(&state).map_err(ApiError::internal)?;

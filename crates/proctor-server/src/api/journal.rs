@@ -1,4 +1,4 @@
-//! `/api/journal`: what was believed, and what came of it.
+//! `/api/journal`: hypotheses and their outcomes.
 //!
 //! The journal is read, never written: from here nothing can be changed. Rows are short; one entry comes whole, with all
 //! its evidence.
@@ -23,7 +23,7 @@ const SHORT: usize = 280;
 /// Which entries. Every field may be left out.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Choice {
+pub(super) struct EntryFilter {
     /// Words; the entries that have them come best first.
     q: Option<String>,
     domain: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Choice {
     session: Option<String>,
     since: Option<String>,
     until: Option<String>,
-    /// Only falsified ones that nobody has explained.
+    /// Only falsified entries without an explanation.
     #[serde(default)]
     unexplained: bool,
     offset: Option<usize>,
@@ -44,7 +44,7 @@ pub(super) struct Choice {
     _token: Option<String>,
 }
 
-impl Choice {
+impl EntryFilter {
     fn filter(&self) -> Result<Filter, ApiError> {
         let ended = self.status.as_deref().filter(|status| *status != "active");
         let is_active = self.status.is_some() && ended.is_none();
@@ -81,7 +81,7 @@ pub(super) struct Rows {
     lanes: Vec<String>,
     /// The kinds of work there are.
     domains: Vec<&'static str>,
-    /// Trouble with the files.
+    /// Problems with the files of the journal.
     warnings: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ fn status_word(entry: &Entry) -> &'static str {
 
 pub(super) async fn list(
     State(shared): Context,
-    Query(choice): Query<Choice>,
+    Query(choice): Query<EntryFilter>,
 ) -> Result<Json<Rows>, ApiError> {
     blocking(&shared, move |shared| {
         let journal = journal(shared)?;
@@ -184,14 +184,14 @@ pub(super) async fn list(
             total,
             lanes: journal.lanes().map_err(refused)?,
             domains: Domain::ALL.iter().map(|domain| domain.as_str()).collect(),
-            warnings: remarks(&warnings),
+            warnings: warning_texts(&warnings),
         }))
     })
     .await
 }
 
 #[derive(Serialize)]
-pub(super) struct One {
+pub(super) struct EntryDetails {
     lane: Option<String>,
     place: &'static str,
     entry: Entry,
@@ -201,20 +201,25 @@ pub(super) struct One {
 pub(super) async fn one(
     State(shared): Context,
     Path(id): Path<String>,
-) -> Result<Json<One>, ApiError> {
+) -> Result<Json<EntryDetails>, ApiError> {
     blocking(&shared, move |shared| {
         let journal = journal(shared)?;
         let found = journal.show(&id).map_err(refused)?.value;
         let Noted { value, warnings } = journal.complete(found).map_err(refused)?;
         let Found { entry, lane, place } = value;
-        Ok(Json(One { lane, place: place_word(&place), entry, warnings: remarks(&warnings) }))
+        Ok(Json(EntryDetails {
+            lane,
+            place: place_word(&place),
+            entry,
+            warnings: warning_texts(&warnings),
+        }))
     })
     .await
 }
 
 pub(super) async fn stats(
     State(shared): Context,
-    Query(choice): Query<Choice>,
+    Query(choice): Query<EntryFilter>,
 ) -> Result<Json<Stats>, ApiError> {
     blocking(&shared, move |shared| {
         let numbers = journal(shared)?.stats(&choice.filter()?).map_err(refused)?;
@@ -238,6 +243,6 @@ fn refused(error: JournalError) -> ApiError {
     }
 }
 
-fn remarks(warnings: &[Warning]) -> Vec<String> {
+fn warning_texts(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }

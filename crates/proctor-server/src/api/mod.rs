@@ -1,7 +1,7 @@
-//! The routes, and the gate before them.
+//! The routes, and the access check before them.
 
-mod changes;
 mod examples;
+mod history;
 mod journal;
 mod runs;
 mod specs;
@@ -20,22 +20,22 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
-use crate::access::{Admitted, Asking, Refused, without_token};
+use crate::access::{Admission, Refused, RequestHeaders, without_token};
 use crate::error::ApiError;
-use crate::mcp::Mcp;
+use crate::mcp_service::McpService;
 use crate::server::Shared;
-use crate::{assets, ws};
+use crate::{assets, event_stream};
 
 /// How large a request may be.
 const BODY: usize = 64 << 10;
 
-/// Nothing but our own files; what agents say is text, and could not run even if it were not.
+/// Scripts and styles of this server only, so that text of agents is never executed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 type Context = State<Arc<Shared>>;
 
-pub(crate) fn router(shared: Arc<Shared>, mcp: Option<Mcp>) -> Router {
+pub(crate) fn router(shared: Arc<Shared>, mcp: Option<McpService>) -> Router {
     let api = Router::new()
         .route("/runs", get(runs::list))
         .route("/runs/{run}", get(runs::one))
@@ -43,11 +43,11 @@ pub(crate) fn router(shared: Arc<Shared>, mcp: Option<Mcp>) -> Router {
         .route("/runs/{run}/examples", get(examples::list))
         .route("/runs/{run}/examples/{example}", get(examples::one))
         .route("/runs/{run}/events", get(examples::events))
-        .route("/compare", get(changes::compare))
-        .route("/baselines", get(changes::baselines))
-        .route("/history", get(changes::history))
-        .route("/flaky", get(changes::flaky))
-        .route("/search", get(changes::search))
+        .route("/compare", get(history::compare))
+        .route("/baselines", get(history::baselines))
+        .route("/history", get(history::history))
+        .route("/flaky", get(history::flaky))
+        .route("/search", get(history::search))
         .route("/journal/entries", get(journal::list))
         .route("/journal/entries/{entry}", get(journal::one))
         .route("/journal/stats", get(journal::stats))
@@ -55,7 +55,7 @@ pub(crate) fn router(shared: Arc<Shared>, mcp: Option<Mcp>) -> Router {
     let router = Router::new()
         .route("/", get(assets::page))
         .route("/assets/{name}", get(assets::file))
-        .route("/ws", get(ws::upgrade))
+        .route("/ws", get(event_stream::upgrade))
         .route("/specs/run", post(specs::run))
         .route("/specs/progress", get(specs::progress))
         .route("/specs/cancel", post(specs::cancel))
@@ -65,10 +65,10 @@ pub(crate) fn router(shared: Arc<Shared>, mcp: Option<Mcp>) -> Router {
         None => router,
     };
     router
-        .fallback(nothing_here)
+        .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY))
-        .layer(middleware::from_fn_with_state(Arc::clone(&shared), gate))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), check_access))
         .with_state(shared)
 }
 
@@ -76,7 +76,7 @@ async fn openapi() -> Response {
     ([("content-type", "application/json")], crate::OPENAPI).into_response()
 }
 
-async fn nothing_here() -> ApiError {
+async fn unknown_route() -> ApiError {
     ApiError::not_found("there is nothing here; /api/openapi.json describes what there is")
 }
 
@@ -87,16 +87,19 @@ async fn wrong_method() -> ApiError {
     )
 }
 
-/// Lets in who may come in, and sends everybody home with the same headers.
-async fn gate(State(shared): Context, request: Request, next: Next) -> Response {
+/// Checks access, and sets the security headers of every response.
+async fn check_access(State(shared): Context, request: Request, next: Next) -> Response {
     let query = request.uri().query().map(ToOwned::to_owned);
-    let mut response = match shared.demands.check(&asking(request.headers(), query.as_deref())) {
-        Ok(Admitted::ByQuery) if is_page(&request) => {
-            into_the_house(&shared, request.uri().path(), query.as_deref().unwrap_or_default())
-        }
-        Ok(_) => next.run(request).await,
-        Err(refused) => turn_away(refused),
-    };
+    let mut response =
+        match shared.access_rules.check(&access_headers(request.headers(), query.as_deref())) {
+            Ok(Admission::ByQuery) if is_page(&request) => exchange_token_for_cookie(
+                &shared,
+                request.uri().path(),
+                query.as_deref().unwrap_or_default(),
+            ),
+            Ok(_) => next.run(request).await,
+            Err(refused) => refusal_response(refused),
+        };
     let headers = response.headers_mut();
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -115,12 +118,12 @@ async fn gate(State(shared): Context, request: Request, next: Next) -> Response 
     response
 }
 
-fn asking<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Asking<'a> {
+fn access_headers<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> RequestHeaders<'a> {
     let text = |value: &'a HeaderValue| value.to_str().unwrap_or("?");
-    // Whoever names two hosts names none.
+    // Two Host headers count as none.
     let mut hosts = headers.get_all(HOST).iter();
     let host = hosts.next().filter(|_| hosts.next().is_none());
-    Asking {
+    RequestHeaders {
         host: host.map(text),
         origin: headers.get(ORIGIN).map(text),
         fetch_site: headers.get("sec-fetch-site").map(text),
@@ -136,17 +139,17 @@ fn is_page(request: &Request<Body>) -> bool {
 }
 
 /// Exchanges the token in the address for a cookie, so that it stays in no history and no link.
-fn into_the_house(shared: &Shared, path: &str, query: &str) -> Response {
+fn exchange_token_for_cookie(shared: &Shared, path: &str, query: &str) -> Response {
     let rest = without_token(query);
     let location = if rest.is_empty() { path.to_owned() } else { format!("{path}?{rest}") };
     let cookie = format!(
         "{}={}; Path=/; HttpOnly; SameSite=Strict",
-        shared.demands.cookie, shared.demands.session
+        shared.access_rules.cookie, shared.access_rules.session
     );
     (StatusCode::SEE_OTHER, [(LOCATION, location), (SET_COOKIE, cookie)]).into_response()
 }
 
-fn turn_away(refused: Refused) -> Response {
+fn refusal_response(refused: Refused) -> Response {
     match refused {
         Refused::ForeignHost => {
             ApiError::new(StatusCode::FORBIDDEN, "the Host header does not name this server")
@@ -162,7 +165,7 @@ fn turn_away(refused: Refused) -> Response {
     .into_response()
 }
 
-/// Does something that blocks, away from the threads that serve.
+/// Runs blocking work on another thread.
 async fn blocking<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared) -> Result<T, ApiError> + Send + 'static,
@@ -171,7 +174,7 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(move || work(&shared)).await.map_err(ApiError::internal)?
 }
 
-/// The parameters of an address, refused by name where they mean nothing.
+/// Query parameters; unknown ones are refused by name.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
@@ -192,7 +195,7 @@ where
     }
 }
 
-/// The parts of an address's path; refused in our own form where they are no text.
+/// Path parameters; malformed ones are refused with an [`ApiError`].
 #[derive(Debug)]
 pub(crate) struct Path<T>(pub(crate) T);
 
@@ -214,7 +217,7 @@ where
     }
 }
 
-/// A number that a client may leave out but not overdo.
+/// An optional number with bounds.
 fn within(
     name: &str,
     given: Option<usize>,

@@ -15,11 +15,11 @@ use proctor_verdict::RunState;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Path, Query, blocking, within};
-use crate::ending::Ending;
 use crate::error::ApiError;
-use crate::hub::Run;
-use crate::names;
+use crate::open_runs::OpenRun;
+use crate::recorded_end::RecordedEnd;
 use crate::rows::{Header, rows};
+use crate::run_names;
 use crate::server::Shared;
 
 #[derive(Deserialize)]
@@ -72,7 +72,7 @@ pub(super) async fn list(
 }
 
 fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
-    let folders = shared.hub.folders()?;
+    let folders = shared.runs.folders()?;
     let limit = within("limit", page.limit, 50, 1..=500)?;
     let end = page
         .before
@@ -82,9 +82,9 @@ fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
     let shown = &folders[begin..end];
     let known = known(shared, shown);
     let runs: Vec<Listing> =
-        shown.iter().rev().map(|folder| one_of(shared, folder, &known)).collect();
+        shown.iter().rev().map(|folder| listing_of(shared, folder, &known)).collect();
     if runs.iter().any(|run| run.state.is_over() && !known.contains_key(&run.id)) {
-        bring_up_to_date(shared);
+        update_history(shared);
     }
     Ok(Listed {
         runs,
@@ -95,27 +95,27 @@ fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
     })
 }
 
-/// What the index of the history knows of these runs and is still so. No recording is read for it.
+/// Up-to-date rows of these runs from the history. Reads no recording.
 fn known(shared: &Shared, folders: &[RunFolder]) -> BTreeMap<String, Option<RunRow>> {
-    let rows = History::peek(&shared.hub.store).and_then(|mut history| history.fresh(folders));
+    let rows = History::peek(&shared.runs.store).and_then(|mut history| history.fresh(folders));
     rows.unwrap_or_default()
 }
 
-/// Lets the index read what it does not know, beside us; the next who asks gets more.
-fn bring_up_to_date(shared: &Arc<Shared>) {
+/// Updates the history in the background; the next request gets more from it.
+fn update_history(shared: &Arc<Shared>) {
     if shared.indexing.swap(true, Ordering::SeqCst) {
         return;
     }
     let shared = Arc::clone(shared);
     tokio::task::spawn_blocking(move || {
-        // Whoever asks for the history itself is told what is wrong with it.
-        let _ = History::open(&shared.hub.store);
+        // Requests for the history itself report the error.
+        let _ = History::open(&shared.runs.store);
         shared.indexing.store(false, Ordering::SeqCst);
     });
 }
 
 /// One run of a list: from the index; from the end of its recording; or, while it goes on, from what was read of it so far.
-fn one_of(
+fn listing_of(
     shared: &Shared,
     folder: &RunFolder,
     known: &BTreeMap<String, Option<RunRow>>,
@@ -127,13 +127,13 @@ fn one_of(
         Some(Some(row)) if !folder.is_live() => return from_history(row, RunState::Died),
         _ => {}
     }
-    if let Ok(Some(ending)) = Ending::find(&folder.events_path()) {
-        return from_ending(folder, &ending);
+    if let Ok(Some(ending)) = RecordedEnd::find(&folder.events_path()) {
+        return from_recorded_end(folder, &ending);
     }
     if !folder.is_live() {
         return Listing { state: RunState::Died, ..from_info(folder) };
     }
-    let run = shared.hub.open(folder);
+    let run = shared.runs.open(folder);
     // A recording that cannot be read is listed all the same, with what its name tells.
     let _ = run.catch_up();
     from_recording(&run)
@@ -158,7 +158,7 @@ fn from_history(row: &RunRow, state: RunState) -> Listing {
     }
 }
 
-/// What a run's starter wrote down.
+/// The listing from `run.json` alone.
 fn from_info(folder: &RunFolder) -> Listing {
     let info = folder.info().ok();
     let git = info.as_ref().and_then(|info| info.git.as_ref());
@@ -180,7 +180,7 @@ fn from_info(folder: &RunFolder) -> Listing {
     }
 }
 
-fn from_ending(folder: &RunFolder, ending: &Ending) -> Listing {
+fn from_recorded_end(folder: &RunFolder, ending: &RecordedEnd) -> Listing {
     let interrupted = folder.info().is_ok_and(|info| info.interrupted);
     let verdict = ending.verdict(interrupted);
     Listing {
@@ -195,7 +195,7 @@ fn from_ending(folder: &RunFolder, ending: &Ending) -> Listing {
     }
 }
 
-/// Only what is a status, and only where there are any.
+/// The counts that are statuses and not zero.
 fn statuses(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     let further = ["running", "flaky", "within_rate", "unchecked"];
     let is_status = |name: &str| Status::KNOWN.contains(&name) || further.contains(&name);
@@ -203,7 +203,7 @@ fn statuses(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     kept.map(|(name, count)| (name.clone(), *count)).collect()
 }
 
-fn from_recording(run: &Run) -> Listing {
+fn from_recording(run: &OpenRun) -> Listing {
     let verdict = run.verdict();
     let info = run.info();
     let recording = run.recording();
@@ -242,7 +242,7 @@ fn counts(run: &RunData, over: bool) -> BTreeMap<String, u64> {
 }
 
 #[derive(Serialize)]
-pub(super) struct One {
+pub(super) struct RunDetails {
     id: String,
     state: RunState,
     /// `passed` or `failed`; absent where the run did not finish.
@@ -261,13 +261,13 @@ pub(super) struct One {
 pub(super) async fn one(
     State(shared): Context,
     Path(run): Path<String>,
-) -> Result<Json<One>, ApiError> {
+) -> Result<Json<RunDetails>, ApiError> {
     blocking(&shared, move |shared| {
-        let run = shared.hub.find(&run)?;
+        let run = shared.runs.find(&run)?;
         let (verdict, info) = (run.verdict(), run.info());
         let over = verdict.is_over();
         let recording = run.recording();
-        Ok(Json(One {
+        Ok(Json(RunDetails {
             id: run.name.clone(),
             state: verdict.state(),
             verdict: verdict.final_word(),
@@ -287,7 +287,7 @@ pub(super) async fn one(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct How {
+pub(super) struct CancelQuery {
     /// End it now instead of letting running examples finish.
     #[serde(default)]
     now: bool,
@@ -301,17 +301,17 @@ pub(super) struct Stopped {
     run_id: String,
 }
 
-/// Stops a run, whoever started it: its process is asked at its control socket.
+/// Stops a run through its control socket, whichever process started it.
 pub(super) async fn cancel(
     State(shared): Context,
     Path(run): Path<String>,
-    Query(how): Query<How>,
+    Query(how): Query<CancelQuery>,
 ) -> Result<Json<Stopped>, ApiError> {
     blocking(&shared, move |shared| {
         if !shared.stops_runs {
             return Err(ApiError::new(StatusCode::CONFLICT, "this server only shows runs"));
         }
-        let folder = names::resolve(&run, &shared.hub.store)?;
+        let folder = run_names::resolve(&run, &shared.runs.store)?;
         let asked = if how.now {
             proctor_record::control::kill(folder.path())
         } else {
@@ -320,7 +320,7 @@ pub(super) async fn cancel(
         let status = match asked {
             Ok(_) => "cancelled",
             Err(AskError::NotLive) => "not_running",
-            Err(silent @ AskError::Silent(_)) => {
+            Err(silent @ AskError::NoReply(_)) => {
                 return Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, silent));
             }
             Err(refused @ AskError::Refused(_)) => {

@@ -20,7 +20,7 @@ pub(super) async fn run(
     let request = read(&body)?;
     request.check().map_err(ApiError::bad_request)?;
     blocking(&shared, move |shared| {
-        let launcher = shared.launcher.as_ref().ok_or_else(shows_only)?;
+        let launcher = shared.launcher.as_ref().ok_or_else(cannot_start_runs)?;
         let run_id = launcher.start(&request).map_err(|error| match error {
             LaunchError::Busy(_) => ApiError::new(StatusCode::CONFLICT, error),
             LaunchError::Refused(_) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error),
@@ -63,7 +63,7 @@ pub(super) async fn cancel(State(shared): Context) -> Result<Json<Value>, ApiErr
     .await
 }
 
-fn shows_only() -> ApiError {
+fn cannot_start_runs() -> ApiError {
     ApiError::new(
         StatusCode::CONFLICT,
         "this server only shows runs; start `proctor serve` to run from here",

@@ -5,18 +5,18 @@ use proctor_journal::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::test_server::TestServer;
 
 struct Book<'a> {
     journal: Journal,
-    stage: &'a Stage,
+    fixture: &'a TestServer,
     moments: std::cell::Cell<u64>,
 }
 
 impl<'a> Book<'a> {
-    fn new(stage: &'a Stage) -> Self {
-        let journal = Journal::open(stage.folder.path().join(".claude/journal")).unwrap();
-        Self { journal, stage, moments: std::cell::Cell::new(1) }
+    fn new(fixture: &'a TestServer) -> Self {
+        let journal = Journal::open(fixture.folder.path().join(".claude/journal")).unwrap();
+        Self { journal, fixture, moments: std::cell::Cell::new(1) }
     }
 
     fn now(&self) -> Moment {
@@ -44,7 +44,7 @@ impl<'a> Book<'a> {
     }
 
     fn get(&self, path: &str) -> Value {
-        let answer = self.stage.get(path);
+        let answer = self.fixture.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         answer.json()
     }
@@ -56,11 +56,11 @@ fn goals(rows: &Value) -> Vec<&str> {
 
 #[test]
 fn entries_are_listed_chosen_found_and_paged() {
-    let stage = Stage::new();
-    let none = stage.get("/api/journal/entries").json();
+    let fixture = TestServer::new();
+    let none = fixture.get("/api/journal/entries").json();
     assert_eq!((&none["entries"], &none["total"]), (&json!([]), &json!(0)));
-    assert!(!stage.folder.path().join(".claude").exists(), "looking makes nothing");
-    let book = Book::new(&stage);
+    assert!(!fixture.folder.path().join(".claude").exists(), "looking makes nothing");
+    let book = Book::new(&fixture);
     book.tell("slow queue", Domain::Performance, Some(OutcomeStatus::Confirmed));
     book.tell("flaky queue test", Domain::Testing, Some(OutcomeStatus::Falsified));
     book.tell("rewrite", Domain::Refactoring, Some(OutcomeStatus::Abandoned));
@@ -99,7 +99,7 @@ fn entries_are_listed_chosen_found_and_paged() {
         ("limit=x", "limit"),
         ("sort=goal", "sort"),
     ] {
-        let refused = stage.get(&format!("/api/journal/entries?{query}"));
+        let refused = fixture.get(&format!("/api/journal/entries?{query}"));
         assert_eq!(refused.status, 400, "{query}");
         assert!(refused.json()["error"].as_str().unwrap().contains(word), "{}", refused.body);
     }
@@ -107,8 +107,8 @@ fn entries_are_listed_chosen_found_and_paged() {
 
 #[test]
 fn one_entry_comes_with_all_its_evidence() {
-    let stage = Stage::new();
-    let book = Book::new(&stage);
+    let fixture = TestServer::new();
+    let book = Book::new(&fixture);
     let id = book.tell("try and try", Domain::Debugging, None);
     for number in 0..30 {
         let piece = json!({"captured_at": "2026-03-01T10:00:00Z", "reason": number.to_string()});
@@ -125,17 +125,17 @@ fn one_entry_comes_with_all_its_evidence() {
     let part = book.get(&format!("/api/journal/entries/{}", &id[id.len() - 6..]));
     assert_eq!(part["entry"]["id"], json!(id));
     for name in ["nobody", "..", "%2e%2e%2f%2e%2e", "%00", "ghap%2F..%2F"] {
-        let missing = stage.get(&format!("/api/journal/entries/{name}"));
+        let missing = fixture.get(&format!("/api/journal/entries/{name}"));
         assert_eq!(missing.status, 404, "{name}: {}", missing.body);
     }
-    let bytes = stage.get("/api/journal/entries/%ff%fe");
+    let bytes = fixture.get("/api/journal/entries/%ff%fe");
     assert_eq!((bytes.status, bytes.json()["error"].is_string()), (400, true));
 }
 
 #[test]
 fn numbers_are_those_of_the_library() {
-    let stage = Stage::new();
-    let book = Book::new(&stage);
+    let fixture = TestServer::new();
+    let book = Book::new(&fixture);
     for number in 0..12 {
         let status =
             if number % 3 == 0 { OutcomeStatus::Falsified } else { OutcomeStatus::Confirmed };
@@ -149,7 +149,7 @@ fn numbers_are_those_of_the_library() {
     assert_eq!(numbers["calibration"]["n"], 12);
     assert_eq!(book.get("/api/journal/stats?status=falsified")["total"]["confirmed"], 0);
     assert_eq!(
-        stage.post("/api/journal/entries", "{}").status,
+        fixture.post("/api/journal/entries", "{}").status,
         405,
         "nothing is written from here"
     );

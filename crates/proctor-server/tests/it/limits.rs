@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use proctor_server::Limits;
 
-use crate::stage::{Stage, TOKEN, line, small_run};
+use crate::test_server::{TOKEN, TestServer, line, small_run};
 
 fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
@@ -20,9 +20,9 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 #[test]
 fn connections_have_a_limit() {
     let limits = Limits { connections: 3, ..Limits::default() };
-    let stage = Stage::within(None, limits);
+    let fixture = TestServer::within(None, limits);
     let knock = || {
-        let mut stream = TcpStream::connect(stage.server.address()).unwrap();
+        let mut stream = TcpStream::connect(fixture.server.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let head = format!(
             "GET /specs/progress HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
@@ -47,10 +47,10 @@ fn connections_have_a_limit() {
 
 #[test]
 fn bodies_are_taken_up_to_64_kibibytes() {
-    let stage = Stage::new();
+    let fixture = TestServer::new();
     let fits = format!("{}{{}}", " ".repeat((64 << 10) - 2));
-    assert_eq!(stage.post("/specs/run", &fits).status, 200);
-    let over = stage.post("/specs/run", &format!(" {fits}"));
+    assert_eq!(fixture.post("/specs/run", &fits).status, 200);
+    let over = fixture.post("/specs/run", &format!(" {fits}"));
     assert_eq!(over.status, 413);
     assert!(over.json()["error"].is_string(), "{}", over.body);
 }
@@ -58,34 +58,34 @@ fn bodies_are_taken_up_to_64_kibibytes() {
 /// A head that never ends is not waited for for ever. (Ten seconds; the test of the limit itself would only take time.)
 #[test]
 fn heads_are_taken_up_to_32_kibibytes() {
-    let stage = Stage::new();
+    let fixture = TestServer::new();
     let long = "x".repeat(40 << 10);
     let head = format!(
         "GET /api/runs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nX: {long}"
     );
-    let answer = stage.raw(&head, "");
+    let answer = fixture.raw(&head, "");
     assert!(answer.status == 431 || answer.head.is_empty(), "{}", answer.head);
 }
 
 /// A client of a stream that takes nothing is dropped after its time; one that takes little is not.
 #[test]
 fn a_stuck_client_is_dropped_and_a_slow_one_is_not() {
-    let stuck_after = Duration::from_millis(400);
-    let stage = Stage::within(None, Limits { stuck_after, ..Limits::default() });
-    stage.record("r", &[line(1, "SuiteStarted", None, "")]);
-    let [stuck, mut slow] = [(); 2].map(|()| shake_hands(&stage));
-    wait_until("both streams", || stage.server.watching() == 2);
+    let stall_after = Duration::from_millis(400);
+    let fixture = TestServer::within(None, Limits { stall_after, ..Limits::default() });
+    fixture.record("r", &[line(1, "SuiteStarted", None, "")]);
+    let [stuck, mut slow] = [(); 2].map(|()| shake_hands(&fixture));
+    wait_until("both streams", || fixture.server.watching() == 2);
     let filling = format!(r#""line":"{}""#, "x".repeat(4000));
     let logs: Vec<String> = (2..=6000).map(|seq| line(seq, "WorkerLog", None, &filling)).collect();
-    stage.append("r", &logs);
+    fixture.append("r", &logs);
     // More than any buffer between us holds, taken in small bites with pauses shorter than the limit.
     let mut taken = 0;
-    while stage.server.watching() == 2 {
+    while fixture.server.watching() == 2 {
         taken += slow.read(&mut vec![0; 256 << 10]).unwrap();
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(stage.server.watching(), 1, "only the stuck one has gone");
-    stage.append("r", &small_run()[7..]);
+    assert_eq!(fixture.server.watching(), 1, "only the stuck one has gone");
+    fixture.append("r", &small_run()[7..]);
     let mut rest = Vec::new();
     slow.read_to_end(&mut rest).unwrap();
     let end = String::from_utf8_lossy(&rest);
@@ -94,8 +94,8 @@ fn a_stuck_client_is_dropped_and_a_slow_one_is_not() {
     drop(stuck);
 }
 
-fn shake_hands(stage: &Stage) -> TcpStream {
-    let mut stream = TcpStream::connect(stage.server.address()).unwrap();
+fn shake_hands(fixture: &TestServer) -> TcpStream {
+    let mut stream = TcpStream::connect(fixture.server.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     write!(
         stream,

@@ -7,6 +7,6 @@ mod limits;
 mod listing;
 mod rows;
 mod security;
-mod stage;
 mod stopping;
 mod streams;
+mod test_server;

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use crate::stage::{Stage, TOKEN, small_run};
+use crate::test_server::{TOKEN, TestServer, small_run};
 
 const EVERYTHING: &[&str] = &[
     "/",
@@ -29,8 +29,8 @@ const EVERYTHING: &[&str] = &[
 
 #[test]
 fn nothing_without_the_token() {
-    let stage = Stage::new();
-    stage.record("r1", &small_run());
+    let fixture = TestServer::new();
+    fixture.record("r1", &small_run());
     for path in EVERYTHING {
         for extra in [
             "",
@@ -38,44 +38,44 @@ fn nothing_without_the_token() {
             "\r\nCookie: proctor=t0ken",
             "\r\nAuthorization: Basic dDB",
         ] {
-            let answer = stage.raw(&format!("GET {path} HTTP/1.1\r\nHost: localhost{extra}"), "");
+            let answer = fixture.raw(&format!("GET {path} HTTP/1.1\r\nHost: localhost{extra}"), "");
             assert_eq!(answer.status, 401, "{path} {extra}");
             assert!(!answer.body.contains("r1") && !answer.head.contains(TOKEN));
         }
     }
     for path in ["/specs/run", "/specs/cancel", "/api/runs/last/cancel"] {
-        let answer = stage.raw(&format!("POST {path} HTTP/1.1\r\nHost: localhost"), "{}");
+        let answer = fixture.raw(&format!("POST {path} HTTP/1.1\r\nHost: localhost"), "{}");
         assert_eq!(answer.status, 401, "{path}");
     }
 }
 
 #[test]
 fn foreign_hosts_and_origins_are_refused_even_with_the_token() {
-    let stage = Stage::new();
+    let fixture = TestServer::new();
     let ask = |host: &str, extra: &str| {
         let head = format!(
             "GET /api/runs HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}{extra}"
         );
-        stage.raw(&head, "").status
+        fixture.raw(&head, "").status
     };
-    let own = format!("127.0.0.1:{}", stage.port());
+    let own = format!("127.0.0.1:{}", fixture.port());
     assert_eq!(ask(&own, ""), 200);
     assert_eq!(ask(&own, &format!("\r\nOrigin: http://{own}")), 200);
     assert_eq!(ask("evil.example", ""), 403);
-    assert_eq!(ask(&format!("evil.example:{}", stage.port()), ""), 403);
+    assert_eq!(ask(&format!("evil.example:{}", fixture.port()), ""), 403);
     assert_eq!(ask(&own, "\r\nOrigin: http://evil.example"), 403);
     assert_eq!(ask(&own, "\r\nOrigin: http://127.0.0.1:1"), 403);
     assert_eq!(ask(&own, "\r\nOrigin: null"), 403);
     assert_eq!(ask(&own, "\r\nSec-Fetch-Site: cross-site"), 403);
     let no_host =
-        stage.raw(&format!("GET /api/runs HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "");
+        fixture.raw(&format!("GET /api/runs HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "");
     assert!([400, 403].contains(&no_host.status), "{}", no_host.head);
 }
 
 #[test]
 fn the_token_in_the_address_becomes_a_cookie() {
-    let stage = Stage::new();
-    let first = stage.raw(&format!("GET /?token={TOKEN} HTTP/1.1\r\nHost: localhost"), "");
+    let fixture = TestServer::new();
+    let first = fixture.raw(&format!("GET /?token={TOKEN} HTTP/1.1\r\nHost: localhost"), "");
     assert_eq!((first.status, first.header("location")), (303, Some("/")));
     let cookie = first.header("set-cookie").unwrap().to_owned();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
@@ -84,11 +84,11 @@ fn the_token_in_the_address_becomes_a_cookie() {
         "the token itself is not handed to other ports of this machine"
     );
     let pair = cookie.split(';').next().unwrap();
-    let second = stage.raw(&format!("GET / HTTP/1.1\r\nHost: localhost\r\nCookie: {pair}"), "");
+    let second = fixture.raw(&format!("GET / HTTP/1.1\r\nHost: localhost\r\nCookie: {pair}"), "");
     assert_eq!(second.status, 200);
     assert!(second.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
     assert_eq!(second.header("x-content-type-options"), Some("nosniff"));
-    let forged = stage.raw(
+    let forged = fixture.raw(
         &format!("POST /specs/cancel HTTP/1.1\r\nHost: localhost\r\nCookie: {pair}\r\nOrigin: http://localhost:1"),
         "",
     );
@@ -97,12 +97,12 @@ fn the_token_in_the_address_becomes_a_cookie() {
 
 #[test]
 fn no_path_leads_out() {
-    let stage = Stage::new();
-    stage.record("r1", &small_run());
-    std::fs::write(stage.folder.path().join("secret.txt"), "the secret").unwrap();
-    std::fs::create_dir_all(stage.folder.path().join("out")).unwrap();
-    std::fs::write(stage.folder.path().join("out/events.jsonl"), small_run().join("\n")).unwrap();
-    let root = stage.folder.path().display().to_string().replace('/', "%2F");
+    let fixture = TestServer::new();
+    fixture.record("r1", &small_run());
+    std::fs::write(fixture.folder.path().join("secret.txt"), "the secret").unwrap();
+    std::fs::create_dir_all(fixture.folder.path().join("out")).unwrap();
+    std::fs::write(fixture.folder.path().join("out/events.jsonl"), small_run().join("\n")).unwrap();
+    let root = fixture.folder.path().display().to_string().replace('/', "%2F");
     for name in [
         "..",
         "%2e%2e",
@@ -123,7 +123,7 @@ fn no_path_leads_out() {
             format!("/api/compare?before=baseline:{name}&after=r1"),
             format!("/ws?run={name}"),
         ] {
-            let answer = stage.get(&path);
+            let answer = fixture.get(&path);
             assert!(
                 (400..500).contains(&answer.status),
                 "{path}: {} {}",
@@ -135,7 +135,7 @@ fn no_path_leads_out() {
     }
     for paths in [r#"["/etc/passwd"]"#, r#"["../x"]"#, r#"["--require","x"]"#] {
         assert_eq!(
-            stage.post("/specs/run", &format!("{{\"paths\":{paths}}}")).status,
+            fixture.post("/specs/run", &format!("{{\"paths\":{paths}}}")).status,
             400,
             "{paths}"
         );
@@ -144,10 +144,10 @@ fn no_path_leads_out() {
 
 #[test]
 fn bodies_and_heads_have_limits() {
-    let stage = Stage::new();
-    let answer = stage.post("/specs/run", &"x".repeat(1 << 20));
+    let fixture = TestServer::new();
+    let answer = fixture.post("/specs/run", &"x".repeat(1 << 20));
     assert!(answer.status == 413 || answer.head.is_empty(), "{}", answer.head);
-    let mut stream = TcpStream::connect(stage.server.address()).unwrap();
+    let mut stream = TcpStream::connect(fixture.server.address()).unwrap();
     let _ = stream.write_all(
         format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20))
             .as_bytes(),
@@ -160,14 +160,14 @@ fn bodies_and_heads_have_limits() {
 /// Whatever stands in a recording comes back as JSON, typed as such.
 #[test]
 fn nothing_an_agent_says_is_html() {
-    let stage = Stage::new();
+    let fixture = TestServer::new();
     let evil = r"<script>alert(1)</script>";
-    stage.record(
+    fixture.record(
         "r1",
         &small_run().iter().map(|line| line.replace("General greeting", evil)).collect::<Vec<_>>(),
     );
     for path in EVERYTHING.iter().filter(|path| path.starts_with("/api")) {
-        let answer = stage.get(path);
+        let answer = fixture.get(path);
         assert_eq!(answer.header("content-type"), Some("application/json"), "{path}");
     }
 }

@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-use crate::stage::{Stage, TOKEN, line, small_run};
+use crate::test_server::{TOKEN, TestServer, line, small_run};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -17,8 +17,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-async fn connect(stage: &Stage, query: &str) -> Socket {
-    let url = format!("ws://127.0.0.1:{}/ws?token={TOKEN}{query}", stage.port());
+async fn connect(fixture: &TestServer, query: &str) -> Socket {
+    let url = format!("ws://127.0.0.1:{}/ws?token={TOKEN}{query}", fixture.port());
     tokio_tungstenite::connect_async(url).await.unwrap().0
 }
 
@@ -46,15 +46,15 @@ async fn rest(socket: &mut Socket) -> Vec<u64> {
 
 #[test]
 fn a_finished_run_is_sent_whole_and_closed() {
-    let stage = Stage::new();
-    stage.record("r", &small_run());
+    let fixture = TestServer::new();
+    fixture.record("r", &small_run());
     block_on(async {
-        assert_eq!(rest(&mut connect(&stage, "&run=r").await).await, (1..=8).collect::<Vec<_>>());
-        assert_eq!(rest(&mut connect(&stage, "&run=last&since=6").await).await, [7, 8]);
-        assert_eq!(rest(&mut connect(&stage, "&run=r&since=99").await).await, Vec::<u64>::new());
-        assert_eq!(rest(&mut connect(&stage, "&run=r&example=bbb").await).await, [6, 7]);
+        assert_eq!(rest(&mut connect(&fixture, "&run=r").await).await, (1..=8).collect::<Vec<_>>());
+        assert_eq!(rest(&mut connect(&fixture, "&run=last&since=6").await).await, [7, 8]);
+        assert_eq!(rest(&mut connect(&fixture, "&run=r&since=99").await).await, Vec::<u64>::new());
+        assert_eq!(rest(&mut connect(&fixture, "&run=r&example=bbb").await).await, [6, 7]);
         assert_eq!(
-            rest(&mut connect(&stage, "&run=r&type=UserMessage,SuiteFinished").await).await,
+            rest(&mut connect(&fixture, "&run=r&type=UserMessage,SuiteFinished").await).await,
             [3, 8]
         );
     });
@@ -63,17 +63,17 @@ fn a_finished_run_is_sent_whole_and_closed() {
 /// A run of another process is nothing but a file that grows.
 #[test]
 fn a_growing_recording_is_followed_and_resumed_without_loss() {
-    let stage = Stage::new();
+    let fixture = TestServer::new();
     let first = vec![line(1, "SuiteStarted", None, "")];
-    stage.record("r", &first);
+    fixture.record("r", &first);
     block_on(async {
-        let mut early = connect(&stage, "&run=r").await;
+        let mut early = connect(&fixture, "&run=r").await;
         assert_eq!(next(&mut early).await.unwrap()["seq"], 1);
         let logs: Vec<String> =
             (2..=9000).map(|seq| line(seq, "WorkerLog", None, r#""line":"x""#)).collect();
         // In portions that end in the middle of lines.
         let text = logs.join("\n") + "\n";
-        let path = stage.store.runs_folder().join("r/events.jsonl");
+        let path = fixture.store.runs_folder().join("r/events.jsonl");
         let writer = std::thread::spawn(move || {
             let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
             for part in text.as_bytes().chunks(7777) {
@@ -86,9 +86,9 @@ fn a_growing_recording_is_followed_and_resumed_without_loss() {
         }
         drop(early);
         let last = *seen.last().unwrap();
-        let mut again = connect(&stage, &format!("&run=r&since={last}")).await;
+        let mut again = connect(&fixture, &format!("&run=r&since={last}")).await;
         writer.join().unwrap();
-        stage.append(
+        fixture.append(
             "r",
             &[line(9001, "SuiteFinished", None, r#""example_count":0,"failure_count":0"#)],
         );
@@ -99,35 +99,35 @@ fn a_growing_recording_is_followed_and_resumed_without_loss() {
 
 #[test]
 fn without_a_name_it_is_about_whatever_happens_here() {
-    let stage = Stage::new();
-    stage.record("0190-old", &small_run());
+    let fixture = TestServer::new();
+    fixture.record("0190-old", &small_run());
     block_on(async {
-        let mut socket = connect(&stage, "").await;
-        let mut resumed = connect(&stage, "&since=7").await;
+        let mut socket = connect(&fixture, "").await;
+        let mut resumed = connect(&fixture, "&since=7").await;
         assert_eq!(next(&mut resumed).await.unwrap()["seq"], 8, "the newest run, from there on");
-        stage.record("0191-new", &small_run()[..2]);
+        fixture.record("0191-new", &small_run()[..2]);
         assert_eq!(next(&mut socket).await.unwrap()["event_type"], "SuiteStarted");
         assert_eq!(next(&mut socket).await.unwrap()["seq"], 2);
-        stage.append("0191-new", &small_run()[7..]);
+        fixture.append("0191-new", &small_run()[7..]);
         assert_eq!(next(&mut socket).await.unwrap()["event_type"], "SuiteFinished");
-        stage.record("0192-next", &small_run());
+        fixture.record("0192-next", &small_run());
         assert_eq!(next(&mut socket).await.unwrap()["seq"], 1, "and then the next one");
     });
 }
 
 #[test]
 fn the_older_form() {
-    let stage = Stage::new();
-    stage.record("r", &small_run());
+    let fixture = TestServer::new();
+    fixture.record("r", &small_run());
     block_on(async {
-        let mut socket = connect(&stage, "&run=r&format=envelope&example=bbb").await;
+        let mut socket = connect(&fixture, "&run=r&format=envelope&example=bbb").await;
         assert_eq!(next(&mut socket).await.unwrap()["event"], "ExampleStarted");
         let failed = next(&mut socket).await.unwrap();
         assert_eq!(
             (&failed["event"], &failed["data"]["message"]),
             (&"ExampleFailed".into(), &"broken".into())
         );
-        let mut resumed = connect(&stage, "&run=r&format=envelope&since=6").await;
+        let mut resumed = connect(&fixture, "&run=r&format=envelope&since=6").await;
         let again = next(&mut resumed).await.unwrap();
         assert_eq!(again, failed, "a client that resumes gets the same words");
     });
@@ -135,13 +135,13 @@ fn the_older_form() {
 
 #[test]
 fn strange_wishes_are_refused_before_the_handshake() {
-    let stage = Stage::new();
-    stage.record("r", &small_run());
+    let fixture = TestServer::new();
+    fixture.record("r", &small_run());
     block_on(async {
         for (query, status) in
             [("&run=zzz", 404), ("&since=x", 400), ("&format=xml", 400), ("&sinse=1", 400)]
         {
-            let url = format!("ws://127.0.0.1:{}/ws?token={TOKEN}{query}", stage.port());
+            let url = format!("ws://127.0.0.1:{}/ws?token={TOKEN}{query}", fixture.port());
             match tokio_tungstenite::connect_async(url).await {
                 Err(tokio_tungstenite::tungstenite::Error::Http(response)) => {
                     assert_eq!(response.status().as_u16(), status, "{query}");
@@ -155,16 +155,16 @@ fn strange_wishes_are_refused_before_the_handshake() {
 /// One that never reads holds up nobody.
 #[test]
 fn a_stuck_client_holds_up_nobody() {
-    let stage = Stage::new();
-    stage.record("r", &[line(1, "SuiteStarted", None, "")]);
+    let fixture = TestServer::new();
+    fixture.record("r", &[line(1, "SuiteStarted", None, "")]);
     block_on(async {
-        let _stuck = connect(&stage, "&run=r").await;
-        let mut reading = connect(&stage, "&run=r").await;
+        let _stuck = connect(&fixture, "&run=r").await;
+        let mut reading = connect(&fixture, "&run=r").await;
         let filling = format!(r#""line":"{}""#, "x".repeat(2000));
         let logs: Vec<String> =
             (2..=10_000).map(|seq| line(seq, "WorkerLog", None, &filling)).collect();
-        stage.append("r", &logs);
-        stage.append(
+        fixture.append("r", &logs);
+        fixture.append(
             "r",
             &[line(10_001, "SuiteFinished", None, r#""example_count":0,"failure_count":0"#)],
         );
@@ -175,11 +175,11 @@ fn a_stuck_client_holds_up_nobody() {
 /// Whoever says goodbye in the middle of a run is answered, and is gone.
 #[test]
 fn a_goodbye_is_answered() {
-    let stage = Stage::new();
-    stage.record("r", &small_run()[..3]);
+    let fixture = TestServer::new();
+    fixture.record("r", &small_run()[..3]);
     block_on(async {
         for query in ["&run=r", ""] {
-            let mut socket = connect(&stage, query).await;
+            let mut socket = connect(&fixture, query).await;
             assert_eq!(next(&mut socket).await.unwrap()["seq"], 1);
             socket.close(None).await.unwrap();
             let mut answered = false;
@@ -194,17 +194,17 @@ fn a_goodbye_is_answered() {
 /// Whoever watches when the server ends is told so, rather than cut off; whoever does not listen holds up nobody for long.
 #[test]
 fn the_end_of_the_server_is_told() {
-    let stage = Stage::new();
-    stage.record("r", &small_run()[..3]);
+    let fixture = TestServer::new();
+    fixture.record("r", &small_run()[..3]);
     block_on(async {
-        let mut of_a_run = connect(&stage, "&run=r").await;
-        let mut of_all = connect(&stage, "").await;
+        let mut of_a_run = connect(&fixture, "&run=r").await;
+        let mut of_all = connect(&fixture, "").await;
         for seq in 1..=3 {
             assert_eq!(next(&mut of_a_run).await.unwrap()["seq"], seq);
         }
-        let silent = connect(&stage, "&run=r").await;
+        let silent = connect(&fixture, "&run=r").await;
         let begun = std::time::Instant::now();
-        let ending = tokio::task::spawn_blocking(move || stage.end());
+        let ending = tokio::task::spawn_blocking(move || fixture.end());
         for socket in [&mut of_a_run, &mut of_all] {
             let frame = goodbye(socket).await;
             assert_eq!(

@@ -9,13 +9,13 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use super::*;
 
-struct Stage {
+struct TestObserver {
     bus: Bus,
     observer: WebSocketObserver,
     _folder: tempfile::TempDir,
 }
 
-fn stage(token: Option<&str>, stuck_after: Duration) -> Stage {
+fn fixture(token: Option<&str>, stall_after: Duration) -> TestObserver {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.jsonl");
     let bus = Bus::new(BusConfig {
@@ -28,11 +28,11 @@ fn stage(token: Option<&str>, stuck_after: Duration) -> Stage {
     bus.add_recorder(feed.recorder());
     let address =
         WebSocketAddress { host: "127.0.0.1".into(), port: 0, token: token.map(Into::into) };
-    let observer = WebSocketObserver::start_with(&address, feed, stuck_after).unwrap();
-    Stage { bus, observer, _folder: folder }
+    let observer = WebSocketObserver::start_with(&address, feed, stall_after).unwrap();
+    TestObserver { bus, observer, _folder: folder }
 }
 
-impl Stage {
+impl TestObserver {
     fn url(&self, query: &str) -> String {
         format!("ws://{}/{query}", self.observer.address())
     }
@@ -87,15 +87,15 @@ fn start_readers(urls: Vec<String>) -> Vec<JoinHandle<Vec<u64>>> {
 
 #[test]
 fn early_late_and_resuming_clients_each_get_everything_once() {
-    let stage = stage(None, STUCK_AFTER);
+    let fixture = fixture(None, STALL_TIMEOUT);
     // More than memory holds, so that the late ones must go through the recording.
     let (before, after) = (6000, 3000);
     let urls: Vec<String> =
-        ["", "?since=0", "?since=5990", "?since=8999"].iter().map(|q| stage.url(q)).collect();
-    stage.publish(before);
+        ["", "?since=0", "?since=5990", "?since=8999"].iter().map(|q| fixture.url(q)).collect();
+    fixture.publish(before);
     let readers = start_readers(urls);
-    stage.publish(after);
-    stage.finish();
+    fixture.publish(after);
+    fixture.finish();
     let results: Vec<Vec<u64>> = readers.into_iter().map(|r| r.join().unwrap()).collect();
     let expected = |from: u64| (from..=9000).collect::<Vec<_>>();
     assert_eq!(results, [expected(1), expected(1), expected(5991), expected(9000)]);
@@ -103,22 +103,22 @@ fn early_late_and_resuming_clients_each_get_everything_once() {
 
 #[test]
 fn the_older_form_is_served_on_request() {
-    let stage = stage(None, STUCK_AFTER);
-    stage.publish(1);
-    let url = stage.url("?format=envelope");
+    let fixture = fixture(None, STALL_TIMEOUT);
+    fixture.publish(1);
+    let url = fixture.url("?format=envelope");
     let text = block_on(async {
         let (mut socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
         socket.next().await.unwrap().unwrap().into_text().unwrap()
     });
     assert_eq!(&*text, r#"{"data":{"line":"line 0"},"event":"WorkerLog"}"#);
-    stage.finish();
+    fixture.finish();
 }
 
 #[test]
 fn strangers_are_turned_away() {
-    let stage = stage(Some("s3cret"), STUCK_AFTER);
+    let fixture = fixture(Some("s3cret"), STALL_TIMEOUT);
     let status = |query: &str, origin: Option<&str>| {
-        let mut request = stage.url(query).into_client_request().unwrap();
+        let mut request = fixture.url(query).into_client_request().unwrap();
         if let Some(origin) = origin {
             request.headers_mut().insert("Origin", origin.parse().unwrap());
         }
@@ -143,19 +143,19 @@ fn strangers_are_turned_away() {
 #[test]
 fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
     let patience = Duration::from_mins(3);
-    let stage = stage(None, Duration::from_secs(3));
+    let fixture = fixture(None, Duration::from_secs(3));
     let request = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    let mut stuck = StdTcpStream::connect(stage.observer.address()).unwrap();
+    let mut stuck = StdTcpStream::connect(fixture.observer.address()).unwrap();
     std::io::Write::write_all(&mut stuck, request.as_bytes()).unwrap();
-    let readers = start_readers(vec![stage.url("")]);
+    let readers = start_readers(vec![fixture.url("")]);
     let text = "x".repeat(2000);
     for _ in 0..20_000 {
-        stage.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
+        fixture.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
     }
     let started = std::time::Instant::now();
-    stage.bus.close(patience);
-    stage.observer.finish(patience);
+    fixture.bus.close(patience);
+    fixture.observer.finish(patience);
     assert!(started.elapsed() < patience, "nobody waits for the stuck client");
     let lengths: Vec<usize> = readers.into_iter().map(|r| r.join().unwrap().len()).collect();
     assert_eq!(lengths, [20_000]);
@@ -165,8 +165,8 @@ fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
 /// Audit R7: the end of the run is not held up, and the client knows where to go on.
 #[test]
 fn r7_a_client_that_is_behind_at_the_end_is_told_where_to_resume() {
-    let stage = stage(None, STUCK_AFTER);
-    let url = stage.url("");
+    let fixture = fixture(None, STALL_TIMEOUT);
+    let url = fixture.url("");
     let (connected, signals) = mpsc::channel();
     let (go, may_read) = mpsc::channel::<()>();
     let client = std::thread::spawn(move || {
@@ -190,11 +190,11 @@ fn r7_a_client_that_is_behind_at_the_end_is_told_where_to_resume() {
     signals.recv().unwrap();
     let text = "x".repeat(2000);
     for _ in 0..20_000 {
-        stage.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
+        fixture.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
     }
-    stage.bus.close(Duration::from_secs(10));
+    fixture.bus.close(Duration::from_secs(10));
     go.send(()).unwrap();
-    stage.observer.finish(Duration::ZERO);
+    fixture.observer.finish(Duration::ZERO);
     let (mut texts, close) = client.join().unwrap();
     let last = texts.pop().unwrap();
     texts.retain(|event| event["event_type"] == "WorkerLog");

@@ -90,7 +90,7 @@ fn play(pace_ms: u64, stop_after: Option<Duration>, since: u64, format: MessageF
         let limits = SessionLimits {
             stall_after: Duration::from_secs(20),
             after_stop: Duration::ZERO,
-            farewell: Duration::from_secs(5),
+            close_timeout: Duration::from_secs(5),
         };
         let mut session = Session::new(client, WriteProgress::default(), limits, stopped);
         let mut cursor = Finished { next: since + 1, last: 3000 };

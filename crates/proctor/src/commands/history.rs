@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use proctor_events::Millis;
-use proctor_history::{History, HistoryError, Known, Point, Searched};
+use proctor_history::{History, HistoryError, HistoryPoint, KnownExample, SearchResult};
 use proctor_record::RunStore;
 use proctor_report::{Paint, Style, duration};
 use proctor_stats::{Z95, wilson};
@@ -58,13 +58,13 @@ pub(crate) enum HistoryAction {
 /// A history for programs.
 #[derive(Serialize)]
 struct Told {
-    example: Option<Known>,
+    example: Option<KnownExample>,
     tag: Option<String>,
     passed: u64,
     attempts: u64,
     rate_low: f64,
     rate_high: f64,
-    runs: Vec<Point>,
+    runs: Vec<HistoryPoint>,
 }
 
 pub(crate) fn run(
@@ -113,7 +113,7 @@ fn rebuild(store: &RunStore, terminal: &mut Terminal) -> Result<ExitCode, Comman
     Ok(ExitCode::SUCCESS)
 }
 
-type Answer = (Option<Known>, Vec<Point>);
+type Answer = (Option<KnownExample>, Vec<HistoryPoint>);
 
 fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer, CommandError> {
     let failed = |error: HistoryError| CommandError::from(error);
@@ -150,7 +150,7 @@ fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer,
     }
 }
 
-fn told(example: Option<Known>, tag: Option<String>, runs: Vec<Point>) -> Told {
+fn told(example: Option<KnownExample>, tag: Option<String>, runs: Vec<HistoryPoint>) -> Told {
     let passed = runs.iter().map(|point| point.passed).sum();
     let attempts = runs.iter().map(|point| point.attempts).sum();
     let rate = wilson(passed, attempts, Z95);
@@ -187,7 +187,7 @@ fn text(told: &Told, limit: usize, style: Style) -> String {
     )
 }
 
-fn line(point: &Point, style: Style) -> String {
+fn line(point: &HistoryPoint, style: Style) -> String {
     let all = point.passed == point.attempts;
     let (paint, sign) = match (point.attempts, all) {
         (0, _) => (Paint::Dim, "-"),
@@ -216,7 +216,7 @@ fn line(point: &Point, style: Style) -> String {
 
 /// Where the words were found.
 pub(super) fn show_hits(
-    searched: &Searched,
+    searched: &SearchResult,
     format: Format,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {

@@ -12,7 +12,7 @@ use proctor_mcp::HttpService;
 use proctor_record::RunStore;
 use proctor_runner::RunStatus;
 use proctor_server::{
-    LaunchError, LaunchProgress, Launcher, Limits, Mcp, RunRequest, Server, ServerConfig,
+    LaunchError, LaunchProgress, Launcher, Limits, McpService, RunRequest, Server, ServerConfig,
 };
 use proctor_verdict::{RunState, StopCause};
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(crate) fn run(
     let (root, config) = project::open(cli, terminal)?;
     let root = root.canonicalize().unwrap_or(root);
     let journal = journal_of(&root, &config);
-    let mcp = Mcp::new(agents(arguments, cli, terminal)?);
+    let mcp = McpService::new(agents(arguments, cli, terminal)?);
     // Clients name files as seen from the root.
     std::env::set_current_dir(&root)?;
     let token = token(arguments)?;

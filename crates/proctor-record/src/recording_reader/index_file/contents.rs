@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use proctor_events::{ExampleId, Exception, LeakedProcess, StatusCounts, SuiteFinished};
 use proctor_verdict::Policy;
 
-use super::super::Contents;
 use super::super::event_index::{EventIndex, EventRow, NO_EXAMPLE};
 use super::super::recent_events::RecentEvents;
+use super::super::{CommonRunId, Contents};
 use super::encoding::{Input, Stored, stored};
 use crate::aggregate::Aggregator;
 use crate::model::{
     AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
-    RunData, Simulation, ToolCall, TopicVisit, Trouble, Turn, UserTurn, Worker,
+    PartyError, RunData, Simulation, ToolCall, TopicVisit, Turn, UserTurn, Worker,
 };
 use crate::tally::{CheckTally, Tally};
 
@@ -24,13 +24,13 @@ stored! {
         without verdict_of_all
     }
     Example {
-        id, suite, file, path, named_late, location, description, tags, scenario, pass_rate,
+        id, suite, file, path, has_late_name, location, description, tags, scenario, pass_rate,
         deterministic, repeats, attempts,
     }
     Attempt {
         repeat, attempt, worker, status, fault, is_final, flaky, checks, started_at, finished_at,
         duration_ms, exception, message, exit_status, signal, output_tail, leaked, conversation,
-        evaluations, troubles, model_calls, output, output_dropped, settled,
+        evaluations, troubles, model_calls, output, output_dropped, final_tally,
     }
     Tally {
         turns, replies, tool_calls, model_calls, agent_calls, open_calls, tokens, cost_usd, topics,
@@ -49,7 +49,7 @@ stored! {
     Evaluation {
         turn, topic, mode, kind, name, description, passed, score, reasoning, message, metadata,
     }
-    Trouble { whose, turn, operation, class, message, context }
+    PartyError { whose, turn, operation, class, message, context }
     OutsideError { phase, place, exception, message }
     ModelUse {
         backend, model, purpose, input_tokens, output_tokens, cost_usd, duration_ms, cached, error,
@@ -66,20 +66,23 @@ stored! {
         example_count, failure_count, pending_count, counts, error_count, duration_ms, exit_code,
         state, stopped_by, verdict, repetition_count,
     }
+    CommonRunId { id, is_common }
     Policy { flaky_fails, inconclusive_fails, unchecked_fails, allow_empty }
 }
 
 impl Stored for Contents {
     fn store(&self, out: &mut Vec<u8>) {
         self.unusable_lines.store(out);
+        self.run_id.store(out);
         self.outline.run().store(out);
         self.index.store(out);
     }
 
     fn restore(input: &mut Input<'_>) -> Option<Self> {
         let unusable_lines = u64::restore(input)?;
+        let run_id = CommonRunId::restore(input)?;
         let outline = Aggregator::outline_of(RunData::restore(input)?);
-        Some(Self { unusable_lines, outline, index: EventIndex::restore(input)? })
+        Some(Self { unusable_lines, run_id, outline, index: EventIndex::restore(input)? })
     }
 }
 

@@ -13,7 +13,7 @@
 //! change must be [`QUIET`] old when that reader opens the file: times of files are coarse, and two changes within one tick look like one.
 //! A reader writes an index only after restoring the same contents from it. Not being able to write one is no error.
 //!
-//! The checksum finds damage, not forgery. Whoever can write the index can write the recording too, and `proctor validate`, which checks the
+//! The checksum finds damage, not forgery. A process that can write the index can write the recording too, and `proctor validate`, which checks the
 //! digests of the lines, never uses an index. An index that was copied or sent along with its recording is stale, since the inode is another.
 
 mod contents;
@@ -55,8 +55,8 @@ const FORMAT: u64 = fingerprint(&[
     include_bytes!("../mod.rs"),
     include_bytes!("../../aggregate.rs"),
     include_bytes!("../../aggregate/attempt_index.rs"),
-    include_bytes!("../../aggregate/keep.rs"),
-    include_bytes!("../../aggregate/talk.rs"),
+    include_bytes!("../../aggregate/detail.rs"),
+    include_bytes!("../../aggregate/conversation.rs"),
     include_bytes!("../../model.rs"),
     include_bytes!("../../reader.rs"),
     include_bytes!("../../tally.rs"),
@@ -101,7 +101,7 @@ const fn fingerprint(sources: &[&[u8]]) -> u64 {
 
 /// When an index is read and written. Tests have rules of their own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct IndexRules {
+pub(crate) struct IndexRules {
     /// The size of the smallest recording that gets an index.
     pub(super) smallest: u64,
     /// How old the last change of the recording must be when it is opened.

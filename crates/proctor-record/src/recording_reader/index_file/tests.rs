@@ -350,6 +350,41 @@ proptest! {
     }
 }
 
+fn one_run(lines: &[&str]) -> Vec<u8> {
+    let padding = format!("{}\n", " ".repeat(1 << 14));
+    (padding + &lines.join("\n")).into_bytes()
+}
+
+/// The outline of an index is that of [`crate::load_outline`] without one, or none.
+#[test]
+fn an_outline_comes_from_an_index_only_where_it_is_that_of_one_whole_run() {
+    let a = r#"{"v":1,"seq":1,"run_id":"a","event_type":"SuiteStarted","example_count":1}"#;
+    let end = r#"{"v":1,"seq":2,"run_id":"a","event_type":"SuiteFinished","example_count":1,"failure_count":0}"#;
+    let b = r#"{"v":1,"seq":1,"run_id":"b","event_type":"SuiteStarted","seed":7}"#;
+    let without_id = r#"{"v":1,"seq":3,"event_type":"WorkerLog","line":"x"}"#;
+    let cases: [(&[&str], bool); 8] = [
+        (&[a, end, ""], true),
+        (&[a, end], true),
+        (&[a, end, "", ""], true),
+        (&[a, end, "oops", ""], false),
+        (&[a, end, "{\"v\""], false),
+        (&[a, end, b, ""], false),
+        (&[a, without_id, end, ""], false),
+        (&[without_id, a, end, ""], false),
+    ];
+    for (lines, expected) in cases {
+        let run = Run::indexed(&one_run(lines));
+        let found = RecordingReader::indexed_outline(&run.recording, ALWAYS).unwrap();
+        assert_eq!(found.is_some(), expected, "{lines:?}");
+        // Too short to have an index by the usual rules.
+        let loaded = crate::load_outline(&run.recording, &crate::RunChoice::Last).unwrap();
+        if let Some((outline, id)) = found {
+            assert_eq!((outline, vec![id.to_string()]), (loaded.run, loaded.runs));
+            assert!(loaded.problems.is_empty());
+        }
+    }
+}
+
 fn large_recording() -> Vec<u8> {
     let line = |seq: u64| {
         format!(

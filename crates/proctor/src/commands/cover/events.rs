@@ -10,7 +10,7 @@ use proctor_events::{
     Bus, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Exception, Progress,
     StableId, Status as Outcome, StatusCounts, SuiteFinished, SuiteStarted, WorkerLog,
 };
-use proctor_record::control::{Controlled, State, Status};
+use proctor_record::control::{ControlledRun, State, Status};
 
 /// Counts of examples that have ended; shared with whoever asks how far the run is.
 #[derive(Debug, Default)]
@@ -184,7 +184,7 @@ pub(super) struct Live {
     pub(super) name: String,
 }
 
-impl Controlled for Live {
+impl ControlledRun for Live {
     fn status(&self) -> Status {
         Status {
             v: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use proctor_record::control::{ControlServer, Controlled, State, Status};
+use proctor_record::control::{ControlServer, ControlledRun, State, Status};
 use proctor_runner::{Controller, RunStatus};
 use proctor_verdict::StopCause;
 
@@ -87,7 +87,7 @@ struct Run {
     stopping: AtomicBool,
 }
 
-impl Controlled for Run {
+impl ControlledRun for Run {
     fn status(&self) -> Status {
         let progress = self.controller.progress();
         let state = match progress.status {

@@ -163,7 +163,7 @@ fn refused(folder: &Path, error: AskError) -> CommandError {
             CommandError::refused(format_args!("{name} is not going on: it {how}"))
                 .hint(format!("`proctor show {name}` tells what became of it"))
         }
-        AskError::Silent(error) => {
+        AskError::NoReply(error) => {
             CommandError::system(format_args!("the process of {name} does not answer: {error}"))
                 .with_source(error)
                 .hint("ask again in a moment")

@@ -8,12 +8,12 @@ use crate::error::ApiError;
 
 /// The folder that is meant. Blocks.
 pub(crate) fn resolve(name: &str, store: &RunStore) -> Result<RunFolder, ApiError> {
-    store.find(name).map_err(refused)
+    store.find(name).map_err(to_api_error)
 }
 
-pub(crate) fn refused(error: ResolveError) -> ApiError {
+pub(crate) fn to_api_error(error: ResolveError) -> ApiError {
     match error {
-        ResolveError::NotFound { name, known } => missing(&name, known.first()),
+        ResolveError::NotFound { name, known } => no_such_run(&name, known.first()),
         ResolveError::Ambiguous { name, candidates } => ApiError::bad_request(format_args!(
             "`{name}` could be any of {} runs; give more of the id",
             candidates.len()
@@ -22,7 +22,7 @@ pub(crate) fn refused(error: ResolveError) -> ApiError {
     }
 }
 
-fn missing(name: &str, newest: Option<&String>) -> ApiError {
+fn no_such_run(name: &str, newest: Option<&String>) -> ApiError {
     let name = proctor_text::truncate(name, 80);
     let newest = newest.map(|run| format!("; the newest is {run}"));
     ApiError::not_found(format_args!(

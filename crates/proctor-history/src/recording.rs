@@ -14,11 +14,11 @@ use proctor_record::{
 pub(crate) struct Digest<'a> {
     pub(crate) run: &'a RunData,
     pub(crate) info: Option<&'a RunInfo>,
-    pub(crate) samples: Vec<Tagged>,
+    pub(crate) samples: Vec<TaggedSample>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Tagged {
+pub(crate) struct TaggedSample {
     pub(crate) sample: Sample,
     pub(crate) tags: Vec<String>,
     pub(crate) cost_usd: Option<f64>,
@@ -32,15 +32,15 @@ const CLOCK_TICK: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Stamp {
     text: String,
-    /// Whether a file changed in the moment the stamp was taken, so that a further change could look the same.
-    is_young: bool,
+    /// Whether a file changed within [`CLOCK_TICK`] before the stamp was taken, so that a further change could give the same stamp.
+    is_recent: bool,
 }
 
 impl Stamp {
     /// The state of a recording now.
     pub(crate) fn of(folder: &RunFolder) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut stamp = Self { text: String::new(), is_young: false };
+        let mut stamp = Self { text: String::new(), is_recent: false };
         for path in [folder.events_path(), folder.info_path()] {
             let Ok(file) = fs::metadata(path) else {
                 stamp.text += "- ";
@@ -50,7 +50,7 @@ impl Stamp {
                 (time(file.mtime(), file.mtime_nsec()), time(file.ctime(), file.ctime_nsec()));
             let (size, w, c) = (file.len(), written.as_nanos(), changed.as_nanos());
             stamp.text += &format!("{size}@{w}/{c} ");
-            stamp.is_young |= [written, changed].iter().any(|it| it.abs_diff(now) < CLOCK_TICK);
+            stamp.is_recent |= [written, changed].iter().any(|it| it.abs_diff(now) < CLOCK_TICK);
         }
         stamp
     }
@@ -60,9 +60,9 @@ impl Stamp {
         &self.text
     }
 
-    /// What to keep of it. That of a young one equals no other: the recording is read once more.
+    /// The text to store. That of a recent stamp equals no other, so that the recording is read once more.
     pub(crate) fn to_keep(&self) -> String {
-        if self.is_young { format!("{}young", self.text) } else { self.text.clone() }
+        if self.is_recent { format!("{}young", self.text) } else { self.text.clone() }
     }
 }
 
@@ -122,10 +122,10 @@ impl Recording {
     }
 }
 
-fn tagged(example: &Example) -> Option<Tagged> {
+fn tagged(example: &Example) -> Option<TaggedSample> {
     let costs: Vec<f64> =
         example.attempts.iter().filter_map(|attempt| attempt.tally().cost_usd).collect();
-    Some(Tagged {
+    Some(TaggedSample {
         sample: Sample::of(example, true)?,
         tags: example.tags.clone(),
         cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),

@@ -1,4 +1,4 @@
-//! Paths of the project: what a caller names must be inside it, by its text and as the disk has it.
+//! Checks that a path given by a caller is inside the project, textually and after following links.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(super) fn check(root: &Path, given: &str) -> Result<(), ToolError> {
     if let Err(problem) = RelPath::parse(&within) {
         return refuse(&format!("is not allowed: {}", problem.why));
     }
-    // A link may lead out. What does not exist leads nowhere, and the run itself will say so.
+    // A link may lead out of the project. A path that does not exist is reported by the run itself.
     let (Ok(home), Some(there)) = (root.canonicalize(), existing(root, &within)) else {
         return Ok(());
     };

@@ -18,13 +18,13 @@ use proctor_verdict::{Counts, Liveness, RunState, RunVerdict};
 use tokio::sync::watch;
 
 use crate::error::ApiError;
-use crate::names;
+use crate::run_names;
 
 /// How many runs are kept open.
 const OPEN_RUNS: usize = 24;
 /// The least time between two reads of a growing file, so that a busy run is not read line by line.
 const READ_INTERVAL: Duration = Duration::from_millis(2);
-/// How often a followed run is looked at without a notification: a process that dies may leave none.
+/// The interval of checks without a notification: a process that dies may cause none.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// The same where the kernel sends no notifications.
 const WITHOUT_NOTIFICATIONS: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ const WRITES_AFTER_END: Duration = Duration::from_millis(400);
 
 /// One open run.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct OpenRun {
     pub(crate) name: String,
     folder: RunFolder,
     recording: Mutex<RecordingReader>,
@@ -47,7 +47,7 @@ pub(crate) struct Run {
     used: Mutex<Instant>,
 }
 
-impl Run {
+impl OpenRun {
     fn new(folder: &RunFolder) -> Self {
         Self {
             name: folder.name(),
@@ -82,12 +82,12 @@ impl Run {
         }
     }
 
-    /// Where the run is. Looks at the file system.
+    /// The state of the run. Reads the file system.
     pub(crate) fn state(&self) -> RunState {
         self.verdict().state()
     }
 
-    /// Where the run is and what it came to. Looks at the file system.
+    /// The state and verdict of the run. Reads the file system.
     pub(crate) fn verdict(&self) -> RunVerdict {
         let (begun, ending, counts, policy, announced) = {
             let recording = self.recording();
@@ -107,7 +107,7 @@ impl Run {
         self.folder.events_path()
     }
 
-    /// What its starter wrote down.
+    /// `run.json`, if it can be read.
     pub(crate) fn info(&self) -> Option<RunInfo> {
         self.folder.info().ok()
     }
@@ -134,14 +134,14 @@ impl Run {
         }
     }
 
-    /// Watches it: as long as the guard lives, the file is followed.
-    pub(crate) fn watch(self: &Arc<Self>) -> Watching {
+    /// Follows the file for as long as the returned guard lives.
+    pub(crate) fn watch(self: &Arc<Self>) -> RunWatch {
         self.watchers.fetch_add(1, Ordering::SeqCst);
         if !self.followed.swap(true, Ordering::SeqCst) {
             let run = Arc::clone(self);
             tokio::task::spawn_blocking(move || follow(&run));
         }
-        Watching { changes: self.changes.subscribe(), run: Arc::clone(self) }
+        RunWatch { changes: self.changes.subscribe(), run: Arc::clone(self) }
     }
 
     fn touch(&self) {
@@ -153,14 +153,14 @@ impl Run {
     }
 }
 
-/// Somebody who watches.
+/// A guard that keeps a run followed, with its changes.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    pub(crate) run: Arc<Run>,
+pub(crate) struct RunWatch {
+    pub(crate) run: Arc<OpenRun>,
     pub(crate) changes: watch::Receiver<(usize, u64)>,
 }
 
-impl Drop for Watching {
+impl Drop for RunWatch {
     fn drop(&mut self) {
         self.run.touch();
         self.run.watchers.fetch_sub(1, Ordering::SeqCst);
@@ -168,7 +168,7 @@ impl Drop for Watching {
 }
 
 /// Follows a file until there are no streams of the run or nothing can come any more. Blocks.
-fn follow(run: &Run) {
+fn follow(run: &OpenRun) {
     // Watched before the first read, so that nothing written after it is missed.
     let changes = FileChanges::watch(&run.folder.events_path()).ok();
     let mut last_growth = Instant::now();
@@ -180,7 +180,7 @@ fn follow(run: &Run) {
                 None
             }
             Ok(false) => Some(run.state()),
-            // The folder was removed: the streams have had all there was.
+            // The folder was removed: no further event can come.
             Err(_) => Some(RunState::Died),
         };
         let remaining = WRITES_AFTER_END.saturating_sub(last_growth.elapsed());
@@ -281,13 +281,13 @@ fn follow_run_list(list: &RunListChanges, store: &RunStore) {
 
 /// All runs of a project.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct OpenRuns {
     pub(crate) store: RunStore,
-    open: Mutex<HashMap<String, Arc<Run>>>,
+    open: Mutex<HashMap<String, Arc<OpenRun>>>,
     list: Arc<RunListChanges>,
 }
 
-impl Hub {
+impl OpenRuns {
     pub(crate) fn new(store: RunStore) -> Self {
         Self { store, open: Mutex::default(), list: Arc::default() }
     }
@@ -312,8 +312,8 @@ impl Hub {
     }
 
     /// The run that a client means, up to date. Blocks.
-    pub(crate) fn find(&self, name: &str) -> Result<Arc<Run>, ApiError> {
-        let folder = names::resolve(name, &self.store)?;
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<OpenRun>, ApiError> {
+        let folder = run_names::resolve(name, &self.store)?;
         let run = self.open(&folder);
         run.catch_up().map_err(|error| {
             ApiError::internal(format_args!("cannot read run {}: {error}", run.name))
@@ -321,10 +321,10 @@ impl Hub {
         Ok(run)
     }
 
-    pub(crate) fn open(&self, folder: &RunFolder) -> Arc<Run> {
+    pub(crate) fn open(&self, folder: &RunFolder) -> Arc<OpenRun> {
         let name = folder.name();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = open.entry(name).or_insert_with(|| Arc::new(Run::new(folder)));
+        let run = open.entry(name).or_insert_with(|| Arc::new(OpenRun::new(folder)));
         let run = Arc::clone(run);
         run.touch();
         while open.len() > OPEN_RUNS {

@@ -7,15 +7,15 @@ use std::path::Path;
 use proctor_events::{Millis, SuiteFinished, Timestamp};
 use proctor_verdict::{Liveness, RunVerdict};
 
-/// What the last event of a run says.
+/// The `SuiteFinished` of a run, with its time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ending {
+pub(crate) struct RecordedEnd {
     time: Option<Timestamp>,
     finished: SuiteFinished,
 }
 
-impl Ending {
-    /// Looks for it; `None` where the run has not finished.
+impl RecordedEnd {
+    /// Reads the end of the recording; `None` where the run has not finished.
     pub(crate) fn find(events: &Path) -> io::Result<Option<Self>> {
         let found = proctor_record::last_suite_finished(events)?;
         Ok(found.map(|(time, finished)| Self { time, finished }))
@@ -60,10 +60,10 @@ impl Ending {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Option<Ending> {
+    fn found(text: &str) -> Option<RecordedEnd> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        Ending::find(file.path()).unwrap()
+        RecordedEnd::find(file.path()).unwrap()
     }
 
     const END: &str = r#"{"v":1,"seq":9,"time":"2026-01-22T10:30:00Z","event_type":"SuiteFinished","example_count":5,"failure_count":2,"pending_count":1,"exit_code":1,"duration_ms":20.5}"#;

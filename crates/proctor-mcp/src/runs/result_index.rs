@@ -9,12 +9,13 @@ use std::path::Path;
 
 use proctor_events::{Body, EvaluationRecorded, Event, ExampleFinished};
 use proctor_record::{
-    Aggregator, Attempt, Example, Growth, Judged, RecordingFollower, RunData, WorkspaceFold,
+    Aggregator, Attempt, Example, Growth, RecordingFollower, RunData, WorkspaceEvaluation,
+    WorkspaceFold,
 };
 
 use proctor_verdict::AttemptNumber;
 
-use super::view::Traces;
+use super::view::ResultNotes;
 use crate::error::ToolError;
 
 /// One final result, with its place in the stream.
@@ -27,22 +28,22 @@ struct Row {
     /// Its attempt, as a place in the example.
     attempt: u32,
     /// Most results have nothing to say.
-    traces: Option<Box<Traces>>,
+    notes: Option<Box<ResultNotes>>,
 }
 
 /// One final result.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Final<'a> {
+pub(super) struct FinalResult<'a> {
     /// The number of its event.
     pub(super) seq: u64,
     pub(super) example: &'a Example,
     pub(super) attempt: &'a Attempt,
-    pub(super) traces: Option<&'a Traces>,
+    pub(super) notes: Option<&'a ResultNotes>,
 }
 
 /// The fold.
 #[derive(Debug)]
-struct Folded {
+struct FoldedRun {
     outline: Aggregator,
     rows: Vec<Row>,
     finished: bool,
@@ -51,14 +52,14 @@ struct Folded {
 
 /// A run in outline.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(super) struct ResultIndex {
     follower: RecordingFollower,
-    folded: Folded,
+    folded: FoldedRun,
 }
 
-impl Index {
+impl ResultIndex {
     pub(super) fn new(path: &Path) -> Self {
-        Self { follower: RecordingFollower::new(path), folded: Folded::new() }
+        Self { follower: RecordingFollower::new(path), folded: FoldedRun::new() }
     }
 
     /// Reads what has been written since the last call.
@@ -75,7 +76,7 @@ impl Index {
                 ToolError::io(format_args!("the recording cannot be read: {error}"))
             })? {
                 Growth::Nothing => return Ok(()),
-                Growth::Restarted => *folded = Folded::new(),
+                Growth::Restarted => *folded = FoldedRun::new(),
                 Growth::More => {}
             }
         }
@@ -101,28 +102,28 @@ impl Index {
     }
 
     /// Final results in the order in which they came.
-    pub(super) fn results(&self) -> impl Iterator<Item = Final<'_>> {
+    pub(super) fn results(&self) -> impl Iterator<Item = FinalResult<'_>> {
         self.results_since(0)
     }
 
     /// The results after a place in the stream.
-    pub(super) fn results_since(&self, seq: u64) -> impl Iterator<Item = Final<'_>> {
+    pub(super) fn results_since(&self, seq: u64) -> impl Iterator<Item = FinalResult<'_>> {
         let rows = &self.folded.rows;
         let start = rows.partition_point(|row| row.seq <= seq);
         rows[start..].iter().filter_map(|row| {
             let example = self.run().examples.get(row.example as usize)?;
             let attempt = example.attempts.get(row.attempt as usize)?;
-            Some(Final { seq: row.seq, example, attempt, traces: row.traces.as_deref() })
+            Some(FinalResult { seq: row.seq, example, attempt, notes: row.notes.as_deref() })
         })
     }
 
     /// Of every example the last attempt, if it has no final result. They come after all results.
-    pub(super) fn open_attempts(&self) -> impl Iterator<Item = Final<'_>> {
+    pub(super) fn open_attempts(&self) -> impl Iterator<Item = FinalResult<'_>> {
         self.examples().enumerate().filter_map(|(place, example)| {
             let attempt = example.attempts.last()?;
             let open = attempt.status.is_none() || !attempt.is_final;
             let seq = self.last_seq() + 1 + place as u64;
-            open.then_some(Final { seq, example, attempt, traces: None })
+            open.then_some(FinalResult { seq, example, attempt, notes: None })
         })
     }
 
@@ -131,7 +132,7 @@ impl Index {
     }
 }
 
-impl Folded {
+impl FoldedRun {
     fn new() -> Self {
         Self {
             outline: Aggregator::outline(),
@@ -143,11 +144,11 @@ impl Folded {
 
     fn apply(&mut self, event: &Event, seq: u64) {
         match &event.body {
-            // With its end an attempt lets go of what it was made of.
+            // Before the fold reduces the ended attempt to its tally.
             Body::ExampleFinished(it) => {
-                let traces = self.traces(event, it);
+                let notes = self.notes(event, it);
                 self.outline.apply(event);
-                self.ended(event, seq, traces);
+                self.ended(event, seq, notes);
             }
             body => {
                 self.outline.apply(event);
@@ -169,27 +170,27 @@ impl Folded {
         Some((example, attempts.iter().rposition(own)?))
     }
 
-    fn traces(&self, event: &Event, it: &ExampleFinished) -> Traces {
+    fn notes(&self, event: &Event, it: &ExampleFinished) -> ResultNotes {
         let open = self.place(event);
         let open = open.map(|(example, own)| &self.outline.run().examples[example].attempts[own]);
-        open.map(Traces::of).unwrap_or_default().and_at_its_end(it)
+        open.map(ResultNotes::of).unwrap_or_default().with_end(it)
     }
 
-    fn ended(&mut self, event: &Event, seq: u64, traces: Traces) {
+    fn ended(&mut self, event: &Event, seq: u64, notes: ResultNotes) {
         let Some((example, own)) = self.place(event) else { return };
         let attempt = &self.outline.run().examples[example].attempts[own];
         if !attempt.is_final {
             return;
         }
         let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        let traces = (traces != Traces::default()).then(|| Box::new(traces));
-        self.rows.push(Row { seq, example: place(example), attempt: place(own), traces });
+        let notes = (notes != ResultNotes::default()).then(|| Box::new(notes));
+        self.rows.push(Row { seq, example: place(example), attempt: place(own), notes });
     }
 
     fn judged(&mut self, event: &Event, it: &EvaluationRecorded) {
         let place = event.example_id.as_ref().and_then(|id| self.outline.place_of(id));
         let Some(example) = place.map(|place| &self.outline.run().examples[place]) else { return };
-        self.workspaces.take(&Judged {
+        self.workspaces.take(&WorkspaceEvaluation {
             example_id: event.example_id.as_ref().map_or("", |id| id.as_str()),
             suite: example.suite.as_deref(),
             mode: &it.mode,

@@ -19,9 +19,9 @@ use crate::observer::Service;
 use crate::session::{Connection, Session};
 use crate::write_progress::ProgressStream;
 
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
-/// The largest message that a client may send; it has nothing to say.
-const INCOMING: usize = 1 << 16;
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest message that a client may send; messages of clients are ignored.
+const MAX_INCOMING_BYTES: usize = 1 << 16;
 
 pub(crate) async fn serve(stream: TcpStream, service: Service) {
     // Small messages must not wait for each other.
@@ -29,7 +29,7 @@ pub(crate) async fn serve(stream: TcpStream, service: Service) {
     let stream = ProgressStream::new(stream);
     let progress = stream.progress();
     let token = service.token.clone();
-    let accepted = timeout(HANDSHAKE_WITHIN, accept(stream, token.as_deref())).await;
+    let accepted = timeout(HANDSHAKE_TIMEOUT, accept(stream, token.as_deref())).await;
     let Ok(Some((socket, request))) = accepted else { return };
     let mut session = Session::new(ObserverSocket(socket), progress, service.limits, service.stop);
     let mut cursor = FeedCursor::new(Arc::clone(&service.feed), request.since);
@@ -44,10 +44,11 @@ async fn accept(
     token: Option<&str>,
 ) -> Option<(Socket, StreamRequest)> {
     let mut asked = None;
-    let config =
-        WebSocketConfig::default().max_message_size(Some(INCOMING)).max_frame_size(Some(INCOMING));
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MAX_INCOMING_BYTES))
+        .max_frame_size(Some(MAX_INCOMING_BYTES));
     #[expect(clippy::result_large_err, reason = "the shape of the callback is tungstenite's")]
-    let callback = |request: &Request, response: Response| match examine(request, token) {
+    let callback = |request: &Request, response: Response| match check_request(request, token) {
         Ok(request) => {
             asked = Some(request);
             Ok(response)
@@ -60,7 +61,7 @@ async fn accept(
     asked.map(|asked| (socket, asked))
 }
 
-fn examine(request: &Request, token: Option<&str>) -> Result<StreamRequest, Refused> {
+fn check_request(request: &Request, token: Option<&str>) -> Result<StreamRequest, Refused> {
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
     let request = handshake::Request {
         query: request.uri().query(),
@@ -100,7 +101,7 @@ impl Connection for ObserverSocket {
 
     async fn close(&mut self, code: u16, reason: &str) {
         let frame = CloseFrame { code: code.into(), reason: reason.into() };
-        // The client's answer is not waited for: what was written is delivered even after the end of the process.
+        // The close frame of the client is not awaited: the kernel delivers written bytes even after the process ends.
         let _ = self.0.close(Some(frame)).await;
     }
 }

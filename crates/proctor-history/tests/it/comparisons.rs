@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use proctor_compare::{Rules, Verdict};
-use proctor_history::{SideError, Sides, baseline_name, baseline_path, baselines};
+use proctor_history::{ComparisonCache, SideError, baseline_name, baseline_path, baselines};
 
 use crate::project::{Project, settle};
 
@@ -28,7 +28,7 @@ fn two_runs() -> Project {
 #[test]
 fn a_side_is_kept_until_its_recording_changes() {
     let project = two_runs();
-    let (sides, folder) = (Sides::default(), project.store.find("r2").unwrap());
+    let (sides, folder) = (ComparisonCache::default(), project.store.find("r2").unwrap());
     let first = sides.of(&folder).unwrap();
     assert!(Arc::ptr_eq(&first, &sides.of(&folder).unwrap()), "from memory");
     let text = fs::read_to_string(folder.events_path()).unwrap();
@@ -46,7 +46,7 @@ fn a_side_is_kept_until_its_recording_changes() {
 
 #[test]
 fn runs_and_baselines_are_compared_by_name() {
-    let (project, sides) = (two_runs(), Sides::default());
+    let (project, sides) = (two_runs(), ComparisonCache::default());
     let store = &project.store;
     let judged = sides.compare(store, "last~1", "last", &Rules::default()).unwrap();
     assert_eq!(judged.comparison.verdict, Verdict::Regression);

@@ -18,7 +18,7 @@ const STARTED: &str = r#"{"event_type":"ExampleStarted","seq":2,"example_id":"a"
 fn a_look_reads_on_from_where_the_last_one_ended() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.jsonl");
-    let mut index = Index::new(&path);
+    let mut index = ResultIndex::new(&path);
     index.refresh().unwrap();
     assert!(index.examples().next().is_none(), "no recording yet");
     append(&path, &[r#"{"event_type":"SuiteStarted","seq":1,"example_count":1}"#, STARTED]);
@@ -41,7 +41,7 @@ fn a_look_reads_on_from_where_the_last_one_ended() {
     let counts = index.run().summary();
     assert!(index.is_finished() && index.last_seq() == 6);
     assert_eq!((counts.passed, counts.flaky, counts.examples), (1, 1, 1));
-    let results: Vec<Final<'_>> = index.results().collect();
+    let results: Vec<FinalResult<'_>> = index.results().collect();
     assert_eq!((results.len(), results[0].attempt.attempt), (1, 2));
     assert_eq!((index.results_since(5).count(), index.results_since(4).count()), (0, 1));
 }
@@ -55,7 +55,7 @@ fn a_last_line_without_line_feed_counts_once() {
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     let finished = r#"{"event_type":"ExampleFinished","seq":3,"example_id":"a","status":"passed"}"#;
     file.write_all(finished.as_bytes()).unwrap();
-    let mut index = Index::new(&path);
+    let mut index = ResultIndex::new(&path);
     index.refresh().unwrap();
     assert_eq!((index.run().event_count, index.results().count()), (2, 1));
     file.write_all(b"\n{\"event_ty").unwrap();
@@ -75,9 +75,9 @@ fn what_went_wrong_is_kept_short_and_what_an_agent_said_is_not_kept() {
         r#"{{"event_type":"AgentResponse","seq":3,"example_id":"a","turn_number":1,"text":"{long}"}}"#
     );
     append(&path, &[STARTED, &finished]);
-    let mut index = Index::new(&path);
+    let mut index = ResultIndex::new(&path);
     index.refresh().unwrap();
-    let told = |index: &Index| {
+    let told = |index: &ResultIndex| {
         let views = index.results().map(|one| ResultView::of(one, one.example.verdict(false)));
         views.map(|view| serde_json::to_value(view).unwrap()).collect::<Vec<_>>()
     };
@@ -109,7 +109,7 @@ fn a_result_of_the_outline_is_told_like_one_of_the_whole() {
             r#"{"event_type":"ExampleFinished","seq":6,"example_id":"a","status":"failed","duration_ms":3,"fault":"agent","exception":{"class":"E","message":" no ","backtrace":["/gems/x.rb:1","./a.rb:9"]}}"#,
         ],
     );
-    let mut index = Index::new(&path);
+    let mut index = ResultIndex::new(&path);
     index.refresh().unwrap();
     let outline = index.results().next().unwrap();
     let outline = ResultView::of(outline, outline.example.verdict(false));

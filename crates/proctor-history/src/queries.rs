@@ -1,4 +1,4 @@
-//! What the index can be asked.
+//! The queries of the history.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::History;
 use crate::database::Database;
-use crate::digest::Stamp;
+use crate::earlier_runs::{
+    RunResult, changes, commits_with_both_outcomes, is_flaky_by_changes, record,
+};
 use crate::error::HistoryError;
-use crate::past::{Sighting, changes, changes_show, record, torn_trees};
+use crate::recording::Stamp;
 
-/// How many of the newest runs an answer looks at.
+/// The number of newest runs that a query reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window(pub u64);
 
@@ -55,7 +57,7 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    /// The words for what became of it; `live` says whether its process is there.
+    /// The outcome in words; `live` states whether the process of the run exists.
     pub fn phrase(&self, live: bool) -> &'static str {
         match (self.verdict.as_deref(), self.run_state(live)) {
             (Some("passed"), _) => "passed",
@@ -64,7 +66,7 @@ impl RunRow {
         }
     }
 
-    /// Where it is; `live` says whether its process is there.
+    /// The state of the run; `live` states whether its process exists.
     pub fn run_state(&self, live: bool) -> RunState {
         let known = RunState::ALL.into_iter().find(|it| Some(it.word()) == self.state.as_deref());
         match (known, live) {
@@ -80,7 +82,7 @@ impl RunRow {
 
 /// One run's part in a history: of an example, of all examples with a tag, or of all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Point {
+pub struct HistoryPoint {
     /// The run.
     pub run: String,
     /// When it started.
@@ -105,7 +107,7 @@ pub struct Point {
 
 /// An example that the index knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Known {
+pub struct KnownExample {
     /// Its stable id.
     pub id: String,
     /// Its description in the newest run that has it.
@@ -119,16 +121,16 @@ pub struct Known {
 pub struct FlakyExample {
     /// The example.
     #[serde(flatten)]
-    pub example: Known,
+    pub example: KnownExample,
     /// Runs that have it.
     pub runs: u64,
     /// Attempts that passed.
     pub passed: u64,
     /// Attempts that count.
     pub attempts: u64,
-    /// Where the true pass rate is to be expected (Wilson, 95 %).
+    /// The lower end of the 95 % interval of the pass rate (Wilson).
     pub rate_low: f64,
-    /// The other end.
+    /// The upper end.
     pub rate_high: f64,
     /// Runs that gave both outcomes themselves.
     pub mixed_runs: u64,
@@ -136,7 +138,7 @@ pub struct FlakyExample {
     pub torn_commits: u64,
     /// How often its outcome changed from one of the newest runs to the next.
     pub changes: u64,
-    /// The newest run with a sign of it.
+    /// The newest run that shows the flakiness.
     pub last_seen: String,
 }
 
@@ -178,11 +180,11 @@ impl History {
 
     /// Examples that gave both outcomes with nothing changed, the most often failing first.
     pub fn flaky(&mut self, window: Window) -> Result<Vec<FlakyExample>, HistoryError> {
-        let examples = self.sightings(Some(window.0), None)?;
+        let examples = self.results(Some(window.0), None)?;
         let mut flaky = Vec::new();
         for example in &examples {
-            if let Some(signs) = Signs::of(&example.sightings) {
-                flaky.push(signs.of_example(self.newest(&example.ids)?, &example.sightings));
+            if let Some(signs) = FlakySigns::of(&example.results) {
+                flaky.push(signs.of_example(self.newest(&example.ids)?, &example.results));
             }
         }
         flaky.sort_by(|a, b| {
@@ -193,35 +195,35 @@ impl History {
     }
 
     /// Examples whose id begins with this text, or whose description contains it.
-    pub fn find(&mut self, text: &str) -> Result<Vec<Known>, HistoryError> {
+    pub fn find(&mut self, text: &str) -> Result<Vec<KnownExample>, HistoryError> {
         let known = self.known()?;
         let lower = text.to_lowercase();
-        let by_id: Vec<Known> =
+        let by_id: Vec<KnownExample> =
             known.values().filter(|example| example.id.starts_with(text)).cloned().collect();
         if !by_id.is_empty() {
             return Ok(by_id);
         }
         let exact = known.values().filter(|example| example.title == text);
-        let exact: Vec<Known> = exact.cloned().collect();
+        let exact: Vec<KnownExample> = exact.cloned().collect();
         if !exact.is_empty() {
             return Ok(exact);
         }
-        let in_title = |example: &&Known| example.title.to_lowercase().contains(&lower);
+        let in_title = |example: &&KnownExample| example.title.to_lowercase().contains(&lower);
         Ok(known.values().filter(in_title).cloned().collect())
     }
 
     /// One example over the runs, newest first.
-    pub fn example(&mut self, id: &str) -> Result<Vec<Point>, HistoryError> {
+    pub fn example(&mut self, id: &str) -> Result<Vec<HistoryPoint>, HistoryError> {
         self.points("s.example_id = ?1", "max(s.status)", id)
     }
 
     /// All examples with a tag over the runs, newest first.
-    pub fn tag(&mut self, tag: &str) -> Result<Vec<Point>, HistoryError> {
+    pub fn tag(&mut self, tag: &str) -> Result<Vec<HistoryPoint>, HistoryError> {
         self.points("EXISTS (SELECT 1 FROM json_each(s.tags) WHERE value = ?1)", "NULL", tag)
     }
 
     /// All examples over the runs, newest first.
-    pub fn suite(&mut self) -> Result<Vec<Point>, HistoryError> {
+    pub fn suite(&mut self) -> Result<Vec<HistoryPoint>, HistoryError> {
         self.points("?1 = ''", "NULL", "")
     }
 
@@ -230,7 +232,7 @@ impl History {
         condition: &str,
         status: &str,
         parameter: &str,
-    ) -> Result<Vec<Point>, HistoryError> {
+    ) -> Result<Vec<HistoryPoint>, HistoryError> {
         let text = format!(
             "SELECT r.name, r.started_at, r.git_commit, r.dirty, count(*), sum(s.passed), sum(s.attempts),
                     {status}, sum(s.duration_ms), sum(s.cost_usd)
@@ -247,7 +249,7 @@ impl History {
     }
 
     /// Every example, as the newest run that has it describes it.
-    fn known(&mut self) -> Result<BTreeMap<String, Known>, HistoryError> {
+    fn known(&mut self) -> Result<BTreeMap<String, KnownExample>, HistoryError> {
         // Steps from one id to the next in the index by id: the cost is that of the examples there are, not of their results.
         let text = "
             WITH RECURSIVE ids(id) AS (
@@ -259,24 +261,24 @@ impl History {
             ON s.example_id = ids.id AND s.run = (SELECT max(run) FROM samples WHERE example_id = ids.id)";
         let known = self.attempt(|database| {
             select(database, text, |row| {
-                Ok(Known { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? })
+                Ok(KnownExample { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? })
             })
         })?;
         Ok(known.into_iter().map(|example| (example.id.clone(), example)).collect())
     }
 
     /// The example of these ids, as the newest run that has it describes it.
-    fn newest(&mut self, ids: &[String]) -> Result<Known, HistoryError> {
+    fn newest(&mut self, ids: &[String]) -> Result<KnownExample, HistoryError> {
         let text = "SELECT example_id, title, file, run FROM samples
                     WHERE example_id = ?1 ORDER BY run DESC LIMIT 1";
         self.attempt(|database| {
             let read = || {
                 let mut query = database.connection().prepare(text)?;
-                let mut newest: Option<(String, Known)> = None;
+                let mut newest: Option<(String, KnownExample)> = None;
                 for id in ids {
                     let (run, known) = query.query_row([id], |row| {
                         let known =
-                            Known { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? };
+                            KnownExample { id: row.get(0)?, title: row.get(1)?, file: row.get(2)? };
                         Ok((row.get::<_, String>(3)?, known))
                     })?;
                     if newest.as_ref().is_none_or(|(newest, _)| *newest < run) {
@@ -324,8 +326,8 @@ fn parsed<T: Default + for<'de> Deserialize<'de>>(text: &str) -> T {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn point(row: &Row<'_>) -> rusqlite::Result<Point> {
-    Ok(Point {
+fn point(row: &Row<'_>) -> rusqlite::Result<HistoryPoint> {
+    Ok(HistoryPoint {
         run: row.get(0)?,
         started_at: row.get(1)?,
         commit: row.get(2)?,
@@ -340,25 +342,25 @@ fn point(row: &Row<'_>) -> rusqlite::Result<Point> {
 }
 
 /// What shows an example to be flaky.
-struct Signs {
+struct FlakySigns {
     mixed_runs: u64,
     torn_commits: u64,
     changes: u64,
     last_seen: String,
 }
 
-impl Signs {
+impl FlakySigns {
     /// `None` where there are none.
-    fn of(sightings: &[Sighting]) -> Option<Self> {
-        let torn = torn_trees(sightings);
-        let mixed = || sightings.iter().filter(|sighting| sighting.mixed);
-        let changes = changes(sightings);
-        // The newest sighting that differs from the one before it.
-        let changed = changes_show(changes)
-            .then(|| sightings.windows(2).find(|pair| pair[0].passed != pair[1].passed))
+    fn of(results: &[RunResult]) -> Option<Self> {
+        let torn = commits_with_both_outcomes(results);
+        let mixed = || results.iter().filter(|result| result.mixed);
+        let changes = changes(results);
+        // The newest result that differs from the one before it.
+        let changed = is_flaky_by_changes(changes)
+            .then(|| results.windows(2).find(|pair| pair[0].passed != pair[1].passed))
             .flatten()
             .map(|pair| pair[0].run.name.as_str());
-        let seen = mixed().map(|sighting| sighting.run.name.as_str()).chain(torn.values().copied());
+        let seen = mixed().map(|result| result.run.name.as_str()).chain(torn.values().copied());
         Some(Self {
             last_seen: seen.chain(changed).max()?.to_owned(),
             mixed_runs: mixed().count() as u64,
@@ -367,12 +369,12 @@ impl Signs {
         })
     }
 
-    fn of_example(self, example: Known, sightings: &[Sighting]) -> FlakyExample {
-        let record = record(sightings);
+    fn of_example(self, example: KnownExample, results: &[RunResult]) -> FlakyExample {
+        let record = record(results);
         let rate = proctor_stats::wilson(record.passed, record.attempts, proctor_stats::Z95);
         FlakyExample {
             example,
-            runs: sightings.len() as u64,
+            runs: results.len() as u64,
             passed: record.passed,
             attempts: record.attempts,
             rate_low: rate.low,

@@ -1,11 +1,11 @@
-//! The part of the fold that is about what was said: turns, tools, topics, simulations.
+//! The part of the fold that handles conversations: turns, tools, topics, simulations.
 
 use proctor_events::{
     AgentResponse, Body, Event, Json, SimulationEnded, SimulationStarted, ToolCallCompleted,
     ToolCallStarted, TopicChanged, UserMessage,
 };
 
-use super::keep::Keep;
+use super::detail::Detail;
 use super::{make_room, push};
 use crate::model::{AgentMessage, Conversation, Simulation, ToolCall, TopicVisit, Turn, UserTurn};
 
@@ -21,22 +21,30 @@ fn turn(conversation: &mut Conversation, number: u32) -> &mut Turn {
 }
 
 /// Folds the events that make up a conversation.
-pub(super) fn converse(conversation: &mut Conversation, event: &Event, keep: Keep) {
+pub(super) fn apply_conversation_event(
+    conversation: &mut Conversation,
+    event: &Event,
+    detail: Detail,
+) {
     match &event.body {
-        Body::SimulationStarted(payload) => simulation_started(conversation, payload, keep),
+        Body::SimulationStarted(payload) => simulation_started(conversation, payload, detail),
         Body::SimulationEnded(payload) => simulation_ended(conversation, payload),
-        Body::UserMessage(payload) => user_message(conversation, event, payload, keep),
-        Body::AgentResponse(payload) => agent_response(conversation, event, payload, keep),
+        Body::UserMessage(payload) => user_message(conversation, event, payload, detail),
+        Body::AgentResponse(payload) => agent_response(conversation, event, payload, detail),
         Body::TopicChanged(payload) => topic_changed(conversation, payload),
         Body::ToolCallStarted(payload) => tool_started(conversation, event, payload),
-        Body::ToolCallCompleted(payload) => tool_completed(conversation, event, payload, keep),
+        Body::ToolCallCompleted(payload) => tool_completed(conversation, event, payload, detail),
         _ => {}
     }
 }
 
-fn simulation_started(conversation: &mut Conversation, payload: &SimulationStarted, keep: Keep) {
+fn simulation_started(
+    conversation: &mut Conversation,
+    payload: &SimulationStarted,
+    detail: Detail,
+) {
     conversation.simulations.push(Simulation {
-        goal: keep.detail(&payload.goal),
+        goal: detail.only_in_full(&payload.goal),
         max_turns: payload.max_turns,
         ..Simulation::default()
     });
@@ -53,12 +61,17 @@ fn simulation_ended(conversation: &mut Conversation, payload: &SimulationEnded) 
     simulations[place].termination_reason = Some(payload.termination_reason.clone());
 }
 
-fn user_message(conversation: &mut Conversation, event: &Event, payload: &UserMessage, keep: Keep) {
+fn user_message(
+    conversation: &mut Conversation,
+    event: &Event,
+    payload: &UserMessage,
+    detail: Detail,
+) {
     turn(conversation, payload.turn_number).user = Some(UserTurn {
-        text: keep.detail(&payload.text),
+        text: detail.only_in_full(&payload.text),
         source: payload.source.clone(),
         time: event.time,
-        metadata: keep.detail(&payload.metadata),
+        metadata: detail.only_in_full(&payload.metadata),
     });
 }
 
@@ -66,16 +79,16 @@ fn agent_response(
     conversation: &mut Conversation,
     event: &Event,
     payload: &AgentResponse,
-    keep: Keep,
+    detail: Detail,
 ) {
     let turn = turn(conversation, payload.turn_number);
     let response = AgentMessage {
-        text: keep.detail(&payload.text),
+        text: detail.only_in_full(&payload.text),
         time: event.time,
         duration_ms: payload.duration_ms,
         first_token_ms: payload.first_token_ms,
-        pending_tool_calls: keep.detail(&payload.pending_tool_calls),
-        metadata: keep.detail(&payload.metadata),
+        pending_tool_calls: detail.only_in_full(&payload.pending_tool_calls),
+        metadata: detail.only_in_full(&payload.metadata),
         calls_listed: payload.calls_listed,
     };
     push(&mut turn.responses, response);
@@ -141,7 +154,7 @@ fn tool_completed(
     conversation: &mut Conversation,
     event: &Event,
     payload: &ToolCallCompleted,
-    keep: Keep,
+    detail: Detail,
 ) {
     let calls = &mut turn(conversation, payload.turn_number).tool_calls;
     let open = calls.iter().position(|call| {
@@ -157,9 +170,9 @@ fn tool_completed(
     if payload.arguments.is_some() {
         call.arguments.clone_from(&payload.arguments);
     }
-    call.result = keep.detail(&payload.result);
-    call.error = keep.detail(&payload.error);
-    call.metadata = keep.detail(&payload.metadata);
+    call.result = detail.only_in_full(&payload.result);
+    call.error = detail.only_in_full(&payload.error);
+    call.metadata = detail.only_in_full(&payload.metadata);
     call.duration_ms = payload.duration_ms;
     call.completed = true;
 }

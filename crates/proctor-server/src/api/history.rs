@@ -1,22 +1,22 @@
-//! `/api/compare`, `/api/history`, `/api/flaky`, `/api/search`: what runs say together.
+//! `/api/compare`, `/api/baselines`, `/api/history`, `/api/flaky`, `/api/search`: questions about several runs.
 
 use axum::Json;
 use axum::extract::State;
 use proctor_compare::{Comparison, Rules};
 use proctor_history::{
-    BaselineError, FlakyExample, History, Known, Point, Searched, SideError, Window,
-    baselines as baselines_of, search_recording, search_runs,
+    BaselineError, FlakyExample, History, HistoryPoint, KnownExample, SearchResult, SideError,
+    Window, baselines as baselines_of, search_recording, search_runs,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Query, blocking, within};
 use crate::error::ApiError;
-use crate::names;
+use crate::run_names;
 use crate::server::Shared;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sides {
+pub(super) struct CompareQuery {
     before: String,
     after: String,
     /// «Not worse by more than so many points» is to be shown.
@@ -25,10 +25,10 @@ pub(super) struct Sides {
     _token: Option<String>,
 }
 
-/// The very comparison that the terminal prints.
+/// The same comparison as `proctor compare`.
 pub(super) async fn compare(
     State(shared): Context,
-    Query(sides): Query<Sides>,
+    Query(sides): Query<CompareQuery>,
 ) -> Result<Json<Comparison>, ApiError> {
     blocking(&shared, move |shared| {
         let rules = match sides.margin {
@@ -37,7 +37,8 @@ pub(super) async fn compare(
             })?,
             None => Rules::default(),
         };
-        let compared = shared.sides.compare(&shared.hub.store, &sides.before, &sides.after, &rules);
+        let compared =
+            shared.sides.compare(&shared.runs.store, &sides.before, &sides.after, &rules);
         Ok(Json(compared.map_err(refused)?.comparison))
     })
     .await
@@ -48,7 +49,7 @@ fn refused(error: SideError) -> ApiError {
         ApiError::new(axum::http::StatusCode::UNPROCESSABLE_ENTITY, error)
     };
     match error {
-        SideError::Name(error) => names::refused(error),
+        SideError::Name(error) => run_names::to_api_error(error),
         SideError::Baseline(error @ BaselineError::Unknown { .. }) => {
             ApiError::not_found(format_args!("{error}. `proctor baseline bless RUN` makes one"))
         }
@@ -64,7 +65,7 @@ pub(super) struct Baselines {
 
 pub(super) async fn baselines(State(shared): Context) -> Result<Json<Baselines>, ApiError> {
     blocking(&shared, |shared| {
-        let baselines = baselines_of(&shared.hub.store).into_keys().collect();
+        let baselines = baselines_of(&shared.runs.store).into_keys().collect();
         Ok(Json(Baselines { baselines }))
     })
     .await
@@ -72,7 +73,7 @@ pub(super) async fn baselines(State(shared): Context) -> Result<Json<Baselines>,
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct About {
+pub(super) struct HistoryQuery {
     /// A stable id, the start of one, or words of a description.
     example: Option<String>,
     tag: Option<String>,
@@ -81,19 +82,19 @@ pub(super) struct About {
 }
 
 #[derive(Serialize)]
-pub(super) struct Told {
-    /// The example, where it is about one.
-    example: Option<Known>,
+pub(super) struct HistoryAnswer {
+    /// The example, if the history is that of one example.
+    example: Option<KnownExample>,
     /// Newest run first.
-    points: Vec<Point>,
-    /// Trouble with the index or with recordings.
+    points: Vec<HistoryPoint>,
+    /// Problems with the index or with recordings.
     notes: Vec<String>,
 }
 
 pub(super) async fn history(
     State(shared): Context,
-    Query(about): Query<About>,
-) -> Result<Json<Told>, ApiError> {
+    Query(about): Query<HistoryQuery>,
+) -> Result<Json<HistoryAnswer>, ApiError> {
     blocking(&shared, move |shared| {
         let mut history = open(shared)?;
         let notes = history.notes().to_vec();
@@ -114,18 +115,18 @@ pub(super) async fn history(
             (None, Some(tag)) => (None, history.tag(tag).map_err(ApiError::internal)?),
             (None, None) => (None, history.suite().map_err(ApiError::internal)?),
         };
-        Ok(Json(Told { example, points, notes }))
+        Ok(Json(HistoryAnswer { example, points, notes }))
     })
     .await
 }
 
 fn open(shared: &Shared) -> Result<History, ApiError> {
-    History::open(&shared.hub.store).map_err(ApiError::internal)
+    History::open(&shared.runs.store).map_err(ApiError::internal)
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Recent {
+pub(super) struct FlakyQuery {
     runs: Option<u64>,
     #[serde(default, rename = "token")]
     _token: Option<String>,
@@ -138,7 +139,7 @@ pub(super) struct Flaky {
 
 pub(super) async fn flaky(
     State(shared): Context,
-    Query(recent): Query<Recent>,
+    Query(recent): Query<FlakyQuery>,
 ) -> Result<Json<Flaky>, ApiError> {
     blocking(&shared, move |shared| {
         let window = recent.runs.map_or_else(Window::default, Window);
@@ -150,7 +151,7 @@ pub(super) async fn flaky(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Words {
+pub(super) struct SearchQuery {
     q: String,
     run: Option<String>,
     limit: Option<usize>,
@@ -160,14 +161,14 @@ pub(super) struct Words {
 
 pub(super) async fn search(
     State(shared): Context,
-    Query(words): Query<Words>,
-) -> Result<Json<Searched>, ApiError> {
+    Query(words): Query<SearchQuery>,
+) -> Result<Json<SearchResult>, ApiError> {
     blocking(&shared, move |shared| {
         let limit = within("limit", words.limit, 100, 1..=1000)?;
         let searched = match &words.run {
-            None => search_runs(&shared.hub.store, &words.q, limit),
+            None => search_runs(&shared.runs.store, &words.q, limit),
             Some(run) => {
-                let folder = names::resolve(run, &shared.hub.store)?;
+                let folder = run_names::resolve(run, &shared.runs.store)?;
                 search_recording(&folder.events_path(), &words.q, limit)
                     .map_err(ApiError::internal)?
             }

@@ -1,4 +1,4 @@
-//! What earlier runs have shown, for a comparison: the record of each example, and the newest runs themselves.
+//! Results of earlier runs, for a comparison: the record of each example, and the newest runs themselves.
 //!
 //! An example is known by its stable id, and by its description where its file moved: ids with the same description that no run has
 //! together are one example.
@@ -12,30 +12,30 @@ use rusqlite::{Connection, params};
 use crate::History;
 use crate::error::HistoryError;
 
-/// How many runs say how much runs vary.
-const RUNS: usize = 20;
+/// The number of runs from which the variation between runs is estimated.
+const MAX_RUNS: usize = 20;
 
-/// How many rows of the index are looked at, at most; at least the newest 50 runs are.
-const ROWS: u64 = 200_000;
+/// The largest number of index rows that are read; at least the newest 50 runs are.
+const MAX_ROWS: u64 = 200_000;
 
-/// Changes of outcome among the newest sightings that show an example to be flaky whatever else changed: a test that breaks and is
-/// mended changes twice.
-const CHANGES: usize = 3;
-const CHANGES_AMONG: usize = 30;
+/// The number of changes of outcome among the newest [`CHANGES_WINDOW`] results from which an example counts as flaky: a test that breaks and
+/// is fixed changes twice.
+const MIN_CHANGES: usize = 3;
+const CHANGES_WINDOW: usize = 30;
 
-/// A run that has seen examples.
+/// An earlier run with results.
 #[derive(Debug, Default)]
-pub(crate) struct SeenRun {
+pub(crate) struct EarlierRun {
     pub(crate) name: String,
     /// The same for runs of the same clean commit with the same configuration; absent where that is not known.
     tree: Option<Rc<str>>,
     fingerprint: Option<String>,
 }
 
-/// What one run says of one example.
+/// The result of one example in one run.
 #[derive(Debug, Clone)]
-pub(crate) struct Sighting {
-    pub(crate) run: Rc<SeenRun>,
+pub(crate) struct RunResult {
+    pub(crate) run: Rc<EarlierRun>,
     pub(crate) passed: u64,
     pub(crate) attempts: u64,
     pub(crate) mixed: bool,
@@ -43,50 +43,50 @@ pub(crate) struct Sighting {
     cost_usd: Option<f64>,
 }
 
-/// The sightings of one example, newest first, under every id it has had.
+/// The results of one example, newest first, under every id it has had.
 #[derive(Debug)]
-pub(crate) struct Sighted {
+pub(crate) struct ExampleResults {
     pub(crate) ids: Vec<String>,
     /// As the newest run with a result describes it.
     title: String,
-    pub(crate) sightings: Vec<Sighting>,
+    pub(crate) results: Vec<RunResult>,
 }
 
-/// What a range of runs says of the examples.
+/// The results of a range of runs.
 #[derive(Debug, Default)]
-struct Seen {
-    examples: Vec<Sighted>,
+struct EarlierResults {
+    examples: Vec<ExampleResults>,
     /// The runs that have a result, newest first.
-    runs: Vec<Rc<SeenRun>>,
+    runs: Vec<Rc<EarlierRun>>,
 }
 
 impl History {
-    /// What runs before `judged` have shown; before now where it is `None`. `fingerprint` is that of the configuration it ran with.
+    /// The results of the runs before `judged`, or of all runs where it is `None`. `fingerprint` is that of the configuration of `judged`.
     pub fn past(
         &mut self,
         judged: Option<&str>,
         fingerprint: Option<&str>,
     ) -> Result<Past, HistoryError> {
         let seen = self.seen(None, judged)?;
-        let comparable = |run: &SeenRun| {
+        let comparable = |run: &EarlierRun| {
             let known = run.fingerprint.as_deref();
             fingerprint.is_none() || known.is_none() || known == fingerprint
         };
-        let newest = seen.runs.iter().filter(|run| comparable(run)).take(RUNS);
+        let newest = seen.runs.iter().filter(|run| comparable(run)).take(MAX_RUNS);
         let mut runs: BTreeMap<&str, PastRun> =
             newest.map(|run| (run.name.as_str(), PastRun::default())).collect();
         let oldest = runs.keys().next().copied().unwrap_or_default();
         let mut past = Past::default();
         for example in &seen.examples {
-            let record = record(&example.sightings);
+            let record = record(&example.results);
             for id in &example.ids {
                 past.records.insert(id.clone(), record.clone());
             }
-            let newest = example.sightings.iter().take_while(|it| it.run.name.as_str() >= oldest);
-            for sighting in newest {
-                let Some(run) = runs.get_mut(sighting.run.name.as_str()) else { continue };
+            let newest = example.results.iter().take_while(|it| it.run.name.as_str() >= oldest);
+            for result in newest {
+                let Some(run) = runs.get_mut(result.run.name.as_str()) else { continue };
                 for id in &example.ids {
-                    run.examples.insert(id.clone(), sample(sighting));
+                    run.examples.insert(id.clone(), sample(result));
                 }
             }
         }
@@ -94,19 +94,23 @@ impl History {
         Ok(past)
     }
 
-    /// What runs before `judged` say of each example: the newest `window` of them, or as many as are quickly read.
-    pub(crate) fn sightings(
+    /// The results of each example in the runs before `judged`: the newest `window` of them, or as many as [`MAX_ROWS`] allows.
+    pub(crate) fn results(
         &mut self,
         window: Option<u64>,
         judged: Option<&str>,
-    ) -> Result<Vec<Sighted>, HistoryError> {
+    ) -> Result<Vec<ExampleResults>, HistoryError> {
         Ok(self.seen(window, judged)?.examples)
     }
 
-    fn seen(&mut self, window: Option<u64>, judged: Option<&str>) -> Result<Seen, HistoryError> {
+    fn seen(
+        &mut self,
+        window: Option<u64>,
+        judged: Option<&str>,
+    ) -> Result<EarlierResults, HistoryError> {
         let oldest = self.oldest_of(window, judged)?;
         let mut seen = self.attempt(|database| {
-            read_seen(database.connection(), &oldest, judged).map_err(database.failed())
+            read_results(database.connection(), &oldest, judged).map_err(database.failed())
         })?;
         seen.examples = join_moved(seen.examples);
         Ok(seen)
@@ -126,7 +130,7 @@ impl History {
                 let count = database.connection().query_row(newest, [], |row| row.get(0));
                 count.map_err(database.failed())
             })?;
-            (ROWS / examples.max(1)).max(50)
+            (MAX_ROWS / examples.max(1)).max(50)
         };
         let text = "SELECT coalesce(min(name), '') FROM (SELECT name FROM runs
                     WHERE problem IS NULL AND (?1 IS NULL OR name < ?1) ORDER BY name DESC LIMIT ?2)";
@@ -139,14 +143,14 @@ impl History {
     }
 }
 
-/// Reads what the runs from `oldest` on and before `judged` say of each example, by its id.
+/// Reads the results of each example, by id, in the runs from `oldest` on and before `judged`.
 ///
 /// There may be hundreds of thousands of rows: what belongs to a run is read once, and no text of a row is copied that is known already.
-fn read_seen(
+fn read_results(
     connection: &Connection,
     oldest: &str,
     judged: Option<&str>,
-) -> rusqlite::Result<Seen> {
+) -> rusqlite::Result<EarlierResults> {
     let runs = read_runs(connection, oldest, judged)?;
     let mut query = connection.prepare(
         "SELECT run, example_id, passed, attempts, mixed, duration_ms, cost_usd, title FROM samples
@@ -154,7 +158,7 @@ fn read_seen(
          ORDER BY run DESC, example_id DESC",
     )?;
     let mut rows = query.query(params![oldest, judged])?;
-    let mut seen = Seen::default();
+    let mut seen = EarlierResults::default();
     let mut places: HashMap<String, usize> = HashMap::new();
     while let Some(row) = rows.next()? {
         let name = row.get_ref(0)?.as_str()?;
@@ -163,7 +167,7 @@ fn read_seen(
             seen.runs.push(Rc::clone(run));
         }
         let Some(run) = seen.runs.last() else { continue };
-        let sighting = Sighting {
+        let result = RunResult {
             run: Rc::clone(run),
             passed: row.get(2)?,
             attempts: row.get(3)?,
@@ -173,11 +177,11 @@ fn read_seen(
         };
         let id = row.get_ref(1)?.as_str()?;
         if let Some(place) = places.get(id) {
-            seen.examples[*place].sightings.push(sighting);
+            seen.examples[*place].results.push(result);
         } else {
             places.insert(id.to_owned(), seen.examples.len());
             let (ids, title) = (vec![id.to_owned()], row.get(7)?);
-            seen.examples.push(Sighted { ids, title, sightings: vec![sighting] });
+            seen.examples.push(ExampleResults { ids, title, results: vec![result] });
         }
     }
     Ok(seen)
@@ -187,7 +191,7 @@ fn read_runs(
     connection: &Connection,
     oldest: &str,
     judged: Option<&str>,
-) -> rusqlite::Result<HashMap<String, Rc<SeenRun>>> {
+) -> rusqlite::Result<HashMap<String, Rc<EarlierRun>>> {
     let mut query = connection.prepare(
         "SELECT name, CASE WHEN dirty = 0 THEN git_commit || ' ' || coalesce(fingerprint, '') END, fingerprint
          FROM runs WHERE name >= ?1 AND (?2 IS NULL OR name < ?2)",
@@ -204,25 +208,25 @@ fn read_runs(
     let runs = query.query_map(params![oldest, judged], |row| {
         let name: String = row.get(0)?;
         let tree = row.get::<_, Option<String>>(1)?.map(&mut shared);
-        Ok((name.clone(), Rc::new(SeenRun { name, tree, fingerprint: row.get(2)? })))
+        Ok((name.clone(), Rc::new(EarlierRun { name, tree, fingerprint: row.get(2)? })))
     })?;
     runs.collect()
 }
 
-fn sample(sighting: &Sighting) -> PastSample {
+fn sample(result: &RunResult) -> PastSample {
     #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
-    let attempts = sighting.attempts as f64;
+    let attempts = result.attempts as f64;
     PastSample {
-        passed: sighting.passed,
-        attempts: sighting.attempts,
-        duration_ms: sighting.duration_ms,
-        cost_usd: sighting.cost_usd.map(|cost| cost / attempts),
+        passed: result.passed,
+        attempts: result.attempts,
+        duration_ms: result.duration_ms,
+        cost_usd: result.cost_usd.map(|cost| cost / attempts),
     }
 }
 
 /// Makes one example of those with the same title that no run has together.
-fn join_moved(examples: Vec<Sighted>) -> Vec<Sighted> {
-    let mut by_title: HashMap<&str, Vec<&Sighted>> = HashMap::with_capacity(examples.len());
+fn join_moved(examples: Vec<ExampleResults>) -> Vec<ExampleResults> {
+    let mut by_title: HashMap<&str, Vec<&ExampleResults>> = HashMap::with_capacity(examples.len());
     for example in &examples {
         by_title.entry(&example.title).or_default().push(example);
     }
@@ -231,120 +235,119 @@ fn join_moved(examples: Vec<Sighted>) -> Vec<Sighted> {
     if moved.is_empty() {
         return examples;
     }
-    let mut joined: Vec<Sighted> = Vec::with_capacity(examples.len());
+    let mut joined: Vec<ExampleResults> = Vec::with_capacity(examples.len());
     let mut places: HashMap<String, usize> = HashMap::new();
     for example in examples {
         if !moved.contains(&example.title) {
             joined.push(example);
         } else if let Some(place) = places.get(&example.title) {
             joined[*place].ids.extend(example.ids);
-            joined[*place].sightings.extend(example.sightings);
+            joined[*place].results.extend(example.results);
         } else {
             places.insert(example.title.clone(), joined.len());
             joined.push(example);
         }
     }
     for place in places.into_values() {
-        joined[place].sightings.sort_by(|one, other| other.run.name.cmp(&one.run.name));
+        joined[place].results.sort_by(|one, other| other.run.name.cmp(&one.run.name));
     }
     joined
 }
 
 /// Whether no run has two of them.
-fn never_together(examples: &[&Sighted]) -> bool {
+fn never_together(examples: &[&ExampleResults]) -> bool {
     let mut runs = HashSet::new();
-    let mut sightings = examples.iter().flat_map(|example| &example.sightings);
-    sightings.all(|sighting| runs.insert(sighting.run.name.as_str()))
+    let mut results = examples.iter().flat_map(|example| &example.results);
+    results.all(|result| runs.insert(result.run.name.as_str()))
 }
 
 /// Whether all its attempts passed, or all failed; `None` where it gave both outcomes.
-fn outcome(sighting: &Sighting) -> Option<bool> {
-    match sighting.passed {
-        _ if sighting.mixed => None,
+fn outcome(result: &RunResult) -> Option<bool> {
+    match result.passed {
+        _ if result.mixed => None,
         0 => Some(false),
-        passed if passed == sighting.attempts => Some(true),
+        passed if passed == result.attempts => Some(true),
         _ => None,
     }
 }
 
-/// What the sightings of an example, newest first, amount to.
-pub(crate) fn record(sightings: &[Sighting]) -> Record {
+/// The record of an example from its results, newest first.
+pub(crate) fn record(results: &[RunResult]) -> Record {
     Record {
-        attempts: sightings.iter().map(|sighting| sighting.attempts).sum(),
-        passed: sightings.iter().map(|sighting| sighting.passed).sum(),
-        passed_in_a_row: streak(sightings, true),
-        failed_in_a_row: streak(sightings, false),
-        flaky: flaky(sightings),
+        attempts: results.iter().map(|result| result.attempts).sum(),
+        passed: results.iter().map(|result| result.passed).sum(),
+        passed_in_a_row: streak(results, true),
+        failed_in_a_row: streak(results, false),
+        flaky: flaky(results),
     }
 }
 
-/// Sightings in a row with one outcome, before those in a row that had the other most recently.
-fn streak(sightings: &[Sighting], wanted: bool) -> Streak {
-    let rest = sightings.iter().skip_while(|sighting| outcome(sighting) == Some(!wanted));
-    let row = rest.take_while(|sighting| outcome(sighting) == Some(wanted));
-    row.fold(Streak::default(), |streak, sighting| Streak {
-        attempts: streak.attempts + sighting.attempts,
+/// Consecutive results with the wanted outcome, before the most recent ones with the other.
+fn streak(results: &[RunResult], wanted: bool) -> Streak {
+    let rest = results.iter().skip_while(|result| outcome(result) == Some(!wanted));
+    let row = rest.take_while(|result| outcome(result) == Some(wanted));
+    row.fold(Streak::default(), |streak, result| Streak {
+        attempts: streak.attempts + result.attempts,
         runs: streak.runs + 1,
     })
 }
 
 /// How it is known that an example gives both outcomes with nothing changed.
-fn flaky(sightings: &[Sighting]) -> Option<String> {
-    if let Some(mixed) = sightings.iter().find(|sighting| outcome(sighting).is_none()) {
+fn flaky(results: &[RunResult]) -> Option<String> {
+    if let Some(mixed) = results.iter().find(|result| outcome(result).is_none()) {
         return Some(format!("both outcomes in run {}", mixed.run.name));
     }
-    if let Some(tree) = torn_trees(sightings).keys().next() {
+    if let Some(tree) = commits_with_both_outcomes(results).keys().next() {
         let commit: String = tree.chars().take_while(|letter| *letter != ' ').take(10).collect();
         return Some(format!("both outcomes on commit {commit}"));
     }
-    let changes = changes(sightings);
-    (changes >= CHANGES).then(|| {
-        let among = sightings.len().min(CHANGES_AMONG);
+    let changes = changes(results);
+    (changes >= MIN_CHANGES).then(|| {
+        let among = results.len().min(CHANGES_WINDOW);
         format!("it changed its outcome {changes} times in its last {among} runs")
     })
 }
 
-/// How often the outcome changed from one of the newest sightings to the next.
-pub(crate) fn changes(sightings: &[Sighting]) -> usize {
-    let newest: Vec<bool> = sightings.iter().take(CHANGES_AMONG).filter_map(outcome).collect();
+/// How often the outcome changed between consecutive results of the newest.
+pub(crate) fn changes(results: &[RunResult]) -> usize {
+    let newest: Vec<bool> = results.iter().take(CHANGES_WINDOW).filter_map(outcome).collect();
     newest.windows(2).filter(|pair| pair[0] != pair[1]).count()
 }
 
-/// Whether so many changes show an example to be flaky.
-pub(crate) fn changes_show(changes: usize) -> bool {
-    changes >= CHANGES
+/// Whether an example with this number of changes counts as flaky.
+pub(crate) fn is_flaky_by_changes(changes: usize) -> bool {
+    changes >= MIN_CHANGES
 }
 
 /// Clean commits on which some runs passed and others did not, with the newest run of each.
-pub(crate) fn torn_trees(sightings: &[Sighting]) -> BTreeMap<&str, &str> {
-    // The outcome of the newest run of each tree, that run, and whether another one had the other outcome. Trees are shared by
-    // their runs, so that the address tells them apart.
-    let mut trees: HashMap<*const u8, (bool, &Sighting, bool)> = HashMap::new();
-    for sighting in sightings {
-        if let (Some(tree), Some(outcome)) = (&sighting.run.tree, outcome(sighting)) {
-            let seen = trees.entry(tree.as_ptr()).or_insert((outcome, sighting, false));
+pub(crate) fn commits_with_both_outcomes(results: &[RunResult]) -> BTreeMap<&str, &str> {
+    // The outcome of the newest run of each tree, the name of that run, and whether another run had the other outcome.
+    let mut trees: HashMap<&str, (bool, &str, bool)> = HashMap::new();
+    for result in results {
+        if let (Some(tree), Some(outcome)) = (&result.run.tree, outcome(result)) {
+            let seen = trees.entry(tree).or_insert((outcome, result.run.name.as_str(), false));
             seen.2 |= seen.0 != outcome;
         }
     }
-    let torn = trees.into_values().filter(|(_, _, torn)| *torn).map(|(_, newest, _)| &newest.run);
-    torn.filter_map(|run| Some((run.tree.as_deref()?, run.name.as_str()))).collect()
+    let both = trees.into_iter().filter(|(_, (_, _, both))| *both);
+    both.map(|(tree, (_, newest, _))| (tree, newest)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Sightings from oldest to newest: `p` passed, `f` failed, `m` both.
-    fn sightings(outcomes: &str) -> Vec<Sighting> {
-        let sighting = |(place, outcome): (usize, char)| Sighting {
-            run: Rc::new(SeenRun { name: format!("{place:04}"), ..SeenRun::default() }),
+    /// Results from oldest to newest: `p` passed, `f` failed, `m` both.
+    fn results(outcomes: &str) -> Vec<RunResult> {
+        let result = |(place, outcome): (usize, char)| RunResult {
+            run: Rc::new(EarlierRun { name: format!("{place:04}"), ..EarlierRun::default() }),
             passed: u64::from(outcome != 'f'),
             attempts: 1,
             mixed: outcome == 'm',
             duration_ms: None,
             cost_usd: None,
         };
-        let mut all: Vec<Sighting> = outcomes.chars().enumerate().map(sighting).collect();
+        let mut all: Vec<RunResult> = outcomes.chars().enumerate().map(result).collect();
         all.reverse();
         all
     }
@@ -353,18 +356,18 @@ mod tests {
     #[test]
     fn t3_a_lasting_failure_does_not_shorten_the_record_before_it() {
         for tail in ["", "f", "ffffff"] {
-            let record = record(&sightings(&format!("{}{tail}", "p".repeat(30))));
+            let record = record(&results(&format!("{}{tail}", "p".repeat(30))));
             assert_eq!(record.passed_in_a_row, Streak { attempts: 30, runs: 30 }, "{tail}");
             assert_eq!(record.flaky, None);
         }
-        assert_eq!(record(&sightings("ppfpp")).passed_in_a_row.runs, 2);
-        assert_eq!(record(&sightings("fffpp")).failed_in_a_row.runs, 3);
+        assert_eq!(record(&results("ppfpp")).passed_in_a_row.runs, 2);
+        assert_eq!(record(&results("fffpp")).failed_in_a_row.runs, 3);
     }
 
     /// T13: alternation shows flakiness on any tree; a break that was mended does not.
     #[test]
     fn t13_alternation_is_learned_without_git() {
-        let flaky = |outcomes: &str| record(&sightings(outcomes)).flaky;
+        let flaky = |outcomes: &str| record(&results(outcomes)).flaky;
         assert_eq!(flaky("ppppfffpppp"), None);
         assert_eq!(flaky("pf"), None);
         let known = flaky("pfpf").unwrap();
@@ -375,16 +378,16 @@ mod tests {
 
     #[test]
     fn t13_an_example_that_moved_keeps_its_past() {
-        let example = |id: &str, title: &str, places: &[usize]| Sighted {
+        let example = |id: &str, title: &str, places: &[usize]| ExampleResults {
             ids: vec![id.to_owned()],
             title: title.to_owned(),
-            sightings: places.iter().map(|it| sightings(&"p".repeat(it + 1)).remove(0)).collect(),
+            results: places.iter().map(|it| results(&"p".repeat(it + 1)).remove(0)).collect(),
         };
         let moved =
             join_moved(vec![example("new", "A > x", &[2]), example("old", "A > x", &[1, 0])]);
         assert_eq!(moved.len(), 1);
         assert_eq!(moved[0].ids, ["new", "old"]);
-        let runs: Vec<&str> = moved[0].sightings.iter().map(|it| it.run.name.as_str()).collect();
+        let runs: Vec<&str> = moved[0].results.iter().map(|it| it.run.name.as_str()).collect();
         assert_eq!(runs, ["0002", "0001", "0000"], "newest first");
         let two = join_moved(vec![example("a", "same", &[1]), example("b", "same", &[1])]);
         assert_eq!(two.len(), 2, "two examples of one run are two examples");

@@ -1,4 +1,4 @@
-//! Which run a caller means.
+//! Resolving the run that a call names.
 
 use std::time::Duration;
 
@@ -10,43 +10,43 @@ use crate::engine::Engine;
 use crate::error::{ToolError, kind};
 
 /// How many runs an error names.
-const NAMED: usize = 5;
+const MAX_NAMED_RUNS: usize = 5;
 
-/// How long a call that answers at once waits for a run that is just being started.
-pub(super) const MOMENT: Duration = Duration::from_secs(5);
+/// How long a call without a run id waits for a run that is being started.
+pub(super) const START_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The run that a client means. Without a name it is the newest that it has started itself, else the newest of all; one that is
 /// just being started is waited for.
-pub(super) fn meant(
+pub(super) fn resolve_or_newest(
     engine: &Engine,
     name: Option<&str>,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<RunFolder, ToolError> {
     if let Some(name) = name {
-        return named(&engine.store(), name);
+        return resolve(&engine.store(), name);
     }
-    let own = engine.started().newest(patience).map_err(|_| {
+    let own = engine.started().newest(timeout).map_err(|_| {
         ToolError::new(kind::NOT_STARTED, "your run_start is still under way").hint(
             "call again in a moment, or name a run: `last` is the newest that there is already",
         )
     })?;
-    let own = own.and_then(|id| named(&engine.store(), &id).ok());
-    // Somebody may have removed it since.
-    own.map_or_else(|| named(&engine.store(), "last"), Ok)
+    let own = own.and_then(|id| resolve(&engine.store(), &id).ok());
+    // The run may have been removed since.
+    own.map_or_else(|| resolve(&engine.store(), "last"), Ok)
 }
 
 /// The run that a name means: an id or the start of one, a tag, `last`, `last~2`. Nothing else: a path is no name.
-pub(super) fn named(store: &RunStore, name: &str) -> Result<RunFolder, ToolError> {
-    store.find(name).map_err(refused)
+pub(super) fn resolve(store: &RunStore, name: &str) -> Result<RunFolder, ToolError> {
+    store.find(name).map_err(to_tool_error)
 }
 
-/// Why a name means no run, for a model.
-pub(super) fn refused(error: ResolveError) -> ToolError {
+/// The tool error for a name that resolves to no run.
+pub(super) fn to_tool_error(error: ResolveError) -> ToolError {
     match error {
-        ResolveError::NotFound { name, known } => unknown(&name, &known),
+        ResolveError::NotFound { name, known } => no_such_run(&name, &known),
         ResolveError::Ambiguous { name, mut candidates } => {
             let count = candidates.len();
-            candidates.truncate(NAMED);
+            candidates.truncate(MAX_NAMED_RUNS);
             ToolError::new(
                 kind::UNKNOWN_RUN,
                 format_args!("`{name}` could be any of {count} runs: give more of the id"),
@@ -57,7 +57,7 @@ pub(super) fn refused(error: ResolveError) -> ToolError {
     }
 }
 
-fn unknown(name: &str, known: &[String]) -> ToolError {
+fn no_such_run(name: &str, known: &[String]) -> ToolError {
     let shown = truncate(name, 200);
     let error = ToolError::new(kind::UNKNOWN_RUN, format_args!("there is no run `{shown}`"));
     let error = if known.is_empty() {
@@ -78,7 +78,7 @@ mod tests {
     fn names_mean_runs_and_never_files() {
         let project = tempfile::tempdir().unwrap();
         let store = RunStore::new(project.path());
-        let nothing = named(&store, "last").unwrap_err();
+        let nothing = resolve(&store, "last").unwrap_err();
         assert!(nothing.hints[0].contains("run_start"), "{nothing:?}");
         for id in ["0190-a", "0190-b", "0200-c"] {
             let time = "2026-01-22T10:30:00Z".parse().unwrap();
@@ -86,7 +86,7 @@ mod tests {
             info.tags = vec![format!("tag-{}", &id[5..])];
             store.create(&info).unwrap();
         }
-        let found = |name: &str| named(&store, name).map(|run| run.name());
+        let found = |name: &str| resolve(&store, name).map(|run| run.name());
         assert_eq!(found("last").unwrap(), "0200-c");
         assert_eq!(found("last~2").unwrap(), "0190-a");
         assert_eq!(found("02").unwrap(), "0200-c");

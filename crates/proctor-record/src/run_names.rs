@@ -1,7 +1,7 @@
 //! Names of runs as people and programs give them: one rule for the terminal, the server and the tools of agents.
 //!
 //! `last`, `last~2`, a whole id, a tag (its newest run), or the start of one id, in this order. A name is never a path here;
-//! [`RunStore::resolve`](crate::RunStore::resolve) adds files and folders for those who sit at a terminal.
+//! [`RunStore::resolve`](crate::RunStore::resolve) adds files and folders for the command line.
 
 use crate::store::{RunFolder, StoreError};
 

@@ -1,4 +1,4 @@
-//! Runs reduced to what a comparison needs, kept for those who compare again and again.
+//! Comparisons of two runs, with a cache of the runs reduced to what a comparison needs.
 //!
 //! What is kept follows from the recording and is thrown away when the recording or its description changes, so a run
 //! that goes on is read anew each time. The newest few are kept: a comparison needs two.
@@ -12,7 +12,7 @@ use proctor_record::{LoadError, Loaded, Problem, ProblemKind, ResolveError, RunF
 
 use crate::History;
 use crate::baselines::{BaselineError, baseline, baseline_name};
-use crate::digest::{Recording, Stamp};
+use crate::recording::{Recording, Stamp};
 
 /// How many runs are kept.
 const KEPT: usize = 4;
@@ -44,9 +44,9 @@ pub struct Compared {
     pub without_history: Option<String>,
 }
 
-/// The sides that were asked for last. Shared by those who ask.
+/// The most recently used sides of comparisons. Can be shared between threads.
 #[derive(Debug, Default)]
-pub struct Sides(Mutex<VecDeque<Kept>>);
+pub struct ComparisonCache(Mutex<VecDeque<Kept>>);
 
 #[derive(Debug)]
 struct Kept {
@@ -55,7 +55,7 @@ struct Kept {
     side: Arc<Side>,
 }
 
-impl Sides {
+impl ComparisonCache {
     /// Compares what two names mean: runs of this project (as [`RunStore::find`] has it), `baseline` or `baseline:NAME`.
     pub fn compare(
         &self,

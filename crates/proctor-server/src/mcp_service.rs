@@ -1,8 +1,7 @@
-//! A place for the tools of agents: `/mcp`.
+//! `/mcp`: the mount point of the tools for agents.
 //!
-//! Whoever starts the server brings the service that answers there; this crate knows neither its protocol nor its tools. It stands
-//! behind the same gate as everything else: token, Host and Origin are checked before it hears of a request. What a service
-//! may take in is its own concern: the limit on the size of other requests is for what is read here.
+//! The caller of [`Server::start`](crate::Server::start) supplies the service; this crate knows neither its protocol nor its tools. Token,
+//! Host and Origin are checked before the service gets a request. The limit on request sizes of other routes does not apply to the service.
 
 use std::convert::Infallible;
 
@@ -13,9 +12,9 @@ use tower_service::Service;
 
 /// A service that answers at `/mcp`.
 #[derive(Debug, Clone)]
-pub struct Mcp(Router);
+pub struct McpService(Router);
 
-impl Mcp {
+impl McpService {
     /// Wraps a service.
     pub fn new<S>(service: S) -> Self
     where

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub(crate) const TOKEN: &str = "t0ken";
 
-pub(crate) struct Stage {
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) store: RunStore,
     pub(crate) folder: tempfile::TempDir,
@@ -43,9 +43,9 @@ impl Answer {
 
 /// A launcher that keeps what it was asked.
 #[derive(Default)]
-pub(crate) struct Notebook(pub(crate) Mutex<Vec<RunRequest>>);
+pub(crate) struct RecordingLauncher(pub(crate) Mutex<Vec<RunRequest>>);
 
-impl Launcher for Notebook {
+impl Launcher for RecordingLauncher {
     fn start(&self, request: &RunRequest) -> Result<String, LaunchError> {
         let mut asked = self.0.lock().unwrap();
         if !asked.is_empty() {
@@ -75,9 +75,9 @@ impl Launcher for Notebook {
     }
 }
 
-impl Stage {
+impl TestServer {
     pub(crate) fn new() -> Self {
-        Self::with(Some(Arc::new(Notebook::default())))
+        Self::with(Some(Arc::new(RecordingLauncher::default())))
     }
 
     pub(crate) fn with(launcher: Option<Arc<dyn Launcher>>) -> Self {

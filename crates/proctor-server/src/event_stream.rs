@@ -1,7 +1,6 @@
 //! `/ws`: the events of a run as they happen, by a [`Session`] like that of the `ws://` observer.
 //!
-//! With `run` the stream ends with that run. Without it, it is about whatever happens here: the run that is going on, then each that
-//! follows.
+//! With `run` the stream ends with that run. Without it, the stream has the live run, if there is one, and then each run that is started.
 
 use std::io;
 use std::sync::Arc;
@@ -22,17 +21,17 @@ use serde::Deserialize;
 
 use crate::api::{Query, listed};
 use crate::error::ApiError;
-use crate::hub::{Run, Watching};
+use crate::open_runs::{OpenRun, RunWatch};
 use crate::server::Shared;
 
-/// The largest message that a client may send; it has nothing to say.
-const INCOMING: usize = 4 << 10;
-/// How long events are sent after the server was told to stop, and how long the last messages may take. Together less than the server
-/// waits for its connections.
-const AFTER_STOP: Duration = Duration::from_millis(500);
-const FAREWELL: Duration = Duration::from_millis(400);
+/// The largest message that a client may send; messages of clients are ignored.
+const MAX_INCOMING_BYTES: usize = 4 << 10;
+/// How long events are sent after the stop signal, and how long closing may take. Together less than the shutdown timeout of the
+/// connections.
+const STOP_GRACE: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(400);
 /// How many events are read at a time where none is sent.
-const SCANNED: usize = 256;
+const SCAN_BATCH: usize = 256;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,19 +62,19 @@ pub(crate) async fn upgrade(
     let first = match query.run.clone() {
         Some(name) => {
             let shared = Arc::clone(&shared);
-            let found = tokio::task::spawn_blocking(move || shared.hub.find(&name)).await;
+            let found = tokio::task::spawn_blocking(move || shared.runs.find(&name)).await;
             Some(found.map_err(ApiError::internal)??)
         }
         None => None,
     };
     let upgrade = upgrade.map_err(|problem| ApiError::bad_request(problem.body_text()))?;
-    let upgrade = upgrade.max_message_size(INCOMING).max_frame_size(INCOMING);
-    let counted = Counted::new(&shared.watching);
+    let upgrade = upgrade.max_message_size(MAX_INCOMING_BYTES).max_frame_size(MAX_INCOMING_BYTES);
+    let counted = OpenStream::new(&shared.watching);
     Ok(upgrade.on_upgrade(move |socket| async move {
         let limits = SessionLimits {
-            stall_after: shared.limits.stuck_after,
-            after_stop: AFTER_STOP,
-            farewell: FAREWELL,
+            stall_after: shared.limits.stall_after,
+            after_stop: STOP_GRACE,
+            close_timeout: CLOSE_TIMEOUT,
         };
         let stop = shared.stopped.clone();
         let mut session = Session::new(ServerSocket(socket), progress, limits, stop);
@@ -89,16 +88,16 @@ pub(crate) async fn upgrade(
 }
 
 /// One open stream.
-struct Counted(Arc<AtomicUsize>);
+struct OpenStream(Arc<AtomicUsize>);
 
-impl Counted {
+impl OpenStream {
     fn new(count: &Arc<AtomicUsize>) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -107,7 +106,7 @@ impl Drop for Counted {
 /// Sends one run to its end.
 async fn stream(
     session: &mut Session<ServerSocket>,
-    run: &Arc<Run>,
+    run: &Arc<OpenRun>,
     query: &StreamQuery,
     since: Option<u64>,
 ) -> SessionEnd {
@@ -143,7 +142,7 @@ async fn follow(
         } else {
             since = None;
             seen.get_or_insert_default();
-            let list = list.get_or_insert_with(|| shared.hub.watch_run_list());
+            let list = list.get_or_insert_with(|| shared.runs.watch_run_list());
             if let Some(end) = session.wait_for(list.changed()).await {
                 return end;
             }
@@ -153,32 +152,36 @@ async fn follow(
 
 /// The run to stream next: the oldest after the one seen last; at first the newest that goes on, or
 /// with `resuming` the newest at all.
-async fn next_run(shared: &Arc<Shared>, seen: Option<String>, resuming: bool) -> Option<Arc<Run>> {
+async fn next_run(
+    shared: &Arc<Shared>,
+    seen: Option<String>,
+    resuming: bool,
+) -> Option<Arc<OpenRun>> {
     let shared = Arc::clone(shared);
     let looking = tokio::task::spawn_blocking(move || {
-        let folders = shared.hub.folders().ok()?;
+        let folders = shared.runs.folders().ok()?;
         let folder = match &seen {
             None => folders.last().filter(|folder| {
                 resuming || {
-                    let run = shared.hub.open(folder);
+                    let run = shared.runs.open(folder);
                     run.catch_up().is_ok() && !run.state().is_over()
                 }
             })?,
-            // Nothing was going on when this client came: whatever is running now is new to it.
+            // No run was live when this client connected, so a live run is new to it.
             Some(seen) if seen.is_empty() => folders.last().filter(|folder| {
-                let run = shared.hub.open(folder);
+                let run = shared.runs.open(folder);
                 run.catch_up().is_ok() && !run.state().is_over()
             })?,
             Some(seen) => folders.iter().find(|folder| folder.name() > *seen)?,
         };
-        Some(shared.hub.open(folder))
+        Some(shared.runs.open(folder))
     });
     looking.await.ok().flatten()
 }
 
 /// A client's place in a run.
 struct RunCursor {
-    watching: Watching,
+    watching: RunWatch,
     filter: EventFilter,
     /// The next event, as a place in the recording.
     place: usize,
@@ -188,7 +191,7 @@ struct RunCursor {
 
 impl RunCursor {
     /// Stands after the event with this number; `None` if the recording cannot be read.
-    async fn open(run: &Arc<Run>, since: u64, query: &StreamQuery) -> Option<Self> {
+    async fn open(run: &Arc<OpenRun>, since: u64, query: &StreamQuery) -> Option<Self> {
         let mut watching = run.watch();
         if !catch_up(run).await {
             return None;
@@ -232,7 +235,7 @@ impl EventCursor for RunCursor {
         let (mut from, mut starts) = (0, Vec::new());
         let before = self.watching.run.recording().seq_at(self.place).unwrap_or(u64::MAX);
         while from < self.place {
-            let (events, next) = self.watching.run.read(from, &filter, SCANNED).await?;
+            let (events, next) = self.watching.run.read(from, &filter, SCAN_BATCH).await?;
             starts.extend(events.into_iter().filter(|event| event.seq < before));
             from = next;
         }
@@ -254,7 +257,7 @@ impl EventCursor for RunCursor {
 }
 
 /// Reads what has been recorded until now; false if it cannot be read.
-async fn catch_up(run: &Arc<Run>) -> bool {
+async fn catch_up(run: &Arc<OpenRun>) -> bool {
     let run = Arc::clone(run);
     matches!(tokio::task::spawn_blocking(move || run.catch_up()).await, Ok(Ok(_)))
 }

@@ -1,7 +1,7 @@
-//! A run as its recording and its socket have it.
+//! The current state of a run, from its recording and its control socket.
 //!
-//! [`Readings`] keeps the rows of the runs that were looked at last, so that polling costs only what is new. Showing one
-//! example reads the file itself and keeps no more of it than it needs.
+//! [`RunCache`] keeps the indexes of the most recently used runs, so that a call reads only new events. `show_example` reads the recording
+//! itself.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use proctor_verdict::{ExampleVerdict, Liveness, RunState, RunVerdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::index::Index;
+use super::result_index::ResultIndex;
 use crate::error::ToolError;
 
-/// How many runs are kept in rows.
-const KEPT: usize = 8;
+/// The number of cached runs.
+const MAX_CACHED_RUNS: usize = 8;
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,14 +50,14 @@ impl State {
 }
 
 /// A run as it is now.
-pub(super) struct Reading<'a> {
+pub(super) struct CurrentRun<'a> {
     pub(super) id: String,
     pub(super) state: State,
     pub(super) verdict: RunVerdict,
-    pub(super) index: &'a Index,
+    pub(super) index: &'a ResultIndex,
 }
 
-impl Reading<'_> {
+impl CurrentRun<'_> {
     /// The verdict of an example as far as the run has come.
     pub(super) fn verdict_of(&self, example: &Example) -> ExampleVerdict {
         example.verdict(self.state.is_over())
@@ -70,47 +70,47 @@ impl Reading<'_> {
     }
 }
 
-/// The rows of the runs that were looked at last. Clones of an engine share them.
+/// The indexes of the most recently used runs. Clones of an engine share them.
 #[derive(Debug, Default)]
-pub(crate) struct Readings(Mutex<VecDeque<(PathBuf, Arc<Mutex<Index>>)>>);
+pub(crate) struct RunCache(Mutex<VecDeque<(PathBuf, Arc<Mutex<ResultIndex>>)>>);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Readings {
-    /// Looks at a run as it is now. Those who look at the same run take turns; others are not kept waiting.
-    pub(super) fn look<T>(
+impl RunCache {
+    /// Calls `look` with the current state of a run. Calls for the same run are serialized; calls for different runs are not.
+    pub(super) fn with_current_run<T>(
         &self,
         folder: &RunFolder,
-        look: impl FnOnce(&Reading<'_>) -> Result<T, ToolError>,
+        look: impl FnOnce(&CurrentRun<'_>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         // Asked before reading: a run that ends in between is then read to its end.
-        let live = proctor_record::control::ask(folder.path());
+        let live = proctor_record::control::query_status(folder.path());
         let rows = self.of(&folder.events_path());
         let mut index = locked(&rows);
         index.refresh()?;
         let verdict = verdict(index.run(), folder);
         let state = state(&verdict, live.as_ref().map(|status| status.state));
-        look(&Reading { id: folder.name(), state, verdict, index: &index })
+        look(&CurrentRun { id: folder.name(), state, verdict, index: &index })
     }
 
-    fn of(&self, path: &Path) -> Arc<Mutex<Index>> {
+    fn of(&self, path: &Path) -> Arc<Mutex<ResultIndex>> {
         let mut all = locked(&self.0);
         let found = all.iter().position(|(known, _)| known == path);
         let entry = found
             .and_then(|place| all.remove(place))
-            .unwrap_or_else(|| (path.to_owned(), Arc::new(Mutex::new(Index::new(path)))));
+            .unwrap_or_else(|| (path.to_owned(), Arc::new(Mutex::new(ResultIndex::new(path)))));
         let rows = Arc::clone(&entry.1);
         all.push_back(entry);
-        if all.len() > KEPT {
+        if all.len() > MAX_CACHED_RUNS {
             all.pop_front();
         }
         rows
     }
 }
 
-/// What a run says of itself at its end.
+/// The verdict of a run from its recording.
 fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
     let interrupted = run.ending.is_some() && folder.info().is_ok_and(|info| info.interrupted);
     RunVerdict::recorded(run.begun, run.ending.as_deref(), Liveness::Gone, interrupted)
@@ -119,11 +119,15 @@ fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
 }
 
 fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> State {
-    if verdict.ending().is_some() { over(verdict.state()) } else { of_process(live) }
+    if verdict.ending().is_some() {
+        state_of_recording(verdict.state())
+    } else {
+        state_of_process(live)
+    }
 }
 
-/// A state that the recording tells.
-fn over(state: RunState) -> State {
+/// The state of a run whose recording has a `SuiteFinished`.
+fn state_of_recording(state: RunState) -> State {
     match state {
         RunState::Loading => State::Loading,
         RunState::Running => State::Running,
@@ -135,19 +139,19 @@ fn over(state: RunState) -> State {
     }
 }
 
-/// A state that only the run's process can tell.
-fn of_process(live: Result<Live, &AskError>) -> State {
+/// The state of a run without `SuiteFinished`, from the reply of its process.
+fn state_of_process(live: Result<Live, &AskError>) -> State {
     match live {
         Ok(Live::Loading) => State::Loading,
         Ok(Live::Running) => State::Running,
         Ok(Live::Stopping | Live::Ended) => State::Stopping,
         Err(AskError::NotLive) => State::Died,
-        Err(AskError::Silent(_) | AskError::Refused(_)) => State::Silent,
+        Err(AskError::NoReply(_) | AskError::Refused(_)) => State::Silent,
     }
 }
 
 /// One example with everything that is recorded of it.
-pub(super) fn example(folder: &RunFolder, id: &str) -> Result<Example, ToolError> {
+pub(super) fn load_example(folder: &RunFolder, id: &str) -> Result<Example, ToolError> {
     let path = folder.events_path();
     proctor_record::load_example(&path, id)
         .map_err(|error| ToolError::io(format_args!("cannot read {}: {error}", path.display())))

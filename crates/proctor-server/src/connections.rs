@@ -1,4 +1,4 @@
-//! Accepting connections: so many at most, none of which may dawdle over its headers; and an end that they are told of.
+//! Accepting connections: a bounded number, each with a header-read timeout and a graceful shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,14 +12,14 @@ use proctor_stream::ProgressStream;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-/// How long the head of a request may take.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-/// How large the head of a request may be.
-const HEAD_SIZE: usize = 32 << 10;
-/// How long those who are still there at the end may take to hear of it. Where nobody is, nobody is waited for.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The header-read timeout.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest size of a request's headers.
+const MAX_HEADER_BYTES: usize = 32 << 10;
+/// How long open connections may take to close after the stop. Without open connections there is no wait.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves so many connections at once, until told to stop.
+/// Serves up to `connections` connections at once until the stop signal.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -27,23 +27,23 @@ pub(crate) async fn serve(
     mut stop: watch::Receiver<bool>,
     watching: &AtomicUsize,
 ) {
-    let places = Arc::new(Semaphore::new(connections));
+    let permits = Arc::new(Semaphore::new(connections));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
         let Ok((stream, _)) = accepted else {
-            // Out of descriptors, most likely; a pause lets others give some back.
+            // Most likely out of descriptors: a pause avoids a busy loop.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        // Beyond the limit a connection is closed at once: better than to let everybody wait.
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        // Beyond the limit a connection is closed at once, so that established ones stay responsive.
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
         let stream = ProgressStream::new(stream);
         let (progress, service) = (stream.progress(), TowerToHyperService::new(router.clone()));
-        // Sessions see by it whether their client takes anything.
+        // Sessions detect stalled clients by this counter.
         let service = hyper::service::service_fn(move |mut request: hyper::Request<_>| {
             request.extensions_mut().insert(progress.clone());
             service.call(request)
@@ -52,8 +52,8 @@ pub(crate) async fn serve(
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_WITHIN)
-                .max_buf_size(HEAD_SIZE)
+                .header_read_timeout(HEADER_TIMEOUT)
+                .max_buf_size(MAX_HEADER_BYTES)
                 .serve_connection(TokioIo::new(stream), service)
                 .with_upgrades();
             tokio::pin!(connection);
@@ -62,21 +62,23 @@ pub(crate) async fn serve(
                 _ = stop.wait_for(|stop| *stop) => false,
             };
             if !ended {
-                // One that is idle ends at once, another one with the answer it is owed.
+                // An idle connection ends at once, a busy one after its response.
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
             }
-            drop(place);
+            drop(permit);
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(LAST_WORDS, all_gone(&places, connections, watching)).await;
+    let _ =
+        tokio::time::timeout(SHUTDOWN_TIMEOUT, wait_until_closed(&permits, connections, watching))
+            .await;
 }
 
 /// Waits until every connection and every stream has ended.
-async fn all_gone(places: &Semaphore, connections: usize, watching: &AtomicUsize) {
+async fn wait_until_closed(permits: &Semaphore, connections: usize, watching: &AtomicUsize) {
     let all = u32::try_from(connections).unwrap_or(u32::MAX);
-    let _ = places.acquire_many(all).await;
+    let _ = permits.acquire_many(all).await;
     while watching.load(Ordering::SeqCst) > 0 {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

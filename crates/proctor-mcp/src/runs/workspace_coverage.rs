@@ -1,12 +1,12 @@
 //! What the workspace examples of a run reached together, as an answer: numbers, and a few names of what is missing.
 
-use proctor_record::{Reached, WorkspaceCoverage};
+use proctor_record::{CoveredSet, WorkspaceCoverage};
 use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How many names come of each list.
-const NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// What the workspace examples of a run reached together.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,7 +61,7 @@ struct Flaky {
 
 impl Reach {
     pub(super) fn new(coverage: WorkspaceCoverage) -> Self {
-        let flaky = coverage.flaky_assertions.into_iter().take(NAMES);
+        let flaky = coverage.flaky_assertions.into_iter().take(MAX_NAMES);
         Self {
             topics: Part::new(&coverage.topics),
             hats: Part::new(&coverage.hats),
@@ -77,10 +77,10 @@ impl Reach {
             warnings: coverage
                 .warnings
                 .into_iter()
-                .take(NAMES)
+                .take(MAX_NAMES)
                 .map(|one| Warned {
                     warning: truncate(&one.warning, 300),
-                    examples: one.examples.into_iter().take(NAMES).collect(),
+                    examples: one.examples.into_iter().take(MAX_NAMES).collect(),
                 })
                 .collect(),
         }
@@ -88,11 +88,16 @@ impl Reach {
 }
 
 impl Part {
-    fn new(reached: &Reached) -> Self {
+    fn new(reached: &CoveredSet) -> Self {
         Self {
             covered: reached.covered.len(),
             total: reached.covered.len() + reached.missing.len(),
-            missing: reached.missing.iter().take(NAMES).map(|name| truncate(name, 100)).collect(),
+            missing: reached
+                .missing
+                .iter()
+                .take(MAX_NAMES)
+                .map(|name| truncate(name, 100))
+                .collect(),
         }
     }
 }
