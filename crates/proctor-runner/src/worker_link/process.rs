@@ -55,7 +55,7 @@ pub(crate) enum LaunchError {
     #[error("the worker has no channel")]
     NoChannel,
     #[error(transparent)]
-    Pipe(#[from] crate::suite::rspec::PipeError),
+    Pipe(#[from] crate::suite::ruby::PipeError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
