@@ -149,10 +149,12 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
         // A task that panicked has nothing more to report.
         let _ = reader.await;
     }
-    if let Some(ending) = ending {
-        let answered = ending.await.unwrap_or_default();
-        exit.unanswered = replies_to_shutdown && !answered;
-    }
+    // An exit may come before the order to end: then there was no reply either.
+    let answered = match ending {
+        Some(ending) => ending.await.unwrap_or_default(),
+        None => false,
+    };
+    exit.unanswered = replies_to_shutdown && !answered;
     if is_silent {
         let why = "it had closed its channel and did not end by itself";
         exit.message.get_or_insert_with(|| why.to_owned());
