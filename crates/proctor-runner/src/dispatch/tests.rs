@@ -594,6 +594,111 @@ fn pools_do_not_mix() {
     assert_eq!(world.finals.len(), 6);
 }
 
+/// The first of two workers runs a job when the link to it is lost.
+fn lost_while_running(policy: Policy, jobs: usize) -> (Dispatcher, Vec<Effect>) {
+    let mut dispatcher = Dispatcher::new(policy, vec![job(None, None); jobs]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let _ = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
+    let effects = dispatcher.step(3, unreachable(0, 1));
+    (dispatcher, effects)
+}
+
+fn unreachable(slot: u32, generation: u32) -> Input {
+    Input::Unreachable { slot, generation, message: "no route".to_owned() }
+}
+
+#[test]
+fn what_a_lost_worker_ran_is_run_again_as_the_same_attempt() {
+    let policy = Policy { on_crash: OnCrash::Stop, ..slots(1) };
+    let (mut dispatcher, effects) = lost_while_running(policy, 2);
+    assert_eq!(effects, [Effect::Start { slot: 0, generation: 2 }], "no result, no crash");
+    let effects = dispatcher.step(4, Input::Ready { slot: 0, generation: 2 });
+    let [Effect::Assign { units, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(units[0], [Assigned { job: JobId(0), attempt: 1 }], "before what had not started");
+    // What the lost worker still says is not believed.
+    let (job, outcome) = (JobId(0), passed());
+    let late = Input::Finished { slot: 0, generation: 1, job, outcome };
+    assert_eq!(dispatcher.step(5, late), []);
+    let started = dispatcher.step(6, Input::Started { slot: 0, generation: 2, job: JobId(0) });
+    assert!(!started.iter().any(|effect| matches!(effect, Effect::Announce { .. })), "{started:?}");
+    let outcome = passed();
+    let ended = dispatcher.step(7, Input::Finished { slot: 0, generation: 2, job, outcome });
+    assert_eq!(reported(&ended)[0].1, Status::Passed);
+    assert!(
+        matches!(&ended[0], Effect::Report { outcome, assigned, .. } if outcome.flaky.is_none() && assigned.attempt == 1)
+    );
+}
+
+#[test]
+fn an_attempt_that_loses_every_worker_is_errored_and_nobody_elses_fault() {
+    for retries in [0, 1] {
+        let policy = Policy { retries, ..slots(1) };
+        let mut world = world(policy, &[Fate::Lost]);
+        world.run();
+        let attempts = retries as usize + 1;
+        assert_eq!(world.attempts[&JobId(0)], vec![Status::Errored; attempts]);
+        assert_eq!(world.started as usize, 3 * attempts, "each attempt is run three times");
+        assert_eq!(world.lost, [] as [&str; 0]);
+    }
+    let policy = Policy { losses: 0, ..slots(1) };
+    let (_, effects) = lost_while_running(policy, 1);
+    let [Effect::Report { outcome, .. }, ..] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((&outcome.status, &outcome.fault), (&Status::Errored, &Some(Fault::Harness)));
+    let message = outcome.message.as_deref().unwrap_or_default();
+    assert!(message.starts_with("worker 1 cannot be reached: no route"), "{message}");
+}
+
+/// It has started, as everybody knows; so it is not "not run".
+#[test]
+fn what_was_lost_and_is_not_run_again_is_cancelled() {
+    let (mut dispatcher, _) = lost_while_running(slots(1), 1);
+    let effects = dispatcher.step(2_003, Input::Stop(StopReason::Cancelled));
+    let [Effect::Report { outcome, .. }, ..] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((&outcome.status, &outcome.fault), (&Status::Cancelled, &Some(Fault::Harness)));
+    assert_eq!(outcome.duration_ms.map(Millis::get), Some(2.001));
+}
+
+#[test]
+fn a_lost_worker_that_was_being_ended_settles_what_it_ran() {
+    let policy = Policy { timeout: Some(1), ..slots(1) };
+    let mut dispatcher = Dispatcher::new(policy, vec![job(None, None)]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let _ = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
+    let killed = dispatcher.step(5_000, Input::Tick);
+    assert!(matches!(killed[..], [Effect::Kill { timed_out: true, .. }]), "{killed:?}");
+    let effects = dispatcher.step(6_000, unreachable(0, 1));
+    assert_eq!(reported(&effects)[0].1, Status::TimedOut);
+    let (mut dispatcher, _) = lost_while_running(slots(1), 1);
+    let _ = dispatcher.step(4, Input::Ready { slot: 0, generation: 2 });
+    let _ = dispatcher.step(5, Input::Started { slot: 0, generation: 2, job: JobId(0) });
+    let _ = dispatcher.step(6, Input::Stop(StopReason::Cancelled));
+    let effects = dispatcher.step(7, unreachable(0, 2));
+    assert_eq!(reported(&effects)[0].1, Status::Cancelled, "after a stop nothing is run again");
+}
+
+#[test]
+fn a_worker_that_is_lost_while_it_ends_is_told_and_one_that_did_nothing_is_counted() {
+    let mut dispatcher = ready(1);
+    let _ = run_one(&mut dispatcher, 2, 0);
+    let effects = dispatcher.step(9, unreachable(0, 1));
+    assert!(matches!(effects[..], [Effect::Lost { .. }, Effect::Done]), "{effects:?}");
+    let mut dispatcher =
+        Dispatcher::new(Policy { idle_deaths: 3, ..slots(1) }, vec![job(None, None)]);
+    let mut effects = dispatcher.step(0, Input::Begin);
+    let mut starts = 0;
+    while matches!(effects[..], [Effect::Start { .. }]) {
+        starts += 1;
+        let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: starts });
+        effects = dispatcher.step(2, unreachable(0, starts));
+    }
+    assert_eq!(starts, 4);
+    let (_, status, message) = &reported(&effects)[0];
+    assert_eq!(*status, Status::NotRun);
+    assert!(message.contains("worker 1 cannot be reached: no route"), "{message}");
+}
+
 fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
         12 => Just(Fate::Pass),
@@ -604,6 +709,8 @@ fn fate() -> impl Strategy<Value = Fate> {
         1 => Just(Fate::TooLate),
         1 => Just(Fate::DieBefore),
         1 => Just(Fate::HangBefore),
+        2 => Just(Fate::LostOnce),
+        1 => Just(Fate::Lost),
     ]
 }
 
@@ -673,7 +780,8 @@ proptest! {
             for (place, fate) in (0..).zip(&fates) {
                 let status = &world.finals[&JobId(place)];
                 let expected = match fate {
-                    Fate::Pass | Fate::TooLate => Status::Passed,
+                    Fate::Pass | Fate::TooLate | Fate::LostOnce => Status::Passed,
+                    Fate::Lost => Status::Errored,
                     Fate::Flaky if retries > 0 => Status::Passed,
                     Fate::Fail | Fate::Flaky => Status::Failed,
                     Fate::Crash | Fate::DieBefore => Status::Crashed,

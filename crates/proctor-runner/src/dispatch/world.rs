@@ -1,4 +1,5 @@
-//! A simulated world for the dispatcher: workers that start late or not at all, run examples, crash, hang, give work back, and are killed.
+//! A simulated world for the dispatcher: workers that start late or not at all, run examples, crash, hang, give work back, are killed,
+//! and cannot be reached any more.
 //!
 //! Time is a number, so a run of hours takes milliseconds. With a [`JobTracker`] the world also makes the events of the run.
 
@@ -46,6 +47,10 @@ pub enum Fate {
     DieBefore,
     /// The worker hangs before it says that it starts it: in a hook.
     HangBefore,
+    /// The first worker that runs it cannot be reached any more; the next one passes it.
+    LostOnce,
+    /// No worker that runs it can be reached any more.
+    Lost,
 }
 
 #[derive(Debug, Clone)]
@@ -82,6 +87,8 @@ pub(crate) struct World {
     pub(crate) active: BTreeMap<JobId, u32>,
     pub(crate) assigned_messages: usize,
     pub(crate) lost: Vec<String>,
+    /// Jobs whose worker was lost once.
+    lost_once: BTreeSet<JobId>,
     done: bool,
     /// Makes events of what happens, where somebody wants them.
     pub(crate) tracker: Option<JobTracker>,
@@ -107,6 +114,7 @@ impl World {
             active: BTreeMap::new(),
             assigned_messages: 0,
             lost: Vec::new(),
+            lost_once: BTreeSet::new(),
             done: false,
             tracker: None,
         }
@@ -335,6 +343,12 @@ impl World {
         }
         self.plan(10, Input::Started { slot, generation, job });
         let taken = 10 + self.durations[place];
+        let is_lost = fate == Fate::Lost || (fate == Fate::LostOnce && self.lost_once.insert(job));
+        if is_lost {
+            self.plan(taken, Input::Unreachable { slot, generation, message: "gone".into() });
+            self.worker(slot).alive = false;
+            return;
+        }
         if let Some(outcome) = result(fate, assigned.attempt) {
             let outcome = Box::new(outcome);
             self.plan(taken, Input::Finished { slot, generation, job, outcome });
@@ -393,13 +407,18 @@ fn result(fate: Fate, attempt: u32) -> Option<ExampleFinished> {
     let (status, fault) = match fate {
         Fate::Fail => (Status::Failed, None),
         Fate::Flaky if attempt == 1 => (Status::Failed, None),
-        Fate::Pass | Fate::Flaky | Fate::CrashAfterResult => (Status::Passed, None),
+        Fate::Pass | Fate::Flaky | Fate::CrashAfterResult | Fate::LostOnce => {
+            (Status::Passed, None)
+        }
         Fate::Pending => (Status::Pending, None),
         Fate::Inconclusive => (Status::Inconclusive, Some(Fault::Judge)),
         Fate::ToolBreaks => (Status::Errored, Some(Fault::Tool)),
-        Fate::Crash | Fate::Hang | Fate::TooLate | Fate::DieBefore | Fate::HangBefore => {
-            return None;
-        }
+        Fate::Crash
+        | Fate::Hang
+        | Fate::TooLate
+        | Fate::DieBefore
+        | Fate::HangBefore
+        | Fate::Lost => return None,
     };
     Some(ExampleFinished { status, fault, ..ExampleFinished::default() })
 }

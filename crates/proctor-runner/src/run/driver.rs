@@ -12,7 +12,7 @@ use super::execute::{Gathered, Planned, SuiteLinks, nothing_found};
 use super::publish::Publisher;
 use super::tracker::JobTracker;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
-use crate::dispatch::{Assigned, Dispatcher, Effect, Input, JobId, Moment, StopReason};
+use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
 use crate::suite::SuiteEnd;
 use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, OrderNumbers};
 use crate::worker_link::reports::{
@@ -363,6 +363,7 @@ impl<'a> RunDriver<'a> {
             Report::Printed(line) => self.publish_line(slot, line),
             Report::Problem { message } => self.publish_problem(slot, &message),
             Report::Exited { exit, tails } => self.exited(slot, generation, exit, tails),
+            Report::Unreachable { message } => self.lost_contact(slot, generation, message),
         }
     }
 
@@ -418,6 +419,17 @@ impl<'a> RunDriver<'a> {
             self.tracker.publisher.worker_exited(slot, generation, pid, &exit, expected);
         }
         self.step(Input::Exited { slot, generation, exit });
+    }
+
+    /// The link to a worker is lost. Its counts cannot be compared: nobody knows what was on its way.
+    fn lost_contact(&mut self, slot: u32, generation: u32, message: String) {
+        let pid = self.worker(slot, generation).and_then(|worker| worker.pid);
+        if self.link(slot).has_process() {
+            let exit = Exit { message: Some(message.clone()), ..Exit::default() };
+            self.tracker.publisher.worker_exited(slot, generation, pid, &exit, false);
+        }
+        self.publish_problem(slot, &format!("the worker cannot be reached: {message}"));
+        self.step(Input::Unreachable { slot, generation, message });
     }
 
     /// A worker that ends properly says how much it has sent: a difference is an error, for a result may be missing.

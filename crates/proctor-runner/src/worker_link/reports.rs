@@ -66,6 +66,8 @@ pub(crate) enum Report {
     Problem { message: String },
     /// It has ended; everything it said and printed has been reported.
     Exited { exit: ExitFacts, tails: OutputTails },
+    /// The link to it is lost, and with it whatever it has not reported. The last report, instead of [`Report::Exited`].
+    Unreachable { message: String },
 }
 
 /// An example that a worker gives back. Workers that know no repetitions name none.
@@ -301,6 +303,7 @@ mod tests {
             (any_exit(), any_tail(), any_tail()).prop_map(|(exit, stdout, stderr)| {
                 Report::Exited { exit, tails: OutputTails { stdout, stderr } }
             }),
+            text().prop_map(|message| Report::Unreachable { message }),
         ]
     }
 
