@@ -13,8 +13,9 @@
 //! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
 //! | ready, with an example open | `Unreadable` | ending; its end settles the example, if nothing did before |
 //! | killed | `Started` | killed: another worker runs it, unless its result comes before the exit |
-//! | ready, ending | time is up: of an example, of a hook, to end | killed, with [`Effect::Kill`] |
+//! | ready, ending | time is up: of a hook, to end | killed, with [`Effect::Kill`] |
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
+//! | any | `Exited`, and its link has ended it because of a time limit | empty: what it ran is timed out, unless its result came before |
 //! | any | `Unreachable` | empty: what it ran is run again as the same attempt, errored when that happens too often; what it had not started goes back |
 //!
 //! What always holds: every job is reported final exactly once; a job runs in one slot at a time; nothing is
@@ -87,7 +88,7 @@ pub(crate) struct Policy {
     pub(crate) schedule: Schedule,
     /// Stop after so many failures.
     pub(crate) fail_fast: Option<u32>,
-    /// How long an example may take, in milliseconds.
+    /// How long an example may take, in milliseconds. The link of a slot judges that; hooks, which may take longer, are judged here.
     pub(crate) timeout: Option<u64>,
     /// When to say that an example is slow, in milliseconds.
     pub(crate) slow_after: Option<u64>,
@@ -605,6 +606,9 @@ impl Dispatcher {
         let was_ready = slot.phase != Phase::Starting;
         let mut left = slot.leave();
         let pool = slot.pool;
+        if exit.timed_out {
+            left.ended_by_time_limit();
+        }
         if was_ready && left.is_crash(exit) {
             self.stop_at_crash(number, &left, exit);
         }
@@ -616,7 +620,8 @@ impl Dispatcher {
                 _ => exit.outcome(left.killed, number),
             };
             if outcome.status == Status::TimedOut {
-                outcome.message = Some(self.time_limit_exceeded());
+                let limit = self.policy.timeout.unwrap_or_default();
+                outcome.message = Some(format!("it took longer than {limit} ms and was ended"));
             }
             if let Some(since) = left.running_since {
                 outcome.duration_ms.get_or_insert(millis_between(since, self.now));
@@ -693,9 +698,6 @@ impl Dispatcher {
                 exit.outcome(killed.or(Some(Killed::Cancelled)), number)
             }
         };
-        if outcome.status == Status::TimedOut {
-            outcome.message = Some(self.time_limit_exceeded());
-        }
         if let Some(since) = left.running_since {
             outcome.duration_ms.get_or_insert(millis_between(since, self.now));
         }
@@ -716,11 +718,6 @@ impl Dispatcher {
                 ..ExampleFinished::default()
             },
         }
-    }
-
-    fn time_limit_exceeded(&self) -> String {
-        let limit = self.policy.timeout.unwrap_or_default();
-        format!("it took longer than {limit} ms and was ended")
     }
 
     /// A worker that ends badly between examples may take a hook with it that nobody else will run.

@@ -409,15 +409,14 @@ fn b8_a_worker_that_gives_nothing_back_is_asked_again_only_when_something_has_ch
     assert!(asks(&dispatcher.step(990_000, Input::Tick)), "something has changed");
 }
 
-/// A dispatcher with one worker whose example has run out of time: its end is asked for and still to come.
+/// A dispatcher with one worker that has started nothing for too long: its end is asked for and still to come.
 fn killed(jobs: usize) -> Dispatcher {
     let policy = Policy { timeout: Some(10), ..slots(1) };
     let mut dispatcher = Dispatcher::new(policy, vec![job(Some(1), None); jobs]);
     let (slot, generation) = (0, 1);
     let _ = dispatcher.step(0, Input::Begin);
     let _ = dispatcher.step(1, Input::Ready { slot, generation });
-    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
-    let effects = dispatcher.step(10_002, Input::Tick);
+    let effects = dispatcher.step(10_000_001, Input::Tick);
     assert_eq!(effects, [Effect::Kill { slot, timed_out: true }]);
     dispatcher
 }
@@ -431,9 +430,10 @@ fn a_result_that_comes_while_its_worker_is_ended_stands() {
     let mut dispatcher = killed(2);
     let (slot, generation) = (0, 1);
     let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
-    let effects = dispatcher.step(10_003, finished);
+    let effects = dispatcher.step(10_010_003, finished);
     assert_eq!(reported(&effects), [(0, Status::Passed, String::new())]);
-    let effects = dispatcher.step(10_004, Input::Exited { slot, generation, exit: by_signal(9) });
+    let effects =
+        dispatcher.step(10_010_004, Input::Exited { slot, generation, exit: by_signal(9) });
     assert_eq!(effects, [Effect::Start { slot, generation: 2 }], "nothing is held against anybody");
 }
 
@@ -443,15 +443,17 @@ fn what_a_worker_starts_while_it_is_ended_is_run_elsewhere() {
     let mut dispatcher = killed(2);
     let (slot, generation) = (0, 1);
     let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
-    let _ = dispatcher.step(10_003, finished);
-    let effects = dispatcher.step(10_004, Input::Started { slot, generation, job: JobId(1) });
+    let _ = dispatcher.step(10_010_003, finished);
+    let effects = dispatcher.step(10_010_004, Input::Started { slot, generation, job: JobId(1) });
     assert_eq!(effects, []);
-    let effects = dispatcher.step(10_005, Input::Exited { slot, generation, exit: by_signal(9) });
+    let effects =
+        dispatcher.step(10_010_005, Input::Exited { slot, generation, exit: by_signal(9) });
     assert_eq!(effects, [Effect::Start { slot, generation: 2 }]);
-    let effects = dispatcher.step(10_006, Input::Ready { slot, generation: 2 });
+    let effects = dispatcher.step(10_010_006, Input::Ready { slot, generation: 2 });
     let again = vec![vec![Assigned { job: JobId(1), attempt: 1 }]];
     assert_eq!(effects, [Effect::Assign { slot, units: again, failures_left: None }]);
-    let effects = dispatcher.step(10_007, Input::Started { slot, generation: 2, job: JobId(1) });
+    let effects =
+        dispatcher.step(10_010_007, Input::Started { slot, generation: 2, job: JobId(1) });
     let assigned = Assigned { job: JobId(1), attempt: 1 };
     assert_eq!(effects, [Effect::Announce { slot, assigned }]);
 }
@@ -461,13 +463,40 @@ fn what_a_worker_runs_to_its_end_while_it_is_ended_has_a_result() {
     let mut dispatcher = killed(2);
     let (slot, generation) = (0, 1);
     for job in [JobId(0), JobId(1)] {
-        let _ = dispatcher.step(10_003, Input::Started { slot, generation, job });
+        let _ = dispatcher.step(10_010_003, Input::Started { slot, generation, job });
         let finished = Input::Finished { slot, generation, job, outcome: passed() };
-        let effects = dispatcher.step(10_003, finished);
+        let effects = dispatcher.step(10_010_003, finished);
         assert_eq!(reported(&effects), [(job.0, Status::Passed, String::new())]);
     }
-    let effects = dispatcher.step(10_004, Input::Exited { slot, generation, exit: by_signal(9) });
+    let effects =
+        dispatcher.step(10_010_004, Input::Exited { slot, generation, exit: by_signal(9) });
     assert_eq!(effects, [Effect::Done]);
+}
+
+/// The link of a slot judges time limits: it ends the worker and says so.
+#[test]
+fn a_worker_that_its_link_has_ended_for_a_time_limit_is_no_crash() {
+    let (slot, generation) = (0, 1);
+    let exit = Exit { timed_out: true, ..by_signal(9) };
+    for has_result in [false, true] {
+        let policy = Policy { timeout: Some(10), on_crash: OnCrash::Stop, ..slots(1) };
+        let mut dispatcher = Dispatcher::new(policy, vec![job(None, None); 2]);
+        let _ = dispatcher.step(0, Input::Begin);
+        let _ = dispatcher.step(1, Input::Ready { slot, generation });
+        let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+        assert_eq!(dispatcher.step(99_000, Input::Tick), [], "nothing is judged here");
+        if has_result {
+            let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
+            let _ = dispatcher.step(99_001, finished);
+        }
+        let exited = Input::Exited { slot, generation, exit: exit.clone() };
+        let effects = dispatcher.step(99_002, exited);
+        let message = "it took longer than 10 ms and was ended".to_owned();
+        let timed_out = vec![(0, Status::TimedOut, message)];
+        assert_eq!(reported(&effects), if has_result { Vec::new() } else { timed_out });
+        assert_eq!(effects.last(), Some(&Effect::Start { slot, generation: 2 }), "{effects:?}");
+        assert!(!dispatcher.is_stopping());
+    }
 }
 
 /// The result stands; that the worker died is told apart from it, since a hook may have been lost with it.
@@ -661,15 +690,6 @@ fn what_was_lost_and_is_not_run_again_is_cancelled() {
 
 #[test]
 fn a_lost_worker_that_was_being_ended_settles_what_it_ran() {
-    let policy = Policy { timeout: Some(1), ..slots(1) };
-    let mut dispatcher = Dispatcher::new(policy, vec![job(None, None)]);
-    let _ = dispatcher.step(0, Input::Begin);
-    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
-    let _ = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
-    let killed = dispatcher.step(5_000, Input::Tick);
-    assert!(matches!(killed[..], [Effect::Kill { timed_out: true, .. }]), "{killed:?}");
-    let effects = dispatcher.step(6_000, unreachable(0, 1));
-    assert_eq!(reported(&effects)[0].1, Status::TimedOut);
     let (mut dispatcher, _) = lost_while_running(slots(1), 1);
     let _ = dispatcher.step(4, Input::Ready { slot: 0, generation: 2 });
     let _ = dispatcher.step(5, Input::Started { slot: 0, generation: 2, job: JobId(0) });

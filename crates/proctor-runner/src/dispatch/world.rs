@@ -76,6 +76,8 @@ pub(crate) struct World {
     workers: BTreeMap<u32, WorkerModel>,
     planned: BinaryHeap<Planned>,
     what: Vec<Input>,
+    /// When the time of an example is up, in which slot and generation: their links judge it.
+    time_limits: BTreeSet<(Moment, u32, u32, JobId)>,
     pub(crate) now: Moment,
     /// Generations (of any slot) whose start fails.
     pub(crate) bad_starts: BTreeSet<u32>,
@@ -105,6 +107,7 @@ impl World {
             workers: BTreeMap::new(),
             planned: BinaryHeap::new(),
             what: Vec::new(),
+            time_limits: BTreeSet::new(),
             now: 0,
             bad_starts: BTreeSet::new(),
             started: 0,
@@ -160,6 +163,7 @@ impl World {
             }
             let (now, input) = self.next_input();
             self.now = self.now.max(now);
+            self.judge_time_limits();
             self.apply_world(&input);
             self.step(input);
             while let Some(input) = self.next_follow_up() {
@@ -177,7 +181,8 @@ impl World {
 
     /// What happens next, and when: something that was planned, or a deadline.
     fn next_input(&mut self) -> (Moment, Input) {
-        let deadline = self.dispatcher.next_deadline();
+        let time_limit = self.time_limits.first().map(|(at, ..)| *at);
+        let deadline = self.dispatcher.next_deadline().into_iter().chain(time_limit).min();
         let due = |at: Moment| deadline.is_none_or(|deadline| at <= deadline);
         if self.planned.peek().is_some_and(|planned| due(planned.0.0))
             && let Some(std::cmp::Reverse((at, _, place))) = self.planned.pop()
@@ -342,6 +347,9 @@ impl World {
             return;
         }
         self.plan(10, Input::Started { slot, generation, job });
+        if let Some(limit) = self.dispatcher.policy.timeout {
+            self.time_limits.insert((self.now + 10 + limit * 1000, slot, generation, job));
+        }
         let taken = 10 + self.durations[place];
         let is_lost = fate == Fate::Lost || (fate == Fate::LostOnce && self.lost_once.insert(job));
         if is_lost {
@@ -378,8 +386,25 @@ impl World {
         self.plan(40, Input::Returned { slot, generation, jobs });
     }
 
-    /// What it runs may end before the worker does.
+    /// Ends the workers whose example has exceeded its time limit, as their links do.
+    fn judge_time_limits(&mut self) {
+        while let Some((at, slot, generation, job)) = self.time_limits.first().copied()
+            && at <= self.now
+        {
+            self.time_limits.pop_first();
+            let runs = |assigned: Assigned| assigned.job == job;
+            if self.is_current(slot, generation) && self.worker(slot).running.is_some_and(runs) {
+                self.end_worker(slot, true);
+            }
+        }
+    }
+
     fn kill(&mut self, slot: u32) {
+        self.end_worker(slot, false);
+    }
+
+    /// What it runs may end before the worker does.
+    fn end_worker(&mut self, slot: u32, timed_out: bool) {
         let worker = self.worker(slot);
         let (generation, running) = (worker.generation, worker.running);
         if let Some(assigned) = running.filter(|_| worker.alive)
@@ -389,7 +414,7 @@ impl World {
                 Box::new(ExampleFinished { status: Status::Passed, ..ExampleFinished::default() });
             self.plan(10, Input::Finished { slot, generation, job: assigned.job, outcome });
         }
-        self.exit(slot, Exit { signal: Some(9), ..Exit::default() });
+        self.exit(slot, Exit { signal: Some(9), timed_out, ..Exit::default() });
     }
 
     fn exit(&mut self, slot: u32, exit: Exit) {

@@ -300,6 +300,7 @@ impl<'a> RunDriver<'a> {
             key: self.tracker.example(assigned.job).key.clone(),
             repeat,
             attempt: assigned.attempt,
+            limit_ms: self.options.timeout,
         }
     }
 
@@ -407,14 +408,15 @@ impl<'a> RunDriver<'a> {
 
     fn exited(&mut self, slot: u32, generation: u32, exit: ExitFacts, tails: OutputTails) {
         let running = self.dispatcher.running(slot, generation).map(|assigned| {
-            let ExampleRun { key, repeat, attempt } = self.example_run(assigned);
+            let ExampleRun { key, repeat, attempt, .. } = self.example_run(assigned);
             OutputOwner { key, turn: Some((repeat, attempt)) }
         });
         let exit = exit.into_exit(tails.lines_of(running.as_ref()));
         self.compare_counts(slot, generation);
         let worker = self.workers.get(&slot).filter(|worker| worker.generation == generation);
         let pid = worker.and_then(|worker| worker.pid);
-        let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
+        let ended_by_us = exit.timed_out || worker.is_some_and(|worker| worker.killed);
+        let expected = exit.status == Some(0) || ended_by_us;
         if self.link(slot).has_process() {
             self.tracker.publisher.worker_exited(slot, generation, pid, &exit, expected);
         }
