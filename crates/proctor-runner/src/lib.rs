@@ -30,7 +30,8 @@ pub use run::{
     RunStatus, SampledExample, SuiteEvidence, follow_external_run,
 };
 pub use suite::{
-    BadPattern, CommandSuite, DialogueSuite, ExampleFiles, ExampleFilter, LoadNotices, MissingPath,
-    Reported, RspecRequest, RspecSuite, SUITE_CAPABILITIES, ScenarioFile, Suite, SuiteCapabilities,
-    SuiteEnvironment, SuiteError, SuiteKind, WorkspaceSuite,
+    BadPattern, CommandSuite, DialogueSuite, ExampleFiles, ExampleFilter, LoadNotices,
+    MinitestRequest, MinitestSuite, MissingPath, Reported, RspecRequest, RspecSuite,
+    SUITE_CAPABILITIES, ScenarioFile, Suite, SuiteCapabilities, SuiteEnvironment, SuiteError,
+    WorkspaceSuite,
 };

@@ -13,8 +13,10 @@
 //! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
 //! | ready, with an example open | `Unreadable` | ending; its end settles the example, if nothing did before |
 //! | killed | `Started` | killed: another worker runs it, unless its result comes before the exit |
-//! | ready, ending | time is up: of an example, of a hook, to end | killed, with [`Effect::Kill`] |
+//! | ready, ending | time is up: of a hook, to end | killed, with [`Effect::Kill`] |
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
+//! | any | `Exited`, and its link has ended it because of a time limit | empty: what it ran is timed out, unless its result came before |
+//! | any | `Unreachable` | empty: what it ran is run again as the same attempt, errored when that happens too often; what it had not started goes back |
 //!
 //! What always holds: every job is reported final exactly once; a job runs in one slot at a time; nothing is
 //! given to a slot that is not ready; after [`Effect::Done`] there is nothing more.
@@ -86,7 +88,7 @@ pub(crate) struct Policy {
     pub(crate) schedule: Schedule,
     /// Stop after so many failures.
     pub(crate) fail_fast: Option<u32>,
-    /// How long an example may take, in milliseconds.
+    /// How long an example may take, in milliseconds. The link of a slot judges that; hooks, which may take longer, are judged here.
     pub(crate) timeout: Option<u64>,
     /// When to say that an example is slow, in milliseconds.
     pub(crate) slow_after: Option<u64>,
@@ -102,6 +104,8 @@ pub(crate) struct Policy {
     pub(crate) on_crash: OnCrash,
     /// How many workers in a row may die without having started an example.
     pub(crate) idle_deaths: u32,
+    /// How often one attempt is run again because its worker cannot be reached any more.
+    pub(crate) losses: u32,
     /// How much work a worker may have waiting, in milliseconds.
     pub(crate) prefetch: f64,
     /// Whether jobs may be added until [`Input::NoMoreJobs`]: workers without work wait for them.
@@ -124,6 +128,7 @@ impl Default for Policy {
             end_within: 10_000,
             on_crash: OnCrash::default(),
             idle_deaths: 8,
+            losses: 2,
             prefetch: 10.0,
             grows: false,
             verdict: proctor_verdict::Policy::default(),
@@ -160,6 +165,8 @@ pub(crate) enum Input {
     Unreadable { slot: u32, generation: u32, what: String },
     /// A worker has ended; its output has been read.
     Exited { slot: u32, generation: u32, exit: Exit },
+    /// The link to a worker is lost: nobody knows how what it ran has ended, and nobody is to blame.
+    Unreachable { slot: u32, generation: u32, message: String },
     /// These need not be run any more, for this reason. What a worker already has, it runs all the same.
     Skip { jobs: Vec<JobId>, why: String },
     /// An example has missed the pass rate it demands of itself.
@@ -186,7 +193,8 @@ impl Input {
             | Self::Returned { slot, .. }
             | Self::Refused { slot, .. }
             | Self::Unreadable { slot, .. }
-            | Self::Exited { slot, .. } => Some(*slot),
+            | Self::Exited { slot, .. }
+            | Self::Unreachable { slot, .. } => Some(*slot),
             Self::Begin
             | Self::Skip { .. }
             | Self::RateMissed
@@ -242,6 +250,10 @@ pub(crate) enum Effect {
 struct Job {
     spec: JobSpec,
     attempt: u32,
+    /// When the start of this attempt was announced, if it was.
+    announced: Option<Moment>,
+    /// How many workers could not be reached any more while they ran this attempt.
+    losses: u32,
     done: bool,
 }
 
@@ -350,6 +362,9 @@ impl Dispatcher {
             }
             Input::Unreadable { slot, generation, what } => self.unreadable(slot, generation, what),
             Input::Exited { slot, generation, exit } => self.exited(slot, generation, &exit),
+            Input::Unreachable { slot, generation, message } => {
+                self.lost_contact(slot, generation, &message);
+            }
             Input::Skip { jobs, why } => self.skip(&jobs, &why),
             Input::RateMissed => self.count_failure(None),
             Input::AddJobs { jobs } => self.add_jobs(jobs),
@@ -435,7 +450,11 @@ impl Dispatcher {
         self.pools[pool].idle_deaths = 0;
         self.effects.extend(suspect);
         let assigned = self.assigned(job);
-        self.effects.push(Effect::Announce { slot: number, assigned });
+        let state = &mut self.jobs[job.0 as usize];
+        if state.announced.is_none() {
+            state.announced = Some(now);
+            self.effects.push(Effect::Announce { slot: number, assigned });
+        }
     }
 
     fn assigned(&self, job: JobId) -> Assigned {
@@ -454,6 +473,10 @@ impl Dispatcher {
         let Some(slot) = self.slot(number, generation) else { return };
         // A worker may say of a job that it will not run it at all.
         if outcome.status == Status::NotRun && !slot.remove_unstarted(&[job]).is_empty() {
+            if self.jobs[job.0 as usize].announced.is_some() {
+                let why = outcome.message.unwrap_or_default();
+                outcome = Box::new(self.not_run(job, &why));
+            }
             self.settle(job, Some(number), outcome);
             return;
         }
@@ -529,6 +552,7 @@ impl Dispatcher {
         let state = &mut self.jobs[job.0 as usize];
         if again {
             state.attempt += 1;
+            (state.announced, state.losses) = (None, 0);
             let pool = state.spec.pool;
             let unit = Unit { jobs: [job].into(), avoid: slot, ..Unit::default() };
             self.requeue(pool, slot, unit);
@@ -582,6 +606,9 @@ impl Dispatcher {
         let was_ready = slot.phase != Phase::Starting;
         let mut left = slot.leave();
         let pool = slot.pool;
+        if exit.timed_out {
+            left.ended_by_time_limit();
+        }
         if was_ready && left.is_crash(exit) {
             self.stop_at_crash(number, &left, exit);
         }
@@ -612,6 +639,11 @@ impl Dispatcher {
         if left.running.is_none() && (!left.expected || hook_hangs) && self.stop.is_none() {
             self.blame(&mut units, number, exit, hook_hangs);
         }
+        self.vacate(number, pool, units);
+    }
+
+    /// A slot is empty: what its worker had not started goes back, and another worker is started if there is work.
+    fn vacate(&mut self, number: u32, pool: usize, units: VecDeque<Unit>) {
         for unit in units.into_iter().rev() {
             self.requeue(pool, Some(number), unit);
         }
@@ -621,6 +653,71 @@ impl Dispatcher {
         }
         self.give_up_if_broken(pool);
         self.start_slots();
+    }
+
+    /// The link to a worker is lost. That is no crash: no example is blamed for it.
+    fn lost_contact(&mut self, number: u32, generation: u32, message: &str) {
+        let Some(slot) = self.slot(number, generation) else { return };
+        let pool = slot.pool;
+        let mut left = slot.leave();
+        let why = format!("worker {} cannot be reached: {message}", number + 1);
+        if let Some(job) = left.running {
+            self.run_again(number, job, &mut left, &why);
+        } else if left.ending && left.did_something && self.stop.is_none() {
+            // It was to run its last hooks, and nobody knows how they ended.
+            let exit = Box::new(Exit::not_started(message.to_owned()));
+            self.effects.push(Effect::Lost { slot: number, message: why.clone(), exit });
+        }
+        if left.running.is_none() && !left.expected && !left.did_something {
+            self.pools[pool].idle_deaths += 1;
+            self.pools[pool].last_death = Some(why);
+        }
+        self.vacate(number, pool, left.units);
+    }
+
+    /// What a worker ran when the link to it was lost: another runs the same attempt, unless it was to be ended anyway or has
+    /// been lost too often.
+    fn run_again(&mut self, number: u32, job: JobId, left: &mut Left, why: &str) {
+        let state = &mut self.jobs[job.0 as usize];
+        state.losses += 1;
+        if left.killed.is_none() && self.stop.is_none() && state.losses <= self.policy.losses {
+            // In front of the rest of its unit, so that the order stays.
+            left.units.push_front(Unit { jobs: [job].into(), ..Unit::default() });
+            return;
+        }
+        let losses = state.losses;
+        let mut outcome = match left.killed {
+            None if self.stop.is_none() => ExampleFinished {
+                status: Status::Errored,
+                fault: Some(Fault::Harness),
+                message: Some(format!("{why} ({losses} workers were lost while they ran it)")),
+                ..ExampleFinished::default()
+            },
+            killed => {
+                let exit = Exit::not_started(why.to_owned());
+                exit.outcome(killed.or(Some(Killed::Cancelled)), number)
+            }
+        };
+        if let Some(since) = left.running_since {
+            outcome.duration_ms.get_or_insert(millis_between(since, self.now));
+        }
+        self.settle(job, Some(number), Box::new(outcome));
+    }
+
+    /// The outcome of an attempt that is not run. If it was announced, and the worker that ran it was lost, it is cancelled.
+    fn not_run(&self, job: JobId, why: &str) -> ExampleFinished {
+        let announced = self.jobs[job.0 as usize].announced;
+        let message = Some(why.to_owned());
+        match announced {
+            None => ExampleFinished { status: Status::NotRun, message, ..Default::default() },
+            Some(since) => ExampleFinished {
+                status: Status::Cancelled,
+                fault: Some(Fault::Harness),
+                message,
+                duration_ms: Some(millis_between(since, self.now)),
+                ..ExampleFinished::default()
+            },
+        }
     }
 
     /// A worker that ends badly between examples may take a hook with it that nobody else will run.

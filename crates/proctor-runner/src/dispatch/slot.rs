@@ -35,7 +35,7 @@ pub(super) enum AskedBack {
 /// Why a worker was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Killed {
-    /// Its example took too long.
+    /// Its example took too long, or a hook did.
     TimedOut,
     /// The run was to end.
     Cancelled,
@@ -87,6 +87,13 @@ pub(super) struct Left {
 }
 
 impl Left {
+    /// The link has ended the worker because what it ran had exceeded its time limit; its result may have come all the same.
+    pub(super) fn ended_by_time_limit(&mut self) {
+        let timed_out = if self.running.is_some() { Killed::TimedOut } else { Killed::AfterResult };
+        self.killed.get_or_insert(timed_out);
+        self.expected = true;
+    }
+
     /// Whether the worker ended unexpectedly: while it ran an example, or without having been told to.
     pub(super) fn is_crash(&self, exit: &Exit) -> bool {
         let lost_result = self.unreported.is_some() && exit.status == Some(0);
@@ -285,9 +292,8 @@ impl Slot {
             return Some(self.quiet_since + limit * 1000);
         }
         let running = self.running.filter(|_| self.phase != Phase::Killed)?;
-        let timeout = policy.timeout.map(|limit| running.since + limit * 1000);
         let slow = policy.slow_after.filter(|_| !running.said_slow);
-        timeout.into_iter().chain(slow.map(|limit| running.since + limit * 1000)).min()
+        slow.map(|limit| running.since + limit * 1000)
     }
 
     /// How long it may take to start what it has, in milliseconds: hooks run in between.
@@ -308,10 +314,6 @@ impl Slot {
             if policy.slow_after.is_some_and(|limit| taken >= limit * 1000) && !running.said_slow {
                 running.said_slow = true;
                 overdue.slow = Some((running.job, taken));
-            }
-            if policy.timeout.is_some_and(|limit| taken >= limit * 1000) {
-                overdue.kill = Some(true);
-                self.kill(Killed::TimedOut);
             }
         } else if let Phase::Ending { kill_at } = self.phase
             && now >= kill_at
@@ -338,6 +340,8 @@ pub(crate) struct Exit {
     pub(crate) signal: Option<i32>,
     /// What else is known.
     pub(crate) message: Option<String>,
+    /// Whether its link ended it because what it ran had exceeded its time limit.
+    pub(crate) timed_out: bool,
     /// The last lines it printed.
     pub(crate) output_tail: Vec<String>,
     /// Where it was when it was killed for taking too long.

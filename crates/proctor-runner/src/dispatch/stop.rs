@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use proctor_events::{ExampleFinished, Status};
+use proctor_events::ExampleFinished;
 
 use super::slot::{Exit, Killed, Left, Phase};
 use super::{Dispatcher, Effect, JobId, Moment, OnCrash, Unit, index};
@@ -138,12 +138,7 @@ impl Dispatcher {
 
     fn leave_out(&mut self, job: JobId, why: &str) {
         let assigned = self.assigned(job);
-        let outcome = ExampleFinished {
-            status: Status::NotRun,
-            message: Some(why.to_owned()),
-            r#final: Some(true),
-            ..ExampleFinished::default()
-        };
+        let outcome = ExampleFinished { r#final: Some(true), ..self.not_run(job, why) };
         self.effects.push(Effect::Report { slot: None, assigned, outcome: Box::new(outcome) });
         self.jobs[job.0 as usize].done = true;
         self.open -= 1;

@@ -409,15 +409,14 @@ fn b8_a_worker_that_gives_nothing_back_is_asked_again_only_when_something_has_ch
     assert!(asks(&dispatcher.step(990_000, Input::Tick)), "something has changed");
 }
 
-/// A dispatcher with one worker whose example has run out of time: its end is asked for and still to come.
+/// A dispatcher with one worker that has started nothing for too long: its end is asked for and still to come.
 fn killed(jobs: usize) -> Dispatcher {
     let policy = Policy { timeout: Some(10), ..slots(1) };
     let mut dispatcher = Dispatcher::new(policy, vec![job(Some(1), None); jobs]);
     let (slot, generation) = (0, 1);
     let _ = dispatcher.step(0, Input::Begin);
     let _ = dispatcher.step(1, Input::Ready { slot, generation });
-    let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
-    let effects = dispatcher.step(10_002, Input::Tick);
+    let effects = dispatcher.step(10_000_001, Input::Tick);
     assert_eq!(effects, [Effect::Kill { slot, timed_out: true }]);
     dispatcher
 }
@@ -431,9 +430,10 @@ fn a_result_that_comes_while_its_worker_is_ended_stands() {
     let mut dispatcher = killed(2);
     let (slot, generation) = (0, 1);
     let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
-    let effects = dispatcher.step(10_003, finished);
+    let effects = dispatcher.step(10_010_003, finished);
     assert_eq!(reported(&effects), [(0, Status::Passed, String::new())]);
-    let effects = dispatcher.step(10_004, Input::Exited { slot, generation, exit: by_signal(9) });
+    let effects =
+        dispatcher.step(10_010_004, Input::Exited { slot, generation, exit: by_signal(9) });
     assert_eq!(effects, [Effect::Start { slot, generation: 2 }], "nothing is held against anybody");
 }
 
@@ -443,15 +443,17 @@ fn what_a_worker_starts_while_it_is_ended_is_run_elsewhere() {
     let mut dispatcher = killed(2);
     let (slot, generation) = (0, 1);
     let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
-    let _ = dispatcher.step(10_003, finished);
-    let effects = dispatcher.step(10_004, Input::Started { slot, generation, job: JobId(1) });
+    let _ = dispatcher.step(10_010_003, finished);
+    let effects = dispatcher.step(10_010_004, Input::Started { slot, generation, job: JobId(1) });
     assert_eq!(effects, []);
-    let effects = dispatcher.step(10_005, Input::Exited { slot, generation, exit: by_signal(9) });
+    let effects =
+        dispatcher.step(10_010_005, Input::Exited { slot, generation, exit: by_signal(9) });
     assert_eq!(effects, [Effect::Start { slot, generation: 2 }]);
-    let effects = dispatcher.step(10_006, Input::Ready { slot, generation: 2 });
+    let effects = dispatcher.step(10_010_006, Input::Ready { slot, generation: 2 });
     let again = vec![vec![Assigned { job: JobId(1), attempt: 1 }]];
     assert_eq!(effects, [Effect::Assign { slot, units: again, failures_left: None }]);
-    let effects = dispatcher.step(10_007, Input::Started { slot, generation: 2, job: JobId(1) });
+    let effects =
+        dispatcher.step(10_010_007, Input::Started { slot, generation: 2, job: JobId(1) });
     let assigned = Assigned { job: JobId(1), attempt: 1 };
     assert_eq!(effects, [Effect::Announce { slot, assigned }]);
 }
@@ -461,13 +463,40 @@ fn what_a_worker_runs_to_its_end_while_it_is_ended_has_a_result() {
     let mut dispatcher = killed(2);
     let (slot, generation) = (0, 1);
     for job in [JobId(0), JobId(1)] {
-        let _ = dispatcher.step(10_003, Input::Started { slot, generation, job });
+        let _ = dispatcher.step(10_010_003, Input::Started { slot, generation, job });
         let finished = Input::Finished { slot, generation, job, outcome: passed() };
-        let effects = dispatcher.step(10_003, finished);
+        let effects = dispatcher.step(10_010_003, finished);
         assert_eq!(reported(&effects), [(job.0, Status::Passed, String::new())]);
     }
-    let effects = dispatcher.step(10_004, Input::Exited { slot, generation, exit: by_signal(9) });
+    let effects =
+        dispatcher.step(10_010_004, Input::Exited { slot, generation, exit: by_signal(9) });
     assert_eq!(effects, [Effect::Done]);
+}
+
+/// The link of a slot judges time limits: it ends the worker and says so.
+#[test]
+fn a_worker_that_its_link_has_ended_for_a_time_limit_is_no_crash() {
+    let (slot, generation) = (0, 1);
+    let exit = Exit { timed_out: true, ..by_signal(9) };
+    for has_result in [false, true] {
+        let policy = Policy { timeout: Some(10), on_crash: OnCrash::Stop, ..slots(1) };
+        let mut dispatcher = Dispatcher::new(policy, vec![job(None, None); 2]);
+        let _ = dispatcher.step(0, Input::Begin);
+        let _ = dispatcher.step(1, Input::Ready { slot, generation });
+        let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+        assert_eq!(dispatcher.step(99_000, Input::Tick), [], "nothing is judged here");
+        if has_result {
+            let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
+            let _ = dispatcher.step(99_001, finished);
+        }
+        let exited = Input::Exited { slot, generation, exit: exit.clone() };
+        let effects = dispatcher.step(99_002, exited);
+        let message = "it took longer than 10 ms and was ended".to_owned();
+        let timed_out = vec![(0, Status::TimedOut, message)];
+        assert_eq!(reported(&effects), if has_result { Vec::new() } else { timed_out });
+        assert_eq!(effects.last(), Some(&Effect::Start { slot, generation: 2 }), "{effects:?}");
+        assert!(!dispatcher.is_stopping());
+    }
 }
 
 /// The result stands; that the worker died is told apart from it, since a hook may have been lost with it.
@@ -594,6 +623,102 @@ fn pools_do_not_mix() {
     assert_eq!(world.finals.len(), 6);
 }
 
+/// The first of two workers runs a job when the link to it is lost.
+fn lost_while_running(policy: Policy, jobs: usize) -> (Dispatcher, Vec<Effect>) {
+    let mut dispatcher = Dispatcher::new(policy, vec![job(None, None); jobs]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let _ = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
+    let effects = dispatcher.step(3, unreachable(0, 1));
+    (dispatcher, effects)
+}
+
+fn unreachable(slot: u32, generation: u32) -> Input {
+    Input::Unreachable { slot, generation, message: "no route".to_owned() }
+}
+
+#[test]
+fn what_a_lost_worker_ran_is_run_again_as_the_same_attempt() {
+    let policy = Policy { on_crash: OnCrash::Stop, ..slots(1) };
+    let (mut dispatcher, effects) = lost_while_running(policy, 2);
+    assert_eq!(effects, [Effect::Start { slot: 0, generation: 2 }], "no result, no crash");
+    let effects = dispatcher.step(4, Input::Ready { slot: 0, generation: 2 });
+    let [Effect::Assign { units, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(units[0], [Assigned { job: JobId(0), attempt: 1 }], "before what had not started");
+    // What the lost worker still says is not believed.
+    let (job, outcome) = (JobId(0), passed());
+    let late = Input::Finished { slot: 0, generation: 1, job, outcome };
+    assert_eq!(dispatcher.step(5, late), []);
+    let started = dispatcher.step(6, Input::Started { slot: 0, generation: 2, job: JobId(0) });
+    assert!(!started.iter().any(|effect| matches!(effect, Effect::Announce { .. })), "{started:?}");
+    let outcome = passed();
+    let ended = dispatcher.step(7, Input::Finished { slot: 0, generation: 2, job, outcome });
+    assert_eq!(reported(&ended)[0].1, Status::Passed);
+    assert!(
+        matches!(&ended[0], Effect::Report { outcome, assigned, .. } if outcome.flaky.is_none() && assigned.attempt == 1)
+    );
+}
+
+#[test]
+fn an_attempt_that_loses_every_worker_is_errored_and_nobody_elses_fault() {
+    for retries in [0, 1] {
+        let policy = Policy { retries, ..slots(1) };
+        let mut world = world(policy, &[Fate::Lost]);
+        world.run();
+        let attempts = retries as usize + 1;
+        assert_eq!(world.attempts[&JobId(0)], vec![Status::Errored; attempts]);
+        assert_eq!(world.started as usize, 3 * attempts, "each attempt is run three times");
+        assert_eq!(world.lost, [] as [&str; 0]);
+    }
+    let policy = Policy { losses: 0, ..slots(1) };
+    let (_, effects) = lost_while_running(policy, 1);
+    let [Effect::Report { outcome, .. }, ..] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((&outcome.status, &outcome.fault), (&Status::Errored, &Some(Fault::Harness)));
+    let message = outcome.message.as_deref().unwrap_or_default();
+    assert!(message.starts_with("worker 1 cannot be reached: no route"), "{message}");
+}
+
+/// It has started, as everybody knows; so it is not "not run".
+#[test]
+fn what_was_lost_and_is_not_run_again_is_cancelled() {
+    let (mut dispatcher, _) = lost_while_running(slots(1), 1);
+    let effects = dispatcher.step(2_003, Input::Stop(StopReason::Cancelled));
+    let [Effect::Report { outcome, .. }, ..] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((&outcome.status, &outcome.fault), (&Status::Cancelled, &Some(Fault::Harness)));
+    assert_eq!(outcome.duration_ms.map(Millis::get), Some(2.001));
+}
+
+#[test]
+fn a_lost_worker_that_was_being_ended_settles_what_it_ran() {
+    let (mut dispatcher, _) = lost_while_running(slots(1), 1);
+    let _ = dispatcher.step(4, Input::Ready { slot: 0, generation: 2 });
+    let _ = dispatcher.step(5, Input::Started { slot: 0, generation: 2, job: JobId(0) });
+    let _ = dispatcher.step(6, Input::Stop(StopReason::Cancelled));
+    let effects = dispatcher.step(7, unreachable(0, 2));
+    assert_eq!(reported(&effects)[0].1, Status::Cancelled, "after a stop nothing is run again");
+}
+
+#[test]
+fn a_worker_that_is_lost_while_it_ends_is_told_and_one_that_did_nothing_is_counted() {
+    let mut dispatcher = ready(1);
+    let _ = run_one(&mut dispatcher, 2, 0);
+    let effects = dispatcher.step(9, unreachable(0, 1));
+    assert!(matches!(effects[..], [Effect::Lost { .. }, Effect::Done]), "{effects:?}");
+    let mut dispatcher =
+        Dispatcher::new(Policy { idle_deaths: 3, ..slots(1) }, vec![job(None, None)]);
+    let mut effects = dispatcher.step(0, Input::Begin);
+    let mut starts = 0;
+    while matches!(effects[..], [Effect::Start { .. }]) {
+        starts += 1;
+        let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: starts });
+        effects = dispatcher.step(2, unreachable(0, starts));
+    }
+    assert_eq!(starts, 4);
+    let (_, status, message) = &reported(&effects)[0];
+    assert_eq!(*status, Status::NotRun);
+    assert!(message.contains("worker 1 cannot be reached: no route"), "{message}");
+}
+
 fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
         12 => Just(Fate::Pass),
@@ -604,6 +729,8 @@ fn fate() -> impl Strategy<Value = Fate> {
         1 => Just(Fate::TooLate),
         1 => Just(Fate::DieBefore),
         1 => Just(Fate::HangBefore),
+        2 => Just(Fate::LostOnce),
+        1 => Just(Fate::Lost),
     ]
 }
 
@@ -673,7 +800,8 @@ proptest! {
             for (place, fate) in (0..).zip(&fates) {
                 let status = &world.finals[&JobId(place)];
                 let expected = match fate {
-                    Fate::Pass | Fate::TooLate => Status::Passed,
+                    Fate::Pass | Fate::TooLate | Fate::LostOnce => Status::Passed,
+                    Fate::Lost => Status::Errored,
                     Fate::Flaky if retries > 0 => Status::Passed,
                     Fate::Fail | Fate::Flaky => Status::Failed,
                     Fate::Crash | Fate::DieBefore => Status::Crashed,

@@ -1,4 +1,5 @@
-//! A simulated world for the dispatcher: workers that start late or not at all, run examples, crash, hang, give work back, and are killed.
+//! A simulated world for the dispatcher: workers that start late or not at all, run examples, crash, hang, give work back, are killed,
+//! and cannot be reached any more.
 //!
 //! Time is a number, so a run of hours takes milliseconds. With a [`JobTracker`] the world also makes the events of the run.
 
@@ -46,6 +47,10 @@ pub enum Fate {
     DieBefore,
     /// The worker hangs before it says that it starts it: in a hook.
     HangBefore,
+    /// The first worker that runs it cannot be reached any more; the next one passes it.
+    LostOnce,
+    /// No worker that runs it can be reached any more.
+    Lost,
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +76,8 @@ pub(crate) struct World {
     workers: BTreeMap<u32, WorkerModel>,
     planned: BinaryHeap<Planned>,
     what: Vec<Input>,
+    /// When the time of an example is up, in which slot and generation: their links judge it.
+    time_limits: BTreeSet<(Moment, u32, u32, JobId)>,
     pub(crate) now: Moment,
     /// Generations (of any slot) whose start fails.
     pub(crate) bad_starts: BTreeSet<u32>,
@@ -82,6 +89,8 @@ pub(crate) struct World {
     pub(crate) active: BTreeMap<JobId, u32>,
     pub(crate) assigned_messages: usize,
     pub(crate) lost: Vec<String>,
+    /// Jobs whose worker was lost once.
+    lost_once: BTreeSet<JobId>,
     done: bool,
     /// Makes events of what happens, where somebody wants them.
     pub(crate) tracker: Option<JobTracker>,
@@ -98,6 +107,7 @@ impl World {
             workers: BTreeMap::new(),
             planned: BinaryHeap::new(),
             what: Vec::new(),
+            time_limits: BTreeSet::new(),
             now: 0,
             bad_starts: BTreeSet::new(),
             started: 0,
@@ -107,6 +117,7 @@ impl World {
             active: BTreeMap::new(),
             assigned_messages: 0,
             lost: Vec::new(),
+            lost_once: BTreeSet::new(),
             done: false,
             tracker: None,
         }
@@ -152,6 +163,7 @@ impl World {
             }
             let (now, input) = self.next_input();
             self.now = self.now.max(now);
+            self.judge_time_limits();
             self.apply_world(&input);
             self.step(input);
             while let Some(input) = self.next_follow_up() {
@@ -169,7 +181,8 @@ impl World {
 
     /// What happens next, and when: something that was planned, or a deadline.
     fn next_input(&mut self) -> (Moment, Input) {
-        let deadline = self.dispatcher.next_deadline();
+        let time_limit = self.time_limits.first().map(|(at, ..)| *at);
+        let deadline = self.dispatcher.next_deadline().into_iter().chain(time_limit).min();
         let due = |at: Moment| deadline.is_none_or(|deadline| at <= deadline);
         if self.planned.peek().is_some_and(|planned| due(planned.0.0))
             && let Some(std::cmp::Reverse((at, _, place))) = self.planned.pop()
@@ -334,7 +347,16 @@ impl World {
             return;
         }
         self.plan(10, Input::Started { slot, generation, job });
+        if let Some(limit) = self.dispatcher.policy.timeout {
+            self.time_limits.insert((self.now + 10 + limit * 1000, slot, generation, job));
+        }
         let taken = 10 + self.durations[place];
+        let is_lost = fate == Fate::Lost || (fate == Fate::LostOnce && self.lost_once.insert(job));
+        if is_lost {
+            self.plan(taken, Input::Unreachable { slot, generation, message: "gone".into() });
+            self.worker(slot).alive = false;
+            return;
+        }
         if let Some(outcome) = result(fate, assigned.attempt) {
             let outcome = Box::new(outcome);
             self.plan(taken, Input::Finished { slot, generation, job, outcome });
@@ -364,8 +386,25 @@ impl World {
         self.plan(40, Input::Returned { slot, generation, jobs });
     }
 
-    /// What it runs may end before the worker does.
+    /// Ends the workers whose example has exceeded its time limit, as their links do.
+    fn judge_time_limits(&mut self) {
+        while let Some((at, slot, generation, job)) = self.time_limits.first().copied()
+            && at <= self.now
+        {
+            self.time_limits.pop_first();
+            let runs = |assigned: Assigned| assigned.job == job;
+            if self.is_current(slot, generation) && self.worker(slot).running.is_some_and(runs) {
+                self.end_worker(slot, true);
+            }
+        }
+    }
+
     fn kill(&mut self, slot: u32) {
+        self.end_worker(slot, false);
+    }
+
+    /// What it runs may end before the worker does.
+    fn end_worker(&mut self, slot: u32, timed_out: bool) {
         let worker = self.worker(slot);
         let (generation, running) = (worker.generation, worker.running);
         if let Some(assigned) = running.filter(|_| worker.alive)
@@ -375,7 +414,7 @@ impl World {
                 Box::new(ExampleFinished { status: Status::Passed, ..ExampleFinished::default() });
             self.plan(10, Input::Finished { slot, generation, job: assigned.job, outcome });
         }
-        self.exit(slot, Exit { signal: Some(9), ..Exit::default() });
+        self.exit(slot, Exit { signal: Some(9), timed_out, ..Exit::default() });
     }
 
     fn exit(&mut self, slot: u32, exit: Exit) {
@@ -393,13 +432,18 @@ fn result(fate: Fate, attempt: u32) -> Option<ExampleFinished> {
     let (status, fault) = match fate {
         Fate::Fail => (Status::Failed, None),
         Fate::Flaky if attempt == 1 => (Status::Failed, None),
-        Fate::Pass | Fate::Flaky | Fate::CrashAfterResult => (Status::Passed, None),
+        Fate::Pass | Fate::Flaky | Fate::CrashAfterResult | Fate::LostOnce => {
+            (Status::Passed, None)
+        }
         Fate::Pending => (Status::Pending, None),
         Fate::Inconclusive => (Status::Inconclusive, Some(Fault::Judge)),
         Fate::ToolBreaks => (Status::Errored, Some(Fault::Tool)),
-        Fate::Crash | Fate::Hang | Fate::TooLate | Fate::DieBefore | Fate::HangBefore => {
-            return None;
-        }
+        Fate::Crash
+        | Fate::Hang
+        | Fate::TooLate
+        | Fate::DieBefore
+        | Fate::HangBefore
+        | Fate::Lost => return None,
     };
     Some(ExampleFinished { status, fault, ..ExampleFinished::default() })
 }

@@ -12,7 +12,7 @@ use super::execute::{Gathered, Planned, SuiteLinks, nothing_found};
 use super::publish::Publisher;
 use super::tracker::JobTracker;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
-use crate::dispatch::{Assigned, Dispatcher, Effect, Input, JobId, Moment, StopReason};
+use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, StopReason};
 use crate::suite::SuiteEnd;
 use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, OrderNumbers};
 use crate::worker_link::reports::{
@@ -300,6 +300,7 @@ impl<'a> RunDriver<'a> {
             key: self.tracker.example(assigned.job).key.clone(),
             repeat,
             attempt: assigned.attempt,
+            limit_ms: self.options.timeout,
         }
     }
 
@@ -363,6 +364,7 @@ impl<'a> RunDriver<'a> {
             Report::Printed(line) => self.publish_line(slot, line),
             Report::Problem { message } => self.publish_problem(slot, &message),
             Report::Exited { exit, tails } => self.exited(slot, generation, exit, tails),
+            Report::Unreachable { message } => self.lost_contact(slot, generation, message),
         }
     }
 
@@ -406,18 +408,30 @@ impl<'a> RunDriver<'a> {
 
     fn exited(&mut self, slot: u32, generation: u32, exit: ExitFacts, tails: OutputTails) {
         let running = self.dispatcher.running(slot, generation).map(|assigned| {
-            let ExampleRun { key, repeat, attempt } = self.example_run(assigned);
+            let ExampleRun { key, repeat, attempt, .. } = self.example_run(assigned);
             OutputOwner { key, turn: Some((repeat, attempt)) }
         });
         let exit = exit.into_exit(tails.lines_of(running.as_ref()));
         self.compare_counts(slot, generation);
         let worker = self.workers.get(&slot).filter(|worker| worker.generation == generation);
         let pid = worker.and_then(|worker| worker.pid);
-        let expected = exit.status == Some(0) || worker.is_some_and(|worker| worker.killed);
+        let ended_by_us = exit.timed_out || worker.is_some_and(|worker| worker.killed);
+        let expected = exit.status == Some(0) || ended_by_us;
         if self.link(slot).has_process() {
             self.tracker.publisher.worker_exited(slot, generation, pid, &exit, expected);
         }
         self.step(Input::Exited { slot, generation, exit });
+    }
+
+    /// The link to a worker is lost. Its counts cannot be compared: nobody knows what was on its way.
+    fn lost_contact(&mut self, slot: u32, generation: u32, message: String) {
+        let pid = self.worker(slot, generation).and_then(|worker| worker.pid);
+        if self.link(slot).has_process() {
+            let exit = Exit { message: Some(message.clone()), ..Exit::default() };
+            self.tracker.publisher.worker_exited(slot, generation, pid, &exit, false);
+        }
+        self.publish_problem(slot, &format!("the worker cannot be reached: {message}"));
+        self.step(Input::Unreachable { slot, generation, message });
     }
 
     /// A worker that ends properly says how much it has sent: a difference is an error, for a result may be missing.

@@ -14,7 +14,7 @@ use super::repeat_plan::RepeatPlanner;
 use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared};
 use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
-use crate::suite::{OpenedSuite, Suite, SuiteEnd, SuiteError, unchecked_is_unknown};
+use crate::suite::{OpenedSuite, SuiteEnd, SuiteError, unchecked_is_unknown};
 use crate::worker_link::{BoxFuture, WorkerLink};
 
 /// Makes a run from beginning to end.
@@ -38,8 +38,7 @@ pub(super) async fn execute(
     };
     let mut gathered = Gathered::new(&mut suites);
     if setup.options.verdict_policy().unchecked_fails {
-        let unknown = |suite: &Suite| unchecked_is_unknown(suite.kind(), suite.name());
-        gathered.notes.extend(setup.suites.iter().filter_map(unknown));
+        gathered.notes.extend(setup.suites.iter().filter_map(unchecked_is_unknown));
     }
     gathered.errors.extend(too_many(&gathered.examples, &setup.options));
     let mut examples = setup.options.selection.apply(std::mem::take(&mut gathered.examples));

@@ -220,7 +220,8 @@ impl FollowedRun {
             | Report::Farewell(_)
             | Report::Printed(_)
             | Report::Problem { .. }
-            | Report::Exited { .. } => {}
+            | Report::Exited { .. }
+            | Report::Unreachable { .. } => {}
         }
     }
 

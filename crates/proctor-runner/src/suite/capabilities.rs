@@ -1,18 +1,7 @@
 //! What each kind of suite can report, as one table. What a suite cannot report is unknown, and is said to be where
 //! somebody asks for it.
 
-/// A kind of suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SuiteKind {
-    /// RSpec, preloaded or not, and plain `rspec` with the library.
-    Rspec,
-    /// A program that speaks the worker protocol.
-    Program,
-    /// Conversations.
-    Scenario,
-    /// Tests of an orchestrator.
-    Workspace,
-}
+use super::Suite;
 
 /// Whether a suite reports something of its examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +18,7 @@ pub enum Reported {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each field is named after what is reported")]
 pub struct SuiteCapabilities {
-    pub kind: SuiteKind,
+    /// What the kind is called on the pages; no two kinds share it.
     pub name: &'static str,
     pub names: Reported,
     pub durations: Reported,
@@ -39,60 +28,24 @@ pub struct SuiteCapabilities {
     pub checks: Reported,
 }
 
-use Reported::{Always, IfSaid, Never};
-
-/// The table. `docs/running.md` shows it to users.
-pub const SUITE_CAPABILITIES: [SuiteCapabilities; 4] = [
-    SuiteCapabilities {
-        kind: SuiteKind::Rspec,
-        name: "RSpec",
-        names: Always,
-        durations: Always,
-        output: Always,
-        checks: Never,
-    },
-    SuiteCapabilities {
-        kind: SuiteKind::Program,
-        name: "program",
-        names: Always,
-        durations: IfSaid("measured from outside"),
-        output: IfSaid("its worker's"),
-        checks: IfSaid("unknown"),
-    },
-    SuiteCapabilities {
-        kind: SuiteKind::Scenario,
-        name: "scenario",
-        names: Always,
-        durations: Always,
-        output: Always,
-        checks: Always,
-    },
-    SuiteCapabilities {
-        kind: SuiteKind::Workspace,
-        name: "workspace",
-        names: Always,
-        durations: Always,
-        output: Never,
-        checks: Always,
-    },
+/// The kinds of suites there are. `docs/running.md` shows the table to users.
+pub const SUITE_CAPABILITIES: [&SuiteCapabilities; 5] = [
+    &super::rspec::CAPABILITIES,
+    &super::minitest::CAPABILITIES,
+    &super::command::CAPABILITIES,
+    &super::dialogue::CAPABILITIES,
+    &super::workspace::CAPABILITIES,
 ];
 
-impl SuiteKind {
-    /// Its row of the table.
-    pub fn capabilities(self) -> SuiteCapabilities {
-        let row = SUITE_CAPABILITIES.iter().find(|row| row.kind == self);
-        *row.unwrap_or_else(|| unreachable!("every kind has a row; the test below counts them"))
-    }
-}
-
 /// What is to be said of a suite whose examples shall not pass unchecked and who does not tell what they check.
-pub(crate) fn unchecked_is_unknown(kind: SuiteKind, name: &str) -> Option<String> {
-    match kind.capabilities().checks {
-        Always => None,
-        IfSaid(_) => Some(format!(
+pub(crate) fn unchecked_is_unknown(suite: &Suite) -> Option<String> {
+    let name = suite.name();
+    match suite.capabilities().checks {
+        Reported::Always => None,
+        Reported::IfSaid(_) => Some(format!(
             "--unchecked fail says nothing about examples of `{name}` that do not report how many checks they made"
         )),
-        Never => Some(format!(
+        Reported::Never => Some(format!(
             "--unchecked fail says nothing about `{name}`: it does not tell whether an example checked anything"
         )),
     }
@@ -100,14 +53,23 @@ pub(crate) fn unchecked_is_unknown(kind: SuiteKind, name: &str) -> Option<String
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
-    fn every_kind_has_a_row() {
-        for kind in
-            [SuiteKind::Rspec, SuiteKind::Program, SuiteKind::Scenario, SuiteKind::Workspace]
-        {
-            assert_eq!(kind.capabilities().kind, kind);
-        }
+    fn every_kind_is_registered_once() {
+        let names: BTreeSet<&str> = SUITE_CAPABILITIES.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), SUITE_CAPABILITIES.len());
+        let folders = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/suite")).unwrap();
+        let implemented = folders
+            .flatten()
+            .map(|entry| entry.path())
+            .map(|path| if path.is_dir() { path.join("mod.rs") } else { path })
+            .filter(|file| {
+                std::fs::read_to_string(file)
+                    .is_ok_and(|text| text.contains("\nimpl SuiteKind for "))
+            });
+        assert_eq!(implemented.count(), SUITE_CAPABILITIES.len(), "a kind without a row");
     }
 }

@@ -1,5 +1,5 @@
-//! A suite of independent worker processes: any program that speaks the worker protocol, and RSpec without
-//! preloading.
+//! A suite of independent worker processes: any program that speaks the worker protocol, and projects in Ruby that
+//! are not preloaded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,10 @@ use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode
 use serde_json::json;
 
 use super::filter::ExampleFilter;
-use super::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError, listing};
+use super::{
+    OpenedSuite, Opening, Reported, SuiteCapabilities, SuiteEnd, SuiteEnvironment, SuiteError,
+    SuiteKind, listing,
+};
 use crate::worker_link::process::{LaunchError, LaunchedProcess, ProcessLauncher, ProcessLink};
 use crate::worker_link::reports::ExitFacts;
 use crate::worker_link::{BoxFuture, HostRequests};
@@ -31,7 +34,36 @@ pub struct CommandSuite {
     pub deterministic: Option<bool>,
 }
 
-pub(crate) async fn open(
+/// What its examples report.
+pub(crate) const CAPABILITIES: SuiteCapabilities = SuiteCapabilities {
+    name: "program",
+    names: Reported::Always,
+    durations: Reported::IfSaid("measured from outside"),
+    output: Reported::IfSaid("its worker's"),
+    checks: Reported::IfSaid("unknown"),
+};
+
+impl SuiteKind for CommandSuite {
+    fn capabilities(&self) -> &'static SuiteCapabilities {
+        &CAPABILITIES
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn open<'a>(&'a self, environment: &'a SuiteEnvironment) -> Opening<'a> {
+        Box::pin(open(self, environment, None, false))
+    }
+
+    fn deterministic(&self) -> Option<bool> {
+        self.deterministic
+    }
+}
+
+/// Opens a suite whose program may have conversations conducted by `host`. `replies_to_shutdown`: it answers a shutdown
+/// with how much it has sent.
+pub(super) async fn open(
     suite: &CommandSuite,
     environment: &SuiteEnvironment,
     host: Option<Arc<ConversationHost>>,

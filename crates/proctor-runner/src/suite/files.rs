@@ -20,10 +20,10 @@ pub struct ExampleFiles {
     pub scenarios: Vec<ScenarioFile>,
     /// Workspace files.
     pub workspaces: Vec<PathBuf>,
-    /// Whether RSpec takes part.
-    pub has_specs: bool,
-    /// What RSpec is given, as it was typed; empty if all specs are meant.
-    pub spec_paths: Vec<String>,
+    /// What RSpec is given, as it was typed; empty if all specs are meant, absent if RSpec takes no part.
+    pub rspec: Option<Vec<String>>,
+    /// What Minitest is given, in the same way.
+    pub minitest: Option<Vec<String>>,
 }
 
 /// A path that leads nowhere.
@@ -37,19 +37,18 @@ impl ExampleFiles {
         Self {
             scenarios: whole_files(scenarios_below(root)).collect(),
             workspaces: workspaces_below(root),
-            has_specs: root.join("spec").is_dir(),
-            spec_paths: Vec::new(),
+            rspec: root.join("spec").is_dir().then(Vec::new),
+            minitest: contains(&root.join("test"), is_minitest).then(Vec::new),
         }
     }
 
-    /// What paths mean that were typed in the folder `from`: files, folders, `FILE:LINE`. What is neither a scenario nor a
-    /// workspace file, nor a folder of nothing else, is for RSpec.
+    /// What paths mean that were typed in the folder `from`: files, folders, `FILE:LINE`. A folder belongs to every kind that
+    /// has files in it; what belongs to no kind is for RSpec.
     pub fn named(paths: &[String], from: &Path) -> Self {
         let mut files = Self::default();
         for path in paths {
             files.add(path, from);
         }
-        files.has_specs = !files.spec_paths.is_empty();
         files
     }
 
@@ -65,19 +64,26 @@ impl ExampleFiles {
             return;
         }
         let (mut scenarios, mut workspaces) = (Vec::new(), Vec::new());
+        let mut is_for_minitest = is_minitest(without_lines(path));
         if full.is_dir() {
             (scenarios, workspaces) = (scenarios_below(&full), workspaces_below(&full));
+            is_for_minitest = contains(&full, is_minitest);
         }
-        if (scenarios.is_empty() && workspaces.is_empty()) || contains_specs(&full) {
-            self.spec_paths.push(path.to_owned());
+        let has_owner = is_for_minitest || !scenarios.is_empty() || !workspaces.is_empty();
+        if !has_owner || contains(&full, is_rspec) {
+            self.rspec.get_or_insert_default().push(path.to_owned());
+        }
+        if is_for_minitest {
+            self.minitest.get_or_insert_default().push(path.to_owned());
         }
         self.scenarios.extend(whole_files(scenarios));
         self.workspaces.append(&mut workspaces);
     }
 
-    /// Refuses a spec path that exists neither as seen from `from` nor from `root`, whatever line or example it names.
-    pub fn check_spec_paths(&self, from: &Path, root: &Path) -> Result<(), MissingPath> {
-        let missing = self.spec_paths.iter().find(|path| !exists(path, from, root));
+    /// Refuses a path to Ruby files that exists neither as seen from `from` nor from `root`, whatever line or example it names.
+    pub fn check_ruby_paths(&self, from: &Path, root: &Path) -> Result<(), MissingPath> {
+        let mut paths = self.rspec.iter().chain(&self.minitest).flatten();
+        let missing = paths.find(|path| !exists(path, from, root));
         missing.map_or(Ok(()), |path| Err(MissingPath(path.clone())))
     }
 }
@@ -108,8 +114,21 @@ fn files_below(folder: &Path, is_wanted: fn(&str) -> bool) -> Vec<PathBuf> {
     found
 }
 
-fn contains_specs(folder: &Path) -> bool {
-    any_file(folder, &mut |path| path.to_string_lossy().ends_with("_spec.rb"))
+fn contains(folder: &Path, is_wanted: fn(&str) -> bool) -> bool {
+    any_file(folder, &mut |path| is_wanted(&path.to_string_lossy()))
+}
+
+fn is_rspec(path: &str) -> bool {
+    path.ends_with("_spec.rb")
+}
+
+/// `cart_test.rb` and `test_cart.rb`, but not the helper that both load.
+fn is_minitest(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.strip_suffix(".rb");
+    stem.is_some_and(|stem| {
+        stem.ends_with("_test") || (stem.starts_with("test_") && stem != "test_helper")
+    })
 }
 
 /// Visits files until one is accepted, and says whether one was. Hidden folders and links to folders are skipped.
@@ -143,10 +162,14 @@ fn split_lines(path: &str) -> (&str, Vec<u32>) {
     numbers.map_or((path, Vec::new()), |numbers| (&path[..end], numbers))
 }
 
-/// Whether a spec path leads anywhere: `FILE`, `FILE:3:7` or `FILE[1:2]`.
+/// `FILE:3:7` without its lines.
+fn without_lines(path: &str) -> &str {
+    path.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':')
+}
+
+/// Whether a path leads anywhere: `FILE`, `FILE:3:7` or `FILE[1:2]`.
 fn exists(path: &str, from: &Path, root: &Path) -> bool {
-    let file = path.split_once('[').map_or(path, |(file, _)| file);
-    let file = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
+    let file = without_lines(path.split_once('[').map_or(path, |(file, _)| file));
     let mut names = [path, file].into_iter().filter(|name| !name.is_empty());
     names.any(|name| from.join(name).exists() || root.join(name).exists())
 }
@@ -176,7 +199,7 @@ mod tests {
         (
             scenarios.map(|file| format!("{} {:?}", short(&file.path), file.lines)).collect(),
             files.workspaces.iter().map(|path| short(path)).collect(),
-            files.spec_paths,
+            files.rspec.unwrap_or_default(),
         )
     }
 
@@ -211,6 +234,36 @@ mod tests {
     }
 
     #[test]
+    fn tests_are_told_from_specs_by_the_names_of_their_files() {
+        let folder = project(&[
+            "test/models/cart_test.rb",
+            "test/test_helper.rb",
+            "only_helper/test_helper.rb",
+            "both/a_spec.rb",
+            "both/test_a.rb",
+        ]);
+        let paths = [
+            "test",
+            "both",
+            "only_helper",
+            "x_test.rb:3:7",
+            "test_y.rb",
+            "test_helper.rb",
+            "x_test.rb[1]",
+        ];
+        let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
+        let files = ExampleFiles::named(&paths, folder.path());
+        let tests = ["test", "both", "x_test.rb:3:7", "test_y.rb"];
+        assert_eq!(files.minitest.unwrap(), tests);
+        assert_eq!(files.rspec.unwrap(), ["both", "only_helper", "test_helper.rb", "x_test.rb[1]"]);
+        let all = ExampleFiles::below(folder.path());
+        assert_eq!((all.minitest, all.rspec), (Some(Vec::new()), None));
+        let helpers = project(&["test/test_helper.rb", "spec/a_spec.rb"]);
+        let all = ExampleFiles::below(helpers.path());
+        assert_eq!((all.minitest, all.rspec), (None, Some(Vec::new())));
+    }
+
+    #[test]
     fn workspaces_and_scenarios_of_one_folder_both_take_part() {
         let folder =
             project(&["mixed/a.workspace.yaml", "mixed/b.scenario.yaml", "only/c.workspace.yaml"]);
@@ -227,7 +280,7 @@ mod tests {
         let folder = project(&["spec/a_spec.rb"]);
         let check = |path: &str| {
             let files = ExampleFiles::named(&[path.to_owned()], folder.path());
-            files.check_spec_paths(Path::new("/"), folder.path())
+            files.check_ruby_paths(Path::new("/"), folder.path())
         };
         for path in ["spec", "spec/a_spec.rb:3:7", "spec/a_spec.rb[1:2]"] {
             assert_eq!(check(path), Ok(()), "{path}");

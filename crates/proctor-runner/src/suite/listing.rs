@@ -36,7 +36,8 @@ struct Answer {
     seed: Option<u64>,
     seed_used: Option<bool>,
     ruby: Option<String>,
-    rspec: BTreeMap<String, Value>,
+    /// Versions of what the worker has loaded, by name.
+    versions: BTreeMap<String, Value>,
     fail_fast: Value,
     threads: Vec<Value>,
     fork_unsafe: Vec<String>,
@@ -191,9 +192,9 @@ fn discovery(mut register: Register, mut notes: Vec<String>, answer: Answer) -> 
         );
     }
     let mut versions: BTreeMap<String, String> = answer
-        .rspec
+        .versions
         .into_iter()
-        .filter_map(|(name, version)| Some((format!("rspec-{name}"), version.as_str()?.to_owned())))
+        .filter_map(|(name, version)| Some((name, version.as_str()?.to_owned())))
         .collect();
     versions.extend(answer.ruby.map(|version| ("ruby".to_owned(), version)));
     // They stay for the whole run.

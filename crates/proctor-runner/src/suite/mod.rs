@@ -1,29 +1,37 @@
 //! Suites: sources of examples, and of workers that can run them.
+//!
+//! A kind of suite is a folder beside this file that implements [`SuiteKind`]; its row in [`SUITE_CAPABILITIES`] registers
+//! it. Everything else here and in the rest of the crate knows no kind by name, but `files.rs`, which sorts paths by kind.
 
 pub(crate) mod capabilities;
 mod command;
-pub(crate) mod dialogue;
+mod dialogue;
 mod files;
 mod filter;
-pub(crate) mod library;
-pub(crate) mod listing;
-pub(crate) mod rspec;
-pub(crate) mod workspace;
+mod listing;
+mod minitest;
+mod rspec;
+pub(crate) mod ruby;
+mod workspace;
 
+use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
+use proctor_converse::Settings;
 use proctor_process::{GuardCommand, Leaked};
 
 use crate::example::{Discovery, OutsideError};
 use crate::worker_link::{BoxFuture, LinkFactory};
 
 pub(crate) use capabilities::unchecked_is_unknown;
-pub use capabilities::{Reported, SUITE_CAPABILITIES, SuiteCapabilities, SuiteKind};
+pub use capabilities::{Reported, SUITE_CAPABILITIES, SuiteCapabilities};
 pub use command::CommandSuite;
 pub use dialogue::{DialogueSuite, ScenarioFile};
 pub use files::{ExampleFiles, MissingPath};
 pub use filter::{BadPattern, ExampleFilter};
+pub use minitest::{MinitestRequest, MinitestSuite};
 pub use rspec::{RspecRequest, RspecSuite};
 pub use workspace::WorkspaceSuite;
 
@@ -75,24 +83,46 @@ impl LoadNotices {
     }
 }
 
-impl std::fmt::Debug for LoadNotices {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for LoadNotices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "received" } else { "dropped" })
     }
 }
 
-/// A suite to be run.
-#[derive(Debug, Clone)]
-pub enum Suite {
-    /// RSpec.
-    Rspec(RspecSuite),
-    /// Any program that speaks the worker protocol.
-    Command(CommandSuite),
-    /// Conversations, conducted in this process.
-    Dialogue(Box<DialogueSuite>),
-    /// Tests of an orchestrator, each in a workspace of its own.
-    Workspace(Box<WorkspaceSuite>),
+/// What opening a suite comes to.
+pub(crate) type Opening<'a> =
+    Pin<Box<dyn Future<Output = Result<OpenedSuite, SuiteError>> + Send + 'a>>;
+
+/// One kind of suite: the settings of a suite of that kind, and how it is opened.
+pub(crate) trait SuiteKind: fmt::Debug + Send + Sync {
+    /// What its examples report.
+    fn capabilities(&self) -> &'static SuiteCapabilities;
+
+    /// The name of the suite; several suites of a run may share one.
+    fn name(&self) -> &str;
+
+    /// Lists the examples and makes ready to serve slots.
+    fn open<'a>(&'a self, environment: &'a SuiteEnvironment) -> Opening<'a>;
+
+    /// What the project declares of the whole suite: whether the same code gives the same result every time.
+    fn deterministic(&self) -> Option<bool> {
+        None
+    }
+
+    /// What conversations of its examples are conducted with, where it has any.
+    fn conversation_settings(&mut self) -> Option<&mut Settings> {
+        None
+    }
+
+    /// How many conversations it conducts at once, where that is its own to decide.
+    fn concurrency(&mut self) -> Option<&mut u32> {
+        None
+    }
 }
+
+/// A suite to be run: one of the kinds of this module, made by `into()` from its settings.
+#[derive(Debug)]
+pub struct Suite(Box<dyn SuiteKind>);
 
 /// A suite that has been listed and whose slots can be served.
 pub(crate) struct OpenedSuite {
@@ -115,49 +145,42 @@ pub(crate) struct SuiteEnd {
     pub(crate) notes: Vec<String>,
 }
 
+impl<K: SuiteKind + 'static> From<K> for Suite {
+    fn from(kind: K) -> Self {
+        Self(Box::new(kind))
+    }
+}
+
 impl Suite {
-    /// What kind of suite it is.
-    pub fn kind(&self) -> SuiteKind {
-        match self {
-            Self::Rspec(_) => SuiteKind::Rspec,
-            Self::Command(_) => SuiteKind::Program,
-            Self::Dialogue(_) => SuiteKind::Scenario,
-            Self::Workspace(_) => SuiteKind::Workspace,
-        }
+    /// What its examples report.
+    pub fn capabilities(&self) -> &'static SuiteCapabilities {
+        self.0.capabilities()
     }
 
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Rspec(_) => "rspec",
-            Self::Command(suite) => &suite.name,
-            Self::Dialogue(_) => dialogue::NAME,
-            Self::Workspace(_) => workspace::NAME,
-        }
+    /// Its name; several suites of a run may share one.
+    pub fn name(&self) -> &str {
+        self.0.name()
     }
 
-    /// Lists the examples and makes ready to launch workers.
+    /// What conversations of its examples are conducted with, where it has any.
+    pub fn conversation_settings(&mut self) -> Option<&mut Settings> {
+        self.0.conversation_settings()
+    }
+
+    /// How many conversations it conducts at once, where that is its own to decide.
+    pub fn concurrency(&mut self) -> Option<&mut u32> {
+        self.0.concurrency()
+    }
+
+    /// Lists the examples and makes ready to serve slots.
     pub(crate) async fn open(
         &self,
         environment: &SuiteEnvironment,
     ) -> Result<OpenedSuite, SuiteError> {
-        let mut opened = match self {
-            Self::Rspec(suite) => rspec::open(suite, environment).await,
-            Self::Command(suite) => command::open(suite, environment, None, false).await,
-            Self::Dialogue(suite) => dialogue::open(suite, environment),
-            Self::Workspace(suite) => Ok(workspace::open(suite, environment)),
-        }?;
+        let mut opened = self.0.open(environment).await?;
         for example in &mut opened.discovery.examples {
-            example.deterministic = example.deterministic.or(self.deterministic());
+            example.deterministic = example.deterministic.or(self.0.deterministic());
         }
         Ok(opened)
-    }
-
-    /// What the project declares of the whole suite.
-    fn deterministic(&self) -> Option<bool> {
-        match self {
-            Self::Rspec(suite) => suite.deterministic,
-            Self::Command(suite) => suite.deterministic,
-            Self::Dialogue(_) | Self::Workspace(_) => None,
-        }
     }
 }

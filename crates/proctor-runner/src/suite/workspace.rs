@@ -22,7 +22,9 @@ use tokio::sync::oneshot;
 
 use super::dialogue::name_in_root;
 use super::filter::ExampleFilter;
-use super::{OpenedSuite, SuiteEnd, SuiteEnvironment};
+use super::{
+    OpenedSuite, Opening, Reported, SuiteCapabilities, SuiteEnd, SuiteEnvironment, SuiteKind,
+};
 use crate::example::{Discovery, Example, OutsideError};
 use crate::worker_link::local::{ExamplePerformer, LocalLink};
 use crate::worker_link::local_slot::StopCause;
@@ -31,7 +33,7 @@ use crate::worker_link::reports::Report;
 use crate::worker_link::{BoxFuture, ReportSender};
 
 /// The suite's name.
-pub(crate) const NAME: &str = "workspace";
+const NAME: &str = "workspace";
 /// How long a stopped run may take to be killed and cleaned up.
 const CLEAN_UP: Duration = Duration::from_secs(15);
 
@@ -46,7 +48,30 @@ pub struct WorkspaceSuite {
     pub config: Config,
 }
 
-pub(crate) fn open(suite: &WorkspaceSuite, environment: &SuiteEnvironment) -> OpenedSuite {
+/// What its examples report.
+pub(crate) const CAPABILITIES: SuiteCapabilities = SuiteCapabilities {
+    name: "workspace",
+    names: Reported::Always,
+    durations: Reported::Always,
+    output: Reported::Never,
+    checks: Reported::Always,
+};
+
+impl SuiteKind for WorkspaceSuite {
+    fn capabilities(&self) -> &'static SuiteCapabilities {
+        &CAPABILITIES
+    }
+
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn open<'a>(&'a self, environment: &'a SuiteEnvironment) -> Opening<'a> {
+        Box::pin(std::future::ready(Ok(open(self, environment))))
+    }
+}
+
+fn open(suite: &WorkspaceSuite, environment: &SuiteEnvironment) -> OpenedSuite {
     let began = Instant::now();
     let mut ids = StableIds::default();
     let mut discovery = Discovery::default();

@@ -1,8 +1,10 @@
 //! The link of slots whose examples run in this process: the input and output around [`LocalSlot`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::local_slot::{LocalSlot, SlotAction, SlotInput, StopCause};
 use super::orders::ExampleRun;
@@ -47,6 +49,8 @@ impl<P: ExamplePerformer> WorkerLink for LocalLink<P> {
 struct Performing {
     done: BoxFuture<()>,
     stop: Option<oneshot::Sender<StopCause>>,
+    /// When its time is up.
+    deadline: Option<Instant>,
 }
 
 async fn serve<P: ExamplePerformer>(performer: Arc<P>, seat: SlotSeat) {
@@ -54,8 +58,10 @@ async fn serve<P: ExamplePerformer>(performer: Arc<P>, seat: SlotSeat) {
     let mut slot = LocalSlot::new();
     let mut performing: Option<Performing> = None;
     let mut link_closed = false;
+    let mut timed_out = false;
     reports.send(Report::Ready { pid: None }).await;
     loop {
+        let deadline = performing.as_ref().and_then(|performing| performing.deadline);
         let input = tokio::select! {
             biased;
             () = ended(&mut performing) => {
@@ -66,14 +72,20 @@ async fn serve<P: ExamplePerformer>(performer: Arc<P>, seat: SlotSeat) {
                 link_closed = order.is_none();
                 order.map_or(SlotInput::LinkClosed, |order| SlotInput::Order(order.action))
             }
+            () = time_is_up(deadline), if !timed_out => {
+                timed_out = true;
+                SlotInput::TimeIsUp
+            }
         };
         for action in slot.step(input, performer.is_paused()) {
             match action {
                 SlotAction::Send(report) => reports.send(report).await,
                 SlotAction::Perform(run) => {
                     let (stop, stopped) = oneshot::channel();
+                    let limit = run.limit_ms.map(Duration::from_millis);
+                    let deadline = limit.map(|limit| Instant::now() + limit);
                     let done = Arc::clone(&performer).perform(run, reports.clone(), stopped);
-                    performing = Some(Performing { done, stop: Some(stop) });
+                    performing = Some(Performing { done, stop: Some(stop), deadline });
                 }
                 SlotAction::Stop(cause) => {
                     let stop = performing.as_mut().and_then(|performing| performing.stop.take());
@@ -81,7 +93,8 @@ async fn serve<P: ExamplePerformer>(performer: Arc<P>, seat: SlotSeat) {
                     let _ = stop.map(|stop| stop.send(cause));
                 }
                 SlotAction::End => {
-                    let (exit, tails) = (ExitFacts::without_process(), OutputTails::default());
+                    let exit = ExitFacts { timed_out, ..ExitFacts::without_process() };
+                    let tails = OutputTails::default();
                     return reports.send(Report::Exited { exit, tails }).await;
                 }
             }
@@ -93,6 +106,14 @@ async fn serve<P: ExamplePerformer>(performer: Arc<P>, seat: SlotSeat) {
 async fn ended(performing: &mut Option<Performing>) {
     match performing {
         Some(performing) => performing.done.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves when the time of what is performed is up; never if it has no limit.
+async fn time_is_up(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
@@ -174,7 +195,9 @@ mod tests {
     }
 
     fn run(keys: &[&str]) -> OrderAction {
-        let unit = |key: &&str| vec![ExampleRun { key: (*key).to_owned(), repeat: 1, attempt: 1 }];
+        let unit = |key: &&str| {
+            vec![ExampleRun { key: (*key).to_owned(), repeat: 1, attempt: 1, limit_ms: None }]
+        };
         OrderAction::Run { units: keys.iter().map(unit).collect(), failures_left: None }
     }
 
@@ -195,6 +218,34 @@ mod tests {
         assert_eq!(reports, ["ready", "started hang", "hang timed_out", "exited Some(0)"]);
         let reports = served(Fixture::default(), vec![run(&["hang", "b"]), kill(false)]).await;
         assert_eq!(reports, ["ready", "started hang", "exited Some(0)"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_example_that_exceeds_its_limit_is_stopped_and_ends_the_slot() {
+        let (inbox, mut batches) = mpsc::channel::<ReportBatch>(64);
+        let (seat, orders) = SlotSeat::new((0, 1), inbox, "".into());
+        let mut numbers = OrderNumbers::default();
+        let limited = |key: &str| {
+            let run = ExampleRun { key: key.to_owned(), repeat: 1, attempt: 1, limit_ms: Some(50) };
+            vec![run]
+        };
+        let units = vec![limited("a"), limited("hang"), limited("b")];
+        orders.send(numbers.number(OrderAction::Run { units, failures_left: None })).unwrap();
+        let began = Instant::now();
+        Arc::new(LocalLink(Arc::new(Fixture::default()))).serve(seat).await;
+        assert_eq!(began.elapsed(), Duration::from_millis(50));
+        let mut results = Vec::new();
+        while let Some(batch) = batches.recv().await {
+            for report in batch.reports {
+                match report {
+                    Report::Finished { key, outcome, .. } => results.push((key, outcome.status)),
+                    Report::Exited { exit, .. } => assert!(exit.timed_out),
+                    _ => {}
+                }
+            }
+        }
+        let expected = [("a", Status::Passed), ("hang", Status::TimedOut)];
+        assert_eq!(results, expected.map(|(key, status)| (key.to_owned(), status)));
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@
 //! | any | `GiveBack` | those that wait are returned |
 //! | idle | `Shutdown`, `Kill`, the link closes | ended |
 //! | running | `Shutdown` | ends when what runs has ended |
-//! | running | `Kill`, the link closes | stopping: what runs is asked to stop, and ends the slot |
+//! | running | `Kill`, its time is up, the link closes | stopping: what runs is asked to stop, and ends the slot |
 //! | running | it has ended | running the next, or idle, or ended |
 //!
 //! What always holds: an example is performed at most once, and never after it was returned; nothing is performed after
@@ -24,6 +24,8 @@ pub(super) enum SlotInput {
     Order(OrderAction),
     /// What was performed has ended, or has stopped as it was asked to.
     Performed,
+    /// What is performed has exceeded its time limit.
+    TimeIsUp,
     /// The run is over: no order will come, and nobody receives reports.
     LinkClosed,
 }
@@ -85,6 +87,7 @@ impl LocalSlot {
                 self.ending |= self.phase == Phase::Stopping;
                 self.phase = Phase::Idle;
             }
+            SlotInput::TimeIsUp => self.stop(StopCause::TimedOut, &mut actions),
             SlotInput::LinkClosed => self.stop(StopCause::LinkClosed, &mut actions),
         }
         self.advance(paused, &mut actions);
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
 
     fn run(number: u32) -> ExampleRun {
-        ExampleRun { key: number.to_string(), repeat: 1, attempt: 1 }
+        ExampleRun { key: number.to_string(), repeat: 1, attempt: 1, limit_ms: None }
     }
 
     /// What the property test does next; examples are numbered as they are given.

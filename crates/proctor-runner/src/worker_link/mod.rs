@@ -4,6 +4,7 @@
 //! a link of its own. Orders and reports are numbered wire types ([`orders`], [`reports`]), so that a link may as well lead to
 //! another machine. The dispatcher decides what is ordered; the driver makes events of what is reported.
 
+mod example_clock;
 mod host_requests;
 pub(crate) mod local;
 pub(crate) mod local_slot;

@@ -33,7 +33,7 @@ pub(crate) enum OrderAction {
     GiveBack { examples: Vec<ExampleRun> },
     /// Start nothing more, and end when what runs has ended.
     Shutdown,
-    /// End now; `timed_out` if what runs has exceeded its time limit.
+    /// End now; `timed_out` if it is of interest where the worker hangs.
     Kill { timed_out: bool },
 }
 
@@ -46,6 +46,9 @@ pub(crate) struct ExampleRun {
     pub(crate) repeat: u32,
     /// From 1.
     pub(crate) attempt: u32,
+    /// How long it may take, in milliseconds. The side that runs the example judges it, and ends the worker when the time is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limit_ms: Option<u64>,
 }
 
 /// Numbers the orders to one generation of one slot.
@@ -84,10 +87,12 @@ pub(super) mod tests {
     use super::*;
 
     pub(in crate::worker_link) fn any_run() -> impl Strategy<Value = ExampleRun> {
-        (".{0,12}", 1_u32..9, 1_u32..4).prop_map(|(key, repeat, attempt)| ExampleRun {
+        let run = (".{0,12}", 1_u32..9, 1_u32..4, prop::option::of(any::<u64>()));
+        run.prop_map(|(key, repeat, attempt, limit_ms)| ExampleRun {
             key,
             repeat,
             attempt,
+            limit_ms,
         })
     }
 

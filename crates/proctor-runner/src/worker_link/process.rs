@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
 
+use super::example_clock::ExampleClock;
 use super::orders::{ExampleRun, OrderAction};
 use super::output::{TailRecorder, report_lines};
 use super::reports::{ExitFacts, Report, ReturnedExample};
@@ -55,7 +56,7 @@ pub(crate) enum LaunchError {
     #[error("the worker has no channel")]
     NoChannel,
     #[error(transparent)]
-    Pipe(#[from] crate::suite::rspec::PipeError),
+    Pipe(#[from] crate::suite::ruby::PipeError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -95,6 +96,7 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
         }
     };
     let tails = TailRecorder::default();
+    let clock = Arc::new(ExampleClock::default());
     let LaunchedProcess {
         channel,
         notifications,
@@ -112,7 +114,9 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
         tokio::spawn(report_lines(stream, stderr, marks, tails, reports.clone()))
     };
     let readers = [
-        notifications.map(|from| tokio::spawn(forward(from, host_requests, reports.clone()))),
+        notifications.map(|from| {
+            tokio::spawn(forward(from, host_requests, reports.clone(), Arc::clone(&clock)))
+        }),
         Some(read_output(stdout, false)),
         Some(read_output(stderr, true)),
     ];
@@ -122,6 +126,9 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     let silent = Box::pin(silence(channel.clone()));
     tokio::pin!(silent);
     let mut is_silent = false;
+    let time_is_up = clock.time_is_up();
+    tokio::pin!(time_is_up);
+    let mut timed_out = false;
     let mut exit = loop {
         tokio::select! {
             exit = &mut ended => break exit,
@@ -135,8 +142,18 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
                 OrderAction::Shutdown => {
                     ending = Some(tokio::spawn(shut_down(channel.clone(), reports.clone())));
                 }
-                action => send_order(action, &channel, &reports, &marks),
+                action => {
+                    if let OrderAction::Run { units, .. } = &action {
+                        clock.add_limits(units);
+                    }
+                    send_order(action, &channel, &reports, &marks);
+                }
             },
+            () = &mut time_is_up, if !timed_out => {
+                timed_out = true;
+                hung_at = backtrace(&channel).await;
+                kill();
+            }
             () = &mut silent, if !is_silent => {
                 is_silent = true;
                 kill();
@@ -149,15 +166,17 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
         // A task that panicked has nothing more to report.
         let _ = reader.await;
     }
-    if let Some(ending) = ending {
-        let answered = ending.await.unwrap_or_default();
-        exit.unanswered = replies_to_shutdown && !answered;
-    }
+    // An exit may come before the order to end: then there was no reply either.
+    let answered = match ending {
+        Some(ending) => ending.await.unwrap_or_default(),
+        None => false,
+    };
+    exit.unanswered = replies_to_shutdown && !answered;
     if is_silent {
         let why = "it had closed its channel and did not end by itself";
         exit.message.get_or_insert_with(|| why.to_owned());
     }
-    exit.backtrace = hung_at;
+    (exit.backtrace, exit.timed_out) = (hung_at, timed_out);
     reports.send(Report::Exited { exit, tails: tails.take() }).await;
 }
 
@@ -219,10 +238,11 @@ async fn forward(
     mut notifications: Notifications,
     host_requests: Option<HostRequests>,
     reports: ReportSender,
+    clock: Arc<ExampleClock>,
 ) {
     let Some(mut host_requests) = host_requests else {
         while let Some(notification) = notifications.next().await {
-            reports.send_all(read_waiting(notification, &mut notifications)).await;
+            reports.send_all(read_waiting(notification, &mut notifications, &clock)).await;
         }
         return;
     };
@@ -232,7 +252,7 @@ async fn forward(
             biased;
             notification = notifications.next() => match notification {
                 Some(notification) => {
-                    reports.send_all(read_waiting(notification, &mut notifications)).await;
+                    reports.send_all(read_waiting(notification, &mut notifications, &clock)).await;
                 }
                 None => break,
             },
@@ -243,13 +263,18 @@ async fn forward(
 }
 
 /// A notification and those that wait behind it, read as reports.
-fn read_waiting(first: Notification, waiting: &mut Notifications) -> Vec<Report> {
+fn read_waiting(
+    first: Notification,
+    waiting: &mut Notifications,
+    clock: &ExampleClock,
+) -> Vec<Report> {
     let mut all = vec![read_notification(first)];
     while all.len() < BATCH
         && let Some(notification) = waiting.try_next()
     {
         all.push(read_notification(notification));
     }
+    clock.observe(&mut all);
     all
 }
 

@@ -66,6 +66,8 @@ pub(crate) enum Report {
     Problem { message: String },
     /// It has ended; everything it said and printed has been reported.
     Exited { exit: ExitFacts, tails: OutputTails },
+    /// The link to it is lost, and with it whatever it has not reported. The last report, instead of [`Report::Exited`].
+    Unreachable { message: String },
 }
 
 /// An example that a worker gives back. Workers that know no repetitions name none.
@@ -119,6 +121,8 @@ pub(crate) struct ExitFacts {
     pub(crate) signal: Option<i32>,
     /// What else is known.
     pub(crate) message: Option<String>,
+    /// Whether its link ended it because what it ran had exceeded its time limit.
+    pub(crate) timed_out: bool,
     /// Where its main thread was when its time was up; empty unless it was killed for that and answered.
     pub(crate) backtrace: Vec<String>,
     /// Whether it ended without the reply to `__shutdown__` that workers of this library always give.
@@ -133,8 +137,8 @@ impl ExitFacts {
 
     /// The exit as the dispatcher judges it, with the last lines of what was running.
     pub(crate) fn into_exit(self, output_tail: Vec<String>) -> Exit {
-        let Self { status, signal, message, backtrace, unanswered } = self;
-        Exit { status, signal, message, output_tail, backtrace, unanswered }
+        let Self { status, signal, message, timed_out, backtrace, unanswered } = self;
+        Exit { status, signal, message, timed_out, output_tail, backtrace, unanswered }
     }
 }
 
@@ -253,11 +257,12 @@ mod tests {
 
     fn any_exit() -> impl Strategy<Value = ExitFacts> {
         let message = prop::option::of(".{0,9}");
-        (any::<Option<i32>>(), any::<Option<i32>>(), message, any::<bool>()).prop_map(
-            |(status, signal, message, unanswered)| ExitFacts {
+        (any::<Option<i32>>(), any::<Option<i32>>(), message, any::<[bool; 2]>()).prop_map(
+            |(status, signal, message, [timed_out, unanswered])| ExitFacts {
                 status,
                 signal,
                 message,
+                timed_out,
                 backtrace: vec!["a.rb:1".to_owned()],
                 unanswered,
             },
@@ -301,6 +306,7 @@ mod tests {
             (any_exit(), any_tail(), any_tail()).prop_map(|(exit, stdout, stderr)| {
                 Report::Exited { exit, tails: OutputTails { stdout, stderr } }
             }),
+            text().prop_map(|message| Report::Unreachable { message }),
         ]
     }
 

@@ -83,17 +83,10 @@ pub(super) fn apply(
     // One budget, one cache and one cassette for all of them.
     let shared = Shared::default();
     for suite in suites {
-        let settings = match suite {
-            Suite::Dialogue(suite) => {
-                suite.concurrency = talk.concurrency.unwrap_or(suite.concurrency);
-                &mut suite.settings
-            }
-            Suite::Rspec(suite) => match &mut suite.conversations {
-                Some(settings) => &mut **settings,
-                None => continue,
-            },
-            _ => continue,
-        };
+        if let Some(concurrency) = suite.concurrency() {
+            *concurrency = talk.concurrency.unwrap_or(*concurrency);
+        }
+        let Some(settings) = suite.conversation_settings() else { continue };
         settings.shared = shared.clone();
         settings.budget_usd = talk.budget.or(settings.budget_usd);
         settings.saved = saved.cloned();
@@ -124,8 +117,8 @@ pub(super) fn apply(
 
 /// Two runs are made at the same time: each conducts half as many conversations at once.
 pub(super) fn share_with_another(suite: &mut Suite) {
-    if let Suite::Dialogue(suite) = suite {
-        suite.concurrency = (suite.concurrency / 2).max(1);
+    if let Some(concurrency) = suite.concurrency() {
+        *concurrency = (*concurrency / 2).max(1);
     }
 }
 

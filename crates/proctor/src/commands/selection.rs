@@ -7,7 +7,7 @@ use crate::values;
 /// Which examples.
 #[derive(Debug, Args)]
 pub(crate) struct SelectionArguments {
-    /// Files, folders, `FILE:LINE` or `FILE[1:2]` [default: `run.paths` of proctor.toml, else `spec` and all `*.scenario.yaml`]
+    /// Files, folders, `FILE:LINE` or `FILE[1:2]` [default: `run.paths` of proctor.toml, else `spec`, tests in `test` and all `*.scenario.yaml`]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -31,11 +31,11 @@ pub(crate) struct SelectionArguments {
     #[arg(long, value_name = "K/N", value_parser = values::shard)]
     pub(crate) shard: Option<(u32, u32)>,
 
-    /// Only this suite of proctor.toml (or `rspec`, or `scenario`)
+    /// Only this suite of proctor.toml (or `rspec`, `minitest`, `scenario`, `workspace`)
     #[arg(long, value_name = "NAME")]
     pub(crate) suite: Vec<String>,
 
-    /// The seed that orders the examples, and that RSpec gives to the project
+    /// The seed that orders the examples, and that RSpec or Minitest gives to the project
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
@@ -43,7 +43,7 @@ pub(crate) struct SelectionArguments {
     #[arg(long)]
     pub(crate) no_preload: bool,
 
-    /// Further options for RSpec itself, after `--`
-    #[arg(last = true, value_name = "RSPEC OPTION")]
+    /// Further options for RSpec itself, after `--`; for Minitest where RSpec takes no part
+    #[arg(last = true, value_name = "OPTION")]
     pub(crate) rspec: Vec<String>,
 }

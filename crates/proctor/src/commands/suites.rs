@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use proctor_process::GuardCommand;
 use proctor_record::{RunStore, failed_examples};
 use proctor_runner::{
-    CommandSuite, ExampleFiles, ExampleFilter, LoadNotices, RspecRequest, RspecSuite, Selection,
-    Suite, SuiteEnvironment, WorkspaceSuite,
+    CommandSuite, ExampleFiles, ExampleFilter, LoadNotices, MinitestRequest, MinitestSuite,
+    RspecRequest, RspecSuite, Selection, Suite, SuiteEnvironment, WorkspaceSuite,
 };
 
 use super::{own_program, scenarios, test_tools};
@@ -32,7 +32,7 @@ pub(super) fn choose(
     let suites = suites(arguments, config, root, &environment)?;
     if suites.is_empty() {
         return Err(CommandError::not_found(format_args!(
-            "there is nothing to run in {}: no `spec` folder, no `*.scenario.yaml` or `*.workspace.yaml` file, no suite in proctor.toml",
+            "there is nothing to run in {}: no `spec` folder, no tests in `test`, no `*.scenario.yaml` or `*.workspace.yaml` file, no suite in proctor.toml",
             root.display()
         ))
         .hint("name files or folders, or see `proctor doctor`"));
@@ -54,7 +54,7 @@ fn suites(
     let current = std::env::current_dir().unwrap_or_else(|_| root.to_owned());
     // Paths of the file are written as seen from the root, where the file stands.
     let from = if arguments.paths.is_empty() { root } else { &current };
-    let files = if paths.is_empty() {
+    let mut files = if paths.is_empty() {
         ExampleFiles::below(root)
     } else {
         ExampleFiles::named(&paths, from)
@@ -63,51 +63,31 @@ fn suites(
     let filter = || {
         ExampleFilter::from_words(&arguments.example, &arguments.tag).map_err(CommandError::from)
     };
-    if wanted("rspec") && files.has_specs {
-        files.check_spec_paths(from, root).map_err(|missing| {
-            CommandError::from(missing)
-                .hint("paths are meant as seen from here, or from the project's root; `proctor list` shows what there is")
-        })?;
-        suites.push(Suite::Rspec(RspecSuite {
-            ruby: config.ruby.value.clone(),
-            args: RspecRequest {
-                examples: &arguments.example,
-                tags: &arguments.tag,
-                seed: arguments.seed,
-                options: &arguments.rspec,
-                paths: &files.spec_paths,
-                from: &current,
-                root,
-            }
-            .arguments(),
-            preload: !arguments.no_preload && config.run.preload != Some(false),
-            conversations: Some(Box::new(scenarios::settings(
-                arguments.seed,
-                config,
-                root,
-                environment.guard.clone(),
-            )?)),
-            deterministic: config.rspec.deterministic,
-        }));
-    }
+    files.rspec = files.rspec.filter(|_| wanted("rspec"));
+    files.minitest = files.minitest.filter(|_| wanted("minitest"));
+    files.check_ruby_paths(from, root).map_err(|missing| {
+        CommandError::from(missing)
+            .hint("paths are meant as seen from here, or from the project's root; `proctor list` shows what there is")
+    })?;
+    suites.extend(ruby_suites(arguments, config, root, environment, &files, &current)?);
     if wanted("scenario") && !files.scenarios.is_empty() {
         let guard = environment.guard.clone();
         let suite =
             scenarios::suite(files.scenarios, filter()?, arguments.seed, config, root, guard)?;
-        suites.push(Suite::Dialogue(Box::new(suite)));
+        suites.push(Suite::from(suite));
     }
     if wanted("workspace") && !files.workspaces.is_empty() {
-        suites.push(Suite::Workspace(Box::new(WorkspaceSuite {
+        suites.push(Suite::from(WorkspaceSuite {
             files: files.workspaces,
             filter: filter()?,
             config: test_tools::config(root, config)?,
-        })));
+        }));
     }
-    // Paths name specs; a suite of its own takes part when it is named, or when nothing is.
+    // Paths name files of tests; a suite of its own takes part when it is named, or when nothing is.
     for suite in &config.suites {
         let named = arguments.suite.contains(&suite.name);
         if named || (arguments.suite.is_empty() && arguments.paths.is_empty()) {
-            suites.push(Suite::Command(CommandSuite {
+            suites.push(Suite::from(CommandSuite {
                 name: suite.name.clone(),
                 command: suite.command.clone(),
                 args: suite.args.clone(),
@@ -117,7 +97,7 @@ fn suites(
             }));
         }
     }
-    let known: Vec<&str> = ["rspec", "scenario", "workspace"]
+    let known: Vec<&str> = ["rspec", "minitest", "scenario", "workspace"]
         .into_iter()
         .chain(config.suites.iter().map(|s| s.name.as_str()))
         .collect();
@@ -126,6 +106,52 @@ fn suites(
             "there is no suite `{unknown}`; there are: {}",
             known.join(", ")
         )));
+    }
+    Ok(suites)
+}
+
+/// The suites of Ruby's test frameworks that take part.
+fn ruby_suites(
+    arguments: &SelectionArguments,
+    config: &Config,
+    root: &Path,
+    environment: &SuiteEnvironment,
+    files: &ExampleFiles,
+    from: &Path,
+) -> Result<Vec<Suite>, CommandError> {
+    let (seed, ruby) = (arguments.seed, &config.ruby.value);
+    let preload = !arguments.no_preload && config.run.preload != Some(false);
+    let mut suites = Vec::new();
+    if let Some(paths) = &files.rspec {
+        let settings = scenarios::settings(seed, config, root, environment.guard.clone())?;
+        let request = RspecRequest {
+            examples: &arguments.example,
+            tags: &arguments.tag,
+            seed,
+            options: &arguments.rspec,
+            paths,
+            from,
+            root,
+        };
+        suites.push(Suite::from(RspecSuite {
+            ruby: ruby.clone(),
+            args: request.arguments(),
+            preload,
+            conversations: Some(Box::new(settings)),
+            deterministic: config.rspec.deterministic,
+        }));
+    }
+    if let Some(paths) = &files.minitest {
+        // Options behind `--` are those of one framework: RSpec's, where it takes part.
+        let options = if files.rspec.is_some() { &[] } else { &arguments.rspec[..] };
+        let request = MinitestRequest { seed, options, paths, from, root };
+        suites.push(Suite::from(MinitestSuite {
+            ruby: ruby.clone(),
+            args: request.arguments(),
+            preload,
+            filter: ExampleFilter::from_words(&arguments.example, &arguments.tag)?,
+            deterministic: config.minitest.deterministic,
+        }));
     }
     Ok(suites)
 }

@@ -22,8 +22,10 @@ pub(crate) struct Contents {
     /// The GHAP journal.
     pub(crate) journal: Journal,
     /// RSpec suites.
-    pub(crate) rspec: Rspec,
-    /// Suites besides RSpec: programs that speak the worker protocol.
+    pub(crate) rspec: RubySuites,
+    /// Minitest suites.
+    pub(crate) minitest: RubySuites,
+    /// Suites of one's own: programs that speak the worker protocol.
     pub(crate) suite: Vec<Suite>,
     /// The agent of scenarios that name none: one of `agents`.
     pub(crate) agent: Option<String>,
@@ -65,10 +67,10 @@ pub(crate) struct Run {
     pub(crate) preload: Option<bool>,
 }
 
-/// RSpec suites.
+/// Suites of one test framework of Ruby.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(crate) struct Rspec {
+pub(crate) struct RubySuites {
     /// Whether the same code gives the same result every time, so that one attempt is enough to compare runs. Taken for granted where
     /// no model takes part; `false` for a suite that wavers.
     pub(crate) deterministic: Option<bool>,

@@ -63,7 +63,9 @@ pub(crate) struct Config {
     /// Suites besides RSpec.
     pub(crate) suites: Vec<file::Suite>,
     /// RSpec suites.
-    pub(crate) rspec: file::Rspec,
+    pub(crate) rspec: file::RubySuites,
+    /// Minitest suites.
+    pub(crate) minitest: file::RubySuites,
     /// Agents, models and how conversations are conducted.
     pub(crate) talk: Talk,
 }
@@ -135,6 +137,7 @@ fn layer(
         run: contents.run,
         suites: contents.suite,
         rspec: contents.rspec,
+        minitest: contents.minitest,
         talk: Talk {
             agent: contents.agent,
             agents: contents.agents,

@@ -401,6 +401,8 @@ fn fate() -> impl Strategy<Value = Fate> {
         1 => Just(Fate::TooLate),
         1 => Just(Fate::DieBefore),
         1 => Just(Fate::HangBefore),
+        1 => Just(Fate::LostOnce),
+        1 => Just(Fate::Lost),
     ]
 }
 

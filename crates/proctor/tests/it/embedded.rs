@@ -25,7 +25,7 @@ fn bus(name: &str) -> Bus {
 
 fn controller(env: &TestEnv, name: &str, workers: u32) -> Controller {
     Controller::new(RunSetup {
-        suites: vec![Suite::Rspec(RspecSuite {
+        suites: vec![Suite::from(RspecSuite {
             ruby: "ruby".to_owned(),
             args: vec!["spec".to_owned()],
             preload: true,

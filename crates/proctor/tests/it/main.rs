@@ -32,6 +32,7 @@ mod run_coverage;
 mod run_equality;
 mod run_faults;
 mod run_lost;
+mod run_minitest;
 mod run_names;
 mod run_outputs;
 mod run_repeat_auto;

@@ -99,6 +99,21 @@ fn rspec_is_what_its_row_says() {
 }
 
 #[test]
+fn minitest_is_what_its_row_says() {
+    let env = TestEnv::new();
+    env.write(
+        "test/a_test.rb",
+        "require 'minitest/autorun'\nclass ATest < Minitest::Test\n  def test_one\n    puts 'hello'\n    assert true\n  end\nend\n",
+    );
+    for preload in [&[][..], &["--no-preload"]] {
+        let ran = env.run(&[&["run", "--unchecked", "fail"], preload].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.terminal());
+        assert!(!ran.terminal().contains("says nothing about"), "{}", ran.terminal());
+        hold("Minitest", &env.recorded(), false);
+    }
+}
+
+#[test]
 fn a_program_is_what_its_row_says() {
     for says in [true, false] {
         let env = TestEnv::new();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::suite::filter::pattern_in;
+use crate::suite::ruby::relative_to_root;
 
 /// What was asked, in Proctor's words.
 #[derive(Debug, Clone, Copy)]
@@ -43,21 +44,6 @@ impl RspecRequest<'_> {
         all.extend(self.options.iter().cloned());
         all.extend(self.paths.iter().map(|path| relative_to_root(path, self.from, self.root)));
         all
-    }
-}
-
-/// A path as seen from the root; it was typed in `from`.
-fn relative_to_root(path: &str, from: &Path, root: &Path) -> String {
-    let below = from
-        .canonicalize()
-        .ok()
-        .zip(root.canonicalize().ok())
-        .and_then(|(from, root)| Some(from.strip_prefix(root).ok()?.to_owned()));
-    match below {
-        Some(below) if !below.as_os_str().is_empty() && !Path::new(path).is_absolute() => {
-            below.join(path).to_string_lossy().into_owned()
-        }
-        _ => path.to_owned(),
     }
 }
 

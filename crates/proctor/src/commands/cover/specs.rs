@@ -72,7 +72,7 @@ impl OwnRunner {
             ..RunOptions::default()
         };
         let controller = Controller::new(RunSetup {
-            suites: vec![Suite::Rspec(suite)],
+            suites: vec![Suite::from(suite)],
             environment,
             options,
             bus: inner.clone(),

@@ -37,7 +37,7 @@ module Proctor
 
         def reply
           { count: manifest.entries.size, total_loaded: manifest.total, errors: errors, messages: messages + notes,
-            units: manifest.units, load_ms: @load_ms, ruby: RUBY_VERSION, rspec: versions }.merge(settings)
+            units: manifest.units, load_ms: @load_ms, ruby: RUBY_VERSION, versions: versions }.merge(settings)
         end
 
         # What a worker tells about examples and groups.
@@ -147,7 +147,7 @@ module Proctor
             next unless RSpec.const_defined?(name, false)
 
             part = RSpec.const_get(name, false)
-            found[name.to_s.downcase] = part::Version::STRING if part.const_defined?(:Version)
+            found["rspec-#{name.to_s.downcase}"] = part::Version::STRING if part.const_defined?(:Version)
           end
         end
       end

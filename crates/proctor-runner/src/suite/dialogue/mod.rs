@@ -16,12 +16,15 @@ use proctor_events::StableIds;
 
 use self::pool::ConversationPool;
 use super::filter::ExampleFilter;
-use super::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError};
+use super::{
+    OpenedSuite, Opening, Reported, SuiteCapabilities, SuiteEnd, SuiteEnvironment, SuiteError,
+    SuiteKind,
+};
 use crate::example::{Discovery, Example, OutsideError};
 use crate::worker_link::local::LocalLink;
 
 /// The suite's name.
-pub(crate) const NAME: &str = "scenario";
+const NAME: &str = "scenario";
 
 /// A suite of conversations.
 #[derive(Debug, Clone)]
@@ -45,10 +48,38 @@ pub struct ScenarioFile {
     pub lines: Vec<u32>,
 }
 
-pub(crate) fn open(
-    suite: &DialogueSuite,
-    environment: &SuiteEnvironment,
-) -> Result<OpenedSuite, SuiteError> {
+/// What its examples report.
+pub(crate) const CAPABILITIES: SuiteCapabilities = SuiteCapabilities {
+    name: "scenario",
+    names: Reported::Always,
+    durations: Reported::Always,
+    output: Reported::Always,
+    checks: Reported::Always,
+};
+
+impl SuiteKind for DialogueSuite {
+    fn capabilities(&self) -> &'static SuiteCapabilities {
+        &CAPABILITIES
+    }
+
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn open<'a>(&'a self, environment: &'a SuiteEnvironment) -> Opening<'a> {
+        Box::pin(std::future::ready(open(self, environment)))
+    }
+
+    fn conversation_settings(&mut self) -> Option<&mut Settings> {
+        Some(&mut self.settings)
+    }
+
+    fn concurrency(&mut self) -> Option<&mut u32> {
+        Some(&mut self.concurrency)
+    }
+}
+
+fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedSuite, SuiteError> {
     let began = Instant::now();
     let mut reading = Reading::new(&environment.root);
     for file in &suite.files {
@@ -179,7 +210,7 @@ fn wanted_starts(lines: &[u32], examples: &[proctor_dialogue::Example]) -> Vec<u
     lines.iter().filter_map(nearest).copied().collect()
 }
 
-/// `./examples/a.scenario.yaml`, as RSpec writes paths.
+/// `./examples/a.scenario.yaml`: paths of the project begin with `./`.
 pub(super) fn name_in_root(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(below) => {

@@ -11,13 +11,13 @@ const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ruby_files.rs
 /// The cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot unpack the Ruby library into {}: {source}", folder.display())]
-pub(crate) struct UnpackError {
+pub(super) struct UnpackError {
     folder: PathBuf,
     source: io::Error,
 }
 
 /// Unpacks the library below `cache` unless it is there already; returns its folder.
-pub(crate) fn unpack(cache: &Path) -> Result<PathBuf, UnpackError> {
+pub(super) fn unpack(cache: &Path) -> Result<PathBuf, UnpackError> {
     let folder = cache.join(concat!("ruby-", env!("PROCTOR_RUBY_VERSION")));
     if is_complete(&folder) {
         return Ok(folder);

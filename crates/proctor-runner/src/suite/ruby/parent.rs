@@ -22,6 +22,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use super::RubyFramework;
 use super::pipes::Pipes;
 use crate::example::{Discovery, OutsideError};
 use crate::suite::{OpenedSuite, SuiteEnd, SuiteEnvironment, SuiteError, listing};
@@ -103,9 +104,15 @@ struct Parent {
     channel: Channel,
 }
 
+/// What a parent loads, and by which program.
+pub(super) struct LoadedProject {
+    pub(super) framework: &'static RubyFramework,
+    pub(super) program: Vec<String>,
+    pub(super) args: Vec<String>,
+}
+
 pub(super) struct ForkingParent {
-    program: Vec<String>,
-    args: Vec<String>,
+    project: LoadedProject,
     environment: SuiteEnvironment,
     socket: [(&'static str, String); 2],
     /// Where the socket is, and the pipes of workers that are not connected yet.
@@ -120,8 +127,7 @@ pub(super) struct ForkingParent {
 
 impl ForkingParent {
     pub(super) fn new(
-        program: Vec<String>,
-        args: Vec<String>,
+        project: LoadedProject,
         environment: &SuiteEnvironment,
         host: Option<Arc<ConversationHost>>,
     ) -> Result<Self, SuiteError> {
@@ -132,8 +138,7 @@ impl ForkingParent {
         let folder = listener.path().parent().map(PathBuf::from).unwrap_or_default();
         let accepting = tokio::spawn(route(listener, Arc::clone(&registry)));
         Ok(Self {
-            program,
-            args,
+            project,
             environment: environment.clone(),
             socket,
             folder,
@@ -148,7 +153,7 @@ impl ForkingParent {
     /// Starts a parent and has it load the project, and fork so many workers as soon as it has.
     async fn load(self: &Arc<Self>, workers: u32) -> Result<(Parent, Discovery), SuiteError> {
         let guard = Guard::Program(self.environment.guard.clone());
-        let spec = ProcessSpec::new(self.program.iter().map(String::as_str), guard)
+        let spec = ProcessSpec::new(self.project.program.iter().map(String::as_str), guard)
             .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)
             .channel(HostRequests::config(None, ChannelConfig::default()))
@@ -164,7 +169,8 @@ impl ForkingParent {
                 output: Vec::new(),
             });
         };
-        let what = "loading the RSpec suite";
+        let framework = self.project.framework;
+        let what = &format!("loading the {} suite", framework.title);
         let notices = &self.environment.load_notices;
         if let Err(error) = listing::hello_with_notice(what, &channel, &process, notices).await {
             return Err(listing::failed(what, &error, &process).await);
@@ -172,10 +178,10 @@ impl ForkingParent {
         let root = self.environment.root.to_string_lossy();
         let parent = Parent { process: process.clone(), channel: channel.clone() };
         let mut listing = Box::pin(listing::list(
-            "rspec",
+            framework.name,
             &channel,
             &mut notifications,
-            &self.args,
+            &self.project.args,
             &root,
             |notification| {
                 self.registry.handle_notification(notification);
@@ -353,7 +359,7 @@ impl ProcessLauncher for ForkLauncher {
     }
 }
 
-/// Under `rspec` an `at_exit` block may fail the run, as that of `SimpleCov` does where too little is covered.
+/// Without Proctor an `at_exit` block may fail the run, as that of `SimpleCov` does where too little is covered.
 fn refused_at_exit(status: ExitStatus, took: Duration) -> OutsideError {
     let message = match status {
         ExitStatus::Code(code) => {
