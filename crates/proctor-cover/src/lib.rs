@@ -5,9 +5,10 @@
 //! reach people.
 //!
 //! * [`run_with`] runs the stages; [`run`] does so without help.
-//! * [`plan`] and [`submit`] are what is left and the gate through which it is filled.
+//! * [`plan`] and [`submit`] are what is left and the gate through which it is filled; [`agent_tools`] offers them to agents.
 //! * [`review`] checks specs by rules and by running them.
 
+mod agent_tools;
 mod answers;
 mod blocks;
 mod choice;
@@ -33,6 +34,7 @@ mod syntax;
 mod verify;
 mod waves;
 
+pub use agent_tools::{CoveredProject, agent_tools};
 pub use choice::{Answers, Choice, Typed, typed};
 pub use discover::{Discovery, Mode, Target, discover};
 pub use factories::{Factories, Factory, Proposal};

@@ -12,21 +12,19 @@
     reason = "a handler owns its parameters, whether or not it takes them apart"
 )]
 
-mod cover;
 mod engine;
 mod error;
 mod journal;
 mod lines;
 mod paging;
 mod runs;
-mod schema;
 mod server;
 mod sessions;
 mod table;
-mod workspaces;
 
 pub use engine::{Engine, JournalSetup, Setup};
 pub use error::{ToolError, kind};
+pub use proctor_tools::CallContext;
 pub use server::{Handler, HttpService, ServeError, http, serve, serve_stdio};
 pub use sessions::{SessionError, Sessions};
-pub use table::{Context, Group, Hints, Progress, ProgressSink, Tool, Tools};
+pub use table::{Group, Hints, Tool, Tools};

@@ -142,14 +142,14 @@ impl Handler {
 }
 
 fn offer(tool: &Tool) -> Offered {
-    let hints = ToolAnnotations::with_title(tool.title.clone())
+    let hints = ToolAnnotations::with_title(tool.title)
         .read_only(tool.hints.read_only)
         .destructive(tool.hints.destructive)
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
     let input = Arc::new(tool.input_schema.clone());
-    let mut offered = Offered::new(tool.name.clone(), tool.description.clone(), input);
-    offered.title = Some(tool.title.clone());
+    let mut offered = Offered::new(tool.name, tool.description, input);
+    offered.title = Some(tool.title.to_owned());
     offered.output_schema = Some(Arc::new(tool.output_schema.clone()));
     offered.annotations = Some(hints);
     offered

@@ -1,228 +1,22 @@
-//! The table of tools: what each is called, what it takes and gives, and who does it.
+//! The table of tools. Each is declared by the crate that does its work: workspaces and cover by their own crates, runs here.
+//! The journal may know no other crate, so its tools are declared here too.
 //!
-//! It knows no protocol. `proctor tool`, MCP on stdio and MCP over HTTP offer the same rows.
+//! The table knows no protocol. `proctor tool`, MCP on stdio and MCP over HTTP offer the same rows.
 
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use proctor_cover::CoveredProject;
+pub(crate) use proctor_tools::{CallContext as Context, Progress, ProgressSink, Row};
+pub use proctor_tools::{Group, Hints};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::schema;
 
-/// What a tool is about; a client can be given some groups only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
-    /// The GHAP journal.
-    Journal,
-    /// Runs of the project's examples.
-    Runs,
-    /// Workspaces in which an orchestrator is tested.
-    Workspaces,
-    /// What `proctor cover` left open.
-    Cover,
-}
-
-/// What a client may assume about a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
-    /// It changes nothing.
-    pub read_only: bool,
-    /// It may undo or remove something.
-    pub destructive: bool,
-    /// Calling it twice is the same as calling it once.
-    pub idempotent: bool,
-    /// It may reach things outside this machine.
-    pub open_world: bool,
-}
-
-impl Hints {
-    /// Looks and changes nothing.
-    pub const LOOKS: Self =
-        Self { read_only: true, destructive: false, idempotent: true, open_world: false };
-    /// Adds something.
-    pub const ADDS: Self =
-        Self { read_only: false, destructive: false, idempotent: false, open_world: false };
-    /// Ends or removes something.
-    pub const ENDS: Self =
-        Self { read_only: false, destructive: true, idempotent: false, open_world: false };
-    /// Runs the project's own programs, which may do anything.
-    pub const RUNS: Self =
-        Self { read_only: false, destructive: true, idempotent: false, open_world: true };
-}
-
-/// News of a call under way.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// How far it is.
-    pub done: u64,
-    /// How far it may go, if that is known.
-    pub total: Option<u64>,
-    /// What happens, for people.
-    pub message: String,
-}
-
-/// Who hears of progress.
-pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
-
-/// What comes with a call beside its parameters.
-#[derive(Clone)]
-pub struct Context {
-    /// Cancelled when the caller gives up.
-    pub cancel: CancellationToken,
-    /// Told about progress, where the caller asked for it.
-    pub progress: Option<ProgressSink>,
-    /// How long a call may wait for something that is not there yet.
-    pub patience: Duration,
-}
-
-impl Context {
-    /// A call of a model, which should get an answer within a few seconds.
-    pub fn brief() -> Self {
-        Self { cancel: CancellationToken::new(), progress: None, patience: Duration::from_secs(5) }
-    }
-
-    /// A call of a person or script that has nothing else to do.
-    pub fn patient() -> Self {
-        Self { patience: Duration::from_mins(1), ..Self::brief() }
-    }
-}
-
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("patience", &self.patience).finish_non_exhaustive()
-    }
-}
-
-type Answer = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
-pub(crate) type Handler = Arc<dyn Fn(Engine, Value, Context) -> Answer + Send + Sync>;
-
-/// One row of the table.
-#[derive(Clone)]
-pub struct Tool {
-    /// Its name.
-    pub name: String,
-    /// Its name for people.
-    pub title: String,
-    /// What it does and when to use it, for a model.
-    pub description: String,
-    /// What it is about.
-    pub group: Group,
-    /// What it takes: a JSON Schema.
-    pub input_schema: Map<String, Value>,
-    /// What it gives: a JSON Schema.
-    pub output_schema: Map<String, Value>,
-    /// What may be assumed about it.
-    pub hints: Hints,
-    pub(crate) handler: Handler,
-}
-
-impl fmt::Debug for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// What every row has beside its types and its handler.
-pub(crate) struct Row {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) group: Group,
-    pub(crate) hints: Hints,
-    pub(crate) description: &'static str,
-}
-
-impl Row {
-    /// A tool that waits for nothing but files.
-    pub(crate) fn quick<P, R>(self, handle: fn(&Engine, P) -> Result<R, ToolError>) -> Tool
-    where
-        P: DeserializeOwned + JsonSchema + Send + 'static,
-        R: Serialize + JsonSchema + Send + 'static,
-    {
-        self.slow(move |engine: Engine, parameters: P, _| async move {
-            let done = tokio::task::spawn_blocking(move || handle(&engine, parameters)).await;
-            done.unwrap_or_else(|error| {
-                Err(ToolError::io(format_args!("the work was lost: {error}")))
-            })
-        })
-    }
-
-    /// A tool that waits for processes.
-    pub(crate) fn slow<P, R, F>(
-        self,
-        handle: impl Fn(Engine, P, Context) -> F + Send + Sync + 'static,
-    ) -> Tool
-    where
-        P: DeserializeOwned + JsonSchema + Send + 'static,
-        R: Serialize + JsonSchema + Send + 'static,
-        F: Future<Output = Result<R, ToolError>> + Send + 'static,
-    {
-        let input_schema = schema::input::<P>();
-        let known = property_names(&input_schema);
-        let handler: Handler = Arc::new(move |engine, arguments, context| {
-            let work = parameters::<P>(arguments, &known)
-                .map(|parameters| handle(engine, parameters, context));
-            Box::pin(async move {
-                let value = work?.await?;
-                serde_json::to_value(value).map_err(ToolError::io)
-            })
-        });
-        let Self { name, title, description, group, hints } = self;
-        let output_schema = schema::output::<R>();
-        Tool {
-            name: name.to_owned(),
-            title: title.to_owned(),
-            description: description.to_owned(),
-            group,
-            input_schema,
-            output_schema,
-            hints,
-            handler,
-        }
-    }
-}
-
-fn property_names(schema: &Map<String, Value>) -> Vec<String> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
-}
-
-/// Reads parameters; a mistake is named with its place.
-fn parameters<P: DeserializeOwned>(arguments: Value, known: &[String]) -> Result<P, ToolError> {
-    let arguments = match arguments {
-        Value::Null => Value::Object(Map::new()),
-        Value::Object(mut given) => {
-            // Many clients send null for what they leave out.
-            given.retain(|_, value| !value.is_null());
-            Value::Object(given)
-        }
-        other => {
-            return Err(ToolError::invalid(format_args!(
-                "parameters must be a JSON object, not {other}"
-            )));
-        }
-    };
-    serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let place = error.path().to_string();
-        let problem = error.into_inner();
-        let error = match place.as_str() {
-            "." => ToolError::invalid(&problem),
-            place => ToolError::invalid(format_args!("{place}: {problem}")),
-        };
-        match known {
-            [] => error.hint("this tool takes no parameters"),
-            known => error.hint(format!("parameters: {}", known.join(", "))),
-        }
-    })
-}
+/// A tool of the table.
+pub type Tool = proctor_tools::Tool<Engine>;
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -236,8 +30,17 @@ impl Tools {
     pub fn new(engine: Engine, groups: Option<&[Group]>) -> Self {
         let mut rows = crate::runs::tools();
         rows.extend(crate::journal::tools());
-        rows.extend(crate::workspaces::tools());
-        rows.extend(crate::cover::tools());
+        let workspaces = proctor_workspace::agent_tools().into_iter();
+        rows.extend(
+            workspaces.map(|tool| tool.over(|engine: &Engine| engine.workspaces().clone())),
+        );
+        let cover = proctor_cover::agent_tools().into_iter();
+        rows.extend(cover.map(|tool| {
+            tool.over(|engine: &Engine| CoveredProject {
+                root: engine.root().to_owned(),
+                ruby: engine.ruby().to_owned(),
+            })
+        }));
         if let Some(groups) = groups {
             rows.retain(|tool| groups.contains(&tool.group));
         }
@@ -282,7 +85,7 @@ impl Tools {
     ) -> Result<Value, ToolError> {
         let tool = self.get(name)?;
         let cancel = context.cancel.clone();
-        let answer = (tool.handler)(self.engine.clone(), arguments, context);
+        let answer = tool.call(self.engine.clone(), arguments, context);
         tokio::select! {
             biased;
             answer = answer => answer,
@@ -291,7 +94,7 @@ impl Tools {
     }
 
     fn unknown(&self, name: &str) -> ToolError {
-        let names: Vec<&str> = self.rows.iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<&str> = self.rows.iter().map(|tool| tool.name).collect();
         let near = names
             .iter()
             .map(|known| (strsim::jaro_winkler(known, name), known))

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use proctor_process::GuardCommand;
-use proctor_workspace::{CallContext, Config, Limits, Program, Tools, call};
+use proctor_workspace::{CallContext, Config, Limits, Program, Tools, agent_tools};
 use serde_json::{Value, json};
 
 const RUNS: usize = 15;
@@ -53,7 +53,8 @@ fn tools(folder: &Path, ralph: &Path) -> Tools {
 }
 
 async fn tool(tools: &Tools, name: &str, parameters: Value) -> Value {
-    call(tools, name, parameters, &CallContext::default()).await.unwrap()
+    let tool = agent_tools().into_iter().find(|tool| tool.name == name).unwrap();
+    tool.call(tools.clone(), parameters, CallContext::default()).await.unwrap()
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {

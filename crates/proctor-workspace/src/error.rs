@@ -40,8 +40,6 @@ pub enum ErrorKind {
     TooLarge,
     /// The caller gave up.
     Cancelled,
-    /// No tool has this name.
-    UnknownTool,
     /// The machine would not do it.
     Io,
 }
@@ -103,6 +101,18 @@ impl fmt::Display for ToolError {
 }
 
 impl std::error::Error for ToolError {}
+
+impl From<ToolError> for proctor_tools::ToolError {
+    fn from(error: ToolError) -> Self {
+        let kind = serde_json::to_value(error.kind).unwrap_or_default();
+        let kind = kind.as_str().unwrap_or(proctor_tools::kind::IO);
+        let same = Self::new(kind, &error.message).details(error.details);
+        match error.hint {
+            Some(hint) => same.hint(hint),
+            None => same,
+        }
+    }
+}
 
 /// The known word nearest to a mistyped one, if any is near.
 pub(crate) fn nearest<'name>(

@@ -1,6 +1,6 @@
 //! Isolated workspaces in which an orchestrator is set up, run against a scripted model, and checked.
 //!
-//! Purpose: the eight test tools ([`Tools`], [`call`], [`descriptions`]), the scripted model ([`mock`]), and the
+//! Purpose: the eight test tools ([`Tools`], declared for agents by [`agent_tools`]), the scripted model ([`mock`]), and the
 //! suite kind `*.workspace.yaml` ([`mod@file`]). What this crate must not know: MCP, terminals, events and
 //! examples of the runner. It never prints and never reads the environment; the binary passes in what
 //! it needs to know ([`Config`]).
@@ -48,4 +48,4 @@ pub use tools::mock_backend::{MockBackendParams, MockBackendResult};
 pub use tools::run::{AssertionRate, Flakiness, LeftBehind, MockUse, RunParams, RunResult};
 pub use tools::setup::{SetupParams, SetupResult};
 pub use tools::snapshot::{OtherFile, SnapshotParams, SnapshotResult};
-pub use tools::{CallContext, Progress, ProgressSink, ToolDescription, Tools, call, descriptions};
+pub use tools::{CallContext, Progress, ProgressSink, Tools, agent_tools};

@@ -1,4 +1,4 @@
-//! The eight tools as functions, and one table for whoever offers them to others.
+//! The eight tools as functions, and their declarations for agents (`table`).
 //!
 //! [`Tools`] is a cheap handle; all state is in files (see `registry`), so any number of servers and
 //! one-shot processes of a user share it. Every call may be cancelled; nothing that may take long
@@ -16,49 +16,17 @@ mod table;
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use tokio_util::sync::CancellationToken;
-
 use crate::config::Config;
 use crate::error::{ErrorKind, ToolError};
 use crate::registry;
 
-pub use table::{ToolDescription, call, descriptions};
+pub use proctor_tools::{CallContext, Progress, ProgressSink};
+pub use table::agent_tools;
 
 /// The tools. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Tools {
     pub(crate) config: Arc<Config>,
-}
-
-/// News of a call under way.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Progress {
-    /// How far it is.
-    pub done: u64,
-    /// How far it may go.
-    pub total: u64,
-    /// What happens, for people.
-    pub message: String,
-}
-
-/// Who hears of progress.
-pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
-
-/// What comes with a call beside its parameters.
-#[derive(Clone, Default)]
-pub struct CallContext {
-    /// Cancelled when the caller gives up; a run is then killed, and what it did is kept.
-    pub cancel: CancellationToken,
-    /// Told about progress.
-    pub progress: Option<ProgressSink>,
-}
-
-impl std::fmt::Debug for CallContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CallContext").field("cancel", &self.cancel).finish_non_exhaustive()
-    }
 }
 
 impl Tools {

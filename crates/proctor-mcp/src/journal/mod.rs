@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 pub(crate) use refusal::refused;
 
-use crate::schema;
 use crate::table::Tool;
+use proctor_tools::schema;
 
 /// The rows.
 pub(crate) fn tools() -> Vec<Tool> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proctor_journal::Moment;
-use proctor_mcp::{Context, Engine, JournalSetup, Setup, ToolError, Tools};
+use proctor_mcp::{CallContext, Engine, JournalSetup, Setup, ToolError, Tools};
 use proctor_process::GuardCommand;
 use proctor_workspace::{Config, Limits, Program};
 use serde_json::Value;
@@ -22,7 +22,7 @@ impl Desk {
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Result<Value, ToolError> {
-        self.tools.call(name, arguments, Context::brief()).await
+        self.tools.call(name, arguments, CallContext::brief()).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proctor_control::{ControlServer, Controlled, State, Status};
-use proctor_mcp::Context;
+use proctor_mcp::CallContext;
 use proctor_record::{RunInfo, RunStore};
 use serde_json::json;
 
@@ -71,7 +71,7 @@ fn finish(path: &Path, number: u32) {
 async fn a_wait_ends_when_its_caller_gives_up() {
     let desk = Desk::new();
     let (_live, _) = going(&desk);
-    let context = Context::brief();
+    let context = CallContext::brief();
     let cancel = context.cancel.clone();
     let began = Instant::now();
     let waiting = desk.tools.call("run_wait", json!({ "wait_seconds": 5 }), context);

@@ -24,7 +24,7 @@ fn required(schema: &Map<String, Value>) -> Vec<String> {
 async fn an_unknown_parameter_is_named_beside_the_known_ones() {
     let desk = Desk::new();
     for tool in desk.tools.all() {
-        let error = desk.call(&tool.name, json!({ "zebra": 1 })).await.unwrap_err();
+        let error = desk.call(tool.name, json!({ "zebra": 1 })).await.unwrap_err();
         assert_eq!(error.kind, kind::INVALID_ARGUMENT, "{}: {error:?}", tool.name);
         assert!(error.message.contains("zebra"), "{}: {error:?}", tool.name);
         let known = tool.input_schema.get("properties").and_then(Value::as_object);
@@ -46,7 +46,7 @@ async fn a_parameter_of_the_wrong_type_is_named() {
             let Some(wrong) = wrong(schema) else { continue };
             let mut arguments = Map::new();
             arguments.insert(name.clone(), wrong);
-            let error = desk.call(&tool.name, Value::Object(arguments)).await.unwrap_err();
+            let error = desk.call(tool.name, Value::Object(arguments)).await.unwrap_err();
             assert_eq!(error.kind, kind::INVALID_ARGUMENT, "{}.{name}: {error:?}", tool.name);
             assert!(error.message.contains(name.as_str()), "{}.{name}: {error:?}", tool.name);
             assert!(!error.hints.is_empty(), "{}.{name}: {error:?}", tool.name);
@@ -61,7 +61,7 @@ async fn a_missing_parameter_is_named() {
     let desk = Desk::new();
     for tool in desk.tools.all() {
         let needed = required(&tool.input_schema);
-        let answer = desk.call(&tool.name, json!({})).await;
+        let answer = desk.call(tool.name, json!({})).await;
         if needed.is_empty() {
             continue;
         }
@@ -70,7 +70,7 @@ async fn a_missing_parameter_is_named() {
         let named = needed.iter().any(|name| error.message.contains(name.as_str()));
         assert!(named, "{}: {error:?}", tool.name);
         for nonsense in [json!([1]), json!("text"), json!(7)] {
-            let error = desk.call(&tool.name, nonsense).await.unwrap_err();
+            let error = desk.call(tool.name, nonsense).await.unwrap_err();
             assert!(error.message.contains("JSON object"), "{}: {error:?}", tool.name);
         }
     }

@@ -40,7 +40,7 @@ const EXPECTED: [&str; 27] = [
 #[tokio::test]
 async fn every_tool_is_there_once_and_says_what_it_is() {
     let desk = Desk::new();
-    let names: BTreeSet<&str> = desk.tools.all().iter().map(|tool| tool.name.as_str()).collect();
+    let names: BTreeSet<&str> = desk.tools.all().iter().map(|tool| tool.name).collect();
     assert_eq!(names, EXPECTED.into_iter().collect());
     assert_eq!(desk.tools.all().len(), EXPECTED.len());
     for tool in desk.tools.all() {
@@ -101,7 +101,7 @@ async fn mistakes_are_named_with_their_place_and_the_way_out() {
         ("ghap_current", json!({ "lane": "../x" }), "cannot be a lane"),
         ("run_results", json!({ "statuses": ["green"] }), "there is no status `green`"),
         ("run_start", json!({ "paths": ["--seed"] }), "\"--seed\" is not a path"),
-        ("test_setup", json!({ "workspace": 1 }), "test_setup"),
+        ("test_setup", json!({ "workspace": 1 }), "unknown field `workspace`"),
     ] {
         let error = desk.call(name, arguments.clone()).await.unwrap_err();
         assert_eq!(error.kind, kind::INVALID_ARGUMENT, "{name} {arguments}: {error:?}");

@@ -66,7 +66,7 @@ async fn cleanup_removes_everything_and_the_id() {
     assert_eq!(result, json!({"deleted": true, "preserved_files": []}));
     assert!(!path.exists());
     let error = bed.try_call("test_inspect", json!({"workspace_id": "w"})).await.unwrap_err();
-    assert_eq!(serde_json::to_value(error.kind).unwrap(), "unknown_workspace");
+    assert_eq!(error.kind, "unknown_workspace");
     assert_eq!(fs::read_dir(bed.folder.path().join("temp")).unwrap().count(), 0);
 }
 
@@ -153,7 +153,7 @@ async fn a_real_backend_is_recorded_and_can_be_inspected_and_replayed() {
     let path = bed.setup("w", json!({})).await;
     let parameters = json!({"workspace_id": "w", "task": "Do it", "backend": "claude"});
     let error = bed.try_call("test_run", parameters.clone()).await.unwrap_err();
-    assert_eq!(serde_json::to_value(error.kind).unwrap(), "missing_credentials", "{error}");
+    assert_eq!(error.kind, "missing_credentials", "{error}");
     let mut with_key = parameters;
     with_key["env"] = json!({"ANTHROPIC_API_KEY": "test-key"});
     let result = bed.call("test_run", with_key).await;

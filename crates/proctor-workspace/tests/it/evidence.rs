@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use proctor_workspace::{CallContext, ErrorKind, file};
+use proctor_workspace::{CallContext, file};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -37,7 +37,7 @@ async fn v9_a_text_that_is_no_topic_pattern_is_refused_wherever_topics_are_taken
                 parameters["workspace_id"] = json!("w");
                 parameters["assertions"] = list.clone();
                 let error = bed.try_call(tool, parameters).await.unwrap_err();
-                assert_eq!(error.kind, ErrorKind::InvalidArgument, "{bad:?} {error}");
+                assert_eq!(error.kind, "invalid_argument", "{bad:?} {error}");
                 assert!(error.message.contains("assertions[1]"), "{bad:?} {error}");
                 assert!(error.message.contains("`*` for exactly one"), "{bad:?} {error}");
             }
@@ -178,7 +178,7 @@ async fn v13_limits_come_from_the_call_then_the_configuration_then_the_default()
         .try_call("test_run", json!({"workspace_id": "z", "task": "t", "mock_responses": busy()}))
         .await
         .unwrap_err();
-    assert!(error.to_string().contains("the configuration says so"), "{error}");
+    assert!(message_and_hints(&error).contains("the configuration says so"), "{error}");
 }
 
 #[tokio::test]

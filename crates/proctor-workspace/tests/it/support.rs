@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proctor_process::GuardCommand;
-use proctor_workspace::{CallContext, Config, Limits, Program, ToolError, Tools, call};
+use proctor_tools::ToolError;
+use proctor_workspace::{CallContext, Config, Limits, Program, Tools, agent_tools};
 use serde_json::{Value, json};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_proctor-test-workspace");
@@ -62,8 +63,7 @@ impl Bed {
     }
 
     pub(crate) async fn try_call(&self, name: &str, parameters: Value) -> Result<Value, ToolError> {
-        let context = CallContext::default();
-        let answer = call(&self.tools, name, parameters, &context);
+        let answer = call(&self.tools, name, parameters, CallContext::default());
         tokio::time::timeout(PATIENCE, answer).await.expect("this takes too long")
     }
 
@@ -138,4 +138,20 @@ pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) 
         assert!(Instant::now() < deadline, "still not true: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// Calls a tool as an agent does.
+pub(crate) async fn call(
+    tools: &Tools,
+    name: &str,
+    parameters: Value,
+    context: CallContext,
+) -> Result<Value, ToolError> {
+    let tool = agent_tools().into_iter().find(|tool| tool.name == name).expect("a known tool");
+    tool.call(tools.clone(), parameters, context).await
+}
+
+/// What an error says to an agent.
+pub(crate) fn message_and_hints(error: &ToolError) -> String {
+    format!("{} {}", error.message, error.hints.join(" "))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use proctor_process::GuardCommand;
-use proctor_workspace::{CallContext, Config, Limits, Program, Tools, call};
+use proctor_workspace::{CallContext, Config, Limits, Program, Tools, agent_tools};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -54,15 +54,17 @@ fn calls(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     runtime().block_on(async {
         for (name, parameters) in list {
-            let answer = call(&tools, &name, parameters, &CallContext::default()).await;
+            let tool = agent_tools().into_iter().find(|tool| tool.name == name);
+            let Some(tool) = tool else { return ExitCode::from(2) };
+            let answer = tool.call(tools.clone(), parameters, CallContext::default()).await;
             let line = match answer {
                 Ok(value) => serde_json::json!({"ok": value}),
                 Err(error) => serde_json::json!({"error": error}),
             };
             let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
         }
-    });
-    ExitCode::SUCCESS
+        ExitCode::SUCCESS
+    })
 }
 
 /// `detached STATE TEMP RALPH ORDER`: what a detached run is.

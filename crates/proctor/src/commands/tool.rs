@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use proctor_mcp::{Context, Tool, ToolError, Tools};
+use proctor_mcp::{CallContext, Tool, ToolError, Tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,7 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let tools = tools::open(cli, None, terminal)?;
-    let context = Context::patient();
+    let context = CallContext::patient();
     let interrupted = context.cancel.clone();
     let outcome = match (&arguments.name, arguments.list) {
         (Some(name), false) => call(&tools, name, &arguments.parameters, context),
@@ -77,7 +77,12 @@ pub(crate) fn run(
 }
 
 /// Calls a tool. Ctrl-C cancels the context, and the call with it.
-fn call(tools: &Tools, name: &str, parameters: &str, context: Context) -> Result<Value, ToolError> {
+fn call(
+    tools: &Tools,
+    name: &str,
+    parameters: &str,
+    context: CallContext,
+) -> Result<Value, ToolError> {
     tools.get(name)?;
     let arguments = read(parameters)?;
     let runtime = tools::runtime().map_err(ToolError::io)?;
@@ -123,9 +128,9 @@ struct Described<'a> {
 impl<'a> Described<'a> {
     fn new(tool: &'a Tool) -> Self {
         Self {
-            name: &tool.name,
-            title: &tool.title,
-            description: &tool.description,
+            name: tool.name,
+            title: tool.title,
+            description: tool.description,
             input_schema: &tool.input_schema,
             output_schema: &tool.output_schema,
         }

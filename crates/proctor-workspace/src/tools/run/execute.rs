@@ -163,7 +163,7 @@ impl<'a> News<'a> {
             self.told = n;
             progress(Progress {
                 done: n,
-                total: self.total,
+                total: Some(self.total),
                 message: format!("iteration {n}: {hat}"),
             });
         }

@@ -16,43 +16,6 @@ pub(crate) fn output<T: JsonSchema>() -> Map<String, Value> {
     object(generate::<T>(SchemaSettings::draft2020_12().for_serialize()))
 }
 
-/// A schema made elsewhere, in the same form.
-pub(crate) fn tidied(mut schema: Value) -> Map<String, Value> {
-    let definitions = match &mut schema {
-        Value::Object(map) => map.remove("$defs").unwrap_or_default(),
-        _ => Value::Null,
-    };
-    inline(&mut schema, &definitions, 0);
-    tidy(&mut schema);
-    object(schema)
-}
-
-/// How many references within each other are followed; a type that holds itself would never end.
-const DEEPEST: usize = 8;
-
-/// Puts what is referred to where it is referred to; what stands beside a reference wins.
-fn inline(schema: &mut Value, definitions: &Value, depth: usize) {
-    match schema {
-        Value::Object(map) => {
-            let mut depth = depth;
-            if let Some(reference) = map.remove("$ref") {
-                depth += 1;
-                let name = reference.as_str().and_then(|name| name.strip_prefix("#/$defs/"));
-                // Too deep, anything goes.
-                let meant = name.filter(|_| depth <= DEEPEST).map(|name| definitions[name].clone());
-                if let Some(Value::Object(meant)) = meant {
-                    for (key, value) in meant {
-                        map.entry(key).or_insert(value);
-                    }
-                }
-            }
-            map.values_mut().for_each(|value| inline(value, definitions, depth));
-        }
-        Value::Array(all) => all.iter_mut().for_each(|value| inline(value, definitions, depth)),
-        _ => {}
-    }
-}
-
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -135,8 +98,8 @@ fn lift_single_alternative(map: &mut Map<String, Value>) {
     }
 }
 
-/// A word out of a list, for vocabularies that live in other crates.
-pub(crate) fn words(words: impl IntoIterator<Item = &'static str>) -> schemars::Schema {
+/// The schema of one word of a list, for vocabularies that have no schema of their own.
+pub fn words(words: impl IntoIterator<Item = &'static str>) -> schemars::Schema {
     let all: Vec<&str> = words.into_iter().collect();
     schemars::json_schema!({ "type": "string", "enum": all })
 }
@@ -163,21 +126,6 @@ mod tests {
         count: Option<u32>,
         /// May be there too.
         inner: Option<Inner>,
-    }
-
-    #[test]
-    fn references_are_followed_and_circles_end() {
-        let schema = tidied(json!({
-            "properties": { "tree": { "$ref": "#/$defs/Tree", "description": "Mine." } },
-            "$defs": { "Tree": {
-                "type": "object", "description": "Theirs.",
-                "properties": { "left": { "$ref": "#/$defs/Tree" } }
-            } }
-        }));
-        assert_eq!(schema["properties"]["tree"]["description"], "Mine.");
-        let text = Value::Object(schema).to_string();
-        assert!(!text.contains("$ref"), "{text}");
-        assert_eq!(text.matches("Theirs.").count(), DEEPEST - 1);
     }
 
     #[test]

@@ -1,22 +1,31 @@
-//! `cover_plan` and `cover_submit`: what `proctor cover` left open, and the gate through which an agent fills it.
-//!
-//! The pipeline's own crate knows what is open and judges answers; this file only tells it to a model.
+//! The tools for agents: `cover_plan` lists what `proctor cover` left open, `cover_submit` is the gate through which an agent
+//! fills it.
 
-use proctor_cover::{Answer, OpenItem, Refusal};
+use std::path::PathBuf;
+
+use proctor_tools::paging::page;
+use proctor_tools::{CallContext, Group, Hints, Progress, Row, Tool, ToolError, kind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::engine::Engine;
-use crate::error::{ToolError, kind};
-use crate::paging::page;
-use crate::table::{Context, Group, Hints, Progress, Row, Tool};
+use crate::{Answer, OpenItem, Refusal};
 
-/// How many situations come at once when nobody says: each brings the source of a method.
-const FEW: u32 = 3;
+/// Situations of a page if the call has no limit: each brings the source of a method.
+const DEFAULT_LIMIT: u32 = 3;
 
-/// The rows.
-pub(crate) fn tools() -> Vec<Tool> {
+/// What the tools work with.
+#[derive(Debug, Clone)]
+pub struct CoveredProject {
+    /// The project's root folder.
+    pub root: PathBuf,
+    /// The Ruby that runs proposed examples.
+    pub ruby: PathBuf,
+}
+
+/// The tools.
+#[must_use]
+pub fn agent_tools() -> Vec<Tool<CoveredProject>> {
     let plan = Row {
         name: "cover_plan",
         title: "See what cover left open",
@@ -68,11 +77,16 @@ struct Planned {
     next: Option<String>,
 }
 
-fn show(engine: &Engine, given: PlanParameters) -> Result<Planned, ToolError> {
-    let plan = proctor_cover::plan(engine.root(), &given.files)
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a handler owns its parameters, whether or not it takes them apart"
+)]
+fn show(project: &CoveredProject, given: PlanParameters) -> Result<Planned, ToolError> {
+    let plan = crate::plan(&project.root, &given.files)
         .map_err(|stop| ToolError::new(kind::REFUSED, &stop).hint(stop.suggestion.clone()))?;
     let total = plan.items.len() as u64;
-    let part = page(plan.items, given.cursor.as_deref(), Some(given.limit.unwrap_or(FEW)))?;
+    let part =
+        page(plan.items, given.cursor.as_deref(), Some(given.limit.unwrap_or(DEFAULT_LIMIT)))?;
     Ok(Planned {
         items: part.items,
         total,
@@ -108,14 +122,18 @@ struct Filled {
     left: u64,
 }
 
-async fn fill(engine: Engine, given: Submitted, context: Context) -> Result<Filled, ToolError> {
-    if let Some(tell) = &context.progress {
+async fn fill(
+    project: CoveredProject,
+    given: Submitted,
+    context: CallContext,
+) -> Result<Filled, ToolError> {
+    if let Some(report) = &context.progress {
         let message = "running the example in a scratch copy".to_owned();
-        tell(Progress { done: 0, total: None, message });
+        report(Progress { done: 0, total: None, message });
     }
     let work = tokio::task::spawn_blocking(move || {
         let answer = Answer { description: given.description, body: given.body };
-        proctor_cover::submit(engine.root(), engine.ruby(), &given.id, &answer)
+        crate::submit(&project.root, &project.ruby, &given.id, &answer)
     });
     let outcome =
         work.await.map_err(|error| ToolError::io(format_args!("the work was lost: {error}")))?;
