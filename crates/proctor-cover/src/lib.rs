@@ -40,7 +40,7 @@ pub use choice::{Answers, Choice, Typed, typed};
 pub use discover::{Discovery, Mode, Target, discover};
 pub use factories::{Factories, Factory, Proposal};
 pub use fill::{
-    Answer, Condition, FillRequest, Filler, Kept, OpenItem, Plan, PromptMessage,
+    Answer, Condition, FillError, FillRequest, Filler, Kept, OpenItem, Plan, PromptMessage,
     Refusal, SYSTEM_PROMPT, plan, prompt_messages, read_model_answer, submit,
 };
 pub use implement::{Task, Written, implement};
