@@ -19,6 +19,7 @@ mod git;
 mod implement;
 mod isolate;
 mod metadata;
+mod network;
 mod observation;
 mod outline;
 mod pipeline;
@@ -39,11 +40,12 @@ pub use choice::{Answers, Choice, Typed, typed};
 pub use discover::{Discovery, Mode, Target, discover};
 pub use factories::{Factories, Factory, Proposal};
 pub use fill::{
-    Answer, Condition, FillRequest, Filler, Kept, OpenItem, Plan, PromptMessage, Refusal,
-    SYSTEM_PROMPT, plan, prompt_messages, read_model_answer, submit,
+    Answer, Condition, FillError, FillRequest, Filler, Kept, OpenItem, Plan, PromptMessage,
+    Refusal, SYSTEM_PROMPT, plan, prompt_messages, read_model_answer, submit,
 };
 pub use implement::{Task, Written, implement};
 pub use metadata::{KeptAnswer, Metadata, MetadataError, STAGES, VERSION, slug};
+pub use network::{NetworkIsolation, RubyProgramError};
 pub use observation::{
     Case, Effort, Fault, LoadError, Observation, Sight, Workshop, faults, find_ways, observe,
 };

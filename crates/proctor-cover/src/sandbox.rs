@@ -48,17 +48,9 @@ impl Sandbox {
     pub fn new(ruby: impl Into<PathBuf>) -> Self {
         let isolate = ["unshare", "--net", "--pid", "--fork", "--kill-child"];
         let as_user = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"];
-        let allowed = |wrapper: &&[&str]| {
-            ShortCommand::new(wrapper[0], ChildEnvironment::inherited(), PROBE_LIMIT)
-                .args(&wrapper[1..])
-                .args(["true"])
-                .output()
-                .is_ok_and(|output| output.status.success())
-        };
-        let wrapper = [&isolate[..], &as_user[..]].into_iter().find(allowed).unwrap_or(&[]);
+        let wrapper = first_that_works(&[&isolate[..], &as_user[..]]);
         let ruby = ruby.into();
         let confine = confinement(&ruby).map(Arc::new);
-        let wrapper = wrapper.iter().map(|word| (*word).to_owned()).collect();
         Self { ruby, wrapper, confine }
     }
 
@@ -133,6 +125,19 @@ impl Finished {
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
+}
+
+/// The first command under which `true` runs; empty if there is none.
+pub(crate) fn first_that_works(commands: &[&[&str]]) -> Vec<String> {
+    let works = |command: &&&[&str]| {
+        ShortCommand::new(command[0], ChildEnvironment::inherited(), PROBE_LIMIT)
+            .args(&command[1..])
+            .args(["true"])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    let found = commands.iter().find(works).copied().unwrap_or_default();
+    found.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// The confining program as a file, if it works with this Ruby and this kernel.

@@ -47,6 +47,7 @@ pub mod paths;
 pub mod quality;
 mod record;
 pub mod render;
+pub mod report_files;
 pub mod request;
 pub mod retro;
 pub mod search;

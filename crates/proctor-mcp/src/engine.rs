@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proctor_history::ComparisonCache;
-use proctor_journal::{Journal, Moment};
+use proctor_journal::{Journal, JournalError, Moment};
 use proctor_record::RunStore;
 
 use crate::error::ToolError;
@@ -33,7 +33,7 @@ pub struct Setup {
 /// Where the journal is.
 pub struct JournalSetup {
     /// Its folder, or why there is none.
-    pub dir: Result<PathBuf, String>,
+    pub dir: Result<PathBuf, JournalError>,
     /// The lane to use where a call names none.
     pub lane: Option<String>,
     /// The session that a first entry belongs to when none is open, as the agent's host calls it.
@@ -124,8 +124,8 @@ impl Engine {
     /// The journal, in the lane that a call names.
     pub(crate) fn journal(&self, lane: Option<&str>) -> Result<Journal, ToolError> {
         let journal = &self.setup.journal;
-        let dir = journal.dir.as_ref().map_err(|problem| {
-            ToolError::new(crate::error::kind::REFUSED, problem).hint(
+        let dir = journal.dir.as_ref().map_err(|error| {
+            ToolError::new(crate::error::kind::REFUSED, error).hint(
                 "start the server in the project's folder, or with `proctor --root FOLDER mcp`",
             )
         })?;

@@ -279,7 +279,7 @@ mod tests {
     use super::*;
     use crate::error::kind;
 
-    #[derive(Deserialize, JsonSchema)]
+    #[derive(Clone, Copy, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Parameters {
         /// How often.
@@ -301,15 +301,18 @@ mod tests {
         description: "Repeats the word.",
     };
 
-    fn repeat(word: &String, given: Parameters) -> Result<Repeated, ToolError> {
+    #[derive(Clone, Copy)]
+    struct Word(&'static str);
+
+    fn repeat(word: &Word, given: Parameters) -> Result<Repeated, ToolError> {
         let times = usize::try_from(given.times).map_err(ToolError::io)?;
-        Ok(Repeated { text: word.repeat(times) })
+        Ok(Repeated { text: word.0.repeat(times) })
     }
 
     #[tokio::test]
     async fn a_tool_reads_parameters_and_writes_a_result() {
         let tool = ROW.quick(repeat);
-        let call = |value: Value| tool.call("ab".to_owned(), value, CallContext::default());
+        let call = |value: Value| tool.call(Word("ab"), value, CallContext::default());
         assert_eq!(call(json!({ "times": 2 })).await.unwrap(), json!({ "text": "abab" }));
         assert_eq!(call(json!({ "times": null })).await.unwrap(), json!({ "text": "" }));
         assert_eq!(call(Value::Null).await.unwrap(), json!({ "text": "" }));
@@ -325,19 +328,19 @@ mod tests {
             (json!({ "often": 1 }), "often: unknown field `often`, expected `times`"),
             (json!([1]), "parameters must be a JSON object, not [1]"),
         ] {
-            let error = tool.call(String::new(), given, CallContext::default()).await.unwrap_err();
+            let error = tool.call(Word(""), given, CallContext::default()).await.unwrap_err();
             assert_eq!((error.kind.as_str(), &*error.message), (kind::INVALID_ARGUMENT, message));
             assert_eq!(error.hints, ["parameters: times"]);
         }
         let long = json!({ "times": "x".repeat(5000) });
-        let error = tool.call(String::new(), long, CallContext::default()).await.unwrap_err();
+        let error = tool.call(Word(""), long, CallContext::default()).await.unwrap_err();
         assert!(error.message.chars().count() < 1100, "{}", error.message.len());
     }
 
     #[tokio::test]
     async fn a_tool_works_over_a_state_that_holds_its_own() {
-        let tool = ROW.quick(repeat).over(|pair: &(String, u32)| pair.0.clone());
-        let state = ("cd".to_owned(), 7);
+        let tool = ROW.quick(repeat).over(|pair: &(Word, u32)| pair.0);
+        let state = (Word("cd"), 7);
         let result = tool.call(state, json!({ "times": 1 }), CallContext::patient()).await;
         assert_eq!(result.unwrap(), json!({ "text": "cd" }));
         assert_eq!((tool.name, tool.hints), ("repeat", Hints::LOOKS));

@@ -13,10 +13,10 @@ mod prompt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use proctor_ruby::analyze;
+use proctor_ruby::{SyntaxError, analyze};
 use serde::{Deserialize, Serialize};
 
-use crate::metadata::{Metadata, hash, path_for};
+use crate::metadata::{Metadata, MetadataError, hash, path_for};
 use crate::observation::{Effort, Workshop};
 use crate::project::{Project, SourceFile};
 use crate::sandbox::Sandbox;
@@ -76,10 +76,19 @@ pub struct FillRequest<'a> {
     pub before: Option<(&'a Answer, &'a Refusal)>,
 }
 
+/// A model gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the model did not answer: {source}")]
+pub struct FillError {
+    /// The error of the model's interface.
+    #[from]
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
 /// Fills situations: a model behind some interface.
 pub trait Filler {
-    /// Proposes an example, or says why it cannot.
-    fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, String>;
+    /// Proposes an example.
+    fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, FillError>;
 
     /// Who it is, for the record.
     fn name(&self) -> String;
@@ -98,6 +107,33 @@ pub struct Plan {
 
 /// What is left, from the metadata of earlier runs. `files` narrows it to these sources; empty means all.
 pub fn plan(root: &Path, files: &[String]) -> Result<Plan, Stop> {
+    let OpenSituations { items, unusable, files } = open_situations(root, files)?;
+    let notes = unusable.iter().map(ToString::to_string).collect();
+    Ok(Plan { items, notes, files })
+}
+
+/// [`Plan`] with errors that can be told apart.
+#[derive(Default)]
+struct OpenSituations {
+    items: Vec<OpenItem>,
+    unusable: Vec<UnusableFile>,
+    files: usize,
+}
+
+/// Why the open situations of a covered file cannot be listed.
+#[derive(Debug, thiserror::Error)]
+enum UnusableFile {
+    #[error("damaged metadata: {0}")]
+    Metadata(#[from] MetadataError),
+    #[error("{path}: {source}")]
+    NotRead { path: String, source: std::io::Error },
+    #[error("{path} changed since it was covered; run `proctor cover {path} --yes` again")]
+    Changed { path: String },
+    #[error("{path} is not valid Ruby: {error}")]
+    NotRuby { path: String, error: SyntaxError },
+}
+
+fn open_situations(root: &Path, files: &[String]) -> Result<OpenSituations, Stop> {
     let folder = root.join("tmp/rspec_metadata");
     let mut paths: Vec<PathBuf> = match fs::read_dir(&folder) {
         Ok(entries) => entries
@@ -115,13 +151,13 @@ pub fn plan(root: &Path, files: &[String]) -> Result<Plan, Stop> {
             "run `proctor cover` first: it does what it can without a model and leaves the rest open",
         ));
     }
-    let mut plan = Plan::default();
+    let mut found = OpenSituations::default();
     for path in paths {
         let metadata = match Metadata::read(&path) {
             Ok(Some(metadata)) => metadata,
             Ok(None) => continue,
             Err(error) => {
-                plan.notes.push(format!("damaged metadata: {error}"));
+                found.unusable.push(error.into());
                 continue;
             }
         };
@@ -130,33 +166,36 @@ pub fn plan(root: &Path, files: &[String]) -> Result<Plan, Stop> {
         if !wanted || !metadata.is_complete("test_implementer") {
             continue;
         }
-        plan.files += 1;
+        found.files += 1;
         match one_file(root, &metadata) {
-            Ok(items) => plan.items.extend(items),
-            Err(note) => plan.notes.push(note),
+            Ok(items) => found.items.extend(items),
+            Err(error) => found.unusable.push(error),
         }
     }
-    Ok(plan)
+    Ok(found)
 }
 
-fn one_file(root: &Path, metadata: &Metadata) -> Result<Vec<OpenItem>, String> {
+fn one_file(root: &Path, metadata: &Metadata) -> Result<Vec<OpenItem>, UnusableFile> {
     let source = source(root, metadata)?;
-    let spec = fs::read_to_string(root.join(&metadata.spec_path))
-        .map_err(|error| format!("{}: {error}", metadata.spec_path))?;
-    Ok(open_items(&source, &metadata.spec_path, &spec, metadata))
+    let path = &metadata.spec_path;
+    let spec = fs::read_to_string(root.join(path))
+        .map_err(|source| UnusableFile::NotRead { path: path.clone(), source })?;
+    Ok(open_items(&source, path, &spec, metadata))
 }
 
-fn source(root: &Path, metadata: &Metadata) -> Result<SourceFile, String> {
-    let path = &metadata.source_file;
-    let bytes = fs::read(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
+fn source(root: &Path, metadata: &Metadata) -> Result<SourceFile, UnusableFile> {
+    let path = metadata.source_file.clone();
+    let bytes = match fs::read(root.join(&path)) {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(UnusableFile::NotRead { path, source }),
+    };
     if hash(&bytes) != metadata.source_hash {
-        return Err(format!(
-            "{path} changed since it was covered; run `proctor cover {path} --yes` again"
-        ));
+        return Err(UnusableFile::Changed { path });
     }
-    let facts =
-        analyze(&bytes).map_err(|errors| format!("{path} is not valid Ruby: {}", errors[0]))?;
-    Ok(SourceFile { path: path.clone(), bytes, facts })
+    match analyze(&bytes) {
+        Ok(facts) => Ok(SourceFile { path, bytes, facts }),
+        Err(mut errors) => Err(UnusableFile::NotRuby { path, error: errors.swap_remove(0) }),
+    }
 }
 
 /// An answer that was kept.
@@ -179,16 +218,15 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
         fs::OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(".lock"));
     let lock = lock.map_err(|error| Refusal::machine(&error))?;
     lock.lock().map_err(|error| Refusal::machine(&error))?;
-    let plan = plan(root, &[])
+    let found = open_situations(root, &[])
         .map_err(|stop| Refusal::new("unknown", stop.to_string(), stop.suggestion))?;
-    let Some(item) = plan.items.iter().find(|item| item.id == id) else {
-        let stale: Vec<&String> =
-            plan.notes.iter().filter(|note| note.contains("changed since")).collect();
+    let Some(item) = found.items.iter().find(|item| item.id == id) else {
+        let is_changed = |error: &&UnusableFile| matches!(error, UnusableFile::Changed { .. });
         let message = format!("no situation `{id}` waits for an answer");
-        return Err(match stale.first() {
-            Some(note) => Refusal::new(
+        return Err(match found.unusable.iter().find(is_changed) {
+            Some(changed) => Refusal::new(
                 "stale",
-                format!("{message}; {note}"),
+                format!("{message}; {changed}"),
                 "cover the file again, then take a new plan",
             ),
             None => Refusal::new(
@@ -206,8 +244,8 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
             "cover the file again",
         )
     })?;
-    let source = source(root, &metadata).map_err(|note| {
-        Refusal::new("stale", note, "cover the file again, then take a new plan")
+    let source = source(root, &metadata).map_err(|error| {
+        Refusal::new("stale", error.to_string(), "cover the file again, then take a new plan")
     })?;
     let spec =
         fs::read_to_string(root.join(&item.spec)).map_err(|error| Refusal::machine(&error))?;
@@ -229,7 +267,7 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
         id: item.id.clone(),
         place: format!("{}:{}", item.spec, accepted.line),
         faults_noticed: accepted.faults,
-        left: plan.items.iter().filter(|other| other.file == item.file).count().saturating_sub(1),
+        left: found.items.iter().filter(|other| other.file == item.file).count().saturating_sub(1),
     })
 }
 

@@ -124,10 +124,10 @@ impl PipelineRun<'_> {
             let before = last.as_ref().zip(refusals.last());
             let answer = match filler.fill(&FillRequest { item, spec, attempt, before }) {
                 Ok(answer) => answer,
-                Err(problem) => {
+                Err(error) => {
                     refusals.push(Refusal::new(
                         "machine",
-                        format!("the model did not answer: {problem}"),
+                        error.to_string(),
                         "see the model's configuration",
                     ));
                     break;

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
-use proctor_cover::{Answer, FillRequest, Filler, Helpers, Report, plan, run_with, submit};
+use proctor_cover::{
+    Answer, FillError, FillRequest, Filler, Helpers, Report, plan, run_with, submit,
+};
 
 use crate::{options, project};
 
@@ -42,9 +44,13 @@ impl Scripted {
 }
 
 impl Filler for Scripted {
-    fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, String> {
+    fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, FillError> {
         self.asked.borrow_mut().push(request.before.map(|(_, refusal)| refusal.reason));
-        let next = self.answers.borrow_mut().pop().ok_or("nothing left to say")?;
+        let next = self
+            .answers
+            .borrow_mut()
+            .pop()
+            .ok_or_else(|| FillError { source: "nothing left to say".into() })?;
         Ok(Answer { description: None, body: next.to_owned() })
     }
 

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use proctor_cover::{
-    Choice, Effort, Filler, Helpers, Mode, Options, Report, SpecRunner, Step, Stop,
+    Choice, Effort, Filler, Helpers, Mode, NetworkIsolation, Options, Report, SpecRunner, Step,
+    Stop,
 };
 use proctor_record::RunStore;
 use proctor_record::control::ControlServer;
@@ -105,7 +106,7 @@ fn recorded(
     }
     let runner = OwnRunner {
         ruby: options.ruby.to_string_lossy().into_owned(),
-        wrapper: specs::without_network(),
+        network: NetworkIsolation::detect(),
         workers: values::workers(&config.workers.value).unwrap_or(WORKERS).min(WORKERS),
         bus: recording.bus.clone(),
         counts: story.counts.clone(),

@@ -17,7 +17,7 @@ pub(super) fn open(
     let (root, config) = project::open(cli, terminal)?;
     let journal = JournalSetup {
         // A project without a place for a journal still has runs.
-        dir: journal::folder(&root, &config).map_err(|error| error.to_string()),
+        dir: journal::folder(&root, &config),
         lane: env_vars::PROCTOR_LANE.get(),
         host_session: env_vars::CLAUDE_CODE_SESSION_ID.get(),
     };

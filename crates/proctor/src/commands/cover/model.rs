@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use proctor_converse::{Cassette, SingleModel, SingleModelSetup, model_call};
 use proctor_cover::{
-    Answer, FillRequest, Filler, PromptMessage, SYSTEM_PROMPT, prompt_messages, read_model_answer,
+    Answer, FillError, FillRequest, Filler, PromptMessage, SYSTEM_PROMPT, prompt_messages,
+    read_model_answer,
 };
 use proctor_events::{Bus, Event};
 use proctor_llm::{Message, Purpose, ReplayMode, Request};
@@ -71,7 +72,7 @@ impl ModelFiller {
 }
 
 impl Filler for ModelFiller {
-    fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, String> {
+    fn fill(&self, request: &FillRequest<'_>) -> Result<Answer, FillError> {
         let SingleModel { model, max_tokens, temperature } = &self.model;
         let messages = prompt_messages(request).into_iter().map(|message| match message {
             PromptMessage::User(text) => Message::user(text),
@@ -92,7 +93,9 @@ impl Filler for ModelFiller {
         let mut call = model_call(&**model, Purpose::Other, &outcome, started.elapsed());
         call.purpose = Some("cover".to_owned());
         self.bus.publish(Event::new(*call));
-        outcome.map(|answer| read_model_answer(&answer.text)).map_err(|error| error.message)
+        outcome
+            .map(|answer| read_model_answer(&answer.text))
+            .map_err(|error| FillError { source: error.into() })
     }
 
     fn name(&self) -> String {

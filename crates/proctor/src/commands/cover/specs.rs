@@ -6,11 +6,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use proctor_cover::{SpecFailure, SpecRun, SpecRunner};
+use proctor_cover::{NetworkIsolation, SpecFailure, SpecRun, SpecRunner};
 use proctor_events::{
     Body, BoxedError, Bus, BusConfig, Event, Published, Recorder, RunId, Status, Timestamp,
 };
-use proctor_process::{ChildEnvironment, ShortCommand};
 use proctor_runner::{Controller, RspecSuite, RunOptions, RunSetup, Suite};
 use proctor_verdict::StopCause;
 
@@ -22,14 +21,10 @@ const EXAMPLE: u64 = 30_000;
 /// How long all of them may take.
 const ALL: Duration = Duration::from_mins(10);
 
-/// How long a question about the kernel may take.
-const PROBE_LIMIT: Duration = Duration::from_secs(30);
-
 /// Runs specs with the embedded controller.
 pub(super) struct OwnRunner {
     pub(super) ruby: String,
-    /// Whether the kernel lets us cut off the network.
-    pub(super) wrapper: Option<Vec<String>>,
+    pub(super) network: NetworkIsolation,
     pub(super) workers: u32,
     pub(super) bus: Bus,
     pub(super) counts: Arc<Counts>,
@@ -47,7 +42,7 @@ impl OwnRunner {
         let environment =
             suites::environment(root, self.workers).map_err(|error| error.to_string())?;
         let suite = RspecSuite {
-            ruby: self.program(root)?,
+            ruby: self.network.ruby_program(&self.ruby, root).map_err(|error| error.to_string())?,
             args: specs.to_vec(),
             preload: true,
             conversations: None,
@@ -90,31 +85,6 @@ impl OwnRunner {
         }
         Ok(ran)
     }
-
-    /// Ruby, or a program beside the copy that starts it without network.
-    fn program(&self, root: &Path) -> Result<String, String> {
-        use std::os::unix::fs::PermissionsExt as _;
-        let Some(wrapper) = &self.wrapper else { return Ok(self.ruby.clone()) };
-        let path = root.parent().unwrap_or(root).join("ruby-without-network");
-        let command = proctor_text::shell_join(wrapper.iter().chain([&self.ruby]));
-        let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-        std::fs::write(&path, format!("#!/bin/sh\nexec {command} \"$@\"\n")).map_err(failed)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
-        Ok(path.to_string_lossy().into_owned())
-    }
-}
-
-/// The way to cut off the network that this kernel allows.
-pub(super) fn without_network() -> Option<Vec<String>> {
-    let ways = [&["unshare", "--net"][..], &["unshare", "--map-root-user", "--net"][..]];
-    let works = |way: &&[&str]| {
-        ShortCommand::new(way[0], ChildEnvironment::inherited(), PROBE_LIMIT)
-            .args(&way[1..])
-            .args(["true"])
-            .output()
-            .is_ok_and(|output| output.status.success())
-    };
-    ways.into_iter().find(works).map(|way| way.iter().map(|word| (*word).to_owned()).collect())
 }
 
 /// Passes events on, but for those that frame a run, and gathers what became of the examples.

@@ -1,11 +1,12 @@
 //! run: a command decides what becomes of the active entry.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::Args;
 use proctor_journal::capture::{CommandResult, Expectation};
+use proctor_journal::report_files::{ReportFiles, WrittenReports};
 use proctor_journal::{Captured, Current, JournalError, Refusal, UtcTime};
 use proctor_text::shorten;
 use serde::Serialize;
@@ -68,7 +69,7 @@ pub(super) fn run(
     let stated = arguments.expect.clone().map(|expectation| (expectation, now().now));
     ready(desk, stated.as_ref(), terminal)?;
     let checkout = git::checkout();
-    let reports = Reports::before(&arguments.junit);
+    let reports = ReportFiles::before(&arguments.junit);
     let started_at = now().now;
     let runs = RunList::new();
     let limit = arguments.timeout.map(Duration::from_millis);
@@ -77,6 +78,10 @@ pub(super) fn run(
         terminal.note(ended.output.trim_end());
     }
     let code = ended.code();
+    let WrittenReports { contents, problems } = reports.written();
+    for problem in problems {
+        terminal.warn(&problem.to_string());
+    }
     let mut run = CommandResult {
         argv: arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         exit: ended.exit,
@@ -85,7 +90,7 @@ pub(super) fn run(
         duration_ms: Some(ended.duration_ms),
         output: ended.output,
         output_is_cut: ended.output_is_cut,
-        reports: reports.written(terminal),
+        reports: contents,
         recorded: None,
         dirty: checkout.as_ref().map(|checkout| checkout.dirty),
         commit: checkout.and_then(|checkout| checkout.commit),
@@ -171,58 +176,4 @@ pub(super) fn conclude(
         ));
     }
     Ok(())
-}
-
-/// Reports that the command is to write. One that was there before and stays as it was tells of another run.
-struct Reports {
-    before: Vec<(PathBuf, Option<SystemTime>)>,
-    asked: Vec<PathBuf>,
-}
-
-impl Reports {
-    fn before(asked: &[PathBuf]) -> Self {
-        let files = asked.iter().flat_map(|path| files(path));
-        let before = files.map(|path| (path.clone(), modified(&path))).collect();
-        Self { before, asked: asked.to_vec() }
-    }
-
-    /// The contents of those that were written since.
-    fn written(&self, terminal: &mut Terminal) -> Vec<String> {
-        let mut contents = Vec::new();
-        for asked in &self.asked {
-            let mut is_written = false;
-            for path in files(asked).into_iter().filter(|path| self.is_new(path)) {
-                is_written = true;
-                match std::fs::read(&path) {
-                    Ok(bytes) => contents.push(String::from_utf8_lossy(&bytes).into_owned()),
-                    Err(error) => {
-                        terminal.warn(&format!("cannot read {}: {error}", path.display()));
-                    }
-                }
-            }
-            if !is_written {
-                terminal.warn(&format!("the command did not write {}", asked.display()));
-            }
-        }
-        contents
-    }
-
-    fn is_new(&self, path: &Path) -> bool {
-        let now = modified(path);
-        now.is_some() && !self.before.iter().any(|(old, time)| old == path && *time == now)
-    }
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|about| about.modified()).ok()
-}
-
-/// The file itself, or the reports in a folder, in a fixed order.
-fn files(path: &Path) -> Vec<PathBuf> {
-    let Ok(folder) = std::fs::read_dir(path) else { return vec![path.to_owned()] };
-    let is_report =
-        |path: &PathBuf| path.extension().is_some_and(|end| end == "xml" || end == "json");
-    let mut files: Vec<_> = folder.flatten().map(|entry| entry.path()).filter(is_report).collect();
-    files.sort();
-    files
 }

@@ -73,14 +73,12 @@ pub(super) fn say(warnings: &[Warning], terminal: &mut Terminal) {
 }
 
 /// The folder by environment and configuration, else the project's own; never in the home folder itself.
-pub(in crate::commands) fn folder(root: &Path, config: &Config) -> Result<PathBuf, CommandError> {
+pub(in crate::commands) fn folder(root: &Path, config: &Config) -> Result<PathBuf, JournalError> {
     let setting = &config.journal_dir;
     match (&setting.value, &setting.origin) {
         (Some(dir), Origin::File) => Ok(root.join(dir)),
         (Some(dir), _) => Ok(PathBuf::from(dir)),
-        (None, _) if is_home(root) => {
-            Err(CommandError::from(JournalError::HomeFolder(root.to_owned())))
-        }
+        (None, _) if is_home(root) => Err(JournalError::HomeFolder(root.to_owned())),
         (None, _) => Ok(journal_dir(root)),
     }
 }
