@@ -12,7 +12,7 @@ use proctor_stats::{
 };
 use serde::Serialize;
 
-use crate::model::{Change, Rules, Tally, Verdict};
+use crate::model::{Assessment, Change, Rules, Tally};
 use crate::pair::Pair;
 use crate::past::Between;
 use crate::side::{Check, Sample};
@@ -23,7 +23,7 @@ pub struct CriterionChange {
     /// The criterion.
     pub name: String,
     /// What is to be said.
-    pub verdict: Verdict,
+    pub verdict: Assessment,
     /// Examples that check it on both sides.
     pub examples: u64,
     /// How often it held before, with Wilson's interval.
@@ -77,7 +77,7 @@ pub(crate) fn changes(
     for change in &mut changes {
         change.verdict = verdict(change, rules);
         let (worse, better) =
-            (change.verdict == Verdict::Regression, change.verdict == Verdict::Improvement);
+            (change.verdict == Assessment::Regression, change.verdict == Assessment::Improvement);
         change.change = change.change.map(|shares| shares.agreeing(worse, better));
         change.score_change = change.score_change.map(|scores| scores.agreeing(worse, better));
     }
@@ -184,7 +184,7 @@ fn change(name: &str, seen: &[Seen<'_>], between: &Between) -> CriterionChange {
     };
     CriterionChange {
         name: name.to_owned(),
-        verdict: Verdict::NoChangeSeen,
+        verdict: Assessment::NoChangeSeen,
         examples: seen.len() as u64,
         before: Tally::of(before),
         after: Tally::of(after),
@@ -207,20 +207,20 @@ fn estimate(change: &CriterionChange) -> f64 {
     if lowest < 0.0 { lowest } else { known().fold(0.0, f64::max) }
 }
 
-fn verdict(change: &CriterionChange, rules: &Rules) -> Verdict {
+fn verdict(change: &CriterionChange, rules: &Rules) -> Assessment {
     let falls = |change: Option<Change>| change.is_some_and(|change| change.estimate < -1e-12);
     let rises = |change: Option<Change>| change.is_some_and(|change| change.estimate > 1e-12);
     let worse = change.p_worse_adjusted <= rules.level_criteria;
     let better = change.p_better_adjusted <= rules.level_criteria;
     if worse && (falls(change.change) || falls(change.score_change)) {
-        Verdict::Regression
+        Assessment::Regression
     } else if falls(change.change) || falls(change.score_change) {
-        Verdict::CannotTell
+        Assessment::CannotTell
     } else if better {
-        Verdict::Improvement
+        Assessment::Improvement
     } else if rises(change.change) || rises(change.score_change) {
-        Verdict::CannotTell
+        Assessment::CannotTell
     } else {
-        Verdict::NoChangeSeen
+        Assessment::NoChangeSeen
     }
 }

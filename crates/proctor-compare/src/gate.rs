@@ -13,8 +13,8 @@ use proctor_stats::holm;
 use proctor_text::pluralize;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::p_words;
-use crate::model::{Comparison, Gap, UsageChange, Verdict};
+use crate::assess::p_words;
+use crate::model::{Assessment, Comparison, Gap, UsageChange};
 
 /// Which examples may lack a result on one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub enum AllowedGaps {
     None,
     /// Those without a result before.
     New,
-    /// Any.
+    /// Missing before or after.
     All,
 }
 
@@ -36,7 +36,7 @@ pub enum Undecided {
     /// It is a result of its own.
     #[default]
     Fail,
-    /// It passes.
+    /// The gate passes.
     Ok,
 }
 
@@ -94,7 +94,7 @@ impl Decision {
 /// A decision with its reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gate {
-    /// The decision.
+    /// What the exit code says.
     pub decision: Decision,
     /// The exit code that says so.
     pub exit_code: u8,
@@ -139,7 +139,7 @@ impl Gate {
 fn hidden(comparison: &Comparison) -> String {
     match (comparison.possible_drop(), comparison.rules.margin) {
         (None, _) => "every example is deterministic: what was seen is all there is".to_owned(),
-        (Some(drop), Some(margin)) if comparison.suite.verdict == Verdict::Unchanged => format!(
+        (Some(drop), Some(margin)) if comparison.suite.verdict == Assessment::Unchanged => format!(
             "shown: not worse by more than {} (a drop of up to {} is possible)",
             points(margin),
             points(drop)
@@ -171,14 +171,14 @@ impl Found {
                 more => format!("{more} examples got worse"),
             });
         }
-        if suite.verdict == Verdict::Regression {
+        if suite.verdict == Assessment::Regression {
             self.stops.push(format!("the suite as a whole got worse ({})", p_words(suite.p_worse)));
         }
         let (before, after) = (comparison.before.errors, comparison.after.errors);
         if after > before {
             self.stops.push(format!("errors outside examples: {before} before, {after} now"));
         }
-        if comparison.verdict == Verdict::CannotTell {
+        if comparison.verdict == Assessment::CannotTell {
             self.doubts.push(doubt(comparison));
         }
     }
@@ -257,7 +257,7 @@ fn doubt(comparison: &Comparison) -> String {
         1 => "1 example passes less often, perhaps by chance".to_owned(),
         more => format!("{more} examples pass less often, perhaps by chance"),
     };
-    if let (Some(margin), Verdict::CannotTell) = (comparison.rules.margin, suite.verdict) {
+    if let (Some(margin), Assessment::CannotTell) = (comparison.rules.margin, suite.verdict) {
         text = format!("«not worse by more than {}» is not shown", points(margin));
         if let Some(drop) = comparison.possible_drop() {
             text += &format!(": a drop of up to {} is possible", points(drop));

@@ -6,9 +6,9 @@
 //!
 //! Pure: no files, no clock, no randomness. What earlier runs have shown is passed in as [`Past`].
 
+mod assess;
 mod criteria;
 mod gate;
-mod judge;
 mod model;
 mod pair;
 mod past;
@@ -16,12 +16,12 @@ mod side;
 mod suite;
 mod usage;
 
+pub use assess::Direction;
 pub use criteria::CriterionChange;
 pub use gate::{AllowedGaps, Decision, Gate, GateRules, Undecided};
-pub use judge::Direction;
 pub use model::{
-    Basis, Change, Comparison, Counts, ExampleChange, Gap, Range, Rules, SideInfo, SuiteChange,
-    SuiteTest, Tally, UsageChange, Verdict,
+    Assessment, Basis, Change, Comparison, Counts, ExampleChange, Gap, Range, Rules, SideInfo,
+    SuiteChange, SuiteTest, Tally, UsageChange,
 };
 pub use past::{Past, PastRun, PastSample, Record, Streak};
 pub use side::{BadSide, Check, SIDE_VERSION, Sample, Side, Trial};
@@ -32,7 +32,7 @@ pub fn compare(before: &Side, after: &Side, past: &Past, rules: &Rules) -> Compa
     let pairs = &paired.pairs;
     let between = past.between(pairs);
     let adaptive = before.adaptive || after.adaptive;
-    let judged = judge::examples(pairs, past, &between, adaptive, rules);
+    let judged = assess::examples(pairs, past, &between, adaptive, rules);
     let compared: Vec<suite::Compared<'_>> = pairs
         .iter()
         .zip(&judged.deterministic)
@@ -44,7 +44,7 @@ pub fn compare(before: &Side, after: &Side, past: &Past, rules: &Rules) -> Compa
     examples.sort_by_cached_key(|change| (change.verdict, change.title.clone()));
     let not_comparable = obstacle(before, after, pairs.is_empty());
     let verdict = if not_comparable.is_some() {
-        Verdict::NotComparable
+        Assessment::NotComparable
     } else {
         model::overall(&counts, &suite, after.errors > before.errors)
     };

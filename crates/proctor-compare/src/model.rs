@@ -3,9 +3,9 @@
 use proctor_stats::{Arm, Difference, Interval, Z95, wilson};
 use serde::{Deserialize, Serialize};
 
+use crate::assess::Direction;
 use crate::criteria::CriterionChange;
 use crate::gate::{Gate, GateRules};
-use crate::judge::Direction;
 use crate::side::{Sample, Side};
 
 /// The version of a comparison as JSON.
@@ -51,7 +51,7 @@ impl Rules {
 /// What is to be said of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Assessment {
     /// A side did not load, or the two have no example in common.
     NotComparable,
     /// It got worse, and that is not chance.
@@ -66,7 +66,7 @@ pub enum Verdict {
     Unchanged,
 }
 
-impl Verdict {
+impl Assessment {
     /// All of them, worst first.
     pub const ALL: [Self; 6] = [
         Self::NotComparable,
@@ -139,7 +139,7 @@ pub struct Comparison {
     /// The rules that were applied.
     pub rules: Rules,
     /// The worst thing that is to be said of examples, suite and errors outside examples.
-    pub verdict: Verdict,
+    pub verdict: Assessment,
     /// Why the two cannot be compared, where that is so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_comparable: Option<String>,
@@ -171,7 +171,7 @@ impl Comparison {
 
     /// Whether something got worse beyond chance.
     pub fn regressed(&self) -> bool {
-        self.verdict == Verdict::Regression
+        self.verdict == Assessment::Regression
     }
 
     /// By how much the suite may have got worse all the same, as a share; absent where every example is deterministic.
@@ -245,14 +245,14 @@ impl Counts {
         let missing = |after| gaps.iter().filter(|gap| gap.missing_after == after).count() as u64;
         Self {
             paired: examples.len() as u64,
-            regressions: verdicts(Verdict::Regression),
-            improvements: verdicts(Verdict::Improvement),
-            no_change_seen: verdicts(Verdict::NoChangeSeen),
-            cannot_tell: verdicts(Verdict::CannotTell),
+            regressions: verdicts(Assessment::Regression),
+            improvements: verdicts(Assessment::Improvement),
+            no_change_seen: verdicts(Assessment::NoChangeSeen),
+            cannot_tell: verdicts(Assessment::CannotTell),
             perhaps_worse: examples
                 .iter()
                 .filter(|change| {
-                    change.verdict == Verdict::CannotTell && change.direction == Direction::Worse
+                    change.verdict == Assessment::CannotTell && change.direction == Direction::Worse
                 })
                 .count() as u64,
             missing_after: missing(true),
@@ -265,18 +265,18 @@ impl Counts {
 /// The one verdict over examples, suite and what went wrong outside examples.
 ///
 /// With a margin the suite's claim takes the place of what single examples may hide.
-pub(crate) fn overall(counts: &Counts, suite: &SuiteChange, new_errors: bool) -> Verdict {
+pub(crate) fn overall(counts: &Counts, suite: &SuiteChange, new_errors: bool) -> Assessment {
     let perhaps_worse = match suite.verdict {
-        Verdict::CannotTell => true,
-        Verdict::Unchanged => false,
+        Assessment::CannotTell => true,
+        Assessment::Unchanged => false,
         _ => counts.perhaps_worse > 0,
     };
-    if counts.regressions > 0 || suite.verdict == Verdict::Regression || new_errors {
-        Verdict::Regression
+    if counts.regressions > 0 || suite.verdict == Assessment::Regression || new_errors {
+        Assessment::Regression
     } else if perhaps_worse {
-        Verdict::CannotTell
-    } else if counts.improvements > 0 || suite.verdict == Verdict::Improvement {
-        Verdict::Improvement
+        Assessment::CannotTell
+    } else if counts.improvements > 0 || suite.verdict == Assessment::Improvement {
+        Assessment::Improvement
     } else {
         suite.verdict
     }
@@ -310,7 +310,7 @@ impl Tally {
     }
 }
 
-/// An interval.
+/// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
     /// Its lower end.
@@ -369,7 +369,7 @@ pub struct ExampleChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
     /// What is to be said.
-    pub verdict: Verdict,
+    pub verdict: Assessment,
     /// Which way the observed pass rate went.
     pub direction: Direction,
     /// What that rests on.
@@ -421,7 +421,7 @@ pub struct Gap {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuiteChange {
     /// What is to be said.
-    pub verdict: Verdict,
+    pub verdict: Assessment,
     /// How it was tested.
     pub test: SuiteTest,
     /// Paired examples.

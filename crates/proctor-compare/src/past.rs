@@ -87,7 +87,7 @@ impl Between {
     }
 
     /// A p-value as a function of the day's shift of the log odds, over what the other examples leave possible for it. A good day
-    /// excuses nothing, and a bad one blames nobody.
+    /// excuses nothing, and a bad one is no regression.
     pub(crate) fn over_days(
         &self,
         others: (f64, f64),

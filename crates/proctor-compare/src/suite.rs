@@ -16,8 +16,8 @@ use proctor_stats::{
     pass_hat_k, repeats_to_show, stratified_exact,
 };
 
-use crate::judge::Direction;
-use crate::model::{Change, Rules, SuiteChange, SuiteTest, Verdict};
+use crate::assess::Direction;
+use crate::model::{Assessment, Change, Rules, SuiteChange, SuiteTest};
 use crate::pair::Pair;
 use crate::past::Between;
 use crate::side::Sample;
@@ -82,7 +82,7 @@ pub(crate) fn change(
         change,
         earlier_runs: between.rates.map(|rates| rates.runs),
         runs_vary: between.runs_vary(),
-        repeats_to_tell: (verdict == Verdict::CannotTell)
+        repeats_to_tell: (verdict == Assessment::CannotTell)
             .then(|| advice(examples, rules))
             .flatten(),
         k,
@@ -161,20 +161,20 @@ fn difference(examples: &[Compared<'_>], widening: f64) -> Option<Difference> {
     })
 }
 
-fn verdict(p_worse: f64, p_better: f64, change: Option<&Change>, rules: &Rules) -> Verdict {
-    let Some(change) = change else { return Verdict::NotComparable };
+fn verdict(p_worse: f64, p_better: f64, change: Option<&Change>, rules: &Rules) -> Assessment {
+    let Some(change) = change else { return Assessment::NotComparable };
     if p_worse <= rules.level_suite && change.estimate < 0.0 {
-        return Verdict::Regression;
+        return Assessment::Regression;
     }
     if p_better <= rules.level_better && change.estimate > 0.0 {
-        return Verdict::Improvement;
+        return Assessment::Improvement;
     }
     let low = change.range.map_or(change.estimate, |range| range.low);
     match rules.margin {
-        Some(margin) if low > -margin => Verdict::Unchanged,
-        Some(_) => Verdict::CannotTell,
-        None if change.estimate < -1e-12 => Verdict::CannotTell,
-        None => Verdict::NoChangeSeen,
+        Some(margin) if low > -margin => Assessment::Unchanged,
+        Some(_) => Assessment::CannotTell,
+        None if change.estimate < -1e-12 => Assessment::CannotTell,
+        None => Assessment::NoChangeSeen,
     }
 }
 

@@ -45,33 +45,33 @@ fn gate(comparison: &Comparison) -> u8 {
 #[test]
 fn without_a_model_one_attempt_each_is_enough() {
     let broken = one((1, 1), (0, 1), false);
-    assert_eq!((broken.verdict, broken.basis), (Verdict::Regression, Basis::Deterministic));
+    assert_eq!((broken.verdict, broken.basis), (Assessment::Regression, Basis::Deterministic));
     assert_eq!(broken.why, "passed before, fails now; no model takes part");
     assert_eq!(broken.change.range, None, "exact");
-    assert_eq!(one((0, 1), (1, 1), false).verdict, Verdict::Improvement);
-    assert_eq!(one((1, 1), (1, 1), false).verdict, Verdict::NoChangeSeen);
+    assert_eq!(one((0, 1), (1, 1), false).verdict, Assessment::Improvement);
+    assert_eq!(one((1, 1), (1, 1), false).verdict, Assessment::NoChangeSeen);
 }
 
 #[test]
 fn with_a_model_one_attempt_each_tells_nothing() {
     let change = one((1, 1), (0, 1), true);
-    assert_eq!((change.verdict, change.basis), (Verdict::CannotTell, Basis::Fisher));
+    assert_eq!((change.verdict, change.basis), (Assessment::CannotTell, Basis::Fisher));
     assert_eq!(change.direction, Direction::Worse);
     assert_eq!(
         change.why,
         "1 of 1 passed before, 0 of 1 now: may be worse or chance; a model takes part (p = 0.500, 1.000 adjusted); \
          about 20 repeats a side would tell"
     );
-    assert_eq!(one((1, 1), (1, 1), true).verdict, Verdict::NoChangeSeen);
+    assert_eq!(one((1, 1), (1, 1), true).verdict, Assessment::NoChangeSeen);
 }
 
 #[test]
 fn with_repeats_fisher_decides() {
-    assert_eq!(one((10, 10), (4, 10), true).verdict, Verdict::Regression);
-    assert_eq!(one((2, 10), (10, 10), true).verdict, Verdict::Improvement);
-    assert_eq!(one((10, 10), (8, 10), true).verdict, Verdict::CannotTell);
-    assert_eq!(one((190, 200), (188, 200), true).verdict, Verdict::CannotTell);
-    assert_eq!(one((4, 4), (0, 4), true).verdict, Verdict::Regression, "four a side are enough");
+    assert_eq!(one((10, 10), (4, 10), true).verdict, Assessment::Regression);
+    assert_eq!(one((2, 10), (10, 10), true).verdict, Assessment::Improvement);
+    assert_eq!(one((10, 10), (8, 10), true).verdict, Assessment::CannotTell);
+    assert_eq!(one((190, 200), (188, 200), true).verdict, Assessment::CannotTell);
+    assert_eq!(one((4, 4), (0, 4), true).verdict, Assessment::Regression, "four a side are enough");
 }
 
 /// T1: rates are compared as whole numbers.
@@ -79,25 +79,25 @@ fn with_repeats_fisher_decides() {
 fn t1_the_same_rate_from_other_repeats_is_no_change() {
     for (before, after) in [((9, 10), (18, 20)), ((4, 5), (8, 10)), ((1, 3), (7, 21))] {
         let change = one(before, after, true);
-        assert_eq!((change.verdict, change.direction), (Verdict::NoChangeSeen, Direction::Same));
+        assert_eq!((change.verdict, change.direction), (Assessment::NoChangeSeen, Direction::Same));
     }
     let ten = |passed, attempts| {
         (0..10).map(|n| sample(&n.to_string(), "a.rb", passed, attempts, true)).collect()
     };
     let comparison = compared(ten(9, 10), ten(18, 20));
     assert_eq!((comparison.suite.worse, comparison.suite.better), (0, 0));
-    assert_eq!((comparison.verdict, gate(&comparison)), (Verdict::NoChangeSeen, 0));
+    assert_eq!((comparison.verdict, gate(&comparison)), (Assessment::NoChangeSeen, 0));
 }
 
 #[test]
 fn a_test_without_model_that_gave_both_outcomes_is_not_deterministic() {
     let change = one((1, 2), (0, 2), false);
-    assert_eq!((change.verdict, change.basis), (Verdict::CannotTell, Basis::Fisher));
+    assert_eq!((change.verdict, change.basis), (Assessment::CannotTell, Basis::Fisher));
     let mut retried = sample("x", "a.rb", 1, 1, false);
     retried.mixed = true;
     // T13: a retried pass and then a hard failure is no «fails as before».
     let comparison = compared(vec![retried], vec![sample("x", "a.rb", 0, 1, false)]);
-    assert_eq!(comparison.examples[0].verdict, Verdict::CannotTell);
+    assert_eq!(comparison.examples[0].verdict, Assessment::CannotTell);
     assert_eq!(gate(&comparison), 3);
 }
 
@@ -119,23 +119,23 @@ fn a_long_even_record_stands_in_for_repeats_and_flakiness_undoes_certainty() {
         let change = judged_with(record, model);
         (change.verdict, change.basis)
     };
-    assert_eq!(judge(steady(30), true), (Verdict::Regression, Basis::Record));
-    assert_eq!(judge(steady(12), true), (Verdict::CannotTell, Basis::Record));
+    assert_eq!(judge(steady(30), true), (Assessment::Regression, Basis::Record));
+    assert_eq!(judge(steady(12), true), (Assessment::CannotTell, Basis::Record));
     let flaky = Record { flaky: Some("both outcomes in run 7".to_owned()), ..steady(1) };
-    assert_eq!(judge(flaky.clone(), true), (Verdict::CannotTell, Basis::Record));
-    assert_eq!(judge(flaky.clone(), false), (Verdict::CannotTell, Basis::Record));
+    assert_eq!(judge(flaky.clone(), true), (Assessment::CannotTell, Basis::Record));
+    assert_eq!(judge(flaky.clone(), false), (Assessment::CannotTell, Basis::Record));
     assert!(
         judged_with(flaky.clone(), false).why.contains("known to be flaky: both outcomes in run 7")
     );
     let since = Record { passed_in_a_row: Streak { attempts: 30, runs: 30 }, ..flaky };
-    assert_eq!(judge(since, true), (Verdict::Regression, Basis::Record), "thirty passes since");
-    assert_eq!(judge(steady(30), false), (Verdict::Regression, Basis::Deterministic));
+    assert_eq!(judge(since, true), (Assessment::Regression, Basis::Record), "thirty passes since");
+    assert_eq!(judge(steady(30), false), (Assessment::Regression, Basis::Deterministic));
     let failing = Record {
         passed_in_a_row: Streak::default(),
         failed_in_a_row: Streak { attempts: 30, runs: 30 },
         ..steady(30)
     };
-    assert_eq!(judge(failing, true).0, Verdict::CannotTell, "it fails as it always did");
+    assert_eq!(judge(failing, true).0, Assessment::CannotTell, "it fails as it always did");
 }
 
 /// V3: what is declared deterministic is decided by one attempt, whatever kind of agent it is.
@@ -152,10 +152,10 @@ fn v3_a_declared_agent_decides_at_one_attempt() {
         );
         (comparison.verdict, gate(&comparison))
     };
-    assert_eq!(judge(Some(true), false), (Verdict::Regression, 1));
-    assert_eq!(judge(Some(true), true), (Verdict::CannotTell, 3), "a judge is a model");
-    assert_eq!(judge(None, true), (Verdict::CannotTell, 3));
-    assert_eq!(judge(Some(false), false), (Verdict::CannotTell, 3));
+    assert_eq!(judge(Some(true), false), (Assessment::Regression, 1));
+    assert_eq!(judge(Some(true), true), (Assessment::CannotTell, 3), "a judge is a model");
+    assert_eq!(judge(None, true), (Assessment::CannotTell, 3));
+    assert_eq!(judge(Some(false), false), (Assessment::CannotTell, 3));
 }
 
 /// T10: nine worse and three better are not «unchanged».
@@ -168,7 +168,7 @@ fn t10_what_may_be_chance_is_cannot_tell() {
     };
     let comparison = compared(samples(1, 0), samples(0, 1));
     assert_eq!((comparison.suite.worse, comparison.suite.better), (9, 3));
-    assert_eq!((comparison.verdict, gate(&comparison)), (Verdict::CannotTell, 3));
+    assert_eq!((comparison.verdict, gate(&comparison)), (Assessment::CannotTell, 3));
 }
 
 /// «Unchanged» is said only of a claim that was tested.
@@ -188,11 +188,11 @@ fn unchanged_needs_a_margin_that_is_shown() {
         let comparison = compare(&before, &after, &Past::default(), &rules(margin));
         (comparison.verdict, gate(&comparison))
     };
-    assert_eq!(verdict(100, 0.05), (Verdict::Unchanged, 0));
-    assert_eq!(verdict(10, 0.05), (Verdict::CannotTell, 3));
+    assert_eq!(verdict(100, 0.05), (Assessment::Unchanged, 0));
+    assert_eq!(verdict(10, 0.05), (Assessment::CannotTell, 3));
     let (before, after) = sides(10);
     let comparison = compare(&before, &after, &Past::default(), &Rules::default());
-    assert_eq!(comparison.verdict, Verdict::NoChangeSeen);
+    assert_eq!(comparison.verdict, Assessment::NoChangeSeen);
     let passed = Gate::of(&comparison, &GateRules::default());
     assert_eq!(passed.reasons, ["a drop of up to 6 points is possible"]);
 }
@@ -239,9 +239,13 @@ fn t5_criteria_follow_their_own_test() {
     let shares = |worse: bool| {
         (0..11).map(|n| checked(n, Some(if n < 10 { !worse } else { worse }), None)).collect()
     };
-    assert_eq!(verdict(shares(false), shares(true)), Verdict::Regression, "ten worse, one better");
+    assert_eq!(
+        verdict(shares(false), shares(true)),
+        Assessment::Regression,
+        "ten worse, one better"
+    );
     let scores = |score: f64| (0..11).map(|n| checked(n, Some(true), Some(score))).collect();
-    assert_eq!(verdict(scores(0.9), scores(0.3)), Verdict::Regression, "passed is still true");
+    assert_eq!(verdict(scores(0.9), scores(0.3)), Assessment::Regression, "passed is still true");
     let single = |score: f64| {
         let mut sample = sample("x", "a.rb", 8, 8, true);
         for trial in &mut sample.trials {
@@ -250,8 +254,12 @@ fn t5_criteria_follow_their_own_test() {
         }
         vec![sample]
     };
-    assert_eq!(verdict(single(0.9), single(0.3)), Verdict::Regression, "one example with scores");
-    assert_eq!(verdict(scores(0.9), scores(0.9)), Verdict::NoChangeSeen);
+    assert_eq!(
+        verdict(single(0.9), single(0.3)),
+        Assessment::Regression,
+        "one example with scores"
+    );
+    assert_eq!(verdict(scores(0.9), scores(0.9)), Assessment::NoChangeSeen);
 }
 
 /// T6: the run is one observation; a factor is clear only against what earlier runs vary by.
@@ -347,7 +355,7 @@ fn missing_tests_are_gaps_and_stop_a_gate() {
         ],
         vec![sample("new", "a.rb", 0, 1, false), pending, sample("x", "a.rb", 1, 1, false)],
     );
-    assert_eq!(comparison.verdict, Verdict::NoChangeSeen);
+    assert_eq!(comparison.verdict, Assessment::NoChangeSeen);
     assert_eq!((comparison.counts.paired, comparison.suite.paired), (1, 1));
     assert_eq!((comparison.counts.missing_after, comparison.counts.missing_before), (2, 1));
     let told: Vec<(&str, bool, &str)> = comparison
@@ -363,7 +371,7 @@ fn missing_tests_are_gaps_and_stop_a_gate() {
 #[test]
 fn nothing_in_common_is_no_verdict() {
     let comparison = compared(vec![sample("a", "a.rb", 1, 1, false)], Vec::new());
-    assert_eq!(comparison.verdict, Verdict::NotComparable);
+    assert_eq!(comparison.verdict, Assessment::NotComparable);
     assert!(!comparison.regressed());
     assert_eq!(gate(&comparison), 2);
 }
@@ -374,7 +382,7 @@ fn a_moved_file_is_matched_by_its_chain() {
     "before-id".clone_into(&mut moved.id);
     let comparison = compared(vec![moved], vec![sample("x", "new.rb", 0, 1, false)]);
     let change = &comparison.examples[0];
-    assert_eq!(change.verdict, Verdict::Regression);
+    assert_eq!(change.verdict, Assessment::Regression);
     assert_eq!(change.moved_from.as_deref(), Some("old.rb"));
     assert_eq!(change.id_before.as_deref(), Some("before-id"));
     assert_eq!(comparison.counts.moved, 1);
@@ -399,7 +407,7 @@ fn a_chain_that_could_be_two_examples_is_not_guessed() {
 #[test]
 fn many_examples_share_one_rate_of_false_discoveries() {
     // Alone this is significant; among twenty that could have been it is not.
-    assert_eq!(one((9, 10), (2, 10), true).verdict, Verdict::Regression);
+    assert_eq!(one((9, 10), (2, 10), true).verdict, Assessment::Regression);
     let mut before: Vec<Sample> =
         (0..20).map(|n| sample(&n.to_string(), "a.rb", 6, 10, true)).collect();
     let mut after = before.clone();
@@ -407,7 +415,7 @@ fn many_examples_share_one_rate_of_false_discoveries() {
     after[3] = sample("3", "a.rb", 2, 10, true);
     let comparison = compared(before, after);
     assert_eq!(comparison.counts.regressions, 0);
-    assert_eq!(comparison.examples[0].verdict, Verdict::CannotTell);
+    assert_eq!(comparison.examples[0].verdict, Assessment::CannotTell);
 }
 
 #[test]
@@ -418,7 +426,7 @@ fn the_suite_can_regress_where_no_example_can() {
     let comparison = compared(before, after);
     assert_eq!(comparison.counts.regressions, 0);
     assert_eq!((comparison.suite.worse, comparison.suite.better), (8, 0));
-    assert_eq!(comparison.suite.verdict, Verdict::Regression);
+    assert_eq!(comparison.suite.verdict, Assessment::Regression);
     assert!(comparison.regressed());
     assert!((comparison.suite.p_worse - 1.0 / 256.0).abs() < 1e-9);
 }
@@ -438,7 +446,7 @@ fn criteria_durations_and_costs() {
     let after = ids.iter().map(|id| checked(id, false, 0.4, 2.0)).collect();
     let comparison = compared(before, after);
     let polite = comparison.criteria.iter().find(|change| change.name == "polite").unwrap();
-    assert_eq!(polite.verdict, Verdict::Regression);
+    assert_eq!(polite.verdict, Assessment::Regression);
     assert_eq!((polite.before.passed, polite.after.passed, polite.examples), (8, 0, 8));
     assert!((polite.score_change.unwrap().estimate + 0.5).abs() < 1e-9);
     assert!((comparison.duration.unwrap().ratio.unwrap() - 2.0).abs() < 1e-9);

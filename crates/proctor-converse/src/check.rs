@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 1 << 20;
 const NOT_RUN: [i32; 2] = [126, 127];
 
 /// What a check found: whether it holds, and what was said about it.
-pub(crate) type Found = (bool, Option<String>);
+pub(crate) type CheckResult = (bool, Option<String>);
 
 /// Commands that look at conversations.
 pub trait Checks: Send + Sync {
@@ -27,7 +27,7 @@ pub trait Checks: Send + Sync {
         &'a self,
         command: &'a [String],
         conversation: &'a Value,
-    ) -> BoxFuture<'a, Result<Found, Failure>>;
+    ) -> BoxFuture<'a, Result<CheckResult, Failure>>;
 }
 
 /// Checks as programs in a folder.
@@ -49,7 +49,7 @@ impl CommandChecks {
         self
     }
 
-    async fn look(&self, command: &[String], conversation: &Value) -> Result<Found, Failure> {
+    async fn look(&self, command: &[String], conversation: &Value) -> Result<CheckResult, Failure> {
         let words = Words(command.to_vec());
         let words = self.fill.as_ref().map_or_else(|| Ok(words.clone()), |fill| fill(&words))?;
         let argv = words.argv();
@@ -81,7 +81,7 @@ impl Checks for CommandChecks {
         &'a self,
         command: &'a [String],
         conversation: &'a Value,
-    ) -> BoxFuture<'a, Result<Found, Failure>> {
+    ) -> BoxFuture<'a, Result<CheckResult, Failure>> {
         Box::pin(self.look(command, conversation))
     }
 }

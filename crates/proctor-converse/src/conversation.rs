@@ -25,11 +25,11 @@ use crate::BoxFuture;
 use crate::agent::{Agent, AgentTurn, Session};
 use crate::attempt_id::AttemptId;
 use crate::check::Checks;
-use crate::failure::{Asked, Blame, Failure};
+use crate::failure::{Blame, Failure, PartyAnswer};
 use crate::judge::Judge;
 use crate::judge_marks::MarkSource;
+use crate::open_cassette::{OpenCassette, PartySettings};
 use crate::simulator::Simulator;
-use crate::tape::{PartySettings, Tape};
 use crate::tools::Tools;
 
 /// Where the events of a conversation go.
@@ -55,10 +55,10 @@ pub struct Parties {
     /// Commands that look at conversations.
     pub checks: Arc<dyn Checks>,
     /// The cassette that records or replays them all.
-    pub tape: Tape,
+    pub cassette: OpenCassette,
     /// What beside the questions decides the answers, for the cassette.
     pub settings: Arc<PartySettings>,
-    /// Knows what must not be written down, whoever says it.
+    /// Filters secrets from everything that is recorded.
     pub redactor: Redactor,
     /// Marks the judge's questions.
     pub marks: MarkSource,
@@ -68,7 +68,7 @@ pub struct Parties {
 
 /// One attempt at one example.
 pub struct Conversation {
-    room: Arc<Parties>,
+    parties: Arc<Parties>,
     lane: AttemptId,
     engine: Engine,
     session: Option<Box<dyn Session>>,
@@ -93,21 +93,21 @@ struct Wishes {
 
 impl Conversation {
     /// A conversation that has not begun.
-    pub fn new(example: Arc<Example>, room: Arc<Parties>, lane: AttemptId) -> Self {
-        let engine = Engine::new(example).with_reports(Arc::clone(&room.reports));
-        Self { room, lane, engine, session: None, deadline: None }
+    pub fn new(example: Arc<Example>, parties: Arc<Parties>, lane: AttemptId) -> Self {
+        let engine = Engine::new(example).with_reports(Arc::clone(&parties.reports));
+        Self { parties, lane, engine, session: None, deadline: None }
     }
 
     /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
     /// waits for [`proceed`](Self::proceed).
-    pub fn open_ended(example: Arc<Example>, room: Arc<Parties>, lane: AttemptId) -> Self {
-        let engine = Engine::open_ended(example).with_reports(Arc::clone(&room.reports));
-        Self { room, lane, engine, session: None, deadline: None }
+    pub fn open_ended(example: Arc<Example>, parties: Arc<Parties>, lane: AttemptId) -> Self {
+        let engine = Engine::open_ended(example).with_reports(Arc::clone(&parties.reports));
+        Self { parties, lane, engine, session: None, deadline: None }
     }
 
     /// Conducts it to its verdict, or to its first pause.
     pub async fn run(&mut self, sink: &mut impl EventSink) -> ConversationOutcome {
-        let marks = self.room.marks.next_key();
+        let marks = self.parties.marks.next_key();
         self.conduct(Input::Begin { marks }, sink).await
     }
 
@@ -127,7 +127,7 @@ impl Conversation {
     }
 
     async fn conduct(&mut self, first: Input, sink: &mut impl EventSink) -> ConversationOutcome {
-        let room = Arc::clone(&self.room);
+        let parties = Arc::clone(&self.parties);
         let lane = self.lane.clone();
         let mut tools: FuturesUnordered<BoxFuture<'_, Input>> = FuturesUnordered::new();
         let mut input = first;
@@ -137,12 +137,12 @@ impl Conversation {
                 return verdict;
             }
             for (id, call) in wishes.tools {
-                tools.push(Box::pin(call_tool(&room, &lane, id, call)));
+                tools.push(Box::pin(call_tool(&parties, &lane, id, call)));
             }
             input = match wishes.ask {
                 Some(ask) => {
                     let deadline = self.deadline;
-                    let answer = answer(&room, &lane, &mut self.session, ask);
+                    let answer = answer(&parties, &lane, &mut self.session, ask);
                     let (input, call) = until(deadline, answer, sink).await;
                     if let Some(call) = call {
                         sink.emit(self.without_secrets(Body::ModelCall(*call)));
@@ -162,7 +162,7 @@ impl Conversation {
         }
     }
 
-    /// Gives it up, because it took too long or because nobody wants it any more. The verdict is there unless
+    /// Gives it up, because it took too long or was cancelled. The verdict is there unless
     /// it had been given before.
     pub fn cancel(
         &mut self,
@@ -221,8 +221,8 @@ impl Conversation {
 
     /// An agent may say a key aloud that the scenario took from the environment; it is not written down.
     fn without_secrets(&self, mut body: Body) -> Body {
-        if self.room.redactor.knows_any() {
-            body.change_texts(&mut |text| self.room.redactor.without_known(text));
+        if self.parties.redactor.knows_any() {
+            body.change_texts(&mut |text| self.parties.redactor.without_known(text));
         }
         body
     }
@@ -230,7 +230,7 @@ impl Conversation {
     fn verdict_without_secrets(&self, mut verdict: ConversationOutcome) -> ConversationOutcome {
         let failures = verdict.failures.iter_mut().map(|failure| &mut failure.message);
         for message in verdict.message.iter_mut().chain(failures) {
-            if let Some(clean) = self.room.redactor.without_known(message) {
+            if let Some(clean) = self.parties.redactor.without_known(message) {
                 *message = clean;
             }
         }
@@ -240,7 +240,7 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        self.room.simulator.forget(&self.lane);
+        self.parties.simulator.forget(&self.lane);
     }
 }
 
@@ -273,14 +273,14 @@ async fn until(
 }
 
 async fn answer(
-    room: &Parties,
+    parties: &Parties,
     lane: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
     ask: Ask,
 ) -> Answered {
     match ask {
         Ask::Agent(id, turn, messages) => {
-            let asked = chat(room, lane, session, turn, &messages).await;
+            let asked = chat(parties, lane, session, turn, &messages).await;
             let input = match asked.outcome {
                 Ok(answer) => Input::AgentAnswered { id, answer },
                 Err(failure) => blamed(failure, |failure| Input::AgentFailed {
@@ -292,7 +292,7 @@ async fn answer(
             (input, asked.call)
         }
         Ask::Simulator(id, request) => {
-            let asked = room.tape.simulator(room, &request, lane).await;
+            let asked = parties.cassette.simulator(parties, &request, lane).await;
             let input = match asked.outcome {
                 Ok(text) => Input::SimulatorSaid { id, text },
                 Err(failure) => blamed(failure, |failure| Input::SimulatorFailed {
@@ -303,7 +303,7 @@ async fn answer(
             (input, asked.call)
         }
         Ask::Judge(id, request) => {
-            let asked = room.tape.judge(room, &request, lane).await;
+            let asked = parties.cassette.judge(parties, &request, lane).await;
             let input = match asked.outcome {
                 Ok(text) => Input::JudgeAnswered { id, text },
                 Err(failure) => {
@@ -313,7 +313,7 @@ async fn answer(
             (input, asked.call)
         }
         Ask::Check(id, command, conversation) => {
-            let input = match room.checks.run(&command, &conversation).await {
+            let input = match parties.checks.run(&command, &conversation).await {
                 Ok((passed, message)) => Input::CheckResult { id, passed, message },
                 Err(failure) => Input::CheckFailed { id, message: failure.message },
             };
@@ -336,23 +336,23 @@ fn blamed(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
 }
 
 async fn chat(
-    room: &Parties,
+    parties: &Parties,
     lane: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
     turn: u32,
     messages: &[Message],
-) -> Asked<AgentAnswer> {
-    let ask = AgentTurn { lane, turn, messages, tools: &*room.tools };
+) -> PartyAnswer<AgentAnswer> {
+    let ask = AgentTurn { lane, turn, messages, tools: &*parties.tools };
     let asking = async {
         if session.is_none() {
-            match room.agent.open(lane).await {
+            match parties.agent.open(lane).await {
                 Ok(opened) => *session = Some(opened),
-                Err(failure) => return Asked::plain(Err(failure)),
+                Err(failure) => return PartyAnswer::plain(Err(failure)),
             }
         }
         let began = Instant::now();
         let Some(session) = session else {
-            return Asked::plain(Err(Failure::harness("no session with the agent")));
+            return PartyAnswer::plain(Err(Failure::harness("no session with the agent")));
         };
         let mut asked = session.chat(ask).await;
         if let Ok(answer) = &mut asked.outcome {
@@ -360,11 +360,11 @@ async fn chat(
         }
         asked
     };
-    room.tape.agent(&room.settings, asking, ask).await
+    parties.cassette.agent(&parties.settings, asking, ask).await
 }
 
-async fn call_tool(room: &Parties, lane: &AttemptId, id: RequestId, call: ToolCall) -> Input {
-    match room.tape.tool(&*room.tools, &call, lane).await {
+async fn call_tool(parties: &Parties, lane: &AttemptId, id: RequestId, call: ToolCall) -> Input {
+    match parties.cassette.tool(&*parties.tools, &call, lane).await {
         Ok(outcome) => Input::ToolResult { id, outcome },
         Err(failure) => {
             blamed(failure, |failure| Input::ToolFailed { id, message: failure.message })

@@ -1,11 +1,11 @@
-//! What went wrong when a party was asked, and on whose account it goes.
+//! What went wrong when a party was asked, and who is at fault.
 
 use std::borrow::Cow;
 
 use proctor_events::{Fault, ModelCall, Status};
 use proctor_llm::{ErrorKind, ModelError};
 
-/// On whose account a failure goes.
+/// Who is at fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
     /// The party that was asked: the agent, the judge, the simulator, the tool.
@@ -19,9 +19,9 @@ pub enum Blame {
 /// A party could not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// On whose account it goes.
+    /// Who is at fault.
     pub blame: Blame,
-    /// A word for programs.
+    /// The kind of failure, as `AgentError` and `JudgeError` events name it.
     pub class: Cow<'static, str>,
     /// What happened, for people.
     pub message: String,
@@ -54,7 +54,19 @@ impl From<ModelError> for Failure {
         let blame = match error.kind {
             ErrorKind::CassetteMiss | ErrorKind::Storage | ErrorKind::Config => Blame::Harness,
             ErrorKind::BudgetExhausted => Blame::Budget,
-            _ => Blame::Party,
+            ErrorKind::Unreachable
+            | ErrorKind::Timeout
+            | ErrorKind::Refused
+            | ErrorKind::RateLimited
+            | ErrorKind::QuotaExhausted
+            | ErrorKind::Overloaded
+            | ErrorKind::BadRequest
+            | ErrorKind::NotFound
+            | ErrorKind::Malformed
+            | ErrorKind::Truncated
+            | ErrorKind::NoKey
+            | ErrorKind::ScriptExhausted
+            | ErrorKind::CommandFailed => Blame::Party,
         };
         let class = match error.kind {
             ErrorKind::Unreachable => "Unreachable",
@@ -81,14 +93,14 @@ impl From<ModelError> for Failure {
 
 /// The answer of a party, with what is to be recorded about the model behind it.
 #[derive(Debug)]
-pub struct Asked<T> {
-    /// The answer.
+pub struct PartyAnswer<T> {
+    /// What the party answered, or why it did not.
     pub outcome: Result<T, Failure>,
     /// The call to a model, where there was one.
     pub call: Option<Box<ModelCall>>,
 }
 
-impl<T> Asked<T> {
+impl<T> PartyAnswer<T> {
     /// An answer without a model behind it.
     pub fn plain(outcome: Result<T, Failure>) -> Self {
         Self { outcome, call: None }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 
 /// Judges conversations.
 pub trait Judge: Send + Sync {
@@ -21,10 +21,10 @@ pub trait Judge: Send + Sync {
         &'a self,
         request: &'a JudgeRequest,
         lane: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>>;
+    ) -> BoxFuture<'a, PartyAnswer<String>>;
 }
 
-/// A model that judges. It is not told secrets, whoever said them.
+/// A model that judges. Secrets are filtered from its prompts.
 pub struct ModelJudge {
     model: Arc<dyn Model>,
     max_tokens: Option<u32>,
@@ -70,7 +70,7 @@ impl Judge for ModelJudge {
         &'a self,
         request: &'a JudgeRequest,
         lane: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>> {
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
         Box::pin(async move {
             let request = self.request(request, lane);
             ask_model(&*self.model, &request).await
@@ -79,11 +79,14 @@ impl Judge for ModelJudge {
 }
 
 /// Asks a model and tells what is to be recorded about it.
-pub(crate) async fn ask_model(model: &dyn Model, request: &Request) -> Asked<String> {
+pub(crate) async fn ask_model(model: &dyn Model, request: &Request) -> PartyAnswer<String> {
     let began = tokio::time::Instant::now();
     let outcome = model.ask(request).await;
     let call = model_call(model, request.purpose, &outcome, began.elapsed());
-    Asked { outcome: outcome.map(|answer| answer.text).map_err(Failure::from), call: Some(call) }
+    PartyAnswer {
+        outcome: outcome.map(|answer| answer.text).map_err(Failure::from),
+        call: Some(call),
+    }
 }
 
 /// The event that records a call of a model: who was asked, what it cost, how it ended.
@@ -180,7 +183,7 @@ impl Judge for ScriptedJudge {
         &'a self,
         request: &'a JudgeRequest,
         _: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>> {
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
         let outcome = self.answer(request);
         let call = ModelCall {
             backend: Some("scripted".into()),
@@ -189,7 +192,7 @@ impl Judge for ScriptedJudge {
             error: outcome.as_ref().err().map(|failure| failure.message.clone()),
             ..ModelCall::default()
         };
-        Box::pin(std::future::ready(Asked { outcome, call: Some(Box::new(call)) }))
+        Box::pin(std::future::ready(PartyAnswer { outcome, call: Some(Box::new(call)) }))
     }
 }
 
@@ -197,8 +200,12 @@ impl Judge for ScriptedJudge {
 pub(crate) struct NoJudge(pub(crate) Failure);
 
 impl Judge for NoJudge {
-    fn judge<'a>(&'a self, _: &'a JudgeRequest, _: &'a AttemptId) -> BoxFuture<'a, Asked<String>> {
-        Box::pin(async { Asked::plain(Err(self.0.clone())) })
+    fn judge<'a>(
+        &'a self,
+        _: &'a JudgeRequest,
+        _: &'a AttemptId,
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
+        Box::pin(async { PartyAnswer::plain(Err(self.0.clone())) })
     }
 }
 

@@ -9,7 +9,7 @@
 //! * [`Tools`]: what the scenario says, a command, or a server of the Model Context Protocol;
 //! * [`Checks`]: commands that look at a conversation.
 //!
-//! [`Stage`] makes the parties of an example from its description and from the project's [`Settings`], shares them
+//! [`PartyRegistry`] makes the parties of an example from its description and from the project's [`Settings`], shares them
 //! between all conversations of a run, records them to a cassette or replays them, and ends what it has
 //! started. Nothing here prints or reads the environment; variables are asked of the caller.
 
@@ -20,11 +20,11 @@ mod conversation;
 mod failure;
 mod judge;
 mod judge_marks;
+mod open_cassette;
+mod party_registry;
 mod saved_conversation;
 mod saved_conversation_builder;
 mod simulator;
-mod stage;
-mod tape;
 mod tools;
 mod wire;
 pub mod worker_host;
@@ -33,23 +33,23 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use agent::{
-    Agent, AgentTurn, CommandAgent, ModelAgent, Printed, PrintedLine, ScriptedAgent, ServedAgent,
-    Session,
+    Agent, AgentOutput, AgentOutputLine, AgentTurn, CommandAgent, ModelAgent, ScriptedAgent,
+    ServedAgent, Session,
 };
 pub use attempt_id::AttemptId;
 pub use check::{Checks, CommandChecks};
 pub use conversation::{Conversation, EventSink, Parties};
-pub use failure::{Asked, Blame, Failure};
+pub use failure::{Blame, Failure, PartyAnswer};
 pub use judge::{Judge, ModelJudge, ScriptedJudge, model_call};
 pub use judge_marks::MarkSource;
-pub use saved_conversation::{Saved, SavedCall, SavedConversation, SavedEnding};
+pub use open_cassette::{OpenCassette, PartySettings};
+pub use party_registry::{
+    Cassette, Ended, Environment, PartyRegistry, PartySetupError, Settings, SharedResources,
+    SingleModel, SingleModelSetup,
+};
+pub use saved_conversation::{SavedCall, SavedConversation, SavedConversations, SavedEnding};
 pub use saved_conversation_builder::SavedConversationBuilder;
 pub use simulator::{ModelSimulator, ScriptedSimulator, Simulator};
-pub use stage::{
-    Cassette, Ended, Environment, Settings, Shared, SingleModel, SingleModelSetup, Stage,
-    StageError,
-};
-pub use tape::{PartySettings, Tape};
 pub use tools::{McpServer, ScenarioTools, Tools};
 pub use wire::{AnswerError, read_answer};
 

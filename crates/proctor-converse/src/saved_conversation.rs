@@ -10,7 +10,7 @@ use proctor_llm::ToolSpec;
 use crate::BoxFuture;
 use crate::agent::{Agent, AgentTurn, Session};
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 use crate::simulator::Simulator;
 use crate::tools::Tools;
 
@@ -83,7 +83,7 @@ fn not_saved(message: &str) -> Failure {
 
 /// The conversations of a run, by example, repetition and attempt.
 #[derive(Debug, Default)]
-pub struct Saved {
+pub struct SavedConversations {
     talks: HashMap<(ExampleId, u32), BTreeMap<u32, Arc<SavedConversation>>>,
     progress: Mutex<HashMap<AttemptId, Progress>>,
 }
@@ -97,7 +97,7 @@ struct Progress {
     called: HashMap<String, usize>,
 }
 
-impl Saved {
+impl SavedConversations {
     /// These conversations.
     pub fn new(talks: impl IntoIterator<Item = (AttemptId, SavedConversation)>) -> Self {
         let mut saved = Self::default();
@@ -137,7 +137,7 @@ impl Saved {
     }
 }
 
-impl Agent for Saved {
+impl Agent for SavedConversations {
     fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         let session = self.talk(lane).map(|talk| -> Box<dyn Session> {
             Box::new(Again { talk: Arc::clone(talk), next: 0 })
@@ -172,18 +172,18 @@ impl Again {
 }
 
 impl Session for Again {
-    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         let outcome = self.answer(turn);
-        Box::pin(std::future::ready(Asked::plain(outcome)))
+        Box::pin(std::future::ready(PartyAnswer::plain(outcome)))
     }
 }
 
-impl Simulator for Saved {
+impl Simulator for SavedConversations {
     fn say<'a>(
         &'a self,
         _: &'a SimulatorRequest,
         lane: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>> {
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
         let outcome = self.talk(lane).and_then(|talk| {
             let mut progress = self.progress();
             let said = &mut progress.entry(lane.clone()).or_default().said;
@@ -191,7 +191,7 @@ impl Simulator for Saved {
             *said += 1;
             Ok(text)
         });
-        Box::pin(std::future::ready(Asked::plain(outcome)))
+        Box::pin(std::future::ready(PartyAnswer::plain(outcome)))
     }
 
     fn forget(&self, lane: &AttemptId) {
@@ -199,7 +199,7 @@ impl Simulator for Saved {
     }
 }
 
-impl Tools for Saved {
+impl Tools for SavedConversations {
     fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>> {
         Box::pin(std::future::ready(Ok(Vec::new().into())))
     }
@@ -220,7 +220,7 @@ impl Tools for Saved {
                 Some(SavedCall::Failed(message)) => Err(Failure::party("Recorded", message)),
                 // The call beside it ends the conversation, as it did then.
                 Some(SavedCall::Unanswered) if talk.has_failed_call() => Ok(None),
-                _ => Err(talk.over("the tool")),
+                Some(SavedCall::Unanswered) | None => Err(talk.over("the tool")),
             }
         });
         let outcome = match outcome {

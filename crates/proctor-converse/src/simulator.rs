@@ -9,7 +9,7 @@ use proctor_llm::{Acceptance, Model, Purpose, Redactor, Request};
 
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 use crate::judge::ask_model;
 
 /// Plays the user.
@@ -19,13 +19,13 @@ pub trait Simulator: Send + Sync {
         &'a self,
         request: &'a SimulatorRequest,
         lane: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>>;
+    ) -> BoxFuture<'a, PartyAnswer<String>>;
 
     /// A conversation is over.
     fn forget(&self, _lane: &AttemptId) {}
 }
 
-/// A model that plays the user. It is not told secrets, whoever said them.
+/// A model that plays the user. Secrets are filtered from its prompts.
 pub struct ModelSimulator {
     model: Arc<dyn Model>,
     max_tokens: Option<u32>,
@@ -50,7 +50,7 @@ impl Simulator for ModelSimulator {
         &'a self,
         request: &'a SimulatorRequest,
         lane: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>> {
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
         let prompt = &request.prompt;
         Box::pin(async move {
             let request = Request {
@@ -78,8 +78,8 @@ impl Simulator for NoSimulator {
         &'a self,
         _: &'a SimulatorRequest,
         _: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>> {
-        Box::pin(async { Asked::plain(Err(self.0.clone())) })
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
+        Box::pin(async { PartyAnswer::plain(Err(self.0.clone())) })
     }
 }
 
@@ -119,7 +119,7 @@ impl Simulator for ScriptedSimulator {
         &'a self,
         request: &'a SimulatorRequest,
         lane: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>> {
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
         let said = self.next(&request.last_answer, lane);
         let call = ModelCall {
             backend: Some("scripted".into()),
@@ -138,7 +138,7 @@ impl Simulator for ScriptedSimulator {
                 }
                 Err(failure) => Err(failure),
             };
-            Asked { outcome, call: Some(Box::new(call)) }
+            PartyAnswer { outcome, call: Some(Box::new(call)) }
         })
     }
 

@@ -7,7 +7,7 @@
 //! Pure data and decisions; who reaches the agent fills in [`AgentAnswer::calls_listed`](crate::AgentAnswer).
 
 use crate::format::{AgentFields, MadeCalls};
-use crate::scenario::Cast;
+use crate::scenario::PartySpecs;
 
 /// How an agent is reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -152,13 +152,13 @@ pub enum Offered {
 }
 
 impl Offered {
-    /// What a cast offers.
-    pub fn by(cast: &Cast) -> Self {
-        if cast.tools.is_empty() && cast.mcp.is_empty() {
+    /// What the parties of a group offer.
+    pub fn by(parties: &PartySpecs) -> Self {
+        if parties.tools.is_empty() && parties.mcp.is_empty() {
             return Self::Nothing;
         }
-        let mut names: Vec<String> = cast.tools.keys().cloned().collect();
-        for server in cast.mcp.values() {
+        let mut names: Vec<String> = parties.tools.keys().cloned().collect();
+        for server in parties.mcp.values() {
             match &server.only {
                 Some(only) => names.extend(only.iter().cloned()),
                 None => return Self::Unlisted,
@@ -179,7 +179,7 @@ impl Offered {
 
 impl Reports {
     /// What an agent that is described like this reports.
-    pub fn of(name: &str, fields: &AgentFields, cast: &Cast) -> Self {
+    pub fn of(name: &str, fields: &AgentFields, parties: &PartySpecs) -> Self {
         let none_of_its_own = fields.tools.is_some();
         let agent = Described {
             name: name.to_owned(),
@@ -191,12 +191,12 @@ impl Reports {
             },
             none_of_its_own,
         };
-        let no_tools = cast.no_tools || none_of_its_own;
-        Self { agent: Some(agent), offered: Offered::by(cast), no_tools }
+        let no_tools = parties.no_tools || none_of_its_own;
+        Self { agent: Some(agent), offered: Offered::by(parties), no_tools }
     }
 
     /// What an adapter of an RSpec suite reports. The tools that it asks for are the suite's.
-    pub fn rspec(cast: &Cast) -> Self {
+    pub fn rspec(parties: &PartySpecs) -> Self {
         let agent = Described {
             name: "agent".into(),
             kind: AgentKind::Rspec,
@@ -204,7 +204,7 @@ impl Reports {
             requests_calls: true,
             none_of_its_own: false,
         };
-        Self { agent: Some(agent), offered: Offered::Nothing, no_tools: cast.no_tools }
+        Self { agent: Some(agent), offered: Offered::Nothing, no_tools: parties.no_tools }
     }
 
     /// Whether an answer is evidence that no other calls were made than those it lists.

@@ -26,7 +26,7 @@ pub(crate) struct Planned {
     pub(crate) mode: EvaluationMode,
     /// The criterion's name, where it has one.
     pub(crate) name: Option<String>,
-    /// Who decides.
+    /// Whether it is decided here, by the judge or by a command.
     pub(crate) demand: Demand,
 }
 

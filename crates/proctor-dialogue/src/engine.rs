@@ -24,14 +24,14 @@
 //! | next | `Next` | a message, a simulation, checks or the end of an open-ended conversation |
 //! | nothing | any | nothing: the verdict has been given |
 //!
-//! Between two inputs a queue of work is worked off until somebody must be waited for. A complete turn is
+//! Between two inputs a queue of work is worked off until an answer must be waited for. A complete turn is
 //! classified (current topic, successors, judge), checked, and in a simulation put to the stop rules in
 //! their written order. A hard check that fails ends the conversation once all checks beside it are known; soft checks of the
 //! step, the topic and the conversation that it cuts short are still made, because they are there to be recorded.
 //!
 //! What is known stays known: an assertion that has failed outweighs everything that goes wrong later, also within
 //! one batch of checks. Soft checks never decide: where only they are open when time is up or a party cannot be asked,
-//! they are left without an answer and the rest of the work is done, as far as it needs nobody else.
+//! they are left without an answer and the rest of the work is done, as far as it needs no answer.
 //!
 //! An open-ended conversation has no steps of its own. Where others come to their verdict, it pauses with one and waits
 //! to be told how it goes on; see [`open_ended`](self::open_ended).
@@ -111,7 +111,7 @@ pub struct Engine {
     open_end: Option<OpenEnd>,
     /// What the judge has said so far about the topic of the last turn.
     topic_votes: Vec<String>,
-    /// Why nobody may be asked any more, while what is already known is still put together.
+    /// Why no party may be asked any more, while what is already known is still put together.
     expired: Option<Expired>,
 }
 
@@ -218,7 +218,7 @@ impl Engine {
         matches!(self.waiting, Waiting::Nothing)
     }
 
-    /// Takes one input and says what is to be done. An input nobody waits for does nothing.
+    /// Takes one input and returns the effects. An input that is not waited for does nothing.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         if !self.is_finished() {
             self.take(input);
@@ -263,7 +263,7 @@ impl Engine {
         self.go_on();
     }
 
-    /// Works until somebody must be waited for. The state says whom.
+    /// Works until an answer must be waited for; the state says which.
     fn go_on(&mut self) {
         self.waiting = Waiting::Begin;
         while matches!(self.waiting, Waiting::Begin) {

@@ -6,10 +6,10 @@
 mod agent;
 mod assertion;
 mod block;
+mod expression_names;
 mod host_tools;
 mod matcher;
 mod model;
-mod names;
 mod program;
 mod script;
 mod shorthand;

@@ -34,7 +34,7 @@ pub struct Prompt {
 pub struct JudgeRequest {
     /// Marks what was said by others, and the answer; occurs in nothing that was said. Each try has its own.
     pub mark: String,
-    /// The questions.
+    /// What is asked, in the order of the prompt.
     pub items: Vec<JudgeItem>,
     /// The conversation so far.
     pub turns: Vec<Turn>,

@@ -38,7 +38,7 @@ pub use proctor_yaml::{At, FileProblem, Node, Place, ValueError, read_value};
 pub use reported_calls::{MalformedCall, read_call, read_made_calls, read_requested_calls};
 pub use rows::{Row, RowFormat, RowsError, parse_rows, row_name};
 pub use scenario::{
-    Cast, Example, GroupKey, OpenEnded, ScenarioFile, Whereabouts, parse, scenario_schema,
+    Example, ExampleOrigin, GroupKey, OpenEnded, PartySpecs, ScenarioFile, parse, scenario_schema,
 };
 pub use simulated_user::{
     SimulatorRequest, clean_simulator_answer, simulator_prompt, simulator_request,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use proctor_events::{StableId, StableIds};
 use serde_json::Value;
 
-pub use self::open_ended::{OpenEnded, Whereabouts};
+pub use self::open_ended::{ExampleOrigin, OpenEnded};
 use crate::format::{
     AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,
     ServerSpec, Simulator, Step, ToolStub, Topic,
@@ -36,9 +36,9 @@ pub struct ScenarioFile {
     text: String,
 }
 
-/// Who takes part in the conversations of a group.
+/// The descriptions of those who take part in the conversations of a group.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Cast {
+pub struct PartySpecs {
     /// The agent under test; the configuration's when absent.
     pub agent: Option<At<AgentSpec>>,
     /// Models by name.
@@ -88,14 +88,14 @@ pub struct Example {
     /// The innermost group around it.
     pub group: GroupKey,
     /// Who takes part; the same for all examples of the group.
-    pub cast: Arc<Cast>,
+    pub parties: Arc<PartySpecs>,
     /// The simulated user, before what a simulation itself says.
     pub simulator: Arc<Simulator>,
     /// Criteria by name.
     pub criteria: Arc<Ordered<Criterion>>,
     /// Topics by name; the first is where the conversation begins.
     pub topics: Arc<Ordered<Topic>>,
-    /// The conversation.
+    /// The steps of the conversation, in order.
     pub steps: Vec<Step>,
     /// Assertions about the whole conversation that decide.
     pub expect: Vec<At<Assertion>>,
@@ -108,7 +108,7 @@ pub struct Example {
 impl Example {
     /// What the scenario says a tool answers: the first stub whose arguments match.
     pub fn stub(&self, call: &ToolCall) -> Option<&ToolStub> {
-        self.cast.tools.get(&call.name)?.0.iter().find(|stub| stub.applies(&call.arguments))
+        self.parties.tools.get(&call.name)?.0.iter().find(|stub| stub.applies(&call.arguments))
     }
 
     /// `file:line`.

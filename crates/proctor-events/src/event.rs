@@ -151,7 +151,7 @@ impl Event {
         Self::from_fields(event_type.to_owned(), fields)
     }
 
-    /// Reads an event whose payload was split before, by whoever read the line around it.
+    /// Reads an event whose payload was split into fields when the line around it was read.
     pub fn from_raw_fields(
         event_type: &str,
         fields: Vec<(Box<str>, Box<RawValue>)>,

@@ -28,7 +28,7 @@ pub struct FieldError {
     pub problem: String,
 }
 
-/// Fields that nobody asked for, in the order they came.
+/// Fields that no payload has taken, in the order they came.
 pub type Extra = Vec<(Box<str>, Json)>;
 
 /// The fields of one object, not yet interpreted.
@@ -181,10 +181,10 @@ impl<'de> Deserialize<'de> for BorrowedKey<'de> {
 pub(crate) trait FieldSink {
     type Error;
 
-    /// Takes a field of ours, whose name is a plain identifier.
+    /// Takes a known field, whose name is an identifier.
     fn field(&mut self, name: &'static str, value: &impl Serialize) -> Result<(), Self::Error>;
 
-    /// Takes a field of somebody else's, whose name may be anything.
+    /// Takes an unknown field, whose name may be any text.
     fn foreign(&mut self, name: &str, value: &Json) -> Result<(), Self::Error>;
 }
 
@@ -270,7 +270,7 @@ pub(crate) trait Field: Sized + Serialize {
 
 pub(crate) fn parse<T: DeserializeOwned>(raw: &RawValue) -> Result<T, String> {
     serde_json::from_str(raw.get()).map_err(|error| {
-        // serde_json appends a position within the field's own text, which helps nobody.
+        // serde_json appends a position within the field's own text, which names no place in the file.
         let text = error.to_string();
         text.split(" at line ").next().unwrap_or(&text).to_owned()
     })

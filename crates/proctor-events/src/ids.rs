@@ -149,7 +149,7 @@ impl StableIds {
         }
     }
 
-    /// Takes an id whose ordinal somebody else has counted.
+    /// Takes an id with an ordinal that was counted elsewhere.
     pub fn claim(&mut self, stable: StableId) -> Result<StableId, Collision> {
         claim(&mut self.owners, stable)
     }

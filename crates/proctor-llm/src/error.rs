@@ -1,7 +1,7 @@
 //! What can go wrong when a model is asked, classified so that others can decide.
 //!
 //! The kind decides (retry, fault, exit); the message is for people: lower case, says what
-//! happened and the way out, and never holds a key, since whoever makes one redacts it first.
+//! happened and the way out, and never holds a key: the code that makes one redacts it first.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! answer: [`HttpModel`] (Anthropic messages or any OpenAI-compatible chat), [`CommandModel`],
 //! [`ScriptedModel`], [`Replay`] of a cassette, and [`MappedAgent`] for agents with an HTTP
 //! interface of their own. *Layers* wrap a model and are models themselves: [`Retry`],
-//! [`Limited`], [`Metered`] (cost and budget), [`Cached`], [`Recorded`]; [`Layers`] puts them on
+//! [`LimitedModel`], [`BudgetedModel`] (cost and budget), [`CachedModel`], [`Recorded`]; [`Layers`] puts them on
 //! in the order that works.
 //!
 //! What is decided is pure and tested without a clock or a socket: the wire formats ([`wire`]),
@@ -14,11 +14,11 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), proctor_llm::ModelError> {
 //! use std::sync::Arc;
-//! use proctor_llm::{Gate, Jitter, Layers, Limits, Model, Purpose, Request, RetryPolicy, Rule, ScriptedModel};
+//! use proctor_llm::{Jitter, Layers, Limits, Model, Purpose, Request, RequestLimiter, RetryPolicy, Rule, ScriptedModel};
 //!
 //! let judge = ScriptedModel::new("judge", vec![Rule::queue(["yes"]).only(Purpose::Judge)]);
 //! let judge = Layers {
-//!     gate: Some(Arc::new(Gate::new(Limits { concurrency: Some(8), ..Limits::default() }))),
+//!     limiter: Some(Arc::new(RequestLimiter::new(Limits { concurrency: Some(8), ..Limits::default() }))),
 //!     retry: Some((RetryPolicy::default(), Jitter::seeded(7))),
 //!     ..Layers::default()
 //! }
@@ -61,8 +61,8 @@ pub use command::{
 pub use error::{ErrorKind, ModelError};
 pub use http::{Endpoint, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after};
 pub use layer::{
-    Budget, Cache, CacheStats, Cached, Gate, Jitter, Layers, Limited, Limits, Metered, Retry,
-    RetryPolicy, UnknownPrice,
+    Budget, BudgetedModel, Cache, CacheStats, CachedModel, Jitter, Layers, LimitedModel, Limits,
+    RequestLimiter, Retry, RetryPolicy, UnknownPrice,
 };
 pub use mapping::{MappedAgent, Mapping, ToolCallPaths};
 pub use model::{Asking, Billing, Identity, Model};

@@ -11,7 +11,7 @@ use crate::request::Request;
 /// A question under way. Dropping it gives it up: connections close, children end.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, ModelError>> + Send + 'a>>;
 
-/// Who answers.
+/// Provider and model that answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The sort of backend: `anthropic`, `openai`, `command`, `scripted`, `replay`, `agent`.
@@ -42,7 +42,7 @@ pub trait Model: Send + Sync {
     /// Asks once.
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a>;
 
-    /// Who answers.
+    /// Provider and model that answer; for records and cache keys.
     fn identity(&self) -> &Identity;
 }
 

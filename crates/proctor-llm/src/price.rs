@@ -1,7 +1,7 @@
 //! What a call costs. Exact integers, per-model prices, and an honest «unknown».
 //!
 //! The built-in table holds list prices in US dollars as they were known when this was written;
-//! whoever pays others overrides them. A model that is in neither has no price: its cost is
+//! a project that pays others overrides them. A model that is in neither has no price: its cost is
 //! unknown, not zero.
 
 use std::collections::BTreeMap;

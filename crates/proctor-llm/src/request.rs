@@ -208,7 +208,7 @@ pub struct Request {
 
 type Accepts = dyn Fn(&Request, &Answer) -> bool + Send + Sync;
 
-/// Which answers are worth keeping in a cache: those that whoever asks can use. All that are whole, when nothing is said.
+/// Which answers are worth keeping in a cache: those that the caller can use; by default all that are whole.
 #[derive(Clone, Default)]
 pub struct Acceptance(Option<Arc<Accepts>>);
 
@@ -252,7 +252,7 @@ impl Request {
         self
     }
 
-    /// Whether an answer can be used by whoever asks. One that was refused, cut off or is empty cannot.
+    /// Whether the caller can use an answer. One that was refused, cut off or is empty cannot.
     pub fn accepts(&self, answer: &Answer) -> bool {
         let whole = !matches!(answer.stop, StopReason::Refusal | StopReason::MaxTokens)
             && (!answer.text.trim().is_empty() || !answer.tool_calls.is_empty());

@@ -49,7 +49,7 @@ impl ScriptedReply {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A failure.
+    /// A reply that fails.
     pub fn failure(error: ModelError) -> Self {
         Self { error: Some(error), ..Self::default() }
     }

@@ -1,6 +1,6 @@
 //! Keys as values that cannot slip out, and the filter for everything that is written.
 //!
-//! [`Secret`] shows itself to nobody but the code that puts it into a header. [`Redactor`] cleans
+//! [`Secret`] is shown only to the code that puts it into a header. [`Redactor`] cleans
 //! texts and JSON before they are stored or put into messages: known secrets wherever they stand
 //! and however often they were escaped on the way, members whose name says they hold one, and the
 //! well-known shapes of keys. In JSON only the contents of strings and whole numbers are looked at, and names of members

@@ -19,7 +19,7 @@ pub struct SseEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is larger than {limit} bytes")]
 pub struct SseTooLarge {
-    /// The limit.
+    /// The most bytes that one event may have.
     pub limit: usize,
 }
 

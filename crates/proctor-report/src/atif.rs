@@ -27,7 +27,7 @@ pub struct Trajectory {
     extra: Value,
 }
 
-/// Every attempt of the run in which somebody spoke.
+/// Every attempt of the run that has at least one message.
 pub fn trajectories(run: &RunData) -> Vec<Trajectory> {
     let attempts = run
         .examples

@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use proctor_compare::{
-    Change, Comparison, CriterionChange, ExampleChange, Gap, SideInfo, Tally, UsageChange, Verdict,
+    Assessment, Change, Comparison, CriterionChange, ExampleChange, Gap, SideInfo, Tally,
+    UsageChange,
 };
 use proctor_events::Millis;
 use proctor_text::{pluralize, printable, shorten};
@@ -37,8 +38,8 @@ pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) 
             style.paint(Paint::Bad, format!("Not comparable: {}", printable(why)))
         );
     }
-    for verdict in Verdict::ALL {
-        if verdict != Verdict::NoChangeSeen || everything {
+    for verdict in Assessment::ALL {
+        if verdict != Assessment::NoChangeSeen || everything {
             text += &section(comparison, verdict, everything, style);
         }
     }
@@ -77,7 +78,7 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
     let shown: Vec<&ExampleChange> = comparison
         .examples
         .iter()
-        .filter(|change| change.verdict != Verdict::NoChangeSeen || everything)
+        .filter(|change| change.verdict != Assessment::NoChangeSeen || everything)
         .collect();
     if !shown.is_empty() {
         text += "| verdict | example | before | after | why |\n|---|---|---|---|---|\n";
@@ -108,13 +109,13 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
     text
 }
 
-fn paint(verdict: Verdict) -> (Paint, &'static str) {
+fn paint(verdict: Assessment) -> (Paint, &'static str) {
     match verdict {
-        Verdict::NotComparable => (Paint::Bad, "!"),
-        Verdict::Regression => (Paint::Bad, "✗"),
-        Verdict::CannotTell => (Paint::Warn, "?"),
-        Verdict::Improvement => (Paint::Good, "▲"),
-        Verdict::NoChangeSeen | Verdict::Unchanged => (Paint::Dim, "="),
+        Assessment::NotComparable => (Paint::Bad, "!"),
+        Assessment::Regression => (Paint::Bad, "✗"),
+        Assessment::CannotTell => (Paint::Warn, "?"),
+        Assessment::Improvement => (Paint::Good, "▲"),
+        Assessment::NoChangeSeen | Assessment::Unchanged => (Paint::Dim, "="),
     }
 }
 
@@ -148,7 +149,7 @@ fn side(info: &SideInfo) -> String {
     parts.join(", ")
 }
 
-fn section(comparison: &Comparison, verdict: Verdict, everything: bool, style: Style) -> String {
+fn section(comparison: &Comparison, verdict: Assessment, everything: bool, style: Style) -> String {
     let changes: Vec<&ExampleChange> =
         comparison.examples.iter().filter(|change| change.verdict == verdict).collect();
     if changes.is_empty() {

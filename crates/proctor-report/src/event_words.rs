@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn calls_are_read_in_both_spellings() {
         let Body::AgentResponse(response) = body(
-            r#"{"event_type":"AgentResponse","text":"","tool_calls":[{"name":"a"},
+            r#"{"event_type":"AgentResponse","turn_number":1,"text":"","tool_calls":[{"name":"a"},
                 {"tool_name":"b","tool_call_id":"1","arguments":{"n":1}},{"id":"2"}]}"#,
         ) else {
             panic!()

@@ -125,7 +125,7 @@ pub(crate) fn status_word(attempt: &Attempt) -> String {
     shorten(&status.replace('_', " "), 40)
 }
 
-/// The same, with whose fault it was where that is known.
+/// The same, with who is at fault where that is known.
 pub(crate) fn status_words(attempt: &Attempt) -> String {
     let fault = attempt.fault.as_ref();
     let fault = fault.map(|fault| format!(" (fault: {})", shorten(fault.as_str(), 40)));

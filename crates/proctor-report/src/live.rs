@@ -6,8 +6,8 @@ use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, SuiteFinished
 use proctor_text::pluralize;
 use proctor_verdict::AttemptKey;
 
-use crate::lines;
 use crate::style::{Paint, Style, duration};
+use crate::terminal_lines;
 
 /// Renders a stream; remembers the names of running attempts.
 #[derive(Debug)]
@@ -29,11 +29,15 @@ impl LiveLines {
             Body::SuiteFinished(suite) => return vec![self.suite_finished(suite)],
             Body::ExampleStarted(started) => self.started(event, started),
             Body::ExampleFinished(finished) => self.finished(event, finished),
-            Body::ErrorOutsideExample(error) => vec![lines::outside_error(error, self.style)],
-            Body::WorkerExited(exit) => lines::worker_died(exit, self.style).into_iter().collect(),
-            body => indented(lines::inside(body, self.style)),
+            Body::ErrorOutsideExample(error) => {
+                vec![terminal_lines::outside_error(error, self.style)]
+            }
+            Body::WorkerExited(exit) => {
+                terminal_lines::worker_died(exit, self.style).into_iter().collect()
+            }
+            body => indented(terminal_lines::inside(body, self.style)),
         };
-        let prefix = lines::worker_prefix(event.worker, self.style);
+        let prefix = terminal_lines::worker_prefix(event.worker, self.style);
         lines.into_iter().map(|line| format!("{prefix}{line}")).collect()
     }
 
@@ -53,7 +57,7 @@ impl LiveLines {
     }
 
     fn started(&mut self, event: &Event, started: &ExampleStarted) -> Vec<String> {
-        let title = lines::title(started);
+        let title = terminal_lines::title(started);
         let line = format!("{} {title}", self.style.mark(None));
         if let Some(key) = AttemptKey::of(event) {
             self.running.insert(key, title);
@@ -63,9 +67,9 @@ impl LiveLines {
 
     fn finished(&mut self, event: &Event, finished: &ExampleFinished) -> Vec<String> {
         let known = AttemptKey::of(event).and_then(|key| self.running.remove(&key));
-        let title = known.unwrap_or_else(|| lines::title_at_end(event, finished));
-        let mut shown = vec![lines::finished_title(event, finished, &title, self.style)];
-        shown.extend(indented(lines::finished_body(finished, self.style)));
+        let title = known.unwrap_or_else(|| terminal_lines::title_at_end(event, finished));
+        let mut shown = vec![terminal_lines::finished_title(event, finished, &title, self.style)];
+        shown.extend(indented(terminal_lines::finished_body(finished, self.style)));
         shown
     }
 }

@@ -14,7 +14,7 @@ use crate::failure::{
     Failure, failures, message_of, outside_message, unchecked_examples, went_wrong,
 };
 use crate::rates::rate_of;
-use crate::rerun::Reruns;
+use crate::rerun::RerunCommands;
 use crate::style::{Style, duration};
 
 /// How long a report may be: a comment on GitHub holds 65,536 characters.
@@ -67,10 +67,10 @@ fn outside(run: &RunData) -> String {
 fn failed(run: &RunData, room: usize) -> String {
     let mut all = failures(run);
     all.sort_by_key(|failure| failure.verdict.outcome());
-    let reruns = Reruns::new(run);
+    let rerun_commands = RerunCommands::new(run);
     let mut text = String::new();
     for (place, failure) in all.iter().enumerate() {
-        let entry = entry(failure, &reruns, place < 3);
+        let entry = entry(failure, &rerun_commands, place < 3);
         if text.len() + entry.len() > room {
             let left = pluralize(all.len() - place, "more failure");
             let _ = writeln!(text, "… and {left}.\n");
@@ -81,7 +81,7 @@ fn failed(run: &RunData, room: usize) -> String {
     text
 }
 
-fn entry(failure: &Failure<'_>, reruns: &Reruns<'_>, open: bool) -> String {
+fn entry(failure: &Failure<'_>, rerun_commands: &RerunCommands<'_>, open: bool) -> String {
     let example = failure.example;
     let title = summary_text(&shorten(&example.title(), 200));
     let place = example.location.as_deref().map(code).unwrap_or_default();
@@ -97,7 +97,7 @@ fn entry(failure: &Failure<'_>, reruns: &Reruns<'_>, open: bool) -> String {
     if went_wrong(failure.first) {
         text += &block(&message_of(failure.first));
     }
-    if let Some(command) = reruns.command(example) {
+    if let Some(command) = rerun_commands.command(example) {
         let _ = writeln!(text, "Again: {}\n", code(&command));
     }
     text + "</details>\n\n"

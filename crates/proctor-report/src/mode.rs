@@ -19,7 +19,7 @@ pub enum Mode {
 
 /// What the binary knows about its surroundings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TerminalFacts {
+pub struct TerminalProperties {
     /// Whether standard output is a terminal.
     pub is_terminal: bool,
     /// Its size, if it is one: columns and rows.
@@ -55,14 +55,14 @@ pub const AGENT_VARIABLES: &[&str] = &[
 ];
 
 /// Beginnings of variables that agents set, but people too: for settings in a profile, or because their
-/// editor's terminal has them. They are believed only when nobody sits at a terminal.
+/// editor's terminal has them. They count only where output is not a terminal.
 pub const AGENT_HINTS: &[&str] = &["AIDER_", "AMP_", "COPILOT_AGENT", "CURSOR_TRACE_ID"];
 
 /// The smallest terminal that the full-screen view is made for.
 const SMALLEST: (u16, u16) = (80, 24);
 
 /// The view to use when the user did not ask for one.
-pub fn auto_mode(facts: &TerminalFacts) -> Mode {
+pub fn auto_mode(facts: &TerminalProperties) -> Mode {
     if run_by_agent(facts) {
         Mode::Terse
     } else if is_ci(facts) || !can_draw(facts) {
@@ -72,17 +72,17 @@ pub fn auto_mode(facts: &TerminalFacts) -> Mode {
     }
 }
 
-fn run_by_agent(facts: &TerminalFacts) -> bool {
+fn run_by_agent(facts: &TerminalProperties) -> bool {
     let hinted = |name: &String| AGENT_HINTS.iter().any(|start| name.starts_with(start));
     AGENT_VARIABLES.iter().any(|name| facts.variables.contains(*name))
         || (!facts.is_terminal && facts.variables.iter().any(hinted))
 }
 
-fn is_ci(facts: &TerminalFacts) -> bool {
+fn is_ci(facts: &TerminalProperties) -> bool {
     CI_VARIABLES.iter().any(|name| facts.variables.contains(*name))
 }
 
-fn can_draw(facts: &TerminalFacts) -> bool {
+fn can_draw(facts: &TerminalProperties) -> bool {
     let large =
         facts.size.is_some_and(|(columns, rows)| columns >= SMALLEST.0 && rows >= SMALLEST.1);
     facts.is_terminal && large && facts.term.as_deref() != Some("dumb")
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn chosen(is_terminal: bool, size: (u16, u16), term: &str, variables: &[&str]) -> Mode {
-        auto_mode(&TerminalFacts {
+        auto_mode(&TerminalProperties {
             is_terminal,
             size: is_terminal.then_some(size),
             term: Some(term.to_owned()),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_terminal_of_unknown_size_is_not_drawn_on() {
-        let facts = TerminalFacts { is_terminal: true, ..TerminalFacts::default() };
+        let facts = TerminalProperties { is_terminal: true, ..TerminalProperties::default() };
         assert_eq!(auto_mode(&facts), Mode::Interleaved);
     }
 }

@@ -47,7 +47,7 @@ struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// `None` for an attempt of which nobody knows when it was.
+    /// `None` for an attempt without a time.
     fn of(
         run: &RunData,
         example: &'a Example,

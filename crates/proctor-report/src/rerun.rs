@@ -6,11 +6,11 @@ use proctor_record::{Example, RunData};
 use proctor_text::{shell_quote, shorten};
 
 /// Knows which locations name exactly one example of the run.
-pub(crate) struct Reruns<'a> {
+pub(crate) struct RerunCommands<'a> {
     at: HashMap<&'a str, usize>,
 }
 
-impl<'a> Reruns<'a> {
+impl<'a> RerunCommands<'a> {
     pub(crate) fn new(run: &'a RunData) -> Self {
         let mut at = HashMap::new();
         for location in run.examples.iter().filter_map(|example| example.location.as_deref()) {
@@ -66,8 +66,9 @@ mod tests {
             ],
             ..RunData::default()
         };
-        let reruns = Reruns::new(&run);
-        let commands: Vec<_> = run.examples.iter().map(|e| reruns.command(e).unwrap()).collect();
+        let rerun_commands = RerunCommands::new(&run);
+        let commands: Vec<_> =
+            run.examples.iter().map(|e| rerun_commands.command(e).unwrap()).collect();
         assert_eq!(
             commands,
             [

@@ -54,7 +54,7 @@ pub fn summary(run: &RunData, options: &SummaryOptions, style: Style) -> String 
     page.unchecked(run);
     page.workspaces(run);
     page.slowest(run, options.profile);
-    page.reruns(run, &failed);
+    page.rerun_commands(run, &failed);
     page.accounting(run);
     let line = counts_line(run, options, style);
     page.line(0, &line);
@@ -91,7 +91,7 @@ pub(crate) fn counts_line(run: &RunData, options: &SummaryOptions, style: Style)
         let text = format!("{}{}", verdict.phrase(), cause.unwrap_or_default());
         parts.push(style.paint(Paint::Bad, text));
     }
-    // Lines that belong to nobody make no worker.
+    // Output lines without a worker do not count as one.
     let at_work = run.workers.iter().filter(|worker| worker.started > 0 || !worker.ran.is_empty());
     let heard_of = u32::try_from(at_work.count()).ok().filter(|count| *count > 0);
     let workers = options.workers.or(heard_of);

@@ -15,7 +15,7 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    /// One more press. `live` says whether there is a run of ours that could be stopped.
+    /// One more press. `live` says whether there is a run that this process could stop.
     pub(crate) fn press(&mut self, live: bool) -> Command {
         if !live {
             return Command::Quit;

@@ -7,22 +7,22 @@ use proctor_record::{Attempt, Example, OutsideError};
 use proctor_report::{Paint, duration};
 use proctor_text::{printable, shell_quote, shorten};
 
+use crate::event_lines::failure;
 use crate::list::{Item, ItemKey};
-use crate::narrate::failure;
-use crate::run::{Run, Stories};
-use crate::scroll::Ring;
+use crate::run_view::{AttemptLines, RunView};
+use crate::scroll::LineBuffer;
 use crate::text::TextLine;
 use crate::theme::{paint_of, sign_of, word_of};
 
 /// The page of an item.
-pub(crate) fn page(item: &Item<'_>, run: &Run, stories: &Stories) -> Ring {
+pub(crate) fn page(item: &Item<'_>, run: &RunView, attempt_lines: &AttemptLines) -> LineBuffer {
     let mut page = Page::default();
     match item {
         Item::Outside(_, error) => page.outside(item, error, run),
         Item::Attempt(example, attempt) => {
             page.verdict(item, example, attempt, run);
             page.reason(attempt);
-            page.story(item, attempt, stories);
+            page.event_lines(item, attempt, attempt_lines);
         }
     }
     page.lines.into_iter().collect()
@@ -62,7 +62,7 @@ impl Page {
         self.line(None, "");
     }
 
-    fn verdict(&mut self, item: &Item<'_>, example: &Example, attempt: &Attempt, run: &Run) {
+    fn verdict(&mut self, item: &Item<'_>, example: &Example, attempt: &Attempt, run: &RunView) {
         self.line(Some(Paint::Bold), &item.title(run));
         let status = attempt.status.as_ref();
         let mut words = vec![status.map_or_else(|| "running".to_owned(), word_of)];
@@ -114,11 +114,11 @@ impl Page {
         }
     }
 
-    fn story(&mut self, item: &Item<'_>, attempt: &Attempt, stories: &Stories) {
+    fn event_lines(&mut self, item: &Item<'_>, attempt: &Attempt, attempt_lines: &AttemptLines) {
         let ItemKey::Attempt(key) = item.key() else { return };
         let before = self.lines.len();
         self.line(Some(Paint::Bold), "what happened");
-        self.lines.extend(stories.of(&key).cloned());
+        self.lines.extend(attempt_lines.of(&key).cloned());
         if self.lines.len() == before + 1 {
             let tail = attempt.output_tail.iter();
             self.add(tail.map(|line| TextLine::led("  │ ", Some(Paint::Dim), None, line)));
@@ -129,7 +129,7 @@ impl Page {
         }
     }
 
-    fn outside(&mut self, item: &Item<'_>, error: &OutsideError, run: &Run) {
+    fn outside(&mut self, item: &Item<'_>, error: &OutsideError, run: &RunView) {
         let bad = Some(Paint::Bad);
         self.add([TextLine::led("✗ ", bad, bad, &item.title(run))]);
         self.line(Some(Paint::Dim), "  outside any example; it fails the run");
@@ -148,16 +148,16 @@ mod tests {
     use proctor_events::Event;
 
     use super::*;
-    use crate::list::{Which, items};
+    use crate::list::{ListFilter, items};
 
     fn shown(lines: &[&str]) -> String {
-        let mut run = Run::default();
+        let mut run = RunView::default();
         for line in lines {
             run.apply(&Event::from_json(line).unwrap());
         }
-        let items = items(run.data(), Which::All);
-        let ring = page(&items[0], &run, &Stories::default());
-        ring.numbered().map(|(_, line)| line.shown() + "\n").collect()
+        let items = items(run.data(), ListFilter::All);
+        let line_buffer = page(&items[0], &run, &AttemptLines::default());
+        line_buffer.numbered().map(|(_, line)| line.shown() + "\n").collect()
     }
 
     #[test]

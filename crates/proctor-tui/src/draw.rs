@@ -10,9 +10,9 @@ use crate::canvas::{out_of_sight, rows, rule};
 use crate::footer::Footer;
 use crate::header::Header;
 use crate::layout::{Areas, Room, areas};
-use crate::list::{Which, items};
+use crate::list::{ListFilter, items};
 use crate::reader::Page;
-use crate::scroll::{Ring, Scroll};
+use crate::scroll::{LineBuffer, Scroll};
 use crate::theme::Theme;
 use crate::workers::{Tab, Worker};
 use crate::{help, tabs};
@@ -58,14 +58,14 @@ impl Drawing<'_> {
         match reader.page {
             Page::Workers => {
                 if let Some(worker) = model.workers.shown() {
-                    self.text(&worker_heading(worker), &worker.ring, worker.scroll, buffer);
+                    self.text(&worker_heading(worker), &worker.line_buffer, worker.scroll, buffer);
                 }
             }
             Page::List => {
                 let count = items(model.run.data(), reader.list.which).len() as u64;
                 let title = match reader.list.which {
-                    Which::Failures => pluralize(count, "failure"),
-                    Which::All => pluralize(model.run.summary().examples, "example"),
+                    ListFilter::Failures => pluralize(count, "failure"),
+                    ListFilter::All => pluralize(model.run.summary().examples, "example"),
                 };
                 rule(buffer, self.areas.heading, self.theme, &title, "Enter opens · Esc back");
                 let body = self.areas.body;
@@ -80,9 +80,9 @@ impl Drawing<'_> {
         }
     }
 
-    fn text(&self, title: &str, ring: &Ring, scroll: Scroll, buffer: &mut Buffer) {
+    fn text(&self, title: &str, line_buffer: &LineBuffer, scroll: Scroll, buffer: &mut Buffer) {
         let Areas { heading, body, .. } = self.areas;
-        let window = scroll.window(ring, body.as_size());
+        let window = scroll.window(line_buffer, body.as_size());
         rule(buffer, heading, self.theme, title, &out_of_sight(&window));
         rows(buffer, body, self.theme, &window, &self.app.reader.search);
     }
@@ -111,7 +111,7 @@ impl Drawing<'_> {
         if self.app.reader.search.is_editing() {
             return vec!["Enter finds".to_owned(), "Esc cancels".to_owned()];
         }
-        let failures = items(self.app.model.run.data(), Which::Failures).len();
+        let failures = items(self.app.model.run.data(), ListFilter::Failures).len();
         let leave = match (self.app.reader.page, self.app.is_stoppable()) {
             (Page::List | Page::Detail(_), _) => "q back",
             (Page::Workers, true) => "q stop",

@@ -1,4 +1,4 @@
-//! Which worker to look at when nobody says: following, rotating, or leaving it to the reader.
+//! Which worker is shown: chosen by the user, following the events, or rotating.
 //!
 //! The screen must be readable, so nothing here jumps with every event: a worker that is shown stays
 //! while it has something to say, a failure is shown for a while, and the reader's own choice holds.
@@ -15,7 +15,7 @@ const ROTATION: Duration = Duration::from_secs(2);
 const SILENCE: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_millis(500);
 
-/// Who decides.
+/// Whether the worker that is shown is chosen by the user or follows the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Manual,

@@ -10,13 +10,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget as _};
 
 use crate::layout::Room;
-use crate::run::Run;
+use crate::run_view::RunView;
 use crate::text::fit;
 use crate::theme::Theme;
 
 /// What the header shows.
 pub(crate) struct Header<'a> {
-    pub(crate) run: &'a Run,
+    pub(crate) run: &'a RunView,
     pub(crate) workers: usize,
     pub(crate) now: Timestamp,
     pub(crate) theme: Theme,

@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, BorderType, Clear, Widget as _};
 
 use crate::canvas::{out_of_sight, rows};
 use crate::keys;
-use crate::scroll::{Ring, Scroll};
+use crate::scroll::{LineBuffer, Scroll};
 use crate::search::Search;
 use crate::text::TextLine;
 use crate::theme::Theme;
@@ -17,8 +17,8 @@ use crate::theme::Theme;
 /// The widest the page gets.
 const WIDEST: u16 = 68;
 
-/// Its lines.
-pub(crate) fn lines() -> Ring {
+/// The lines of the help page.
+pub(crate) fn lines() -> LineBuffer {
     let line = |(keys, what): (&str, &str)| {
         Arc::new(TextLine::led(&format!(" {keys:<16}"), Some(Paint::Bold), None, what))
     };
@@ -41,8 +41,8 @@ pub(crate) fn room(screen: Size) -> Size {
 
 pub(crate) fn draw(scroll: Scroll, theme: Theme, screen: Rect, buffer: &mut Buffer) {
     let area = area(screen);
-    let ring = lines();
-    let window = scroll.window(&ring, room(screen.as_size()));
+    let line_buffer = lines();
+    let window = scroll.window(&line_buffer, room(screen.as_size()));
     Clear.render(area, buffer);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 
 use crate::canvas::put;
 use crate::header::brief;
-use crate::run::{AttemptKey, Run};
+use crate::run_view::{AttemptKey, RunView};
 use crate::scroll::Motion;
 use crate::search::Search;
 use crate::text::{TextLine, fit};
@@ -22,7 +22,7 @@ use crate::theme::{Theme, chosen, paint_of, sign_of, word_of};
 
 /// Which examples are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum ListFilter {
     #[default]
     Failures,
     All,
@@ -45,13 +45,16 @@ pub(crate) enum Item<'a> {
 }
 
 /// The items of a list, in order of appearance; errors outside examples come first.
-pub(crate) fn items(run: &RunData, which: Which) -> Vec<Item<'_>> {
+pub(crate) fn items(run: &RunData, which: ListFilter) -> Vec<Item<'_>> {
     let outside = run.errors.iter().enumerate().map(|(place, error)| Item::Outside(place, error));
     let attempts = run.examples.iter().flat_map(|example| {
         let last = example.deciding_attempts().into_iter();
         last.map(move |attempt| Item::Attempt(example, attempt))
     });
-    outside.chain(attempts).filter(|item| which == Which::All || item.is_trouble(run)).collect()
+    outside
+        .chain(attempts)
+        .filter(|item| which == ListFilter::All || item.is_trouble(run))
+        .collect()
 }
 
 impl Item<'_> {
@@ -102,7 +105,7 @@ impl Item<'_> {
         }
     }
 
-    pub(crate) fn title(&self, run: &Run) -> String {
+    pub(crate) fn title(&self, run: &RunView) -> String {
         match self {
             Self::Outside(_, error) => {
                 let phase = error.phase.as_deref().unwrap_or("outside examples").replace('_', " ");
@@ -135,7 +138,7 @@ impl Item<'_> {
 /// What the reader does with the list.
 #[derive(Debug, Default)]
 pub(crate) struct ListPane {
-    pub(crate) which: Which,
+    pub(crate) which: ListFilter,
     chosen: Option<ItemKey>,
 }
 
@@ -166,7 +169,7 @@ impl ListPane {
 
     pub(crate) fn draw(
         &self,
-        run: &Run,
+        run: &RunView,
         search: &Search,
         theme: Theme,
         area: Rect,
@@ -175,9 +178,9 @@ impl ListPane {
         let items = items(run.data(), self.which);
         if items.is_empty() {
             let words = match self.which {
-                Which::Failures if run.is_live() => "  nothing has failed so far",
-                Which::Failures => "  nothing failed",
-                Which::All => "  no example has started",
+                ListFilter::Failures if run.is_live() => "  nothing has failed so far",
+                ListFilter::Failures => "  nothing failed",
+                ListFilter::All => "  no example has started",
             };
             return put(buffer, area, 0, &Line::styled(words, theme.style(Some(Paint::Dim))));
         }
@@ -200,7 +203,7 @@ impl ListPane {
 
 fn item_line(
     item: &Item<'_>,
-    run: &Run,
+    run: &RunView,
     search: &Search,
     theme: Theme,
     width: usize,
@@ -228,8 +231,8 @@ mod tests {
 
     use super::*;
 
-    fn run(lines: &[&str]) -> Run {
-        let mut run = Run::default();
+    fn run(lines: &[&str]) -> RunView {
+        let mut run = RunView::default();
         for line in lines {
             run.apply(&Event::from_json(line).unwrap());
         }
@@ -244,15 +247,15 @@ mod tests {
         r#"{"event_type":"ExampleFinished","example_id":"b","attempt":2,"status":"passed"}"#,
     ];
 
-    fn titles(run: &Run, which: Which) -> Vec<String> {
+    fn titles(run: &RunView, which: ListFilter) -> Vec<String> {
         items(run.data(), which).iter().map(|item| item.title(run)).collect()
     }
 
     #[test]
     fn failures_are_errors_failed_and_flaky_examples() {
         let run = run(&EVENTS);
-        assert_eq!(titles(&run, Which::Failures), ["error, load", "b", "c"]);
-        assert_eq!(titles(&run, Which::All), ["error, load", "a", "b", "c"]);
+        assert_eq!(titles(&run, ListFilter::Failures), ["error, load", "b", "c"]);
+        assert_eq!(titles(&run, ListFilter::All), ["error, load", "a", "b", "c"]);
     }
 
     #[test]
@@ -265,18 +268,20 @@ mod tests {
             r#"{"event_type":"ExampleFinished","example_id":"a","attempt":2,"status":"failed"}"#,
         ]);
         assert!(
-            titles(&run, Which::All).iter().all(|title| title == "Stack > is expected to be empty")
+            titles(&run, ListFilter::All)
+                .iter()
+                .all(|title| title == "Stack > is expected to be empty")
         );
-        assert!(!titles(&run, Which::All).is_empty());
+        assert!(!titles(&run, ListFilter::All).is_empty());
     }
 
     #[test]
     fn the_chosen_one_stays_chosen_while_the_list_grows() {
         let before = run(&EVENTS[..3]);
         let mut pane = ListPane::default();
-        pane.choose(&items(before.data(), Which::Failures), 0);
+        pane.choose(&items(before.data(), ListFilter::Failures), 0);
         let after = run(&EVENTS);
-        let items = items(after.data(), Which::Failures);
+        let items = items(after.data(), ListFilter::Failures);
         assert_eq!(items[pane.place(&items)].title(&after), "b", "its next attempt");
         pane.step(Motion::End, &items, 5);
         assert_eq!(items[pane.place(&items)].title(&after), "c");

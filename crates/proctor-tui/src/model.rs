@@ -1,22 +1,22 @@
-//! Everything that events have told so far.
+//! The state of the screen that comes from events.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_events::{Body, Event};
 
-use crate::narrate::{Narrator, is_failure};
-use crate::run::{AttemptKey, Run, Stories};
+use crate::event_lines::{EventLines, is_failure};
+use crate::run_view::{AttemptKey, AttemptLines, RunView};
 use crate::text::TextLine;
 use crate::workers::{Tab, Workers};
 
-/// The run, its workers, and the stories of its attempts.
+/// The run, its workers, and the lines of its attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    pub(crate) run: Run,
+    pub(crate) run: RunView,
     pub(crate) workers: Workers,
-    pub(crate) stories: Stories,
-    narrator: Narrator,
+    pub(crate) attempt_lines: AttemptLines,
+    event_lines: EventLines,
 }
 
 impl Model {
@@ -27,14 +27,14 @@ impl Model {
             self.workers.prepare(payload.workers.unwrap_or_default());
         }
         let title = self.run.title(event);
-        let lines = self.narrator.tell(event, &title);
+        let lines = self.event_lines.lines_for(event, &title);
         let lines: Vec<Arc<TextLine>> = lines.into_iter().map(Arc::new).collect();
         self.keep_story(event, &lines);
         let tab = self.workers.observe(event, &title, &lines, now)?;
         is_failure(event).then_some(tab)
     }
 
-    /// The end of an attempt is told anew on its page, so it is no part of its story.
+    /// The end of an attempt is shown on its page already, so it is not among its lines.
     fn keep_story(&mut self, event: &Event, lines: &[Arc<TextLine>]) {
         if event.example_id.is_none() {
             return;
@@ -42,12 +42,12 @@ impl Model {
         match &event.body {
             Body::ExampleStarted(_) => {}
             Body::ExampleFinished(_) => {
-                self.stories.close(AttemptKey::of(event), is_failure(event));
+                self.attempt_lines.close(AttemptKey::of(event), is_failure(event));
             }
             _ => {
                 let key = AttemptKey::of(event);
                 for line in lines {
-                    self.stories.tell(&key, line);
+                    self.attempt_lines.push(&key, line);
                 }
             }
         }

@@ -10,9 +10,9 @@ use crate::help;
 use crate::input::KeyPress;
 use crate::keys::Action;
 use crate::layout::areas;
-use crate::list::{Item, ListPane, Which, items};
+use crate::list::{Item, ListFilter, ListPane, items};
 use crate::model::Model;
-use crate::scroll::{Motion, Ring, Scroll};
+use crate::scroll::{LineBuffer, Motion, Scroll};
 use crate::search::{Edited, Search};
 use crate::workers::Workers;
 
@@ -26,7 +26,7 @@ pub(crate) enum Page {
     Detail(Scroll),
 }
 
-/// The reader.
+/// What the user of the screen has chosen: worker, page, search.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     pub(crate) focus: Focus,
@@ -72,8 +72,8 @@ impl Reader {
             Action::Search => self.search.begin(),
             Action::NextMatch => self.jump(true, model, size),
             Action::PreviousMatch => self.jump(false, model, size),
-            Action::Failures => self.toggle_list(Which::Failures),
-            Action::Examples => self.toggle_list(Which::All),
+            Action::Failures => self.toggle_list(ListFilter::Failures),
+            Action::Examples => self.toggle_list(ListFilter::All),
             Action::Open if self.page == Page::List => self.open(model),
             // The app sees to these.
             Action::Open | Action::Copy | Action::Redraw | Action::Stop | Action::Interrupt => {}
@@ -134,7 +134,7 @@ impl Reader {
         }
     }
 
-    fn toggle_list(&mut self, which: Which) {
+    fn toggle_list(&mut self, which: ListFilter) {
         let close = self.page == Page::List && self.list.which == which;
         self.page = if close { Page::Workers } else { Page::List };
         self.list.which = which;
@@ -177,7 +177,7 @@ impl Reader {
         match self.page {
             Page::Workers => {
                 if let Some(worker) = model.workers.shown_mut() {
-                    worker.scroll.step(motion, &worker.ring, body);
+                    worker.scroll.step(motion, &worker.line_buffer, body);
                 }
             }
             Page::List => {
@@ -191,22 +191,28 @@ impl Reader {
     }
 
     /// The page of the chosen item.
-    pub(crate) fn detail(&self, model: &Model) -> Ring {
+    pub(crate) fn detail(&self, model: &Model) -> LineBuffer {
         let item = self.chosen(model);
-        item.map_or_else(|| Ring::new(0), |item| detail::page(&item, &model.run, &model.stories))
+        item.map_or_else(
+            || LineBuffer::new(0),
+            |item| detail::page(&item, &model.run, &model.attempt_lines),
+        )
     }
 
     /// The lines, or items of a list, in which the search is found.
     pub(crate) fn hits(&self, model: &Model) -> Vec<u64> {
         let found = |text: &str| !self.search.found_in(text).is_empty();
-        let lines = |ring: &Ring| {
-            ring.numbered()
+        let lines = |line_buffer: &LineBuffer| {
+            line_buffer
+                .numbered()
                 .filter(|(_, line)| found(line.text()))
                 .map(|(number, _)| number)
                 .collect()
         };
         match self.page {
-            Page::Workers => model.workers.shown().map_or_else(Vec::new, |it| lines(&it.ring)),
+            Page::Workers => {
+                model.workers.shown().map_or_else(Vec::new, |it| lines(&it.line_buffer))
+            }
             Page::Detail(_) => lines(&self.detail(model)),
             Page::List => {
                 let items = items(model.run.data(), self.list.which);
@@ -230,7 +236,7 @@ impl Reader {
         match self.page {
             Page::Workers => {
                 if let Some(worker) = model.workers.shown_mut() {
-                    worker.scroll.show(target, &worker.ring, body);
+                    worker.scroll.show(target, &worker.line_buffer, body);
                 }
             }
             Page::Detail(mut scroll) => {
@@ -246,9 +252,10 @@ impl Reader {
 
     fn top(&self, model: &Model, body: Size) -> u64 {
         match self.page {
-            Page::Workers => {
-                model.workers.shown().and_then(|worker| worker.scroll.top_line(&worker.ring, body))
-            }
+            Page::Workers => model
+                .workers
+                .shown()
+                .and_then(|worker| worker.scroll.top_line(&worker.line_buffer, body)),
             Page::Detail(scroll) => scroll.top_line(&self.detail(model), body),
             Page::List => {
                 let items = items(model.run.data(), self.list.which);

@@ -13,13 +13,13 @@ use crate::text::TextLine;
 
 /// Lines, numbered from the first that ever was; at most `limit` of them are kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Ring {
+pub(crate) struct LineBuffer {
     first: u64,
     lines: VecDeque<Arc<TextLine>>,
     limit: usize,
 }
 
-impl Ring {
+impl LineBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         Self { first: 0, lines: VecDeque::new(), limit }
     }
@@ -79,7 +79,7 @@ impl Ring {
 /// A row, by the number of its line and its place in it.
 type Place = (u64, usize);
 
-impl FromIterator<Arc<TextLine>> for Ring {
+impl FromIterator<Arc<TextLine>> for LineBuffer {
     fn from_iter<I: IntoIterator<Item = Arc<TextLine>>>(lines: I) -> Self {
         Self { first: 0, lines: lines.into_iter().collect(), limit: usize::MAX }
     }
@@ -128,60 +128,65 @@ impl Scroll {
     pub(crate) const TOP: Self = Self::At(0, 0);
 
     /// The first row that can be seen: never so late that room would be left at the end.
-    fn top(self, ring: &Ring, size: Size) -> Place {
-        let last = ring.back(ring.end(), size.height.into(), size.width);
+    fn top(self, line_buffer: &LineBuffer, size: Size) -> Place {
+        let last = line_buffer.back(line_buffer.end(), size.height.into(), size.width);
         match self {
             Self::End => last,
-            Self::At(number, row) => (number, row).min(last).max((ring.first, 0)),
+            Self::At(number, row) => (number, row).min(last).max((line_buffer.first, 0)),
         }
     }
 
     /// What can be seen from here.
-    pub(crate) fn window(self, ring: &Ring, size: Size) -> Window<'_> {
-        let top = self.top(ring, size);
-        let rows: Vec<Row<'_>> = ring.rows_from(top, size.width).take(size.height.into()).collect();
-        let below = rows.last().map_or(0, |row| ring.end().0 - row.number - 1);
-        Window { rows, above: top.0 - ring.first, below }
+    pub(crate) fn window(self, line_buffer: &LineBuffer, size: Size) -> Window<'_> {
+        let top = self.top(line_buffer, size);
+        let rows: Vec<Row<'_>> =
+            line_buffer.rows_from(top, size.width).take(size.height.into()).collect();
+        let below = rows.last().map_or(0, |row| line_buffer.end().0 - row.number - 1);
+        Window { rows, above: top.0 - line_buffer.first, below }
     }
 
     /// Takes a step. Whoever reaches the end stays there.
-    pub(crate) fn step(&mut self, motion: Motion, ring: &Ring, size: Size) {
+    pub(crate) fn step(&mut self, motion: Motion, line_buffer: &LineBuffer, size: Size) {
         let page = usize::from(size.height).saturating_sub(1).max(1);
-        let top = self.top(ring, size);
+        let top = self.top(line_buffer, size);
         *self = match motion {
-            Motion::Up => Self::at(ring.back(top, 1, size.width), ring, size),
-            Motion::PageUp => Self::at(ring.back(top, page, size.width), ring, size),
-            Motion::Down => Self::forward(top, 1, ring, size),
-            Motion::PageDown => Self::forward(top, page, ring, size),
-            Motion::Top => Self::at((ring.first, 0), ring, size),
+            Motion::Up => Self::at(line_buffer.back(top, 1, size.width), line_buffer, size),
+            Motion::PageUp => Self::at(line_buffer.back(top, page, size.width), line_buffer, size),
+            Motion::Down => Self::forward(top, 1, line_buffer, size),
+            Motion::PageDown => Self::forward(top, page, line_buffer, size),
+            Motion::Top => Self::at((line_buffer.first, 0), line_buffer, size),
             Motion::End => Self::End,
         };
     }
 
     /// Brings a line into view, in the middle if it was not in view before.
-    pub(crate) fn show(&mut self, number: u64, ring: &Ring, size: Size) {
-        let in_view = self.window(ring, size).rows.iter().any(|row| row.number == number);
+    pub(crate) fn show(&mut self, number: u64, line_buffer: &LineBuffer, size: Size) {
+        let in_view = self.window(line_buffer, size).rows.iter().any(|row| row.number == number);
         let top = if in_view {
-            self.top(ring, size)
+            self.top(line_buffer, size)
         } else {
-            ring.back((number, 0), usize::from(size.height) / 2, size.width)
+            line_buffer.back((number, 0), usize::from(size.height) / 2, size.width)
         };
         // Held there even at the end: what was looked for must not scroll away.
         *self = Self::At(top.0, top.1);
     }
 
-    fn forward(from: Place, rows: usize, ring: &Ring, size: Size) -> Self {
-        let row = ring.rows_from(from, size.width).nth(rows);
-        row.map_or(Self::End, |row| Self::at((row.number, row.row), ring, size))
+    fn forward(from: Place, rows: usize, line_buffer: &LineBuffer, size: Size) -> Self {
+        let row = line_buffer.rows_from(from, size.width).nth(rows);
+        row.map_or(Self::End, |row| Self::at((row.number, row.row), line_buffer, size))
     }
 
-    fn at(place: Place, ring: &Ring, size: Size) -> Self {
-        if place < Self::End.top(ring, size) { Self::At(place.0, place.1) } else { Self::End }
+    fn at(place: Place, line_buffer: &LineBuffer, size: Size) -> Self {
+        if place < Self::End.top(line_buffer, size) {
+            Self::At(place.0, place.1)
+        } else {
+            Self::End
+        }
     }
 
     /// The line at the top of the view.
-    pub(crate) fn top_line(self, ring: &Ring, size: Size) -> Option<u64> {
-        self.window(ring, size).rows.first().map(|row| row.number)
+    pub(crate) fn top_line(self, line_buffer: &LineBuffer, size: Size) -> Option<u64> {
+        self.window(line_buffer, size).rows.first().map(|row| row.number)
     }
 }
 
@@ -193,93 +198,93 @@ mod tests {
 
     const SIZE: Size = Size { width: 10, height: 3 };
 
-    fn ring(limit: usize, texts: impl IntoIterator<Item = String>) -> Ring {
-        let mut ring = Ring::new(limit);
+    fn line_buffer(limit: usize, texts: impl IntoIterator<Item = String>) -> LineBuffer {
+        let mut line_buffer = LineBuffer::new(limit);
         for text in texts {
-            ring.push(Arc::new(TextLine::new(None, &text)));
+            line_buffer.push(Arc::new(TextLine::new(None, &text)));
         }
-        ring
+        line_buffer
     }
 
     fn numbers(count: usize) -> impl Iterator<Item = String> {
         (0..count).map(|number| number.to_string())
     }
 
-    fn seen(scroll: Scroll, ring: &Ring) -> Vec<String> {
-        let window = scroll.window(ring, SIZE);
+    fn seen(scroll: Scroll, line_buffer: &LineBuffer) -> Vec<String> {
+        let window = scroll.window(line_buffer, SIZE);
         window.rows.iter().map(|row| row.line.text()[row.part.clone()].to_owned()).collect()
     }
 
     #[test]
     fn the_end_stays_the_end() {
-        let mut ring = ring(500, numbers(5));
-        assert_eq!(seen(Scroll::End, &ring), ["2", "3", "4"]);
-        ring.push(Arc::new(TextLine::new(None, "5")));
-        assert_eq!(seen(Scroll::End, &ring), ["3", "4", "5"]);
+        let mut line_buffer = line_buffer(500, numbers(5));
+        assert_eq!(seen(Scroll::End, &line_buffer), ["2", "3", "4"]);
+        line_buffer.push(Arc::new(TextLine::new(None, "5")));
+        assert_eq!(seen(Scroll::End, &line_buffer), ["3", "4", "5"]);
     }
 
     #[test]
     fn a_reader_who_scrolled_up_stays_on_the_line() {
-        let mut ring = ring(6, numbers(6));
+        let mut line_buffer = line_buffer(6, numbers(6));
         let mut scroll = Scroll::End;
-        scroll.step(Motion::Up, &ring, SIZE);
-        assert_eq!(seen(scroll, &ring), ["2", "3", "4"]);
-        ring.push(Arc::new(TextLine::new(None, "6")));
-        ring.push(Arc::new(TextLine::new(None, "7")));
-        assert_eq!(seen(scroll, &ring), ["2", "3", "4"], "though two lines fell out above");
-        ring.push(Arc::new(TextLine::new(None, "8")));
-        assert_eq!(seen(scroll, &ring), ["3", "4", "5"], "until the line itself is gone");
+        scroll.step(Motion::Up, &line_buffer, SIZE);
+        assert_eq!(seen(scroll, &line_buffer), ["2", "3", "4"]);
+        line_buffer.push(Arc::new(TextLine::new(None, "6")));
+        line_buffer.push(Arc::new(TextLine::new(None, "7")));
+        assert_eq!(seen(scroll, &line_buffer), ["2", "3", "4"], "though two lines fell out above");
+        line_buffer.push(Arc::new(TextLine::new(None, "8")));
+        assert_eq!(seen(scroll, &line_buffer), ["3", "4", "5"], "until the line itself is gone");
     }
 
     #[test]
     fn steps_go_to_both_ends_and_no_further() {
-        let ring = ring(500, numbers(10));
+        let line_buffer = line_buffer(500, numbers(10));
         let mut scroll = Scroll::End;
-        scroll.step(Motion::PageUp, &ring, SIZE);
-        assert_eq!(seen(scroll, &ring), ["5", "6", "7"]);
-        scroll.step(Motion::Top, &ring, SIZE);
-        scroll.step(Motion::Up, &ring, SIZE);
-        assert_eq!(seen(scroll, &ring), ["0", "1", "2"]);
-        scroll.step(Motion::PageDown, &ring, SIZE);
-        scroll.step(Motion::Down, &ring, SIZE);
-        assert_eq!(seen(scroll, &ring), ["3", "4", "5"]);
+        scroll.step(Motion::PageUp, &line_buffer, SIZE);
+        assert_eq!(seen(scroll, &line_buffer), ["5", "6", "7"]);
+        scroll.step(Motion::Top, &line_buffer, SIZE);
+        scroll.step(Motion::Up, &line_buffer, SIZE);
+        assert_eq!(seen(scroll, &line_buffer), ["0", "1", "2"]);
+        scroll.step(Motion::PageDown, &line_buffer, SIZE);
+        scroll.step(Motion::Down, &line_buffer, SIZE);
+        assert_eq!(seen(scroll, &line_buffer), ["3", "4", "5"]);
         for _ in 0..10 {
-            scroll.step(Motion::Down, &ring, SIZE);
+            scroll.step(Motion::Down, &line_buffer, SIZE);
         }
         assert_eq!(scroll, Scroll::End);
     }
 
     #[test]
     fn a_short_text_and_no_text_at_all() {
-        let ring = ring(500, numbers(2));
-        let window = Scroll::TOP.window(&ring, SIZE);
+        let line_buffer = line_buffer(500, numbers(2));
+        let window = Scroll::TOP.window(&line_buffer, SIZE);
         assert_eq!((window.rows.len(), window.above, window.below), (2, 0, 0));
-        let empty = Ring::new(500);
+        let empty = LineBuffer::new(500);
         let mut scroll = Scroll::End;
         scroll.step(Motion::PageUp, &empty, SIZE);
         assert!(scroll.window(&empty, SIZE).rows.is_empty());
-        assert!(Scroll::End.window(&ring, Size { width: 0, height: 0 }).rows.is_empty());
+        assert!(Scroll::End.window(&line_buffer, Size { width: 0, height: 0 }).rows.is_empty());
     }
 
     #[test]
     fn a_line_is_shown_in_the_middle_unless_it_is_in_view() {
-        let ring = ring(500, numbers(10));
+        let line_buffer = line_buffer(500, numbers(10));
         let mut scroll = Scroll::End;
-        scroll.show(4, &ring, SIZE);
-        assert_eq!(seen(scroll, &ring), ["3", "4", "5"]);
-        scroll.show(5, &ring, SIZE);
-        assert_eq!(seen(scroll, &ring), ["3", "4", "5"]);
+        scroll.show(4, &line_buffer, SIZE);
+        assert_eq!(seen(scroll, &line_buffer), ["3", "4", "5"]);
+        scroll.show(5, &line_buffer, SIZE);
+        assert_eq!(seen(scroll, &line_buffer), ["3", "4", "5"]);
     }
 
     #[test]
     fn a_resize_keeps_the_line() {
-        let ring = ring(500, (0..10).map(|number| format!("{number}abcdefgh xyz")));
+        let line_buffer = line_buffer(500, (0..10).map(|number| format!("{number}abcdefgh xyz")));
         let mut scroll = Scroll::TOP;
-        scroll.step(Motion::Down, &ring, SIZE);
-        scroll.step(Motion::Down, &ring, SIZE);
+        scroll.step(Motion::Down, &line_buffer, SIZE);
+        scroll.step(Motion::Down, &line_buffer, SIZE);
         let wide = Size { width: 40, height: 3 };
-        assert_eq!(scroll.top_line(&ring, SIZE), Some(1));
-        assert_eq!(scroll.top_line(&ring, wide), Some(1));
+        assert_eq!(scroll.top_line(&line_buffer, SIZE), Some(1));
+        assert_eq!(scroll.top_line(&line_buffer, wide), Some(1));
     }
 
     /// The same, the slow way: every line is wrapped, and a place is a count of rows.
@@ -312,15 +317,15 @@ mod tests {
             height in 1..12_u16,
             motions in prop::collection::vec(motion(), 0..20),
         ) {
-            let ring = ring(limit, lengths.iter().map(|length| "ab c".repeat(*length)));
+            let line_buffer = line_buffer(limit, lengths.iter().map(|length| "ab c".repeat(*length)));
             let size = Size { width, height };
             let all: Vec<Place> =
-                ring.rows_from((0, 0), width).map(|row| (row.number, row.row)).collect();
+                line_buffer.rows_from((0, 0), width).map(|row| (row.number, row.row)).collect();
             let (mut scroll, mut top) = (Scroll::End, None);
             for motion in motions {
-                scroll.step(motion, &ring, size);
+                scroll.step(motion, &line_buffer, size);
                 top = naive_step(top, motion, all.len(), height.into());
-                let window = scroll.window(&ring, size);
+                let window = scroll.window(&line_buffer, size);
                 let seen: Vec<Place> =
                     window.rows.iter().map(|row| (row.number, row.row)).collect();
                 let from = top.unwrap_or(all.len().saturating_sub(height.into()));

@@ -33,7 +33,7 @@ impl TextLine {
         Self::led("", None, paint, text)
     }
 
-    /// A line whose text hangs behind a sign or a name.
+    /// A line that begins with a sign or a name; further rows are indented by its width.
     pub(crate) fn led(
         lead: &str,
         lead_paint: Option<Paint>,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use proctor_events::{Body, Event, Status};
 
 use crate::focus::Seen;
-use crate::run::AttemptKey;
-use crate::scroll::{Ring, Scroll};
+use crate::run_view::AttemptKey;
+use crate::scroll::{LineBuffer, Scroll};
 use crate::text::TextLine;
 
 /// How many lines are kept for each worker.
@@ -41,7 +41,7 @@ pub(crate) struct Worker {
     pub(crate) last: Option<Status>,
     /// Whether its process has ended.
     pub(crate) gone: bool,
-    pub(crate) ring: Ring,
+    pub(crate) line_buffer: LineBuffer,
     pub(crate) scroll: Scroll,
     active: Duration,
     event: u64,
@@ -55,7 +55,7 @@ impl Worker {
             running: Vec::new(),
             last: None,
             gone: false,
-            ring: Ring::new(RING),
+            line_buffer: LineBuffer::new(RING),
             scroll: Scroll::End,
             active: Duration::ZERO,
             event: 0,
@@ -186,7 +186,7 @@ impl Workers {
         let worker = &mut self.list[place];
         worker.observe(event, title);
         for line in lines {
-            worker.ring.push(Arc::clone(line));
+            worker.line_buffer.push(Arc::clone(line));
         }
         worker.active = now;
         worker.event = self.events;

@@ -1,6 +1,6 @@
 //! Sides made from recordings: which attempts count, and who is deterministic.
 
-use proctor_compare::{Basis, Direction, Past, Rules, Side, Verdict, compare};
+use proctor_compare::{Assessment, Basis, Direction, Past, Rules, Side, compare};
 use proctor_events::{Event, ExampleFinished, ExampleId, ExampleStarted, ModelCall, Status};
 use proctor_record::{Aggregator, RunData};
 
@@ -58,8 +58,8 @@ fn who_takes_part_decides_who_is_deterministic() {
         let comparison = compare(&before, &after, &Past::default(), &Rules::default());
         (comparison.examples[0].basis, comparison.examples[0].verdict)
     };
-    let certain = (Basis::Deterministic, Verdict::Regression);
-    let uncertain = (Basis::Fisher, Verdict::CannotTell);
+    let certain = (Basis::Deterministic, Assessment::Regression);
+    let uncertain = (Basis::Fisher, Assessment::CannotTell);
     assert_eq!(judged(""), certain);
     let spoke = r#"{"event_type":"AgentResponse","example_id":"x","turn_number":1,"text":"hi"}"#;
     let call = |rest: &str| format!(r#"{{"event_type":"ModelCall","example_id":"x",{rest}}}"#);
@@ -114,7 +114,7 @@ fn t12_one_example_with_100_000_repeats_is_counted_right() {
     assert_eq!(after.examples[0].tally(), (87_500, 100_000));
     let comparison = compare(&before, &after, &Past::default(), &Rules::default());
     let change = &comparison.examples[0];
-    assert_eq!((change.verdict, change.direction), (Verdict::Regression, Direction::Worse));
+    assert_eq!((change.verdict, change.direction), (Assessment::Regression, Direction::Worse));
     assert!((change.change.estimate + 0.025).abs() < 1e-12);
     let range = change.change.range.unwrap();
     assert!(range.low > -0.028 && range.high < -0.022, "{range:?}");
@@ -126,7 +126,7 @@ fn t12_one_example_with_100_000_repeats_is_counted_right() {
 fn t12_many_repeats_of_the_same_are_no_change() {
     let side = |label| Side::of(&repeated(20_000, 2), label);
     let comparison = compare(&side("before"), &side("after"), &Past::default(), &Rules::default());
-    assert_eq!(comparison.examples[0].verdict, Verdict::NoChangeSeen);
+    assert_eq!(comparison.examples[0].verdict, Assessment::NoChangeSeen);
     assert_eq!(comparison.suite.k, 20_000);
     assert!(comparison.suite.p_worse > 0.5 && comparison.suite.p_better > 0.5);
 }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use proctor_compare::{
-    Comparison, Decision, Gate, GateRules, Past, PastRun, PastSample, Record, Rules, Sample, Side,
-    Streak, Trial, Verdict, compare,
+    Assessment, Comparison, Decision, Gate, GateRules, Past, PastRun, PastSample, Record, Rules,
+    Sample, Side, Streak, Trial, compare,
 };
 use proctor_stats::{Stratum, stratified_exact};
 
@@ -122,7 +122,7 @@ impl Outcomes {
 
     fn note(&mut self, comparison: &Comparison, truth: f64, before: &Side, after: &Side) {
         let suite = &comparison.suite;
-        let changed = |verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+        let changed = |verdict| matches!(verdict, Assessment::Regression | Assessment::Improvement);
         self.comparisons += 1;
         let gate = Gate::of(comparison, &GateRules::default());
         assert_ne!(gate.decision, Decision::NotComparable, "{gate:?}");
@@ -130,13 +130,13 @@ impl Outcomes {
         let counts = &comparison.counts;
         let any = counts.regressions + counts.improvements > 0 || changed(suite.verdict);
         self.claims += u32::from(any);
-        self.unchanged += u32::from(suite.verdict == Verdict::Unchanged);
+        self.unchanged += u32::from(suite.verdict == Assessment::Unchanged);
         let range = suite.change.unwrap().range.unwrap();
         self.covered += u32::from(range.low <= truth + 1e-9 && truth - 1e-9 <= range.high);
         let possible = range.low >= -1.0 && range.high <= 1.0 && range.low <= range.high;
         let agrees = match suite.verdict {
-            Verdict::Regression => range.high <= 0.0,
-            Verdict::Improvement => range.low >= 0.0,
+            Assessment::Regression => range.high <= 0.0,
+            Assessment::Improvement => range.low >= 0.0,
             _ => range.low <= 0.0,
         };
         self.contradictions += u32::from(!possible || !agrees);

@@ -16,12 +16,12 @@ use proctor_process::{Channel, ManagedProcess, RequestError, RpcMode};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-use super::printed::Listening;
+use super::agent_output::Listening;
 use super::program::{Launch, words_so_far};
 use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 use crate::wire::{AnswerError, read_answer};
 
 /// How long a program may take to say hello.
@@ -122,7 +122,7 @@ impl CommandAgent {
         if let Err(error) = greeted {
             let ended = self.launch.obituary(&process).await;
             let why = ended.unwrap_or_else(|| format!("{error}; {}", words_so_far(&process)));
-            let heard = listening.garbled_since(0);
+            let heard = listening.malformed_since(0);
             let message =
                 format!("the agent `{name}` does not speak the worker protocol: {why}{heard}");
             return Err(Failure::party("NotStarted", message));
@@ -189,11 +189,11 @@ impl CommandSession {
             messages: turn.messages,
             tools: &tools,
         };
-        let garbled = self.alive.listening.garbled();
+        let malformed = self.alive.listening.malformed();
         let reply = self.alive.channel.request("agent.chat", &request, Some(self.timeout)).await;
         let reply = match reply {
             Ok(reply) => reply,
-            Err(error) => return Err(self.explain(error, garbled).await),
+            Err(error) => return Err(self.explain(error, malformed).await),
         };
         let answer = read_answer(reply.body.as_str()).map_err(|problem| {
             let message = match problem {
@@ -210,10 +210,10 @@ impl CommandSession {
         Ok(answer)
     }
 
-    /// What became of a request; `garbled` is how many unreadable lines there were before it.
-    async fn explain(&self, error: RequestError, garbled: u64) -> Failure {
+    /// What became of a request; `malformed` is how many unreadable lines there were before it.
+    async fn explain(&self, error: RequestError, malformed: u64) -> Failure {
         let name = &self.launch.name;
-        let heard = self.alive.listening.garbled_since(garbled);
+        let heard = self.alive.listening.malformed_since(malformed);
         match error {
             RequestError::Timeout { after, .. } => Failure::party(
                 "Timeout",
@@ -238,8 +238,8 @@ impl CommandSession {
 }
 
 impl Session for CommandSession {
-    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
-        Box::pin(async move { Asked::plain(self.ask(turn).await) })
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
+        Box::pin(async move { PartyAnswer::plain(self.ask(turn).await) })
     }
 
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {

@@ -3,28 +3,28 @@
 //! An [`Agent`] is shared by a run; a [`Session`] is one conversation with it and holds what belongs to that
 //! conversation alone.
 
+mod agent_output;
 mod command;
-mod garbled;
+mod http_server;
+mod malformed_lines;
 mod model;
-mod printed;
 mod program;
 mod scripted;
-mod served;
 
 use proctor_dialogue::{AgentAnswer, Message, ToolCall};
 use proctor_llm::ToolSpec;
 
+pub use self::agent_output::{AgentOutput, AgentOutputLine};
 pub use self::command::CommandAgent;
 pub(crate) use self::command::Processes;
+pub use self::http_server::ServedAgent;
+pub(crate) use self::http_server::{MakeClient, Ready};
 pub use self::model::ModelAgent;
-pub use self::printed::{Printed, PrintedLine};
 pub(crate) use self::program::Launch;
 pub use self::scripted::ScriptedAgent;
-pub use self::served::ServedAgent;
-pub(crate) use self::served::{MakeClient, Ready};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 use crate::tools::Tools;
 
 /// An agent under test.
@@ -32,7 +32,7 @@ pub trait Agent: Send + Sync {
     /// Begins a conversation.
     fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>>;
 
-    /// Ends what was started for it; at once if told so.
+    /// Ends what was started for it; `at_once` kills instead of asking.
     fn end(&self, _at_once: bool) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -41,7 +41,7 @@ pub trait Agent: Send + Sync {
 /// One conversation with an agent.
 pub trait Session: Send {
     /// The agent's answer to the conversation so far.
-    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>>;
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>>;
 
     /// The conversation is over.
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {
@@ -52,7 +52,7 @@ pub trait Session: Send {
 /// What an agent is asked.
 #[derive(Clone, Copy)]
 pub struct AgentTurn<'a> {
-    /// The conversation.
+    /// Which attempt the conversation belongs to.
     pub lane: &'a AttemptId,
     /// The turn, from 1.
     pub turn: u32,

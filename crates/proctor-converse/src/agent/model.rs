@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 use crate::judge::model_call;
 
 /// Is told the name of a conversation that is over.
@@ -73,11 +73,11 @@ impl Drop for ModelSession {
 }
 
 impl Session for ModelSession {
-    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         Box::pin(async move {
             let tools = match turn.tools.specs().await {
                 Ok(tools) => tools,
-                Err(failure) => return Asked::plain(Err(failure)),
+                Err(failure) => return PartyAnswer::plain(Err(failure)),
             };
             let request = Request {
                 messages: messages(turn.messages),
@@ -96,7 +96,7 @@ impl Session for ModelSession {
                 asks_for_offered_tools(&self.agent.name, &tools, &answer.pending_tool_calls)?;
                 Ok(answer)
             });
-            Asked { outcome, call: Some(call) }
+            PartyAnswer { outcome, call: Some(call) }
         })
     }
 }

@@ -9,8 +9,8 @@ use proctor_process::{
     ChannelConfig, Guard, ManagedProcess, NotificationMode, ProcessSpec, RpcMode,
 };
 
-use super::garbled::Garbled;
-use super::printed::{Listening, Printed};
+use super::agent_output::{AgentOutput, Listening};
+use super::malformed_lines::MalformedLines;
 use crate::failure::Failure;
 
 /// How long to wait for the exit of a program that has closed its channel.
@@ -28,7 +28,7 @@ pub(crate) struct Launch {
     pub(crate) folder: PathBuf,
     pub(crate) guard: Guard,
     /// Where what it prints goes.
-    pub(crate) printed: Arc<Printed>,
+    pub(crate) printed: Arc<AgentOutput>,
 }
 
 impl Launch {
@@ -37,16 +37,18 @@ impl Launch {
         mode: RpcMode,
         index: usize,
     ) -> Result<(ManagedProcess, Arc<Listening>), Failure> {
-        let garbled = Arc::new(Garbled::default());
-        let (heard, told) = (Arc::clone(&garbled), Arc::clone(&garbled));
+        let malformed = Arc::new(MalformedLines::default());
+        let (heard, told) = (Arc::clone(&malformed), Arc::clone(&malformed));
         let spec = ProcessSpec::new(self.argv.iter().map(String::as_str), self.guard.clone())
             .cwd(&self.folder)
             .rpc(mode)
             .channel(
                 ChannelConfig::default()
-                    .diagnostics(move |diagnostic| heard.take(&diagnostic))
+                    .diagnostics(move |diagnostic| heard.record_diagnostic(&diagnostic))
                     // Nobody else listens to news of an agent, and a full queue would stop its answers too.
-                    .notifications(NotificationMode::Call(Arc::new(move |news| told.hear(&news)))),
+                    .notifications(NotificationMode::Call(Arc::new(move |news| {
+                        told.record_notification(&news);
+                    }))),
             )
             .env("WORKER_INDEX", index.to_string())
             .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
@@ -56,7 +58,7 @@ impl Launch {
                 format!("the agent `{}` is missing or broken: {error}", self.name),
             )
         })?;
-        let listening = Listening::to(&process, &self.name, &self.printed, garbled);
+        let listening = Listening::to(&process, &self.name, &self.printed, malformed);
         Ok((process, listening))
     }
 

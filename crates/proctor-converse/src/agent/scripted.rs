@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Agent, AgentTurn, Session};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 
 /// An agent that follows a script.
 #[derive(Debug, Clone)]
@@ -28,18 +28,19 @@ impl ScriptedAgent {
 impl Agent for ScriptedAgent {
     fn open<'a>(&'a self, _: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         let used = vec![0; self.rules.len()];
-        let session: Box<dyn Session> = Box::new(Reading { rules: Arc::clone(&self.rules), used });
+        let session: Box<dyn Session> =
+            Box::new(ScriptSession { rules: Arc::clone(&self.rules), used });
         Box::pin(std::future::ready(Ok(session)))
     }
 }
 
-struct Reading {
+struct ScriptSession {
     rules: Arc<[ScriptRule]>,
     /// How often each rule has spoken.
     used: Vec<usize>,
 }
 
-impl Reading {
+impl ScriptSession {
     fn next(&mut self, messages: &[Message]) -> Option<&Say> {
         let last = last_words(messages);
         for (rule, used) in self.rules.iter().zip(&mut self.used) {
@@ -59,25 +60,25 @@ fn last_words(messages: &[Message]) -> &str {
     heard.map_or("", |message| message.content.as_str())
 }
 
-impl Session for Reading {
-    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
+impl Session for ScriptSession {
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         let Some(say) = self.next(turn.messages) else {
             let heard = proctor_text::truncate(last_words(turn.messages), 80);
             let message = format!(
                 "the agent's script has nothing to say to {heard:?}; add a reply or a rule that repeats"
             );
             let outcome = Err(Failure::party("ScriptExhausted", message));
-            return Box::pin(std::future::ready(Asked::plain(outcome)));
+            return Box::pin(std::future::ready(PartyAnswer::plain(outcome)));
         };
         let outcome = match &say.fail {
             Some(message) => Err(Failure::party("Scripted", message.clone())),
             None => Ok(answer(say)),
         };
         match say.delay {
-            None => Box::pin(std::future::ready(Asked::plain(outcome))),
+            None => Box::pin(std::future::ready(PartyAnswer::plain(outcome))),
             Some(delay) => Box::pin(async move {
                 tokio::time::sleep(delay.0).await;
-                Asked::plain(outcome)
+                PartyAnswer::plain(outcome)
             }),
         }
     }

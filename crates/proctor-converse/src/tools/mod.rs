@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_dialogue::{Cast, ToolCall, ToolOutcome, ToolStub, Words};
+use proctor_dialogue::{PartySpecs, ToolCall, ToolOutcome, ToolStub, Words};
 use proctor_llm::{Program, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 pub use self::mcp::McpServer;
-pub(crate) use self::mcp::Way;
+pub(crate) use self::mcp::McpTransport;
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ pub trait Tools: Send + Sync {
 
 /// The tools of a scenario: its own first, then those of its servers in the order of their names.
 pub struct ScenarioTools {
-    cast: Arc<Cast>,
+    parties: Arc<PartySpecs>,
     servers: Vec<Arc<McpServer>>,
     folder: PathBuf,
     fill: Fill,
@@ -49,17 +49,17 @@ pub(crate) type Fill = Arc<dyn Fn(&Words) -> Result<Words, Failure> + Send + Syn
 
 impl ScenarioTools {
     pub(crate) fn new(
-        cast: Arc<Cast>,
+        parties: Arc<PartySpecs>,
         servers: Vec<Arc<McpServer>>,
         folder: PathBuf,
         fill: Fill,
     ) -> Self {
-        Self { cast, servers, folder, fill, specs: OnceCell::new() }
+        Self { parties, servers, folder, fill, specs: OnceCell::new() }
     }
 
     async fn gather(&self) -> Result<Arc<[ToolSpec]>, Failure> {
         let mut specs: Vec<ToolSpec> =
-            self.cast.tools.iter().map(|(name, stubs)| stub_spec(name, &stubs.0)).collect();
+            self.parties.tools.iter().map(|(name, stubs)| stub_spec(name, &stubs.0)).collect();
         for server in &self.servers {
             for tool in server.tools().await?.iter() {
                 if !specs.iter().any(|known| known.name == tool.name) {
@@ -76,7 +76,7 @@ impl ScenarioTools {
             result,
             duration_ms: Some(began.elapsed().as_secs_f64() * 1000.0),
         };
-        if let Some(stubs) = self.cast.tools.get(&call.name) {
+        if let Some(stubs) = self.parties.tools.get(&call.name) {
             let stub = stubs.0.iter().find(|stub| stub.applies(&call.arguments));
             let Some(stub) = stub else {
                 let message = format!(

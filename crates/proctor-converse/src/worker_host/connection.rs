@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{AttemptId, Conversation, Parties};
-use proctor_dialogue::{Assertion, Next, Reports, Scope, Simulate, Whereabouts, read_value};
+use proctor_dialogue::{Assertion, ExampleOrigin, Next, Reports, Scope, Simulate, read_value};
 use proctor_events::{Body, EvaluationMode, ExampleId, StableId};
 use proctor_process::protocol::{IncomingRequest, ReplyError, code};
 use proctor_process::{Channel, HandlerFuture, HandlerResult, Payload, RequestHandler};
@@ -169,22 +169,22 @@ impl WorkerConnection {
             conversation: start.conversation.as_str().into(),
             sent_turns: Arc::clone(&sent_turns),
         };
-        let room = Parties {
-            reports: Arc::new(Reports::rspec(described.holds.cast())),
+        let parties = Parties {
+            reports: Arc::new(Reports::rspec(described.holds.parties())),
             agent: Arc::new(WorkerAgent(line.clone())),
             tools: Arc::new(WorkerTools(line.clone())),
             checks: Arc::new(WorkerChecks(line.clone())),
             simulator: Arc::new(WorkerSimulator {
                 line,
-                simulator: Arc::clone(&described.room.simulator),
+                simulator: Arc::clone(&described.parties.simulator),
                 dynamic: Arc::clone(&dynamic_rules),
             }),
-            ..(*described.room).clone()
+            ..(*described.parties).clone()
         };
         let lane = self.lane(&start);
         let Start { conversation: name, key, repeat, attempt, file, line, path, row, .. } = start;
-        let example = described.holds.example(Whereabouts { file, line, path, row });
-        let conversation = Conversation::open_ended(Arc::new(example), Arc::new(room), lane);
+        let example = described.holds.example(ExampleOrigin { file, line, path, row });
+        let conversation = Conversation::open_ended(Arc::new(example), Arc::new(parties), lane);
         let reporter = ConversationReporter {
             events: Arc::clone(&self.events),
             attempt: WorkerAttempt { key, repeat, attempt },

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Ended, Parties, Settings, Stage};
-use proctor_dialogue::{Cast, OpenEnded, Whereabouts};
+use crate::{Ended, Parties, PartyRegistry, Settings};
+use proctor_dialogue::{ExampleOrigin, OpenEnded, PartySpecs};
 use proctor_process::protocol::{ReplyError, code};
 
 /// How many descriptions are remembered; groups of a suite have one each, most of them the same.
@@ -19,15 +19,15 @@ pub struct ConversationHost {
 #[derive(Default)]
 struct Known {
     descriptions: HashMap<String, Described>,
-    /// One for every way to be cast; nearly always there is but one.
-    stages: Vec<(Arc<Cast>, Arc<Stage>)>,
+    /// By the descriptions of the parties; nearly always there is one.
+    registries: Vec<(Arc<PartySpecs>, Arc<PartyRegistry>)>,
 }
 
 /// A description in use.
 #[derive(Clone)]
 pub(crate) struct Described {
     pub(crate) holds: OpenEnded,
-    pub(crate) room: Arc<Parties>,
+    pub(crate) parties: Arc<Parties>,
 }
 
 impl ConversationHost {
@@ -44,7 +44,7 @@ impl ConversationHost {
         }
         let holds = OpenEnded::read(text)
             .map_err(|problems| ReplyError::new(code::BAD_REQUEST, problems.join("\n")))?;
-        let described = self.cast(&mut known, holds)?;
+        let described = self.set_up(&mut known, holds)?;
         if known.descriptions.len() >= REMEMBERED {
             known.descriptions.clear();
         }
@@ -52,23 +52,24 @@ impl ConversationHost {
         Ok(described)
     }
 
-    fn cast(&self, known: &mut Known, holds: OpenEnded) -> Result<Described, ReplyError> {
-        let same = known.stages.iter().find(|(cast, _)| **cast == **holds.cast());
-        let stage = if let Some((_, stage)) = same {
-            Arc::clone(stage)
+    fn set_up(&self, known: &mut Known, holds: OpenEnded) -> Result<Described, ReplyError> {
+        let same = known.registries.iter().find(|(specs, _)| **specs == **holds.parties());
+        let registry = if let Some((_, registry)) = same {
+            Arc::clone(registry)
         } else {
-            let stage = Arc::new(self.stage(&holds)?);
-            known.stages.push((Arc::clone(holds.cast()), Arc::clone(&stage)));
-            stage
+            let registry = Arc::new(self.new_registry(&holds)?);
+            known.registries.push((Arc::clone(holds.parties()), Arc::clone(&registry)));
+            registry
         };
-        let room = stage.room(&holds.example(Whereabouts::default())).map(Arc::clone);
-        let room = room.ok_or_else(|| ReplyError::failed("a description without its parties"))?;
-        Ok(Described { holds, room })
+        let parties = registry.parties_of(&holds.example(ExampleOrigin::default())).map(Arc::clone);
+        let parties =
+            parties.ok_or_else(|| ReplyError::failed("a description without its parties"))?;
+        Ok(Described { holds, parties })
     }
 
-    fn stage(&self, holds: &OpenEnded) -> Result<Stage, ReplyError> {
-        let example = Arc::new(holds.example(Whereabouts::default()));
-        Stage::open(self.settings.clone(), &[example]).map_err(|problems| {
+    fn new_registry(&self, holds: &OpenEnded) -> Result<PartyRegistry, ReplyError> {
+        let example = Arc::new(holds.example(ExampleOrigin::default()));
+        PartyRegistry::open(self.settings.clone(), &[example]).map_err(|problems| {
             let all: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
             ReplyError::failed(all.join("\n"))
         })
@@ -76,14 +77,14 @@ impl ConversationHost {
 
     /// Ends what the parties have started, and says what a person should know.
     pub async fn end(&self, at_once: bool) -> Ended {
-        let stages = {
+        let registries = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.descriptions.clear();
-            std::mem::take(&mut known.stages)
+            std::mem::take(&mut known.registries)
         };
         let mut ended = Ended::default();
-        for (_, stage) in stages {
-            ended.notes.extend(stage.end(at_once).await.notes);
+        for (_, registry) in registries {
+            ended.notes.extend(registry.end(at_once).await.notes);
         }
         ended
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{
-    Agent, AgentTurn, Asked, AttemptId, BoxFuture, Checks, Failure, Session, Simulator, Tools,
-    read_answer,
+    Agent, AgentTurn, AttemptId, BoxFuture, Checks, Failure, PartyAnswer, Session, Simulator,
+    Tools, read_answer,
 };
 use proctor_dialogue::{
     AgentAnswer, Block, Message, Prompt, SimulatorRequest, ToolCall, ToolOutcome,
@@ -84,8 +84,8 @@ impl Chat {
 }
 
 impl Session for Chat {
-    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
-        Box::pin(async move { Asked::plain(self.ask(turn).await) })
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
+        Box::pin(async move { PartyAnswer::plain(self.ask(turn).await) })
     }
 }
 
@@ -185,7 +185,7 @@ impl Simulator for WorkerSimulator {
         &'a self,
         request: &'a SimulatorRequest,
         lane: &'a AttemptId,
-    ) -> BoxFuture<'a, Asked<String>> {
+    ) -> BoxFuture<'a, PartyAnswer<String>> {
         if !self.dynamic.load(Ordering::Relaxed) {
             return self.simulator.say(request, lane);
         }
@@ -195,7 +195,7 @@ impl Simulator for WorkerSimulator {
                     let request = SimulatorRequest { prompt, ..request.clone() };
                     self.simulator.say(&request, lane).await
                 }
-                Err(failure) => Asked::plain(Err(failure)),
+                Err(failure) => PartyAnswer::plain(Err(failure)),
             }
         })
     }

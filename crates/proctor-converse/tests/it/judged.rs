@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use proctor_converse::Stage;
+use proctor_converse::PartyRegistry;
 
 use crate::server::{Server, mark, says, status, verdict};
 use crate::world::World;
@@ -146,16 +146,17 @@ fn parties_belong_to_a_group_however_often_its_file_is_read() {
     let world = World::new();
     let stage = world.stage(&World::examples(text));
     let again = World::examples(text);
-    let rooms: Vec<_> = again.iter().map(|example| stage.room(example).unwrap()).collect();
-    assert!(Arc::ptr_eq(rooms[0], rooms[1]), "one group, one set of parties");
-    assert!(!Arc::ptr_eq(rooms[0], rooms[2]), "another group has its own");
+    let parties_by_group: Vec<_> =
+        again.iter().map(|example| stage.parties_of(example).unwrap()).collect();
+    assert!(Arc::ptr_eq(parties_by_group[0], parties_by_group[1]), "one group, one set of parties");
+    assert!(!Arc::ptr_eq(parties_by_group[0], parties_by_group[2]), "another group has its own");
 }
 
 /// U10: who is missing is said before anybody is talked to, once per group, and only where somebody is needed.
 #[test]
 fn u10_missing_parties_are_found_while_loading() {
     let problems = |text: &str| -> Vec<String> {
-        let opened = Stage::open(World::new().settings, &World::examples(text));
+        let opened = PartyRegistry::open(World::new().settings, &World::examples(text));
         let errors = opened.err().unwrap_or_default();
         errors.iter().map(|e| format!("{}: {}", e.place.as_deref().unwrap_or("?"), e)).collect()
     };

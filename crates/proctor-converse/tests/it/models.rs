@@ -26,7 +26,7 @@ fn world_with_cache() -> World {
 
 /// A further run of the same project: nothing is shared but the files.
 async fn run_again(world: &mut World, text: &str) -> Talk {
-    world.settings.shared = proctor_converse::Shared::default();
+    world.settings.shared = proctor_converse::SharedResources::default();
     world.conduct(text).await
 }
 

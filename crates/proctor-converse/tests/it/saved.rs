@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proctor_converse::{
-    Agent, AgentTurn, Asked, AttemptId, BoxFuture, Conversation, Failure, Parties, Saved,
-    SavedCall, SavedConversation, SavedConversationBuilder, Session, ToolSpec, Tools,
+    Agent, AgentTurn, AttemptId, BoxFuture, Conversation, Failure, Parties, PartyAnswer, SavedCall,
+    SavedConversation, SavedConversationBuilder, SavedConversations, Session, ToolSpec, Tools,
 };
 use proctor_dialogue::{
     AgentAnswer, ConversationOutcome, DoneCall, Example, ToolCall, ToolOutcome,
@@ -56,13 +56,13 @@ impl Agent for ChosenAgent {
 }
 
 impl Session for ChosenAgent {
-    fn chat<'a>(&'a mut self, _: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
+    fn chat<'a>(&'a mut self, _: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         let choice = self.0.lock().unwrap().next().unwrap_or_default();
         let outcome = match choice {
             255 => Err(Failure::party("Broken", "HTTP 503")),
             choice => Ok(chosen_answer(choice)),
         };
-        Box::pin(std::future::ready(Asked::plain(outcome)))
+        Box::pin(std::future::ready(PartyAnswer::plain(outcome)))
     }
 }
 
@@ -128,8 +128,8 @@ fn lane(example: &Example) -> AttemptId {
 }
 
 /// Conducts a conversation; what it emits goes through JSON, as in a recording.
-fn conduct(example: &Arc<Example>, room: Parties) -> (ConversationOutcome, Vec<Body>) {
-    let mut conversation = Conversation::new(Arc::clone(example), Arc::new(room), lane(example));
+fn conduct(example: &Arc<Example>, parties: Parties) -> (ConversationOutcome, Vec<Body>) {
+    let mut conversation = Conversation::new(Arc::clone(example), Arc::new(parties), lane(example));
     let mut sink = Collect::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let verdict = runtime.block_on(conversation.run(&mut sink));
@@ -161,24 +161,24 @@ fn saved(verdict: &ConversationOutcome, events: &[Body]) -> SavedConversation {
     builder.finish(Some(&finished(verdict)))
 }
 
-fn room(example: &Arc<Example>) -> Parties {
+fn parties(example: &Arc<Example>) -> Parties {
     let stage = World::new().stage(std::slice::from_ref(example));
-    (**stage.room(example).unwrap()).clone()
+    (**stage.parties_of(example).unwrap()).clone()
 }
 
 fn held(example: &Arc<Example>, choices: Vec<u8>) -> (ConversationOutcome, Vec<Body>) {
     let agent = Arc::new(ChosenAgent(Arc::new(Mutex::new(choices.into_iter()))));
     let tools = Arc::new(CountingTools::default());
-    conduct(example, Parties { agent, tools, ..room(example) })
+    conduct(example, Parties { agent, tools, ..parties(example) })
 }
 
 fn judged_again(
     example: &Arc<Example>,
     talk: SavedConversation,
 ) -> (ConversationOutcome, Vec<Body>) {
-    let saved = Arc::new(Saved::new([(lane(example), talk)]));
+    let saved = Arc::new(SavedConversations::new([(lane(example), talk)]));
     let (agent, simulator, tools) = (saved.clone(), saved.clone(), saved);
-    conduct(example, Parties { agent, simulator, tools, ..room(example) })
+    conduct(example, Parties { agent, simulator, tools, ..parties(example) })
 }
 
 proptest! {
@@ -230,7 +230,7 @@ fn simple(expect: &str) -> Arc<Example> {
 #[test]
 fn d1_a_corrected_criterion_whose_conversation_is_too_short_is_inconclusive() {
     let wrong = simple("{match: Never}");
-    let (verdict, events) = conduct(&wrong, room(&wrong));
+    let (verdict, events) = conduct(&wrong, parties(&wrong));
     assert_eq!(verdict.status, Status::Failed);
     let right = simple("{match: Hello}");
     let (again, _) = judged_again(&right, saved(&verdict, &events));
@@ -307,7 +307,8 @@ fn d1_every_example_is_judged_as_often_as_it_was_held() {
         let example = proctor_events::ExampleId::new(example.to_owned());
         (AttemptId { example, repeat, attempt }, SavedConversation::default())
     };
-    let saved = Saved::new([at("a", 1, 1), at("b", 1, 1), at("b", 2, 1), at("b", 2, 2)]);
+    let saved =
+        SavedConversations::new([at("a", 1, 1), at("b", 1, 1), at("b", 2, 1), at("b", 2, 2)]);
     let repeats = |id: &str| saved.repeats(&proctor_events::ExampleId::new(id.to_owned()));
     assert_eq!((repeats("a"), repeats("b"), repeats("c")), (Some(1), Some(2), None));
     assert_eq!(saved.most_attempts(), 2);

@@ -94,7 +94,8 @@ async fn failures_are_replayed_too_and_tapes_are_not_overwritten() {
         assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
     }
     let again = world(Cassette::Record(tape));
-    let refused = proctor_converse::Stage::open(again.settings.clone(), &World::examples(&gone));
+    let refused =
+        proctor_converse::PartyRegistry::open(again.settings.clone(), &World::examples(&gone));
     let errors = refused.err().unwrap();
     assert!(errors[0].message.contains("exists"), "{errors:?}");
 }

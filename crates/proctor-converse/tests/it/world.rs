@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proctor_converse::{
-    AttemptId, BoxFuture, Cassette, Conversation, EventSink, Settings, Shared, Stage,
+    AttemptId, BoxFuture, Cassette, Conversation, EventSink, PartyRegistry, Settings,
+    SharedResources,
 };
 use proctor_dialogue::{ConversationOutcome, Example, RowsError, parse};
 use proctor_events::{Body, StableIds};
@@ -79,7 +80,7 @@ impl World {
             cache: None,
             budget_usd: None,
             seed: 7,
-            shared: Shared::default(),
+            shared: SharedResources::default(),
         };
         Self { folder, settings }
     }
@@ -107,8 +108,9 @@ impl World {
         examples.into_iter().map(Arc::new).collect()
     }
 
-    pub(crate) fn stage(&self, examples: &[Arc<Example>]) -> Stage {
-        Stage::open(self.settings.clone(), examples).unwrap_or_else(|errors| panic!("{errors:?}"))
+    pub(crate) fn stage(&self, examples: &[Arc<Example>]) -> PartyRegistry {
+        PartyRegistry::open(self.settings.clone(), examples)
+            .unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 
     /// Conducts all conversations of a scenario, one after the other, and returns what is said at the end.
@@ -127,10 +129,10 @@ impl World {
     }
 }
 
-pub(crate) async fn talk(stage: &Stage, example: &Arc<Example>, repeat: u32) -> Talk {
-    let room = Arc::clone(stage.room(example).unwrap());
+pub(crate) async fn talk(stage: &PartyRegistry, example: &Arc<Example>, repeat: u32) -> Talk {
+    let parties = Arc::clone(stage.parties_of(example).unwrap());
     let lane = AttemptId { example: example.id.id.clone(), repeat, attempt: 1 };
-    let mut conversation = Conversation::new(Arc::clone(example), room, lane);
+    let mut conversation = Conversation::new(Arc::clone(example), parties, lane);
     let mut sink = Collect::default();
     let verdict = conversation.run(&mut sink).await;
     conversation.close().await;

@@ -5,9 +5,9 @@ fn fields(json: &str) -> AgentFields {
     serde_json::from_str(json).unwrap()
 }
 
-fn cast(tools: &[&str]) -> Cast {
+fn cast(tools: &[&str]) -> PartySpecs {
     let tools = tools.iter().map(|name| ((*name).to_owned(), OneOrMany::default()));
-    Cast { tools: tools.collect(), ..Cast::default() }
+    PartySpecs { tools: tools.collect(), ..PartySpecs::default() }
 }
 
 const COMMAND: &str = r#"{"command": ["a"]}"#;
@@ -55,10 +55,10 @@ fn v1_absence_is_known_only_where_calls_are_reported() {
 #[test]
 fn v1_no_tools_is_a_fact_whoever_says_so() {
     for agent in [COMMAND, CHAT, HTTP, HTTP_ASKS] {
-        let scenario = Cast { no_tools: true, ..Cast::default() };
+        let scenario = PartySpecs { no_tools: true, ..PartySpecs::default() };
         let by_scenario = Reports::of("shop", &fields(agent), &scenario);
         let own = agent.replacen('{', r#"{"tools": "none", "#, 1);
-        let by_agent = Reports::of("shop", &fields(&own), &Cast::default());
+        let by_agent = Reports::of("shop", &fields(&own), &PartySpecs::default());
         for reports in [by_scenario, by_agent] {
             assert!(reports.knows_calls(false), "{agent}");
             assert_eq!(reports.why_unknown("refund", false), None);
@@ -77,7 +77,7 @@ fn v1_no_tools_is_a_fact_whoever_says_so() {
 
 #[test]
 fn the_way_out_is_that_of_the_kind() {
-    let way = |agent: &str| Reports::of("shop", &fields(agent), &Cast::default()).way_out();
+    let way = |agent: &str| Reports::of("shop", &fields(agent), &PartySpecs::default()).way_out();
     assert_eq!(
         way(HTTP),
         "agent `shop` answers over HTTP and does not say where it lists the calls it made; add `made_calls: /pointer` or `tools: none`"

@@ -55,7 +55,7 @@ impl Outcome {
         Self { actual, unanswered: Some((status, fault)), ..Self::default() }
     }
 
-    /// A check that nobody can decide, for this reason.
+    /// A check that cannot be decided, for this reason.
     fn undecided(reason: String) -> Self {
         Self::unanswered(reason, Status::Errored, Some(Fault::Harness))
     }
@@ -175,7 +175,7 @@ impl Engine {
         self.batch.as_ref().is_some_and(|batch| matches!(batch.scope, Scope::Topic(_)))
     }
 
-    /// Whether checks are being made, and somebody is asked about them.
+    /// Whether checks wait for a judge or a command.
     pub(super) fn is_waiting_for_checks(&self) -> bool {
         let waiting = match &self.waiting {
             Waiting::Judge(asking) => asking.is_about_checks(),
@@ -185,7 +185,7 @@ impl Engine {
         waiting && self.batch.is_some()
     }
 
-    /// The checks that somebody is being asked about get no answer; the others of the batch go on.
+    /// The checks that wait for a judge or a command get no answer; the others of the batch go on.
     pub(super) fn leave_waited_for_checks(&mut self, trouble: &Breakdown) {
         let asked: Vec<usize> = match &self.waiting {
             Waiting::Judge(asking) => asking.checks().to_vec(),
@@ -220,7 +220,7 @@ impl Engine {
 
     /// How many votes a judgement may take.
     pub(super) fn votes(&self) -> u32 {
-        self.example.cast.judge.votes.as_ref().map_or(1, |votes| votes.value.get())
+        self.example.parties.judge.votes.as_ref().map_or(1, |votes| votes.value.get())
     }
 
     /// A command or a block has looked at the check with this index.

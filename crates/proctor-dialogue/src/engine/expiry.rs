@@ -88,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// Ends the attempt if nobody may be asked any more.
+    /// Ends the attempt if no party may be asked any more.
     pub(super) fn has_expired(&mut self) -> bool {
         let Some(expired) = self.expired.clone() else { return false };
         self.give_up(expired);

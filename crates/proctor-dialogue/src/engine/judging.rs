@@ -147,7 +147,7 @@ impl Engine {
     }
 
     fn judge_retries(&self) -> u32 {
-        self.example.cast.judge.retries.unwrap_or(DEFAULT_JUDGE_RETRIES)
+        self.example.parties.judge.retries.unwrap_or(DEFAULT_JUDGE_RETRIES)
     }
 
     pub(super) fn judge_failed(&mut self, id: RequestId, message: &str) {

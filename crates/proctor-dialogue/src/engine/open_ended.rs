@@ -1,8 +1,8 @@
-//! Conversations without a script: somebody outside says, message by message, how they go on.
+//! Conversations without a script: the caller decides, message by message, how they go on.
 //!
 //! What differs from scripted ones: the conversation pauses where others conclude, and a failure does not end it;
 //! the first topic is told of with the first turn in it; a simulation has the topic it ends in checked before it is
-//! over, because nobody knows whether anything follows.
+//! over, because it is unknown whether anything follows.
 
 use std::sync::Arc;
 

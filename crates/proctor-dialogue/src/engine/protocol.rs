@@ -25,65 +25,65 @@ pub enum Input {
     },
     /// The simulator gave a message.
     SimulatorSaid {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
         /// The message, as the model wrote it.
         text: String,
     },
     /// The simulator could not be asked.
     SimulatorFailed {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
-        /// Why.
+        /// What went wrong, for people.
         message: String,
     },
     /// The agent answered.
     AgentAnswered {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
-        /// The answer.
+        /// Text, tool calls and usage.
         answer: AgentAnswer,
     },
     /// The agent broke, refused or took too long.
     AgentFailed {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
         /// The error's class.
         class: Option<String>,
         /// What happened, for people.
         message: String,
     },
-    /// A tool answered, be it with an error that the agent may see.
+    /// A tool answered; its error is an answer too, which the agent sees.
     ToolResult {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
         /// What came of it.
         outcome: ToolOutcome,
     },
     /// A tool could not be asked at all.
     ToolFailed {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
-        /// Why.
+        /// What went wrong, for people.
         message: String,
     },
     /// The judge answered.
     JudgeAnswered {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
         /// The raw answer.
         text: String,
     },
     /// The judge could not be asked.
     JudgeFailed {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
-        /// Why.
+        /// What went wrong, for people.
         message: String,
     },
     /// A command has looked at the conversation.
     CheckResult {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
         /// Whether it found what it wanted.
         passed: bool,
@@ -92,14 +92,14 @@ pub enum Input {
     },
     /// A command could not be run.
     CheckFailed {
-        /// The question.
+        /// The id of the effect that this answers.
         id: RequestId,
-        /// Why.
+        /// What went wrong, for people.
         message: String,
     },
     /// Time is up.
     DeadlineReached {
-        /// The deadline.
+        /// The id of the [`Effect::SetDeadline`] that has passed.
         id: RequestId,
     },
     /// The driver cannot go on: a cassette without an answer, a budget that is spent, a saved conversation that ends
@@ -107,14 +107,14 @@ pub enum Input {
     Break {
         /// What becomes of the attempt.
         status: Status,
-        /// Whose fault it is; the harness's, unless a saved conversation says otherwise.
+        /// Who is at fault: the harness, unless a saved conversation says otherwise.
         fault: Option<Fault>,
-        /// Why.
+        /// What went wrong, for people.
         message: String,
     },
     /// The attempt as a whole took longer than it may. The party that is waited for is at fault.
     TimedOut,
-    /// Somebody wants no verdict any more.
+    /// The attempt is cancelled; no verdict is given.
     Cancel,
     /// How an open-ended conversation goes on; counts only while it pauses.
     Next(Next),
@@ -125,18 +125,18 @@ pub enum Input {
 pub enum Next {
     /// The user says this.
     Say {
-        /// The words.
+        /// What the user says, as it is sent.
         text: String,
-        /// Whatever else goes with the message.
+        /// Data that is recorded with the message.
         metadata: Option<Value>,
     },
     /// A model plays the user.
     Simulate(Box<Simulate>),
     /// Something is asserted about what has been said so far.
     Check {
-        /// What.
+        /// All of them are checked, in this order.
         assertions: Vec<Assertion>,
-        /// Whether it decides.
+        /// Whether a failure decides the verdict or is only recorded.
         mode: EvaluationMode,
         /// What it looks at.
         scope: Scope,
@@ -156,37 +156,37 @@ pub enum Effect {
     Emit(Body),
     /// Ask the simulator for the user's next message.
     AskSimulator {
-        /// The question.
+        /// The id that the answer must carry.
         id: RequestId,
         /// What to ask.
         request: SimulatorRequest,
     },
     /// Ask the agent.
     CallAgent {
-        /// The question.
+        /// The id that the answer must carry.
         id: RequestId,
-        /// The turn.
+        /// The number of the turn, from 1.
         turn: u32,
         /// The conversation so far.
         messages: Vec<Message>,
     },
     /// Call a tool for the agent.
     ExecuteTool {
-        /// The question.
+        /// The id that the answer must carry.
         id: RequestId,
-        /// The call.
+        /// As the agent asked for it.
         call: ToolCall,
     },
     /// Ask the judge; [`judge_prompt`](crate::judge_prompt) writes the prompt.
     AskJudge {
-        /// The question.
+        /// The id that the answer must carry.
         id: RequestId,
-        /// The request.
+        /// What is asked about which part of the conversation.
         request: Box<JudgeRequest>,
     },
     /// Run a command that looks at the conversation.
     RunCheck {
-        /// The question.
+        /// The id that the answer must carry.
         id: RequestId,
         /// Program and arguments; a single word with blanks is for a shell.
         command: Vec<String>,
@@ -195,14 +195,14 @@ pub enum Effect {
     },
     /// Send [`Input::DeadlineReached`] after this time, unless the deadline is cleared or the attempt has ended.
     SetDeadline {
-        /// The deadline.
+        /// The id that [`Input::DeadlineReached`] must carry.
         id: RequestId,
         /// From now.
         after: Duration,
     },
-    /// The deadline does not hold any more.
+    /// The deadline is no longer needed.
     ClearDeadline {
-        /// The deadline.
+        /// The id of the [`Effect::SetDeadline`].
         id: RequestId,
     },
     /// An open-ended conversation waits for [`Input::Next`]; the verdict is about what came since it last did.

@@ -88,7 +88,7 @@ impl Engine {
             add_text(&mut turn.agent, &answer.text);
             turn.tool_calls.extend(done);
             turn.calls_unknown |= !calls_known;
-            // As it is recorded: whoever judges the recording again compares the same number.
+            // As it is recorded: `rejudge` compares the same number.
             let taken = answer.duration_ms.map(|taken| Millis::new(taken).get());
             turn.latency_ms = sum(self.answers, turn.latency_ms, taken);
             turn.cost_usd = sum(self.answers, turn.cost_usd, answer.cost_usd);
@@ -157,7 +157,7 @@ impl Engine {
         Some(open.remove(index).1)
     }
 
-    /// Results go back in the order of the calls, whoever was first.
+    /// Results go back in the order of the calls, not of the answers.
     fn tools_done(&mut self) {
         let Waiting::Tools { mut done, order, .. } =
             std::mem::replace(&mut self.waiting, Waiting::Begin)

@@ -145,7 +145,16 @@ impl Assertion {
             Self::CalledTool(tool) => list("called_tool", std::iter::once(tool.name.as_str())),
             Self::Intent(intent) => list("intent", std::iter::once(intent.name.as_str())),
             Self::GoalAchieved(goal) => list("goal_achieved", std::iter::once(goal.0.as_str())),
-            _ => None,
+            // These cannot be empty, or an empty one says something.
+            Self::Topic(_)
+            | Self::ReachedTopic(_)
+            | Self::TurnCount(_)
+            | Self::LatencyMs(_)
+            | Self::CostUsd(_)
+            | Self::Expression(_)
+            | Self::Grounded(_)
+            | Self::Block(_)
+            | Self::Not(_) => None,
         }
     }
 }

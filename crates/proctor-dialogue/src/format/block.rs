@@ -1,4 +1,4 @@
-//! Code that lives outside: a block of a spec that the engine has somebody else run.
+//! Code outside the scenario: a block of a spec, which the caller of the engine runs.
 //!
 //! Scenario files have none. Whoever writes an example by program (the RSpec side) names its blocks here; the engine
 //! hands the name to the driver, and the driver knows whom to ask.
@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
-    /// Its name, for whoever runs it.
+    /// The name by which the caller finds it.
     pub id: String,
     /// What it demands, for people.
     #[serde(default)]

@@ -12,7 +12,7 @@ use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::names::unknown_name;
+use super::expression_names::unknown_name;
 use proctor_yaml::{At, LIST_MARK, nearest_or_known};
 
 /// Reads `$Name` from text by `$from_text`, or from a mapping as the struct itself.
@@ -64,6 +64,7 @@ const REMEMBERED: usize = 256;
 
 type Memory<T> = RefCell<HashMap<String, T>>;
 
+// Thread-local, because `Deserialize` hands no context down; what is remembered changes no result.
 thread_local! {
     static PATTERNS: Memory<Pattern> = RefCell::default();
     static EXPRESSIONS: Memory<Expression> = RefCell::default();

@@ -13,7 +13,7 @@ const EXCERPT: usize = 120;
 /// A usable answer: one entry for every item of the request, by id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeAnswer {
-    /// The answers.
+    /// By the id of the question.
     pub answers: BTreeMap<String, ItemAnswer>,
 }
 
@@ -22,7 +22,7 @@ pub struct JudgeAnswer {
 pub struct ItemAnswer {
     /// Whether it holds; for topics, always true.
     pub satisfied: bool,
-    /// Why.
+    /// The reason that the judge gives; may be empty.
     pub reasoning: String,
     /// How well, between 0 and 1, if the judge says so.
     pub score: Option<f64>,

@@ -8,7 +8,7 @@ use proctor_events::StableIds;
 use serde_json::Value;
 
 use super::placeholders::{fill_placeholders, unfilled_placeholders};
-use super::{Cast, Example, GroupKey, ScenarioFile, check};
+use super::{Example, GroupKey, PartySpecs, ScenarioFile, check};
 use crate::format::{
     Criterion, ExampleSpec, Group, JudgeSettings, Ordered, ScenarioSet, Simulator, Topic,
 };
@@ -31,7 +31,7 @@ struct Expansion<'a> {
 }
 
 /// A row of a set, its place from 0, and the row as all its examples share it.
-struct ARow<'a> {
+struct SetRow<'a> {
     row: &'a Row,
     index: usize,
     shared: &'a Arc<Value>,
@@ -39,7 +39,7 @@ struct ARow<'a> {
 
 /// What the groups around an example say, already merged. `repeat`, `skip` and the like are the nearest's.
 #[derive(Clone, Default)]
-struct Around {
+struct InheritedSettings {
     path: Vec<String>,
     /// Where each of them begins.
     lines: Vec<u32>,
@@ -47,7 +47,7 @@ struct Around {
     /// The innermost group.
     key: GroupKey,
     // The same once more, in the form that all examples of the group share.
-    cast: Arc<Cast>,
+    parties: Arc<PartySpecs>,
     simulator: Arc<Simulator>,
     criteria: Arc<Ordered<Criterion>>,
     topics: Arc<Ordered<Topic>>,
@@ -62,27 +62,27 @@ pub(super) fn examples<'a>(
 ) -> Vec<Example> {
     let mut expansion =
         Expansion { file, ids, rows, most_rows, findings, groups: 0, examples: Vec::new() };
-    expansion.group(&file.root, &Around::default());
+    expansion.group(&file.root, &InheritedSettings::default());
     expansion.examples
 }
 
 impl Expansion<'_> {
-    fn group(&mut self, group: &Group, outer: &Around) {
+    fn group(&mut self, group: &Group, outer: &InheritedSettings) {
         self.groups += 1;
         let key = GroupKey { file: self.file.name.clone(), number: self.groups };
-        let around = outer.with(group, key);
+        let inherited = outer.with(group, key);
         for example in &group.examples {
-            self.example(&example.value, example.place, &around, None);
+            self.example(&example.value, example.place, &inherited, None);
         }
         for set in &group.sets {
-            self.set(set, &around);
+            self.set(set, &inherited);
         }
         for context in &group.contexts {
-            self.group(context, &around);
+            self.group(context, &inherited);
         }
     }
 
-    fn set(&mut self, set: &ScenarioSet, around: &Around) {
+    fn set(&mut self, set: &ScenarioSet, inherited: &InheritedSettings) {
         let rows = match (&set.rows, &set.file) {
             (Some(rows), _) => Cow::Borrowed(rows),
             (None, Some(file)) => match (self.rows)(&file.value) {
@@ -100,7 +100,7 @@ impl Expansion<'_> {
             .take(self.most_rows)
             .map(|row| Arc::new(Value::Object(row.clone())))
             .collect();
-        let around = &around.within_set(&set.name);
+        let inherited = &inherited.within_set(&set.name);
         for node in &set.examples {
             for (index, shared) in rows.iter().enumerate() {
                 let Value::Object(row) = &**shared else { continue };
@@ -111,8 +111,8 @@ impl Expansion<'_> {
                     self.findings.push(Finding::new(place, message).nearest(name, keys));
                 }
                 if let Some(spec) = read_node::<ExampleSpec>(&filled, self.findings) {
-                    let row = ARow { row, index, shared };
-                    self.example(&spec, node.place, around, Some(row));
+                    let row = SetRow { row, index, shared };
+                    self.example(&spec, node.place, inherited, Some(row));
                 }
             }
         }
@@ -122,10 +122,10 @@ impl Expansion<'_> {
         &mut self,
         spec: &ExampleSpec,
         place: Place,
-        around: &Around,
-        row: Option<ARow<'_>>,
+        inherited: &InheritedSettings,
+        row: Option<SetRow<'_>>,
     ) {
-        let mut path = around.path.clone();
+        let mut path = inherited.path.clone();
         path.push(spec.it.value.clone());
         path.extend(row.as_ref().map(|row| row_name(row.row, row.index)));
         let id = match self.ids.next(&self.file.name, &path) {
@@ -135,14 +135,14 @@ impl Expansion<'_> {
                 return;
             }
         };
-        let said = &around.said;
+        let said = &inherited.said;
         check::example(spec, place, said, self.findings);
         self.examples.push(Example {
             id,
             path,
             file: self.file.name.clone(),
             line: place.line,
-            groups: around.lines.clone(),
+            groups: inherited.lines.clone(),
             tags: joined(&said.tags, &spec.tags),
             pending: spec
                 .skip
@@ -151,12 +151,12 @@ impl Expansion<'_> {
                 .or_else(|| said.skip.clone()),
             repeat: spec.repeat.or(said.repeat).map(NonZeroU32::get),
             pass_rate: spec.pass_rate.as_ref().or(said.pass_rate.as_ref()).map(|rate| rate.value),
-            group: around.key.clone(),
-            cast: Arc::clone(&around.cast),
-            simulator: Arc::clone(&around.simulator),
-            criteria: Arc::clone(&around.criteria),
+            group: inherited.key.clone(),
+            parties: Arc::clone(&inherited.parties),
+            simulator: Arc::clone(&inherited.simulator),
+            criteria: Arc::clone(&inherited.criteria),
             topics: match &spec.topics {
-                None => Arc::clone(&around.topics),
+                None => Arc::clone(&inherited.topics),
                 chosen => Arc::new(used_topics(chosen.as_deref(), &said.topics)),
             },
             steps: spec.steps.iter().map(|step| step.value.clone()).collect(),
@@ -167,7 +167,7 @@ impl Expansion<'_> {
     }
 }
 
-impl Around {
+impl InheritedSettings {
     /// A set says nothing but its name.
     fn within_set(&self, name: &At<String>) -> Self {
         let mut inside = self.clone();
@@ -207,7 +207,7 @@ impl Around {
         for (name, topic) in &group.topics.0 {
             said.topics.put(name.clone(), topic.clone());
         }
-        let cast = Cast {
+        let parties = PartySpecs {
             agent: said.agent.clone(),
             models: said.models.clone(),
             judge: said.judge.clone().unwrap_or_default(),
@@ -220,7 +220,7 @@ impl Around {
             path,
             lines,
             key,
-            cast: Arc::new(cast),
+            parties: Arc::new(parties),
             simulator: Arc::new(said.simulator.clone()),
             criteria: Arc::new(said.criteria.clone()),
             topics: Arc::new(said.topics.clone()),

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use proctor_events::StableId;
 use serde_json::Value;
 
-use super::{Cast, Example, GroupKey, check};
+use super::{Example, GroupKey, PartySpecs, check};
 use crate::format::{Criterion, Group, Ordered, Simulator, Topic};
 use proctor_yaml::{Finding, Findings, read_node, read_yaml};
 
 /// What holds for open-ended conversations: who takes part, criteria, topics, the simulated user.
 #[derive(Debug, Clone)]
 pub struct OpenEnded {
-    cast: Arc<Cast>,
+    parties: Arc<PartySpecs>,
     simulator: Arc<Simulator>,
     criteria: Arc<Ordered<Criterion>>,
     topics: Arc<Ordered<Topic>>,
@@ -21,7 +21,7 @@ pub struct OpenEnded {
 
 /// Which example a conversation belongs to.
 #[derive(Debug, Clone, Default)]
-pub struct Whereabouts {
+pub struct ExampleOrigin {
     /// The file it stands in.
     pub file: String,
     /// The line it stands on.
@@ -48,7 +48,7 @@ impl OpenEnded {
     }
 
     fn new(group: Group) -> Self {
-        let cast = Cast {
+        let parties = PartySpecs {
             agent: group.agent,
             models: group.models,
             judge: group.judge.unwrap_or_default(),
@@ -58,7 +58,7 @@ impl OpenEnded {
             mcp: group.mcp,
         };
         Self {
-            cast: Arc::new(cast),
+            parties: Arc::new(parties),
             simulator: Arc::new(group.simulator),
             criteria: Arc::new(group.criteria),
             topics: Arc::new(group.topics),
@@ -66,12 +66,12 @@ impl OpenEnded {
     }
 
     /// Who takes part.
-    pub fn cast(&self) -> &Arc<Cast> {
-        &self.cast
+    pub fn parties(&self) -> &Arc<PartySpecs> {
+        &self.parties
     }
 
     /// The example for one conversation.
-    pub fn example(&self, about: Whereabouts) -> Example {
+    pub fn example(&self, about: ExampleOrigin) -> Example {
         Example {
             id: StableId::new(&about.file, &about.path, 1),
             file: about.file,
@@ -83,7 +83,7 @@ impl OpenEnded {
             repeat: None,
             pass_rate: None,
             group: GroupKey::default(),
-            cast: Arc::clone(&self.cast),
+            parties: Arc::clone(&self.parties),
             simulator: Arc::clone(&self.simulator),
             criteria: Arc::clone(&self.criteria),
             topics: Arc::clone(&self.topics),

@@ -75,7 +75,7 @@ fn groups_hand_down_and_inner_ones_win() {
             "Booking agent > large groups > cities > books in Bern > Bern",
         ]
     );
-    let agent = |index: usize| match &examples[index].cast.agent.as_ref().unwrap().value {
+    let agent = |index: usize| match &examples[index].parties.agent.as_ref().unwrap().value {
         AgentSpec::Given(fields) => fields.clone(),
         AgentSpec::Named(name) => panic!("{name}"),
     };
@@ -87,7 +87,7 @@ fn groups_hand_down_and_inner_ones_win() {
     assert_eq!(examples[1].simulator.role.as_deref(), Some("A guest"));
     let personality = examples[1].simulator.personality.as_ref().unwrap();
     assert_eq!(personality.lines(), ["calm", "in a hurry"]);
-    assert_eq!(examples[1].cast.judge.votes.as_ref().unwrap().value.get(), 3);
+    assert_eq!(examples[1].parties.judge.votes.as_ref().unwrap().value.get(), 3);
     assert_eq!(examples[2].steps[0].user.as_deref(), Some("for 5"));
     assert_eq!(examples[0].location(), "./a.scenario.yaml:21");
     assert_eq!(examples[0].groups, [2]);

@@ -4,7 +4,7 @@
 //!
 //! * **Recorders** may not lose an event. [`Bus::publish`] returns after every recorder has taken the
 //!   event, so a slow disk slows the run rather than dropping data. Publishers that meet at the
-//!   recorder share one call: whoever gets there first takes along what the others have queued.
+//!   recorder share one call: the first one writes what the others have queued.
 //! * **Subscriptions** (and [`Observer`]s, which are a subscription with a thread) have a bounded queue.
 //!   When it is full the event is dropped *for that subscriber*, counted, and reported once.
 //!

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use proctor_compare::{Rules, Verdict};
+use proctor_compare::{Assessment, Rules};
 use proctor_history::{ComparisonCache, SideError, baseline_name, baseline_path, baselines};
 
 use crate::project::{Project, settle};
@@ -49,7 +49,7 @@ fn runs_and_baselines_are_compared_by_name() {
     let (project, sides) = (two_runs(), ComparisonCache::default());
     let store = &project.store;
     let judged = sides.compare(store, "last~1", "last", &Rules::default()).unwrap();
-    assert_eq!(judged.comparison.verdict, Verdict::Regression);
+    assert_eq!(judged.comparison.verdict, Assessment::Regression);
     assert_eq!(
         (&*judged.comparison.before.label, &*judged.comparison.after.label),
         ("last~1", "last")
@@ -64,7 +64,7 @@ fn runs_and_baselines_are_compared_by_name() {
     fs::write(&path, serde_json::to_string(&*side).unwrap()).unwrap();
     let judged = sides.compare(store, "baseline:main", "r2", &Rules::default()).unwrap();
     assert_eq!(judged.comparison.before.label, "baseline:main");
-    assert_eq!(judged.comparison.verdict, Verdict::Regression);
+    assert_eq!(judged.comparison.verdict, Assessment::Regression);
     assert_eq!(baselines(store).into_keys().collect::<Vec<_>>(), ["main"]);
     for elsewhere in ["baseline:../runs/r1/run", "baseline:", "baseline:main.json"] {
         let error = sides.compare(store, elsewhere, "last", &Rules::default()).unwrap_err();

@@ -40,9 +40,9 @@ impl fmt::Display for Difference {
 /// A request that was answered by sequence although it is not the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drift {
-    /// Who asked.
+    /// What the model was asked for.
     pub kind: Purpose,
-    /// The conversation.
+    /// The conversation that the request belongs to.
     pub lane: Lane,
     /// Which call of it.
     pub n: u64,

@@ -32,9 +32,9 @@ pub enum Outcome {
 pub struct Entry {
     /// Its place in the file, in the order in which calls ended.
     pub seq: u64,
-    /// Who asked.
+    /// What the model was asked for.
     pub kind: Purpose,
-    /// The conversation.
+    /// The conversation that the request belongs to.
     pub lane: Lane,
     /// The how-manieth call of this kind in this conversation it was, in the order of asking.
     pub n: u64,

@@ -112,7 +112,7 @@ impl Player {
         self.state().drift.clone()
     }
 
-    /// How many recorded calls nobody has asked for, by kind and conversation.
+    /// How many recorded calls were not replayed, by kind and conversation.
     pub fn leftover(&self) -> BTreeMap<(Purpose, Lane), usize> {
         let state = self.state();
         let mut left = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! Running a program once: input in, output out, and nobody left behind.
+//! Running a program once: input in, output out, no process left behind.
 //!
 //! The program gets a process group of its own, and the whole group is killed when it has ended, the time is
-//! over or nobody waits any more.
+//! over or the caller stops waiting.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -147,7 +147,7 @@ struct Group {
 }
 
 impl Group {
-    /// Waits for the child, then ends whoever it left behind: they would hold its output open.
+    /// Waits for the child, then ends the processes it left behind: they would hold its output open.
     async fn ended(&mut self) -> std::io::Result<ExitStatus> {
         let status = self.child.wait().await;
         self.end();

@@ -112,7 +112,7 @@ impl Endpoint {
         format!("{base}{tail}{query}")
     }
 
-    /// The providers' own services take nobody without a key; others may.
+    /// The providers' own services require a key; others may not.
     pub(super) fn needs_key(&self) -> bool {
         ["api.anthropic.com", "api.openai.com"].iter().any(|host| self.url.contains(host))
     }

@@ -181,7 +181,7 @@ fn fingerprint(address: &str, headers: &[(String, Secret)], endpoint: &Endpoint)
 /// An answer that is being streamed.
 struct Stream {
     decoder: SseDecoder,
-    fold: Box<dyn crate::wire::Fold>,
+    fold: Box<dyn crate::wire::StreamDecoder>,
     first_token: Option<Duration>,
     raw: Vec<u8>,
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::gate::USUAL_OUTPUT;
+use super::limiter::USUAL_OUTPUT;
 use crate::answer::{Answer, Usage};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Billing, Identity, Model};
@@ -45,7 +45,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget.
+    /// A budget of which nothing is spent.
     pub fn new(limit: Cost, unknown: UnknownPrice) -> Self {
         Self {
             limit,
@@ -129,13 +129,13 @@ impl Drop for Reserved<'_> {
 
 /// A model whose answers carry their cost, within a budget if there is one.
 #[derive(Debug)]
-pub struct Metered<M> {
+pub struct BudgetedModel<M> {
     inner: M,
     prices: Arc<PriceTable>,
     budget: Option<Arc<Budget>>,
 }
 
-impl<M: Model> Metered<M> {
+impl<M: Model> BudgetedModel<M> {
     /// Wraps a model.
     pub fn new(inner: M, prices: Arc<PriceTable>, budget: Option<Arc<Budget>>) -> Self {
         Self { inner, prices, budget }
@@ -182,7 +182,7 @@ impl<M: Model> Metered<M> {
     }
 }
 
-impl<M: Model> Model for Metered<M> {
+impl<M: Model> Model for BudgetedModel<M> {
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
         Box::pin(async move {
             let reserved = self.reserve(request).await?;
@@ -190,7 +190,7 @@ impl<M: Model> Model for Metered<M> {
             // A backend that knows its own price (a command may) is believed.
             answer.cost = answer.cost.or_else(|| self.cost(&answer));
             if let Some((reserved, worst)) = &reserved {
-                // Answered, but nobody counted: what was set aside is the best guess. An answer from
+                // Answered without usage: what was set aside is the best guess. An answer from
                 // a store carries what it cost when it was made, and costs nothing now.
                 let cost = answer.cost.unwrap_or(*worst);
                 reserved.spend(if answer.cached { Cost::ZERO } else { cost });

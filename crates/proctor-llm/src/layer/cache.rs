@@ -3,7 +3,7 @@
 //! One file per question, named by the hash of everything that can change an answer: the request in its
 //! canonical form, who is asked and how ([`Identity`]), the repeat and the vote. The mark of a request
 //! changes each time and is left out; a kept answer that carries one gets the mark of the new request.
-//! Answers that whoever asks cannot use are not kept: asked again, the model is asked.
+//! Answers that the caller cannot use are not kept: the next request goes to the model.
 //!
 //! Files are written beside and moved into place, so that any number of processes may use a folder at
 //! once and none ever reads half a file. What cannot be read is a miss; what cannot be written is
@@ -140,19 +140,19 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
 
 /// A model that is not asked the same twice.
 #[derive(Debug)]
-pub struct Cached<M> {
+pub struct CachedModel<M> {
     inner: M,
     cache: Arc<Cache>,
 }
 
-impl<M: Model> Cached<M> {
+impl<M: Model> CachedModel<M> {
     /// Puts a cache before a model.
     pub fn new(inner: M, cache: Arc<Cache>) -> Self {
         Self { inner, cache }
     }
 }
 
-impl<M: Model> Model for Cached<M> {
+impl<M: Model> Model for CachedModel<M> {
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
         Box::pin(async move {
             let key = Arc::new(self.cache.key(request, self.inner.identity()));

@@ -153,9 +153,10 @@ impl Model for Slow {
 #[tokio::test(start_paused = true)]
 async fn a_gate_lets_so_many_in_at_once() {
     let slow = Arc::new(Slow::default());
-    let gate = Arc::new(Gate::new(Limits { concurrency: Some(3), ..Limits::default() }));
+    let limiter =
+        Arc::new(RequestLimiter::new(Limits { concurrency: Some(3), ..Limits::default() }));
     let began = Instant::now();
-    let model = Arc::new(Limited::new(Arc::clone(&slow), gate));
+    let model = Arc::new(LimitedModel::new(Arc::clone(&slow), limiter));
     let asks = (0..9).map(|_| {
         let model = Arc::clone(&model);
         tokio::spawn(async move { model.ask(&question()).await })
@@ -169,9 +170,12 @@ async fn a_gate_lets_so_many_in_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn two_users_of_a_gate_share_its_minute() {
-    let gate = Arc::new(Gate::new(Limits { requests_per_minute: Some(60), ..Limits::default() }));
-    let one = Limited::new(Fake::new([answered(1, 1)]), Arc::clone(&gate));
-    let two = Limited::new(Fake::new([answered(1, 1)]), gate);
+    let limiter = Arc::new(RequestLimiter::new(Limits {
+        requests_per_minute: Some(60),
+        ..Limits::default()
+    }));
+    let one = LimitedModel::new(Fake::new([answered(1, 1)]), Arc::clone(&limiter));
+    let two = LimitedModel::new(Fake::new([answered(1, 1)]), limiter);
     let began = Instant::now();
     for _ in 0..6 {
         one.ask(&question()).await.unwrap();
@@ -182,8 +186,9 @@ async fn two_users_of_a_gate_share_its_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn real_use_replaces_the_estimate_of_tokens() {
-    let gate = Arc::new(Gate::new(Limits { tokens_per_minute: Some(600), ..Limits::default() }));
-    let model = Limited::new(Fake::new([answered(5, 5)]), gate);
+    let limiter =
+        Arc::new(RequestLimiter::new(Limits { tokens_per_minute: Some(600), ..Limits::default() }));
+    let model = LimitedModel::new(Fake::new([answered(5, 5)]), limiter);
     let began = Instant::now();
     for _ in 0..10 {
         model.ask(&question()).await.unwrap();
@@ -193,20 +198,21 @@ async fn real_use_replaces_the_estimate_of_tokens() {
 
 #[tokio::test(start_paused = true)]
 async fn a_429_makes_the_others_wait_too() {
-    let gate = Arc::new(Gate::new(Limits::default()));
-    let told = Limited::new(Fake::new([asked_to_wait(5)]), Arc::clone(&gate));
-    let other = Limited::new(Fake::new([answered(1, 1)]), Arc::clone(&gate));
+    let limiter = Arc::new(RequestLimiter::new(Limits::default()));
+    let told = LimitedModel::new(Fake::new([asked_to_wait(5)]), Arc::clone(&limiter));
+    let other = LimitedModel::new(Fake::new([answered(1, 1)]), Arc::clone(&limiter));
     told.ask(&question()).await.unwrap_err();
     let began = Instant::now();
     other.ask(&question()).await.unwrap();
     assert!(began.elapsed() >= Duration::from_secs(5) && began.elapsed() < Duration::from_secs(6));
-    assert_eq!(gate.pace(), 720);
+    assert_eq!(limiter.pace(), 720);
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_gives_up_waiting_leaves_no_hole() {
-    let gate = Arc::new(Gate::new(Limits { requests_per_minute: Some(6), ..Limits::default() }));
-    let model = Limited::new(Fake::new([answered(1, 1)]), gate);
+    let limiter =
+        Arc::new(RequestLimiter::new(Limits { requests_per_minute: Some(6), ..Limits::default() }));
+    let model = LimitedModel::new(Fake::new([answered(1, 1)]), limiter);
     model.ask(&question()).await.unwrap();
     for _ in 0..50 {
         let soon = Duration::from_millis(1);
@@ -221,11 +227,11 @@ fn metered(
     model: &str,
     dollars: f64,
     unknown: UnknownPrice,
-) -> (Arc<Fake>, Arc<Budget>, Metered<Arc<Fake>>) {
+) -> (Arc<Fake>, Arc<Budget>, BudgetedModel<Arc<Fake>>) {
     let fake = Arc::new(Fake::of_model(model, [answered(10, 50)]));
     let budget = Arc::new(Budget::new(Cost::from_dollars(dollars), unknown));
     let prices = PriceTable::with_overrides([("gpt-4o".to_owned(), Price::new(0.0, 10.0))].into());
-    let meter = Metered::new(Arc::clone(&fake), Arc::new(prices), Some(Arc::clone(&budget)));
+    let meter = BudgetedModel::new(Arc::clone(&fake), Arc::new(prices), Some(Arc::clone(&budget)));
     (fake, budget, meter)
 }
 
@@ -250,7 +256,7 @@ async fn calls_under_way_are_part_of_the_budget() {
     let slow = Retry::new(fake, patient(), Jitter::seeded(1));
     let prices =
         Arc::new(PriceTable::with_overrides([("gpt-4o".to_owned(), Price::new(0.0, 10.0))].into()));
-    let model = Arc::new(Metered::new(slow, prices, Some(Arc::clone(&budget))));
+    let model = Arc::new(BudgetedModel::new(slow, prices, Some(Arc::clone(&budget))));
     let first = tokio::spawn({
         let model = Arc::clone(&model);
         async move { model.ask(&question()).await }
@@ -295,7 +301,7 @@ async fn let_through(limit: u32, calls: &[Request], at_once: usize) -> Vec<bool>
     let own = [("priced".to_owned(), Price::new(0.0, 10_000.0))];
     let prices = Arc::new(PriceTable::with_overrides(own.into()));
     let budget = Budget::new(Cost::from_dollars(f64::from(limit) / 100.0), UnknownPrice::Refuse);
-    let model = Metered::new(Priced, prices, Some(Arc::new(budget)));
+    let model = BudgetedModel::new(Priced, prices, Some(Arc::new(budget)));
     let asks = calls.iter().map(|call| async { model.ask(call).await.is_ok() });
     futures_util::StreamExt::collect(futures_util::StreamExt::buffered(
         futures_util::stream::iter(asks),
@@ -341,7 +347,7 @@ async fn unknown_is_not_zero() {
         "mystery-1",
         [Ok(Answer { model: "mystery-1".into(), ..answered(1, 1).unwrap() })],
     );
-    let model = Metered::new(fake, Arc::default(), None);
+    let model = BudgetedModel::new(fake, Arc::default(), None);
     assert_eq!(model.ask(&question()).await.unwrap().cost, None);
 }
 
@@ -356,8 +362,8 @@ async fn the_cache_answers_the_second_time_per_repeat_and_for_its_owner_only() {
     let open = || Arc::new(Cache::open(folder.path().join("c"), Redactor::default()).unwrap());
     let fake = Arc::new(Fake::new([answered(1, 2)]));
     let (first, second) = (open(), open());
-    let live = Cached::new(Arc::clone(&fake), first).ask(&question()).await.unwrap();
-    let model = Cached::new(Arc::clone(&fake), Arc::clone(&second));
+    let live = CachedModel::new(Arc::clone(&fake), first).ask(&question()).await.unwrap();
+    let model = CachedModel::new(Arc::clone(&fake), Arc::clone(&second));
     let kept = model.ask(&question().in_lane("another")).await.unwrap();
     assert_eq!(kept, Answer { cached: true, ..live });
     assert!(!model.ask(&Request { repeat: 2, ..question() }).await.unwrap().cached);
@@ -374,7 +380,7 @@ async fn a_damaged_or_foreign_file_is_a_miss_and_failures_are_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
     let fake = Arc::new(Fake::new([failed(ErrorKind::Overloaded), answered(1, 2)]));
-    let model = Cached::new(Arc::clone(&fake), Arc::clone(&cache));
+    let model = CachedModel::new(Arc::clone(&fake), Arc::clone(&cache));
     model.ask(&question()).await.unwrap_err();
     assert!(files(folder.path()).is_empty());
     model.ask(&question()).await.unwrap();
@@ -402,7 +408,7 @@ async fn d8_a_kept_answer_carries_the_mark_of_the_new_question() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
     let fake = Arc::new(Fake::new([Ok(Answer::text("{\"mark\": \"aaaa\"} MARK"))]));
-    let model = Cached::new(Arc::clone(&fake), cache);
+    let model = CachedModel::new(Arc::clone(&fake), cache);
     model.ask(&marked("aaaa")).await.unwrap();
     let again = model.ask(&marked("bbbb")).await.unwrap();
     assert_eq!((again.text.as_str(), again.cached), ("{\"mark\": \"bbbb\"} MARK", true));
@@ -426,7 +432,7 @@ async fn d8_answers_that_cannot_be_used_are_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
     let fake = Arc::new(Fake::new(unusable.into_iter().chain([Answer::text("yes")]).map(Ok)));
-    let model = Cached::new(Arc::clone(&fake), cache);
+    let model = CachedModel::new(Arc::clone(&fake), cache);
     let acceptance = crate::Acceptance::new(|_, answer| answer.text.contains("yes"));
     let asked = Request { acceptance, ..Request::ask(Purpose::Judge, "good?") };
     for _ in 0..=count {
@@ -531,7 +537,7 @@ async fn many_may_write_the_same_answer_at_once() {
     let fake = Arc::new(Fake::new([answered(1, 2)]));
     let tasks = (0..40).map(|_| {
         let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
-        let model = Cached::new(Arc::clone(&fake), cache);
+        let model = CachedModel::new(Arc::clone(&fake), cache);
         tokio::spawn(async move { model.ask(&question()).await.unwrap().text })
     });
     for task in tasks.collect::<Vec<_>>() {
@@ -546,7 +552,10 @@ async fn all_layers_together() {
     let fake = Arc::new(Fake::new([asked_to_wait(1), answered(10, 50)]));
     let budget = Arc::new(Budget::new(Cost::from_dollars(1.0), UnknownPrice::Refuse));
     let model = Layers {
-        gate: Some(Arc::new(Gate::new(Limits { concurrency: Some(1), ..Limits::default() }))),
+        limiter: Some(Arc::new(RequestLimiter::new(Limits {
+            concurrency: Some(1),
+            ..Limits::default()
+        }))),
         retry: Some((patient(), Jitter::seeded(3))),
         prices: Some(Arc::default()),
         budget: Some(Arc::clone(&budget)),
@@ -569,7 +578,7 @@ async fn an_agent_is_priced_by_what_it_says_of_itself_and_never_refused_for_want
     };
     let budget = Arc::new(Budget::new(Cost::from_dollars(1.0), UnknownPrice::Refuse));
     let metered =
-        |model: &str| Metered::new(agent(model), Arc::default(), Some(Arc::clone(&budget)));
+        |model: &str| BudgetedModel::new(agent(model), Arc::default(), Some(Arc::clone(&budget)));
     assert_eq!(metered("venue").ask(&question()).await.unwrap().cost, None);
     assert_eq!(budget.spent(), Cost::ZERO);
     let cost = metered("gpt-4o-2024-08-06").ask(&question()).await.unwrap().cost;

@@ -61,7 +61,7 @@ pub struct Mapping {
     pub remember: BTreeMap<String, String>,
     /// What those names stand for in the first turn.
     pub initially: BTreeMap<String, Value>,
-    /// Values that templates may use and nobody may see.
+    /// Values that templates may use and that messages must not show.
     pub secrets: BTreeMap<String, Secret>,
     /// Longest answer.
     pub timeout: Duration,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Fold, Parts, Step, WireFault, Writing, arguments, count_at, event_json, fault_in, string_at,
+    Parts, Step, StreamDecoder, WireFault, Writing, arguments, count_at, event_json, fault_in,
+    string_at,
 };
 use crate::answer::{StopReason, Usage};
 use crate::request::{Message, Request, Role, ToolCall, ToolChoice};
@@ -120,7 +121,7 @@ enum Block {
 
 /// The state of a streamed answer.
 #[derive(Default)]
-pub(super) struct AnthropicFold {
+pub(super) struct AnthropicStreamDecoder {
     model: String,
     usage: Option<Usage>,
     stop: Option<Value>,
@@ -128,7 +129,7 @@ pub(super) struct AnthropicFold {
     ended: bool,
 }
 
-impl Fold for AnthropicFold {
+impl StreamDecoder for AnthropicStreamDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Step, WireFault> {
         let data = event_json(event)?;
         let mut step = Step::default();
@@ -176,7 +177,7 @@ impl Fold for AnthropicFold {
     }
 }
 
-impl AnthropicFold {
+impl AnthropicStreamDecoder {
     fn start(&mut self, message: &Value) {
         self.model = string_at(message, "model");
         self.usage = message.get("usage").map(usage);

@@ -81,7 +81,7 @@ pub struct Step {
 }
 
 /// Folds the events of one streamed answer.
-pub trait Fold: Send {
+pub trait StreamDecoder: Send {
     /// Takes one event.
     fn event(&mut self, event: &SseEvent) -> Result<Step, WireFault>;
 
@@ -112,10 +112,10 @@ impl Dialect {
     }
 
     /// A fresh fold for a streamed answer.
-    pub fn fold(self) -> Box<dyn Fold> {
+    pub fn fold(self) -> Box<dyn StreamDecoder> {
         match self {
-            Self::Anthropic => Box::new(anthropic::AnthropicFold::default()),
-            Self::OpenAi => Box::new(openai::OpenAiFold::default()),
+            Self::Anthropic => Box::new(anthropic::AnthropicStreamDecoder::default()),
+            Self::OpenAi => Box::new(openai::OpenAiStreamDecoder::default()),
         }
     }
 }

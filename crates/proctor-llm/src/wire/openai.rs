@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Fold, Parts, Step, WireFault, Writing, arguments, count_at, event_json, fault_in, string_at,
+    Parts, Step, StreamDecoder, WireFault, Writing, arguments, count_at, event_json, fault_in,
+    string_at,
 };
 use crate::answer::{StopReason, Usage};
 use crate::request::{Message, Request, Role, ToolCall, ToolChoice};
@@ -171,7 +172,7 @@ struct Call {
 
 /// The state of a streamed answer.
 #[derive(Default)]
-pub(super) struct OpenAiFold {
+pub(super) struct OpenAiStreamDecoder {
     text: String,
     calls: BTreeMap<u64, Call>,
     usage: Option<Usage>,
@@ -180,7 +181,7 @@ pub(super) struct OpenAiFold {
     ended: bool,
 }
 
-impl Fold for OpenAiFold {
+impl StreamDecoder for OpenAiStreamDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Step, WireFault> {
         if event.data.trim() == "[DONE]" {
             self.ended = true;
@@ -225,7 +226,7 @@ impl Fold for OpenAiFold {
     }
 }
 
-impl OpenAiFold {
+impl OpenAiStreamDecoder {
     /// Whether the delta carried content.
     fn extend(&mut self, delta: &Value) -> bool {
         let words = content_text(delta);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor_compare::{
-    Comparison, CriterionChange, ExampleChange, Gap, Rules, Tally, UsageChange, Verdict,
+    Assessment, Comparison, CriterionChange, ExampleChange, Gap, Rules, Tally, UsageChange,
 };
 use proctor_history::{BaselineError, Compared as Judged, SideError};
 use proctor_text::truncate;
@@ -313,7 +313,7 @@ fn warnings(judged: &Judged) -> Vec<String> {
 
 fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
     let comparison: &Comparison = &judged.comparison;
-    let told = |change: &&ExampleChange| given.all || change.verdict != Verdict::NoChangeSeen;
+    let told = |change: &&ExampleChange| given.all || change.verdict != Assessment::NoChangeSeen;
     let mut counts = BTreeMap::new();
     for change in &comparison.examples {
         *counts.entry(word(change.verdict)).or_default() += 1;

@@ -8,9 +8,9 @@ use proctor_record::RunData;
 use proctor_text::{pluralize, shorten, truncate};
 
 use super::{Key, Reporter, header};
-use crate::lines;
 use crate::style::{Paint, Style};
 use crate::summary::{SummaryOptions, summary};
+use crate::terminal_lines;
 
 /// What is held of a running example: its first lines and its last.
 const FIRST_LINES: usize = 50;
@@ -57,7 +57,7 @@ struct Block {
 impl Block {
     fn new(started: &ExampleStarted) -> Self {
         let (context, name) = match &*started.path {
-            [] => (String::new(), lines::title(started)),
+            [] => (String::new(), terminal_lines::title(started)),
             [context @ .., name] => (shorten(&context.join(" > "), 300), shorten(name, 300)),
         };
         Self { context, name, ..Self::default() }
@@ -112,16 +112,16 @@ impl Grouped {
             return;
         }
         let mut block = known.unwrap_or_else(|| Block {
-            name: lines::title_at_end(event, finished),
+            name: terminal_lines::title_at_end(event, finished),
             ..Block::default()
         });
         block.name_late(finished);
-        let title = lines::finished_title(event, finished, &block.name, self.style);
-        let body = lines::finished_body(finished, self.style);
+        let title = terminal_lines::finished_title(event, finished, &block.name, self.style);
+        let body = terminal_lines::finished_body(finished, self.style);
         self.held.push_back(Held { key, block, title, body, since: event.time });
     }
 
-    /// The blocks that have been held long enough; all of them where nobody tells the time.
+    /// The blocks that have been held long enough; all of them if the time is not given.
     fn release(&mut self, now: Option<Timestamp>) -> String {
         let mut text = String::new();
         while let Some(first) = self.held.front() {
@@ -161,7 +161,7 @@ impl Grouped {
 
     /// Something within an example is held back; the rest is shown at once, with its worker.
     fn other(&mut self, event: &Event) -> String {
-        let shown = lines::inside(&event.body, self.style);
+        let shown = terminal_lines::inside(&event.body, self.style);
         let key = Key::of(event);
         let held = self.held.iter_mut().find(|held| key.is_some() && held.key == key);
         let block = match held {
@@ -178,7 +178,7 @@ impl Grouped {
     }
 
     fn at_once(&mut self, event: &Event, shown: Vec<String>) -> String {
-        let prefix = lines::worker_prefix(event.worker, self.style);
+        let prefix = terminal_lines::worker_prefix(event.worker, self.style);
         if !shown.is_empty() {
             // The next block needs its heading again.
             self.context = None;
@@ -207,10 +207,10 @@ impl Reporter for Grouped {
                 String::new()
             }
             Body::ErrorOutsideExample(error) => {
-                self.at_once(event, vec![lines::outside_error(error, self.style)])
+                self.at_once(event, vec![terminal_lines::outside_error(error, self.style)])
             }
             Body::WorkerExited(exit) => {
-                let line = lines::worker_died(exit, self.style);
+                let line = terminal_lines::worker_died(exit, self.style);
                 self.at_once(event, line.into_iter().collect())
             }
             _ => self.other(event),

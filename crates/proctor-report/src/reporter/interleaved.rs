@@ -11,9 +11,9 @@ use proctor_events::{Body, Event, ExampleFinished, ExampleStarted, Status, Times
 use proctor_record::RunData;
 
 use super::{Key, Reporter, header};
-use crate::lines;
 use crate::style::{Paint, Style, duration};
 use crate::summary::{SummaryOptions, summary};
+use crate::terminal_lines;
 
 /// An example that shows nothing for this long is mentioned; then after twice that time, and so on.
 const SILENCE_MS: i64 = 10_000;
@@ -50,21 +50,23 @@ impl Interleaved {
             Body::SuiteStarted(suite) => header(suite, self.style),
             Body::ExampleStarted(started) => self.started(event, started),
             Body::ExampleFinished(finished) => self.finished(event, finished),
-            Body::ErrorOutsideExample(error) => {
-                self.prefixed(event.worker, 0, vec![lines::outside_error(error, self.style)])
-            }
+            Body::ErrorOutsideExample(error) => self.prefixed(
+                event.worker,
+                0,
+                vec![terminal_lines::outside_error(error, self.style)],
+            ),
             Body::WorkerExited(exit) => {
-                let line = lines::worker_died(exit, self.style);
+                let line = terminal_lines::worker_died(exit, self.style);
                 self.prefixed(event.worker, 0, line.into_iter().collect())
             }
-            body => self.inside(event, lines::inside(body, self.style)),
+            body => self.inside(event, terminal_lines::inside(body, self.style)),
         }
     }
 
     fn started(&mut self, event: &Event, started: &ExampleStarted) -> String {
         let Some(key) = Key::of(event) else { return String::new() };
         let mut running = Running {
-            title: lines::title(started),
+            title: terminal_lines::title(started),
             worker: event.worker,
             since: event.time,
             named: false,
@@ -84,11 +86,11 @@ impl Interleaved {
         }
         let worker = event.worker.or(known.as_ref().and_then(|running| running.worker));
         let title = known.map_or_else(
-            || lines::title_at_end(event, finished),
+            || terminal_lines::title_at_end(event, finished),
             |running| finished.late_title(&running.title).unwrap_or(running.title),
         );
-        let line = lines::finished_title(event, finished, &title, self.style);
-        let body = lines::finished_body(finished, self.style);
+        let line = terminal_lines::finished_title(event, finished, &title, self.style);
+        let body = terminal_lines::finished_body(finished, self.style);
         self.prefixed(worker, 0, vec![line]) + &self.prefixed(worker, 4, body)
     }
 
@@ -120,7 +122,7 @@ impl Interleaved {
     }
 
     fn prefixed(&self, worker: Option<u32>, indent: usize, lines: Vec<String>) -> String {
-        let prefix = lines::worker_prefix(worker, self.style);
+        let prefix = terminal_lines::worker_prefix(worker, self.style);
         lines.into_iter().map(|line| format!("{prefix}{:indent$}{line}\n", "")).collect()
     }
 }
@@ -145,7 +147,7 @@ impl Reporter for Interleaved {
             running.named = true;
             let taken = now.duration_since(since).unsigned_abs().into();
             let note = self.style.paint(Paint::Dim, format!("running for {}", duration(taken)));
-            let prefix = lines::worker_prefix(running.worker, self.style);
+            let prefix = terminal_lines::worker_prefix(running.worker, self.style);
             let mark = self.style.mark(None);
             text += &format!("{prefix}{mark} {}  {note}\n", running.title);
         }

@@ -9,7 +9,7 @@ use crate::failure::{
     Failure, failures, message_of, outside_message, project_line, unchecked_examples, went_wrong,
 };
 use crate::page::Page;
-use crate::rerun::Reruns;
+use crate::rerun::RerunCommands;
 use crate::style::{Paint, Style};
 use crate::summary::{SummaryOptions, counts_line};
 use crate::transcript::Detail;
@@ -47,13 +47,13 @@ impl Reporter for Terse {
     fn finish(&mut self, run: &RunData) -> String {
         let mut page = Page::new(self.style, Detail::Brief);
         let failed = failures(run);
-        let reruns = Reruns::new(run);
+        let rerun_commands = RerunCommands::new(run);
         for error in run.errors.iter().take(MOST_FAILURES) {
             page.terse_error(error);
         }
         let room = MOST_FAILURES.saturating_sub(run.errors.len());
         for failure in failed.iter().take(room) {
-            page.terse_failure(failure, &reruns);
+            page.terse_failure(failure, &rerun_commands);
         }
         let left_out = (run.errors.len() + failed.len()).saturating_sub(MOST_FAILURES);
         if left_out > 0 {
@@ -79,7 +79,7 @@ impl Page {
         self.came_from(error.exception.as_ref().and_then(project_line));
     }
 
-    fn terse_failure(&mut self, failure: &Failure<'_>, reruns: &Reruns<'_>) {
+    fn terse_failure(&mut self, failure: &Failure<'_>, rerun_commands: &RerunCommands<'_>) {
         let Failure { example, first, others, .. } = failure;
         let word = failure.word().to_uppercase();
         let word = self.style.paint(Paint::Bad, word);
@@ -104,7 +104,7 @@ impl Page {
         if !others.is_empty() {
             self.line(2, &format!("{} failed too", pluralize(others.len(), "more repeat")));
         }
-        if let Some(command) = reruns.command(example) {
+        if let Some(command) = rerun_commands.command(example) {
             self.line(2, &command);
         }
     }

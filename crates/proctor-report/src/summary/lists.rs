@@ -8,7 +8,7 @@ use proctor_verdict::{Outcome, PassRate, Rate, RateState};
 use crate::failure::{Failure, unchecked_examples, went_wrong};
 use crate::page::{Page, leaked_process};
 use crate::rates::{common_interval, interval, of_k, percent, rate_of};
-use crate::rerun::Reruns;
+use crate::rerun::RerunCommands;
 use crate::style::{Paint, duration};
 
 /// How many pending examples are listed, and how many rates.
@@ -179,14 +179,14 @@ impl Page {
         self.line(0, "");
     }
 
-    pub(super) fn reruns(&mut self, run: &RunData, failed: &[Failure<'_>]) {
+    pub(super) fn rerun_commands(&mut self, run: &RunData, failed: &[Failure<'_>]) {
         if failed.is_empty() {
             return;
         }
         self.title(Paint::Bold, "Re-run:");
-        let reruns = Reruns::new(run);
+        let rerun_commands = RerunCommands::new(run);
         for failure in failed {
-            let Some(command) = reruns.command(failure.example) else { continue };
+            let Some(command) = rerun_commands.command(failure.example) else { continue };
             let command = self.style.paint(Paint::Bad, command);
             let what = self.dim(&format!("# {}", name(failure.example)));
             self.line(2, &format!("{command}  {what}"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
-use proctor_report::{Mode, TerminalFacts, auto_mode};
+use proctor_report::{Mode, TerminalProperties, auto_mode};
 
 use crate::env_vars;
 
@@ -13,7 +13,7 @@ pub(super) fn mode() -> Mode {
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, _)| name.to_string_lossy().into_owned())
         .collect();
-    auto_mode(&TerminalFacts {
+    auto_mode(&TerminalProperties {
         is_terminal: std::io::stdout().is_terminal(),
         size: proctor_tui::terminal_size(),
         term: env_vars::TERM.get(),

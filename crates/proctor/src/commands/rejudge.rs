@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser as _};
-use proctor_converse::Saved;
+use proctor_converse::SavedConversations;
 use proctor_record::RunChoice;
 use proctor_runner::{RecordedConversation, recorded_conversations};
 use proctor_verdict::Policy;
@@ -61,7 +61,8 @@ pub(crate) fn run(
     }
     let mut run_arguments = run_arguments(arguments, &talks, &root)?;
     keep_policy(&mut run_arguments, loaded.run.policy);
-    let saved = Arc::new(Saved::new(talks.into_iter().map(|talk| (talk.lane, talk.said))));
+    let saved =
+        Arc::new(SavedConversations::new(talks.into_iter().map(|talk| (talk.lane, talk.said))));
     run_arguments.retries = Some(saved.most_attempts() - 1);
     Ok(run::once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
 }

@@ -3,9 +3,13 @@
 //! A server is a program of ours, spoken to over its standard input and output ([`program`]), or an address ([`web`]). It is
 //! started or greeted with the first question and shared by all conversations. One that has ended costs the calls it had;
 //! the next call starts it anew. Messages are JSON-RPC 2.0.
+//!
+//! By hand rather than with `rmcp`'s client: it is three requests, answers stay JSON values with all digits of their numbers, a
+//! program is ended with its process group and quoted with its last lines, and HTTP goes through the endpoint of `proctor-llm`
+//! with its limits and its handling of secrets. `rmcp` would need a transport of ours for each of these.
 
+mod http;
 mod program;
-mod web;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,8 +20,8 @@ use proctor_llm::{ModelError, Secret, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
-use self::program::Running;
-use self::web::Session;
+use self::http::HttpSession;
+use self::program::McpProgram;
 use crate::failure::Failure;
 
 /// The newest version of the protocol that this client knows; the server may answer with an older one.
@@ -32,7 +36,7 @@ const MAX_PAGES: usize = 100;
 /// A server of tools.
 pub struct McpServer {
     name: String,
-    way: Way,
+    way: McpTransport,
     timeout: Duration,
     only: Option<Vec<String>>,
     link: Mutex<Option<Link>>,
@@ -41,7 +45,7 @@ pub struct McpServer {
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
-pub(crate) enum Way {
+pub(crate) enum McpTransport {
     /// It is started here.
     Program { argv: Vec<String>, env: BTreeMap<String, String>, folder: PathBuf },
     /// It is somewhere.
@@ -51,8 +55,8 @@ pub(crate) enum Way {
 /// A server that has been greeted.
 #[derive(Clone)]
 enum Link {
-    Program(Arc<Running>),
-    Address(Arc<Session>),
+    Program(Arc<McpProgram>),
+    Address(Arc<HttpSession>),
 }
 
 /// Why a server cannot be reached or does not answer. The messages follow the server's name.
@@ -89,7 +93,7 @@ type Answer = Result<Value, String>;
 impl McpServer {
     pub(crate) fn new(
         name: String,
-        way: Way,
+        way: McpTransport,
         timeout: Duration,
         only: Option<Vec<String>>,
     ) -> Self {
@@ -181,13 +185,13 @@ impl McpServer {
         if let Some(alive) = link.as_ref().filter(|link| !link.is_over()) {
             return Ok(alive.clone());
         }
-        let fresh =
-            match &self.way {
-                Way::Program { argv, env, folder } => Running::start(argv, env, folder)
-                    .map(|running| Link::Program(Arc::new(running))),
-                Way::Address { url, headers } => Session::new(url, headers.clone())
-                    .map(|session| Link::Address(Arc::new(session))),
-            };
+        let fresh = match &self.way {
+            McpTransport::Program { argv, env, folder } => {
+                McpProgram::start(argv, env, folder).map(|running| Link::Program(Arc::new(running)))
+            }
+            McpTransport::Address { url, headers } => HttpSession::new(url, headers.clone())
+                .map(|session| Link::Address(Arc::new(session))),
+        };
         let fresh = fresh.map_err(|error| self.failed(&error))?;
         self.greet(&fresh).await?;
         *link = Some(fresh.clone());

@@ -1,7 +1,7 @@
 //! A tool server that is a program: one JSON message a line, on its standard input and output.
 //!
-//! One task reads; whoever asks waits for the reply with its number. When the server ends, everybody who waits is told
-//! how, with its last words. Closing its input asks it to end; its process group is killed if it does not.
+//! One task reads and hands each reply to the request with its number. When the server ends, all pending requests fail with
+//! the last lines of its standard error. Closing its input asks it to end; its process group is killed if it does not.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
@@ -24,7 +24,7 @@ const LAST_LINES: usize = 5;
 const LAST_WORDS_WITHIN: Duration = Duration::from_millis(20);
 
 /// A started server.
-pub(super) struct Running {
+pub(super) struct McpProgram {
     stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
     child: tokio::sync::Mutex<Child>,
     group: Group,
@@ -50,7 +50,7 @@ impl Shared {
     }
 }
 
-/// Ends the server's process group when nobody needs it any more.
+/// Kills the server's process group when dropped.
 struct Group(Option<Pid>);
 
 impl Drop for Group {
@@ -61,7 +61,7 @@ impl Drop for Group {
     }
 }
 
-impl Running {
+impl McpProgram {
     /// Starts it; it has not been spoken to yet.
     pub(super) fn start(
         argv: &[String],
@@ -140,7 +140,7 @@ impl Running {
     }
 }
 
-/// A server that no longer reads has ended, or will; whoever waits is told by the reader.
+/// A failed write is ignored: the server has ended or will, and the reader fails all pending requests then.
 async fn send(stdin: &tokio::sync::Mutex<Option<ChildStdin>>, message: &Value) {
     if let Some(stdin) = stdin.lock().await.as_mut() {
         let line = format!("{message}\n");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use proctor_converse::worker_host::{
     ConversationHost, WorkerAttempt, WorkerConnection, WorkerEvents,
 };
-use proctor_converse::{Cassette, Settings, Shared};
+use proctor_converse::{Cassette, Settings, SharedResources};
 use proctor_events::{Body, Event};
 use proctor_process::{Channel, ChannelConfig, Guard};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn settings(folder: &std::path::Path) -> Settings {
         cache: None,
         budget_usd: None,
         seed: 7,
-        shared: Shared::default(),
+        shared: SharedResources::default(),
     }
 }
 

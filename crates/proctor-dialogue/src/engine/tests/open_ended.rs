@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::driver::{answer, call};
 use crate::engine::{AgentAnswer, ConversationOutcome, Effect, Engine, Input, Next, ToolOutcome};
 use crate::format::Assertion;
-use crate::scenario::{Example, OpenEnded, Whereabouts};
+use crate::scenario::{Example, ExampleOrigin, OpenEnded};
 use crate::transcript::Scope;
 use proctor_yaml::read_value;
 
@@ -24,7 +24,7 @@ struct Told {
 
 fn example(definition: &str) -> Arc<Example> {
     let holds = OpenEnded::read(definition).unwrap_or_else(|problems| panic!("{problems:?}"));
-    Arc::new(holds.example(Whereabouts::default()))
+    Arc::new(holds.example(ExampleOrigin::default()))
 }
 
 impl Told {

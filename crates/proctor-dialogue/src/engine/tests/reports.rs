@@ -15,7 +15,7 @@ const COMMAND: &str = r#"{"command": ["a"]}"#;
 fn run(agent: &str, yaml: &str, answers: Vec<AgentAnswer>) -> Ran {
     let example = example(yaml);
     let fields: AgentFields = serde_json::from_str(agent).unwrap();
-    let reports = Arc::new(Reports::of("shop", &fields, &example.cast));
+    let reports = Arc::new(Reports::of("shop", &fields, &example.parties));
     Driver { reports, ..Driver::with_agent(answers) }.run(example)
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use proctor_converse::{Cassette, Settings, Stage};
+use proctor_converse::{Cassette, PartyRegistry, Settings};
 use proctor_dialogue::{FileProblem, Row, RowFormat, RowsError, parse, parse_rows};
 use proctor_events::StableIds;
 
@@ -87,7 +87,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
     }
     let Reading { mut listed, scripts, mut errors, .. } = reading;
     for (example, script) in listed.iter_mut().zip(&scripts) {
-        example.deterministic = suite.settings.declares_deterministic(&script.cast);
+        example.deterministic = suite.settings.declares_deterministic(&script.parties);
     }
     if let Some(saved) = &suite.settings.saved {
         // Each conversation is judged again as often as it was held.
@@ -95,8 +95,8 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
             example.repeats = saved.repeats(&example.id);
         }
     }
-    let stage = match Stage::open(suite.settings.clone(), &scripts) {
-        Ok(stage) => stage,
+    let registry = match PartyRegistry::open(suite.settings.clone(), &scripts) {
+        Ok(registry) => registry,
         Err(problems) => {
             errors.extend(problems.into_iter().map(|problem| OutsideError {
                 phase: "load".to_owned(),
@@ -107,7 +107,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
             listed.clear();
             // Nothing will be run: that needs no parties, and leaves no cassette behind.
             let settings = Settings { cassette: Cassette::Off, ..suite.settings.clone() };
-            Stage::open(settings, &[]).map_err(|problems| SuiteError {
+            PartyRegistry::open(settings, &[]).map_err(|problems| SuiteError {
                 message: problems.into_iter().map(|problem| problem.message).collect(),
                 output: Vec::new(),
             })?
@@ -119,7 +119,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
         load_ms: began.elapsed().as_secs_f64() * 1000.0,
         ..Discovery::default()
     };
-    let pool = Arc::new(ConversationPool::new(stage, scripts));
+    let pool = Arc::new(ConversationPool::new(registry, scripts));
     let ending = Arc::clone(&pool);
     Ok(OpenedSuite {
         discovery,
@@ -127,7 +127,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
         slots: Some(suite.concurrency.max(1)),
         finish: Box::new(move |at_once| {
             Box::pin(async move {
-                let ended = ending.stage().end(at_once).await;
+                let ended = ending.registry().end(at_once).await;
                 let output = ending.unreported_output();
                 SuiteEnd { notes: ended.notes, output, ..SuiteEnd::default() }
             })

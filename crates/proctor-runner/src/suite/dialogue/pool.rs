@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use proctor_converse::{AttemptId, Conversation, EventSink, Printed, PrintedLine, Stage};
+use proctor_converse::{
+    AgentOutput, AgentOutputLine, AttemptId, Conversation, EventSink, PartyRegistry,
+};
 use proctor_dialogue::{ConversationOutcome, Example};
 use proctor_events::{
     Body, Event, ExampleFinished, Exception, Millis, OutputStream, Status, WorkerLog,
@@ -24,7 +26,7 @@ use crate::worker_link::{BoxFuture, ReportSender};
 
 /// Everything the slots share.
 pub(super) struct ConversationPool {
-    stage: Stage,
+    registry: PartyRegistry,
     examples: HashMap<String, Arc<Example>>,
     /// Whether the run has been told that its budget is spent.
     spent_reported: AtomicBool,
@@ -33,32 +35,32 @@ pub(super) struct ConversationPool {
 }
 
 impl ConversationPool {
-    pub(super) fn new(stage: Stage, examples: Vec<Arc<Example>>) -> Self {
+    pub(super) fn new(registry: PartyRegistry, examples: Vec<Arc<Example>>) -> Self {
         let named = examples.into_iter().map(|example| (example.id.id.to_string(), example));
         Self {
-            stage,
+            registry,
             examples: named.collect(),
             spent_reported: AtomicBool::new(false),
             output_reported: AtomicBool::new(false),
         }
     }
 
-    pub(super) fn stage(&self) -> &Stage {
-        &self.stage
+    pub(super) fn registry(&self) -> &PartyRegistry {
+        &self.registry
     }
 
     /// What agents printed after the last report.
     pub(super) fn unreported_output(&self) -> Vec<String> {
-        let rest = self.stage.printed().rest().into_iter();
+        let rest = self.registry.printed().rest().into_iter();
         rest.map(|line| format!("{}: {}", line.agent, line.text)).collect()
     }
 
     fn conversation(&self, run: &ExampleRun) -> Option<(Conversation, &Arc<Example>)> {
         let example = self.examples.get(&run.key)?;
-        let room = Arc::clone(self.stage.room(example)?);
+        let parties = Arc::clone(self.registry.parties_of(example)?);
         let lane =
             AttemptId { example: example.id.id.clone(), repeat: run.repeat, attempt: run.attempt };
-        Some((Conversation::new(Arc::clone(example), room, lane), example))
+        Some((Conversation::new(Arc::clone(example), parties, lane), example))
     }
 
     async fn conduct(
@@ -97,7 +99,7 @@ impl ConversationPool {
         }
         sink.flush().await;
         conversation.close().await;
-        if self.stage.is_spent() && !self.spent_reported.swap(true, Ordering::Relaxed) {
+        if self.registry.is_spent() && !self.spent_reported.swap(true, Ordering::Relaxed) {
             sink.reports.send(Report::BudgetSpent).await;
         }
     }
@@ -115,7 +117,7 @@ impl ExamplePerformer for ConversationPool {
 
     fn slot_opened(&self, reports: &ReportSender) {
         if !self.output_reported.swap(true, Ordering::Relaxed) {
-            let printed = Arc::clone(self.stage.printed());
+            let printed = Arc::clone(self.registry.printed());
             tokio::spawn(report_output(printed, reports.clone()));
         }
     }
@@ -127,7 +129,7 @@ impl ExamplePerformer for ConversationPool {
 }
 
 /// Reports what agents print, as they print it. Ends with the run.
-async fn report_output(printed: Arc<Printed>, reports: ReportSender) {
+async fn report_output(printed: Arc<AgentOutput>, reports: ReportSender) {
     loop {
         let lines = printed.next().await.into_iter().map(output_event).collect();
         reports.send_all(lines).await;
@@ -135,8 +137,8 @@ async fn report_output(printed: Arc<Printed>, reports: ReportSender) {
 }
 
 /// A line of an agent as output of the example it was printed for, or of the run.
-fn output_event(line: PrintedLine) -> Report {
-    let PrintedLine { agent, lane, stderr, text } = line;
+fn output_event(line: AgentOutputLine) -> Report {
+    let AgentOutputLine { agent, lane, stderr, text } = line;
     let stream = Some(if stderr { OutputStream::Stderr } else { OutputStream::Stdout });
     let text = if lane.is_some() { text.to_string() } else { format!("{agent}: {text}") };
     let mut event = Box::new(Event::from(WorkerLog { line: text, stream }));

@@ -27,7 +27,7 @@ pub(crate) fn title(started: &ExampleStarted) -> String {
     }
 }
 
-/// What to call an example whose start nobody saw.
+/// The title of an example whose start is not in the stream.
 pub(crate) fn title_at_end(event: &Event, finished: &ExampleFinished) -> String {
     if let Some(path) = finished.path.as_ref().filter(|path| !path.is_empty()) {
         return shorten(&path.join(" > "), TITLE_LIMIT);

@@ -6,18 +6,18 @@
 use std::collections::BTreeMap;
 
 use proctor_dialogue::{
-    AgentFields, Cast, ChatSpec, HttpSpec, ModelFields, Pattern, QuestionKind, Say, ScriptRule,
-    ScriptedCall, ServerSpec, Then, ToolStub, VerdictRule, Words,
+    AgentFields, ChatSpec, HttpSpec, ModelFields, PartySpecs, Pattern, QuestionKind, Say,
+    ScriptRule, ScriptedCall, ServerSpec, Then, ToolStub, VerdictRule, Words,
 };
 use proctor_llm::{names_a_secret, request_hash};
 use serde_json::{Map, Value, json};
 
-use super::fill::Places;
 use super::models::MAX_TOKENS;
+use super::placeholder_values::PlaceholderValues;
 use crate::tools::stub_spec;
 
 /// Of a judge or a simulated user.
-pub(super) fn of_model(fields: &ModelFields, places: &Places) -> Value {
+pub(super) fn of_model(fields: &ModelFields, places: &PlaceholderValues) -> Value {
     let model = fields.anthropic.as_ref().or(fields.openai.as_ref());
     let is_asked = model.is_some() || fields.command.is_some();
     without_nothing(json!({
@@ -37,7 +37,12 @@ pub(super) fn of_model(fields: &ModelFields, places: &Places) -> Value {
 }
 
 /// Of an agent, with the tools it is offered.
-pub(super) fn of_agent(name: &str, fields: &AgentFields, cast: &Cast, places: &Places) -> Value {
+pub(super) fn of_agent(
+    name: &str,
+    fields: &AgentFields,
+    specs: &PartySpecs,
+    places: &PlaceholderValues,
+) -> Value {
     without_nothing(json!({
         "name": name,
         "command": fields.command.as_ref().map(words),
@@ -45,8 +50,8 @@ pub(super) fn of_agent(name: &str, fields: &AgentFields, cast: &Cast, places: &P
         "chat": fields.chat.as_ref().map(|chat| of_chat(chat, places)),
         "http": fields.http.as_ref().map(|http| of_http(http, places)),
         "script": fields.script.as_deref().map(script),
-        "tools": tools(&cast.tools.iter().map(|(name, stubs)| (name.as_str(), &stubs.0[..])).collect()),
-        "servers": servers(cast),
+        "tools": tools(&specs.tools.iter().map(|(name, stubs)| (name.as_str(), &stubs.0[..])).collect()),
+        "servers": servers(specs),
     }))
 }
 
@@ -59,7 +64,7 @@ fn backend(fields: &ModelFields) -> &'static str {
     }
 }
 
-fn of_chat(chat: &ChatSpec, places: &Places) -> Value {
+fn of_chat(chat: &ChatSpec, places: &PlaceholderValues) -> Value {
     without_nothing(json!({
         "anthropic": chat.anthropic.then_some(true),
         "model": chat.model,
@@ -71,7 +76,7 @@ fn of_chat(chat: &ChatSpec, places: &Places) -> Value {
     }))
 }
 
-fn of_http(http: &HttpSpec, places: &Places) -> Value {
+fn of_http(http: &HttpSpec, places: &PlaceholderValues) -> Value {
     without_nothing(json!({
         "method": http.method,
         "body": http.body.as_ref().map(digest),
@@ -83,8 +88,8 @@ fn tools(tools: &BTreeMap<&str, &[ToolStub]>) -> Value {
     tools.iter().map(|(name, stubs)| json!(stub_spec(name, stubs))).collect()
 }
 
-fn servers(cast: &Cast) -> Value {
-    let servers = cast.mcp.iter().map(|(name, spec)| (name.clone(), of_server(&spec.value)));
+fn servers(specs: &PartySpecs) -> Value {
+    let servers = specs.mcp.iter().map(|(name, spec)| (name.clone(), of_server(&spec.value)));
     Value::Object(servers.collect())
 }
 
@@ -97,11 +102,11 @@ fn of_server(spec: &ServerSpec) -> Value {
 }
 
 /// As it will be used; where a variable is missing, which a replay does not need, as it is written.
-fn filled(text: &str, places: &Places) -> String {
+fn filled(text: &str, places: &PlaceholderValues) -> String {
     places.text(text).unwrap_or_else(|_| text.to_owned())
 }
 
-fn headers(headers: &BTreeMap<String, String>, places: &Places) -> Value {
+fn headers(headers: &BTreeMap<String, String>, places: &PlaceholderValues) -> Value {
     let told = headers.iter().filter(|(name, _)| !names_a_secret(name));
     let told =
         told.map(|(name, value)| (name.to_lowercase(), digest(&json!(filled(value, places)))));

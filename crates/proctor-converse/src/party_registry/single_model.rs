@@ -9,8 +9,8 @@ use proctor_llm::{
     ReplayMode, Rule, ScriptedModel, ScriptedReply, UnknownPrice, WhenSpent,
 };
 
-use super::fill::{Environment, Places};
-use super::models::{self, Common, MAX_TOKENS, Made};
+use super::models::{self, MAX_TOKENS, MadeModel, SharedModelParts};
+use super::placeholder_values::{Environment, PlaceholderValues};
 use super::{Cassette, price};
 use crate::failure::Failure;
 
@@ -68,7 +68,7 @@ fn make(
     setup: SingleModelSetup,
 ) -> Result<Arc<dyn Model>, Failure> {
     let redactor = Redactor::default();
-    let places = Places {
+    let places = PlaceholderValues {
         here: setup.root.clone(),
         root: setup.root,
         bin: setup.bin,
@@ -78,16 +78,16 @@ fn make(
         short_secrets: Arc::default(),
     };
     let budget = setup.budget_usd.map(Cost::from_dollars);
-    let common = Common {
+    let common = SharedModelParts {
         prices: Arc::new(PriceTable::with_overrides(price(fields).into_iter().collect())),
         budget: budget.map(|limit| Arc::new(Budget::new(limit, UnknownPrice::Refuse))),
         cache: None,
         jitter: Jitter::seeded(setup.seed),
     };
     let model = match models::model(fields, name, &places, &common)? {
-        Made::Model(model, _, _) => model,
-        Made::Script(rules) => Arc::new(scripted(name, &rules)?) as Arc<dyn Model>,
-        Made::Verdicts(_) => {
+        MadeModel::Model(model, _, _) => model,
+        MadeModel::Script(rules) => Arc::new(scripted(name, &rules)?) as Arc<dyn Model>,
+        MadeModel::Verdicts(_) => {
             return Err(Failure::harness(format!(
                 "the model `{name}` has `verdicts`, which answer a judge's questions; a scripted model that writes needs `script`"
             )));

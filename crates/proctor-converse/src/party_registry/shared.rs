@@ -1,7 +1,7 @@
-//! What all stages of a run have in common: their models, what they may spend, what they remember, the cassette, the marks
+//! What the parties of all suites of a run have in common: their models, what they may spend, what they remember, the cassette, the marks
 //! of questions, and the secrets that nobody may write down.
 //!
-//! Made when the first stage needs it, from that stage's settings; so nothing is begun for scenarios that cannot be run.
+//! Made when the first suite needs it, from that suite's settings; so nothing is begun for scenarios that cannot be run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,43 +13,43 @@ use proctor_llm::{Budget, Cache, Cost, Player, Recorder, Redactor, SHORTEST_SECR
 use serde_json::Map;
 
 use super::made_parties::MadeParties;
-use super::models::Made;
-use super::{Cassette, Settings, StageError};
+use super::models::MadeModel;
+use super::{Cassette, PartySetupError, Settings};
 use crate::failure::Failure;
 use crate::judge_marks::MarkSource;
-use crate::tape::Tape;
+use crate::open_cassette::OpenCassette;
 
 /// How many drifted requests are told in full.
 const TOLD: usize = 10;
 
-/// What all stages of a run share. Clones are the same.
+/// What all suites of a run share. Clones refer to the same resources.
 #[derive(Clone, Default)]
-pub struct Shared(Arc<Inner>);
+pub struct SharedResources(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
     redactor: Redactor,
     marks: OnceLock<MarkSource>,
-    models: Mutex<MadeParties<ModelFields, Result<Made, Failure>>>,
+    models: Mutex<MadeParties<ModelFields, Result<MadeModel, Failure>>>,
     /// Variables whose values are too short to be filtered.
     short_secrets: Arc<Mutex<BTreeSet<String>>>,
     budget: OnceLock<Option<Arc<Budget>>>,
     cache: Mutex<Option<Arc<Cache>>>,
-    tape: Mutex<Option<Tape>>,
+    cassette: Mutex<Option<OpenCassette>>,
     told: AtomicBool,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedResources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Shared")
     }
 }
 
-fn cannot(error: proctor_llm::ModelError) -> StageError {
-    StageError { place: None, message: error.message }
+fn cannot(error: proctor_llm::ModelError) -> PartySetupError {
+    PartySetupError { place: None, message: error.message }
 }
 
-impl Shared {
+impl SharedResources {
     pub(super) fn redactor(&self) -> &Redactor {
         &self.0.redactor
     }
@@ -58,25 +58,25 @@ impl Shared {
         Arc::clone(&self.0.short_secrets)
     }
 
-    pub(super) fn marks(&self) -> Result<MarkSource, StageError> {
+    pub(super) fn marks(&self) -> Result<MarkSource, PartySetupError> {
         if let Some(marks) = self.0.marks.get() {
             return Ok(marks.clone());
         }
-        let marks = MarkSource::random().map_err(|error| StageError {
+        let marks = MarkSource::random().map_err(|error| PartySetupError {
             place: None,
             message: format!("the system gives no random numbers, which judges need: {error}"),
         })?;
         Ok(self.0.marks.get_or_init(|| marks).clone())
     }
 
-    /// The model of this name and description; made now if no stage has made it.
+    /// The model of this name and description; made now if no suite has made it.
     pub(super) fn model(
         &self,
         name: &str,
         fields: &ModelFields,
         here: &Path,
-        make: impl FnOnce() -> Result<Made, Failure>,
-    ) -> Result<Made, Failure> {
+        make: impl FnOnce() -> Result<MadeModel, Failure>,
+    ) -> Result<MadeModel, Failure> {
         let mut models = self.0.models.lock().unwrap_or_else(PoisonError::into_inner);
         models.get(name, fields, here, make)
     }
@@ -86,7 +86,7 @@ impl Shared {
         self.0.budget.get_or_init(|| settings.budget_usd.map(make)).clone()
     }
 
-    pub(super) fn cache(&self, settings: &Settings) -> Result<Option<Arc<Cache>>, StageError> {
+    pub(super) fn cache(&self, settings: &Settings) -> Result<Option<Arc<Cache>>, PartySetupError> {
         let Some(folder) = &settings.cache else { return Ok(None) };
         let mut cache = self.0.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.is_none() {
@@ -96,26 +96,26 @@ impl Shared {
         Ok(cache.clone())
     }
 
-    pub(super) fn tape(&self, settings: &Settings) -> Result<Tape, StageError> {
-        let mut tape = self.0.tape.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tape) = &*tape {
-            return Ok(tape.clone());
+    pub(super) fn cassette(&self, settings: &Settings) -> Result<OpenCassette, PartySetupError> {
+        let mut cassette = self.0.cassette.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cassette) = &*cassette {
+            return Ok(cassette.clone());
         }
         let redactor = self.0.redactor.clone();
         let made = match &settings.cassette {
-            Cassette::Off => return Ok(Tape::Off),
-            Cassette::Record(path) => Tape::Record(Arc::new(
+            Cassette::Off => return Ok(OpenCassette::Off),
+            Cassette::Record(path) => OpenCassette::Record(Arc::new(
                 Recorder::create(path, &Map::new(), redactor).map_err(cannot)?,
             )),
             Cassette::Replay(path, mode) => {
-                Tape::Replay(Arc::new(Player::load(path, *mode, redactor).map_err(cannot)?))
+                OpenCassette::Replay(Arc::new(Player::load(path, *mode, redactor).map_err(cannot)?))
             }
         };
-        *tape = Some(made.clone());
+        *cassette = Some(made.clone());
         Ok(made)
     }
 
-    /// What is to be told about a run that is over; once, whoever asks first.
+    /// Remarks about a run that is over; empty from the second call on.
     pub(super) fn notes(&self) -> Vec<String> {
         if self.0.told.swap(true, Ordering::Relaxed) {
             return Vec::new();
@@ -134,8 +134,8 @@ impl Shared {
                 "the budget is used up: {spent} were spent, and the next call did not fit"
             ));
         }
-        if let Some(Tape::Replay(player)) =
-            &*self.0.tape.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Some(OpenCassette::Replay(player)) =
+            &*self.0.cassette.lock().unwrap_or_else(PoisonError::into_inner)
         {
             notes.extend(replayed(player));
         }

@@ -21,13 +21,13 @@ use serde_json::{Value, json};
 use crate::agent::AgentTurn;
 use crate::attempt_id::AttemptId;
 use crate::conversation::Parties;
-use crate::failure::{Asked, Blame, Failure};
+use crate::failure::{Blame, Failure, PartyAnswer};
 use crate::tools::Tools;
 use crate::wire::{WireAnswer, read_kept_answer};
 
 /// Whether a run is recorded, replayed, or neither.
 #[derive(Debug, Clone, Default)]
-pub enum Tape {
+pub enum OpenCassette {
     /// Neither.
     #[default]
     Off,
@@ -56,7 +56,7 @@ struct RecordedVerdict {
     text: String,
 }
 
-impl Tape {
+impl OpenCassette {
     /// Whether answers come from a cassette that knows nothing of settings and marks.
     fn is_version_1(&self) -> bool {
         matches!(self, Self::Replay(player) if player.version() < 2)
@@ -74,9 +74,9 @@ impl Tape {
     pub(crate) async fn agent(
         &self,
         settings: &PartySettings,
-        asking: impl Future<Output = Asked<AgentAnswer>>,
+        asking: impl Future<Output = PartyAnswer<AgentAnswer>>,
         turn: AgentTurn<'_>,
-    ) -> Asked<AgentAnswer> {
+    ) -> PartyAnswer<AgentAnswer> {
         let request = || {
             let asked = json!({"turn": turn.turn, "messages": turn.messages});
             self.request(asked, &settings.agent)
@@ -88,27 +88,27 @@ impl Tape {
 
     pub(crate) async fn simulator(
         &self,
-        room: &Parties,
+        parties: &Parties,
         request: &SimulatorRequest,
         lane: &AttemptId,
-    ) -> Asked<String> {
+    ) -> PartyAnswer<String> {
         let prompt = &request.prompt;
         let asked = || {
             let asked = json!({"system": prompt.system, "user": prompt.user});
-            self.request(asked, &room.settings.simulator)
+            self.request(asked, &parties.settings.simulator)
         };
-        let asking = room.simulator.say(request, lane);
+        let asking = parties.simulator.say(request, lane);
         self.around(Purpose::Simulator, lane, asked, asking, |text| json!(text), text).await
     }
 
     pub(crate) async fn judge(
         &self,
-        room: &Parties,
+        parties: &Parties,
         request: &JudgeRequest,
         lane: &AttemptId,
-    ) -> Asked<String> {
+    ) -> PartyAnswer<String> {
         let mark = &request.mark;
-        let asking = room.judge.judge(request, lane);
+        let asking = parties.judge.judge(request, lane);
         if self.is_version_1() {
             let asked = || {
                 let prompt = judge_prompt_without_mark(request);
@@ -124,7 +124,7 @@ impl Tape {
         let asked = || {
             let prompt = judge_prompt(request);
             let asked = json!({"system": prompt.system, "user": prompt.user});
-            self.request(without_mark(asked, mark), &room.settings.judge)
+            self.request(without_mark(asked, mark), &parties.settings.judge)
         };
         let keep =
             |text: &String| json!(RecordedVerdict { mark: mark.clone(), text: text.clone() });
@@ -142,7 +142,7 @@ impl Tape {
         lane: &AttemptId,
     ) -> Result<ToolOutcome, Failure> {
         let request = || json!({"tool": call.name, "arguments": call.arguments});
-        let asking = async { Asked::plain(tools.call(call, lane).await) };
+        let asking = async { PartyAnswer::plain(tools.call(call, lane).await) };
         let keep = |outcome: &ToolOutcome| match &outcome.result {
             Ok(result) => json!({"result": result, "duration_ms": outcome.duration_ms}),
             Err(error) => json!({"error": error, "duration_ms": outcome.duration_ms}),
@@ -163,13 +163,13 @@ impl Tape {
         purpose: Purpose,
         lane: &AttemptId,
         request: impl FnOnce() -> Value,
-        asking: impl Future<Output = Asked<T>>,
+        asking: impl Future<Output = PartyAnswer<T>>,
         keep: impl FnOnce(&T) -> Value,
         read: impl FnOnce(Value) -> Result<T, serde_json::Error>,
-    ) -> Asked<T> {
+    ) -> PartyAnswer<T> {
         match self {
             Self::Off => asking.await,
-            Self::Replay(player) => Asked {
+            Self::Replay(player) => PartyAnswer {
                 outcome: replayed(player, purpose, lane, &request(), read),
                 call: Some(Box::new(replay_call(purpose))),
             },
@@ -188,7 +188,7 @@ impl Tape {
                 };
                 match recorder.note(ticket, &request(), outcome) {
                     Ok(()) => asked,
-                    Err(error) => Asked { outcome: Err(error.into()), call: asked.call },
+                    Err(error) => PartyAnswer { outcome: Err(error.into()), call: asked.call },
                 }
             }
         }

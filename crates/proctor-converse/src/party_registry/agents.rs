@@ -11,10 +11,10 @@ use proctor_llm::{
 use proctor_process::Guard;
 use serde_json::Value;
 
-use super::fill::Places;
+use super::placeholder_values::PlaceholderValues;
 use crate::agent::{
-    Agent, CommandAgent, Launch, MakeClient, ModelAgent, Printed, Processes, Ready, ScriptedAgent,
-    ServedAgent,
+    Agent, AgentOutput, CommandAgent, Launch, MakeClient, ModelAgent, Processes, Ready,
+    ScriptedAgent, ServedAgent,
 };
 use crate::failure::Failure;
 
@@ -22,17 +22,17 @@ const ANSWER_WITHIN: Duration = Duration::from_mins(2);
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// What agents are made with.
-pub(super) struct Workshop {
-    pub(super) places: Places,
+pub(super) struct AgentParts {
+    pub(super) places: PlaceholderValues,
     pub(super) guard: Guard,
     pub(super) layers: Layers,
-    pub(super) printed: Arc<Printed>,
+    pub(super) printed: Arc<AgentOutput>,
 }
 
 pub(super) fn agent(
     fields: &AgentFields,
     name: &str,
-    workshop: &Arc<Workshop>,
+    workshop: &Arc<AgentParts>,
 ) -> Result<Arc<dyn Agent>, Failure> {
     if let Some(problem) = fields.problem() {
         return Err(Failure::harness(format!("the agent `{name}`: {problem}")));
@@ -45,7 +45,7 @@ pub(super) fn agent(
         let (fields, name, workshop) = (fields.clone(), name.to_owned(), Arc::clone(workshop));
         let each = fields.process_per_conversation;
         let make: MakeClient = Arc::new(move |port| {
-            let places = Places { port: Some(port), ..workshop.places.clone() };
+            let places = PlaceholderValues { port: Some(port), ..workshop.places.clone() };
             let mut launch = launch(&fields, &name, &places, &workshop)?;
             launch.env.entry("PORT".into()).or_insert_with(|| port.to_string());
             let client = client(&fields, &name, &places, &workshop.layers)?;
@@ -72,8 +72,8 @@ fn timeout(fields: &AgentFields) -> Duration {
 fn launch(
     fields: &AgentFields,
     name: &str,
-    places: &Places,
-    workshop: &Workshop,
+    places: &PlaceholderValues,
+    workshop: &AgentParts,
 ) -> Result<Launch, Failure> {
     let words = places.words(&fields.command.clone().unwrap_or_default())?;
     Ok(Launch {
@@ -86,7 +86,11 @@ fn launch(
     })
 }
 
-fn ready(spec: Option<&Readiness>, port: u16, places: &Places) -> Result<Ready, Failure> {
+fn ready(
+    spec: Option<&Readiness>,
+    port: u16,
+    places: &PlaceholderValues,
+) -> Result<Ready, Failure> {
     let within = spec.and_then(|spec| spec.within).map_or(READY_WITHIN, |span| span.0);
     let Some(url) = spec.and_then(|spec| spec.url.as_ref()) else {
         return Ok(Ready { port, path: None, within });
@@ -101,7 +105,7 @@ fn ready(spec: Option<&Readiness>, port: u16, places: &Places) -> Result<Ready, 
 fn client(
     fields: &AgentFields,
     name: &str,
-    places: &Places,
+    places: &PlaceholderValues,
     layers: &Layers,
 ) -> Result<ModelAgent, Failure> {
     let client = match (&fields.chat, &fields.http) {
@@ -116,7 +120,7 @@ fn chat_client(
     chat: &ChatSpec,
     name: &str,
     timeout: Duration,
-    places: &Places,
+    places: &PlaceholderValues,
     layers: &Layers,
 ) -> Result<ModelAgent, Failure> {
     let model = chat.model.clone().unwrap_or_else(|| name.to_owned());
@@ -145,7 +149,7 @@ fn mapped_client(
     http: &HttpSpec,
     name: &str,
     timeout: Duration,
-    places: &Places,
+    places: &PlaceholderValues,
     layers: &Layers,
 ) -> Result<ModelAgent, Failure> {
     let mut mapping = Mapping::new(name, String::new());
@@ -198,7 +202,7 @@ fn tool_call_paths(places: &ToolCallPlaces) -> ToolCallPaths {
 /// `${env:NAME}` stays a name here: the mapping fills secrets in itself, and hides them in its messages.
 fn named_secrets(
     text: &str,
-    places: &Places,
+    places: &PlaceholderValues,
     secrets: &mut Vec<(String, Secret)>,
 ) -> Result<String, Failure> {
     let mut renamed = text.to_owned();
@@ -214,7 +218,7 @@ fn named_secrets(
 }
 
 /// Fills in everything but variables of the environment.
-fn places_but_env(places: &Places, text: &str) -> Result<String, Failure> {
+fn places_but_env(places: &PlaceholderValues, text: &str) -> Result<String, Failure> {
     let kept = text.replace("${env:", "${\u{1}env:");
     Ok(places.text(&kept)?.replace("${\u{1}env:", "${env:"))
 }

@@ -14,19 +14,19 @@ pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What the names stand for in one scenario file.
 #[derive(Clone)]
-pub(crate) struct Places {
+pub(crate) struct PlaceholderValues {
     pub(crate) root: PathBuf,
     pub(crate) here: PathBuf,
     pub(crate) bin: PathBuf,
     pub(crate) port: Option<u16>,
     pub(crate) environment: Environment,
-    /// Is told every value that was taken from the environment: nobody may write it down.
+    /// Learns every value that was taken from the environment, to filter it from what is written.
     pub(crate) redactor: Redactor,
     /// Variables whose values are too short for the redactor.
     pub(crate) short_secrets: Arc<Mutex<BTreeSet<String>>>,
 }
 
-impl Places {
+impl PlaceholderValues {
     pub(crate) fn text(&self, text: &str) -> Result<String, Failure> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -99,8 +99,8 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn places() -> Places {
-        Places {
+    fn places() -> PlaceholderValues {
+        PlaceholderValues {
             root: "/p".into(),
             here: "/p/examples".into(),
             bin: "/b".into(),

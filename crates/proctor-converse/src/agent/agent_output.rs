@@ -11,43 +11,43 @@ use proctor_llm::Redactor;
 use proctor_process::{ManagedProcess, OutputStream};
 use tokio::sync::Notify;
 
-use super::garbled::Garbled;
+use super::malformed_lines::MalformedLines;
 use crate::attempt_id::AttemptId;
 
-/// How many lines wait for somebody to take them; the oldest go.
+/// The most lines that are kept until they are read; older ones are dropped.
 const MOST: usize = 10_000;
 
 /// One line of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrintedLine {
+pub struct AgentOutputLine {
     /// The agent whose program printed it.
     pub agent: Arc<str>,
     /// The conversation it was printed for, where that is known.
     pub lane: Option<AttemptId>,
     /// Whether it went to standard error.
     pub stderr: bool,
-    /// The line.
+    /// Without line feed and without known secrets.
     pub text: Arc<str>,
 }
 
 /// Lines that wait to be taken.
 #[derive(Debug, Default)]
-pub struct Printed {
-    waiting: Mutex<VecDeque<PrintedLine>>,
+pub struct AgentOutput {
+    waiting: Mutex<VecDeque<AgentOutputLine>>,
     arrived: Notify,
     redactor: Redactor,
 }
 
-impl Printed {
+impl AgentOutput {
     pub(crate) fn new(redactor: Redactor) -> Self {
         Self { redactor, ..Self::default() }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<PrintedLine>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<AgentOutputLine>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, mut line: PrintedLine) {
+    fn push(&self, mut line: AgentOutputLine) {
         if let Some(clean) = self.redactor.without_known(&line.text) {
             line.text = clean.into();
         }
@@ -61,7 +61,7 @@ impl Printed {
     }
 
     /// What has been printed, as soon as there is anything.
-    pub async fn next(&self) -> Vec<PrintedLine> {
+    pub async fn next(&self) -> Vec<AgentOutputLine> {
         loop {
             let lines = self.rest();
             if !lines.is_empty() {
@@ -72,7 +72,7 @@ impl Printed {
     }
 
     /// What has been printed and not been taken.
-    pub fn rest(&self) -> Vec<PrintedLine> {
+    pub fn rest(&self) -> Vec<AgentOutputLine> {
         self.waiting().drain(..).collect()
     }
 }
@@ -81,9 +81,9 @@ impl Printed {
 #[derive(Debug)]
 pub(crate) struct Listening {
     agent: Arc<str>,
-    printed: Arc<Printed>,
+    printed: Arc<AgentOutput>,
     served: Mutex<Served>,
-    garbled: Arc<Garbled>,
+    malformed: Arc<MalformedLines>,
 }
 
 /// Whom the process serves.
@@ -99,14 +99,14 @@ impl Listening {
     pub(crate) fn to(
         process: &ManagedProcess,
         agent: &str,
-        printed: &Arc<Printed>,
-        garbled: Arc<Garbled>,
+        printed: &Arc<AgentOutput>,
+        malformed: Arc<MalformedLines>,
     ) -> Arc<Self> {
         let listening = Arc::new(Self {
             agent: agent.into(),
             printed: Arc::clone(printed),
             served: Mutex::default(),
-            garbled,
+            malformed,
         });
         Arc::clone(&listening).follow(process.stdout(), false);
         Arc::clone(&listening).follow(process.stderr(), true);
@@ -116,17 +116,17 @@ impl Listening {
     /// Says something about the process where its output goes.
     pub(crate) fn tell(&self, text: &str) {
         let (agent, text) = (Arc::clone(&self.agent), text.into());
-        self.printed.push(PrintedLine { agent, lane: None, stderr: true, text });
+        self.printed.push(AgentOutputLine { agent, lane: None, stderr: true, text });
     }
 
     /// How many unreadable lines the process has sent on its channel.
-    pub(crate) fn garbled(&self) -> u64 {
-        self.garbled.count()
+    pub(crate) fn malformed(&self) -> u64 {
+        self.malformed.count()
     }
 
     /// The last unreadable line, if there were more than this many; for the end of a sentence.
-    pub(crate) fn garbled_since(&self, count: u64) -> String {
-        let said = self.garbled.since(count);
+    pub(crate) fn malformed_since(&self, count: u64) -> String {
+        let said = self.malformed.since(count);
         self.printed.redactor.without_known(&said).unwrap_or(said)
     }
 
@@ -136,7 +136,7 @@ impl Listening {
             while let Some(line) = lines.next().await {
                 let lane = self.served().alone.clone();
                 let agent = Arc::clone(&self.agent);
-                self.printed.push(PrintedLine { agent, lane, stderr, text: line.text });
+                self.printed.push(AgentOutputLine { agent, lane, stderr, text: line.text });
             }
         });
     }

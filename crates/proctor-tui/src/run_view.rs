@@ -31,9 +31,9 @@ impl AttemptKey {
     }
 }
 
-/// The run.
+/// What the screen knows of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Run {
+pub(crate) struct RunView {
     picture: Aggregator,
     titles: HashMap<ExampleId, Arc<str>>,
     /// Of examples that got their name while they ran, the chain without it.
@@ -44,7 +44,7 @@ pub(crate) struct Run {
     ended: bool,
 }
 
-impl Run {
+impl RunView {
     pub(crate) fn apply(&mut self, event: &Event) {
         self.last_event = event.time.or(self.last_event);
         match &event.body {
@@ -174,22 +174,22 @@ fn i64_to_f64(number: i64) -> f64 {
 
 /// The story of each attempt, as the lines that were shown.
 #[derive(Debug, Default)]
-pub(crate) struct Stories {
+pub(crate) struct AttemptLines {
     lines: HashMap<AttemptKey, VecDeque<Arc<TextLine>>>,
     passed: VecDeque<AttemptKey>,
     failed: VecDeque<AttemptKey>,
     kept: usize,
 }
 
-impl Stories {
-    pub(crate) fn tell(&mut self, key: &AttemptKey, line: &Arc<TextLine>) {
-        let story = self.lines.entry(key.clone()).or_default();
-        if story.len() >= PER_ATTEMPT {
-            story.pop_front();
+impl AttemptLines {
+    pub(crate) fn push(&mut self, key: &AttemptKey, line: &Arc<TextLine>) {
+        let event_lines = self.lines.entry(key.clone()).or_default();
+        if event_lines.len() >= PER_ATTEMPT {
+            event_lines.pop_front();
         } else {
             self.kept += 1;
         }
-        story.push_back(Arc::clone(line));
+        event_lines.push_back(Arc::clone(line));
     }
 
     /// The attempt is over; its story may be forgotten when room is needed.
@@ -199,7 +199,7 @@ impl Stories {
         while self.kept > BUDGET
             && let Some(oldest) = self.passed.pop_front().or_else(|| self.failed.pop_front())
         {
-            self.kept -= self.lines.remove(&oldest).map_or(0, |story| story.len());
+            self.kept -= self.lines.remove(&oldest).map_or(0, |event_lines| event_lines.len());
         }
     }
 
@@ -212,8 +212,8 @@ impl Stories {
 mod tests {
     use super::*;
 
-    fn run(lines: &[&str]) -> Run {
-        let mut run = Run::default();
+    fn run(lines: &[&str]) -> RunView {
+        let mut run = RunView::default();
         for line in lines {
             run.apply(&Event::from_json(line).unwrap());
         }
@@ -265,16 +265,16 @@ mod tests {
             number: AttemptNumber::FIRST,
         };
         let line = Arc::new(TextLine::new(None, "x"));
-        let mut stories = Stories::default();
+        let mut attempt_lines = AttemptLines::default();
         for example in 0..=BUDGET / PER_ATTEMPT {
             for _ in 0..PER_ATTEMPT + 5 {
-                stories.tell(&key(example), &line);
+                attempt_lines.push(&key(example), &line);
             }
-            stories.close(key(example), example == 0);
+            attempt_lines.close(key(example), example == 0);
         }
-        assert_eq!(stories.of(&key(0)).count(), PER_ATTEMPT, "the failure stays");
-        assert_eq!(stories.of(&key(1)).count(), 0, "the oldest pass went");
-        assert_eq!(stories.of(&key(2)).count(), PER_ATTEMPT);
-        assert_eq!(stories.kept, BUDGET);
+        assert_eq!(attempt_lines.of(&key(0)).count(), PER_ATTEMPT, "the failure stays");
+        assert_eq!(attempt_lines.of(&key(1)).count(), 0, "the oldest pass went");
+        assert_eq!(attempt_lines.of(&key(2)).count(), PER_ATTEMPT);
+        assert_eq!(attempt_lines.kept, BUDGET);
     }
 }

@@ -1,16 +1,14 @@
-//! Lines of an agent's channel that are no messages, or answers that name no request. The channel skips them; who then waits in vain for
-//! an answer is told.
-//!
-//! Holds the last such line of one process, and how many there were.
+//! Malformed lines of an agent's channel, and answers that name no request. The channel skips them; a request that times out
+//! names the last one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use proctor_process::Diagnostic;
 use proctor_process::protocol::Notification;
 
-/// What one process has sent that nobody can read.
+/// The last malformed line of one process, and how many there were.
 #[derive(Debug, Default)]
-pub(crate) struct Garbled(Mutex<Lines>);
+pub(crate) struct MalformedLines(Mutex<Lines>);
 
 #[derive(Debug, Default)]
 struct Lines {
@@ -27,13 +25,13 @@ fn unaddressed(line: &str) -> String {
     )
 }
 
-impl Garbled {
+impl MalformedLines {
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what a channel reports; what is not about an unreadable line is left to others.
-    pub(crate) fn take(&self, diagnostic: &Diagnostic) {
+    pub(crate) fn record_diagnostic(&self, diagnostic: &Diagnostic) {
         let said = match diagnostic {
             Diagnostic::MalformedLine { reason, excerpt, .. }
                 if excerpt.trim_start().starts_with('{') =>
@@ -59,7 +57,7 @@ impl Garbled {
     }
 
     /// Takes what is neither a request nor an answer. News have a `type`; without one it was most likely meant as an answer.
-    pub(crate) fn hear(&self, notification: &Notification) {
+    pub(crate) fn record_notification(&self, notification: &Notification) {
         if notification.kind.is_empty() {
             let line = notification.body.as_str();
             self.add(unaddressed(&proctor_text::truncate(line, BEGINNING)));

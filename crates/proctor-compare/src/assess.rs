@@ -26,7 +26,7 @@ use proctor_stats::{
 };
 use serde::Serialize;
 
-use crate::model::{Basis, Change, ExampleChange, Rules, Tally, Verdict};
+use crate::model::{Assessment, Basis, Change, ExampleChange, Rules, Tally};
 use crate::pair::Pair;
 use crate::past::{Between, Past, Record, Streak};
 use crate::side::Sample;
@@ -60,7 +60,7 @@ impl Direction {
 }
 
 /// The pairs, judged, and whether each is deterministic.
-pub(crate) struct Judged {
+pub(crate) struct AssessedExample {
     pub(crate) examples: Vec<ExampleChange>,
     pub(crate) deterministic: Vec<bool>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn examples(
     between: &Between,
     adaptive: bool,
     rules: &Rules,
-) -> Judged {
+) -> AssessedExample {
     let whole = if between.runs_vary() { day(pairs) } else { (0.0, 0.0) };
     let judge = Judge { past, between, adaptive, whole, rules };
     let tested: Vec<Tested> = pairs.iter().map(|pair| judge.test(pair)).collect();
@@ -89,7 +89,7 @@ pub(crate) fn examples(
         .zip(worse.into_iter().zip(better))
         .map(|((pair, test), p)| Row { pair, test, p, rules, between }.change(&mut advisor))
         .collect();
-    Judged { examples, deterministic }
+    AssessedExample { examples, deterministic }
 }
 
 /// What a test in one direction gave.
@@ -327,10 +327,10 @@ impl Row<'_> {
         let verdict = self.verdict(direction);
         let (old, new) = (Tally::of_sample(before), Tally::of_sample(after));
         let repeats = match (verdict, direction) {
-            (Verdict::CannotTell, Direction::Worse) => {
+            (Assessment::CannotTell, Direction::Worse) => {
                 advisor.repeats(after.tally(), before.tally())
             }
-            (Verdict::CannotTell, _) => advisor.repeats(before.tally(), after.tally()),
+            (Assessment::CannotTell, _) => advisor.repeats(before.tally(), after.tally()),
             _ => None,
         };
         let tail = match direction {
@@ -363,22 +363,22 @@ impl Row<'_> {
         }
     }
 
-    fn verdict(&self, direction: Direction) -> Verdict {
+    fn verdict(&self, direction: Direction) -> Assessment {
         let certain = !self.test.is_open();
         match direction {
             Direction::Worse if certain || self.p.0 <= self.rules.level_examples => {
-                Verdict::Regression
+                Assessment::Regression
             }
             Direction::Better if certain || self.p.1 <= self.rules.level_better => {
-                Verdict::Improvement
+                Assessment::Improvement
             }
-            Direction::Same => Verdict::NoChangeSeen,
-            Direction::Worse | Direction::Better => Verdict::CannotTell,
+            Direction::Same => Assessment::NoChangeSeen,
+            Direction::Worse | Direction::Better => Assessment::CannotTell,
         }
     }
 
     /// The difference of the rates. A deterministic example's is exact.
-    fn difference(&self, verdict: Verdict) -> Change {
+    fn difference(&self, verdict: Assessment) -> Change {
         let Pair { before, after } = self.pair;
         let mut change = newcombe(before.tally(), after.tally(), Z95);
         if !self.test.is_open() {
@@ -389,12 +389,12 @@ impl Row<'_> {
         interval.low = (change.estimate + (interval.low - change.estimate) * widening).max(-1.0);
         interval.high = (change.estimate + (interval.high - change.estimate) * widening).min(1.0);
         Change::from(change)
-            .agreeing(verdict == Verdict::Regression, verdict == Verdict::Improvement)
+            .agreeing(verdict == Assessment::Regression, verdict == Assessment::Improvement)
     }
 
     fn why(
         &self,
-        verdict: Verdict,
+        verdict: Assessment,
         direction: Direction,
         (old, new): (&Tally, &Tally),
         repeats: Option<u64>,
@@ -406,21 +406,23 @@ impl Row<'_> {
         );
         let reason = &self.test.reason;
         match (self.test.basis, verdict) {
-            (Basis::Record, Verdict::Regression) => format!("{reason}, and fails now{}", words(p)),
-            (Basis::Record, Verdict::Improvement) => {
+            (Basis::Record, Assessment::Regression) => {
+                format!("{reason}, and fails now{}", words(p))
+            }
+            (Basis::Record, Assessment::Improvement) => {
                 format!("{reason}, and passes now{}", words(p))
             }
-            (Basis::Deterministic, Verdict::Regression) => {
+            (Basis::Deterministic, Assessment::Regression) => {
                 format!("passed before, fails now; {reason}")
             }
-            (Basis::Deterministic, Verdict::Improvement) => {
+            (Basis::Deterministic, Assessment::Improvement) => {
                 format!("failed before, passes now; {reason}")
             }
-            (_, Verdict::NoChangeSeen) if new.passed == new.attempts => {
+            (_, Assessment::NoChangeSeen) if new.passed == new.attempts => {
                 "passes as before".to_owned()
             }
-            (_, Verdict::NoChangeSeen) if new.passed == 0 => "fails as before".to_owned(),
-            (_, Verdict::CannotTell) => {
+            (_, Assessment::NoChangeSeen) if new.passed == 0 => "fails as before".to_owned(),
+            (_, Assessment::CannotTell) => {
                 let more = match repeats {
                     Some(repeats) => format!("; about {repeats} repeats a side would tell"),
                     None => String::new(),

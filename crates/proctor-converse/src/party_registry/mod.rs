@@ -1,14 +1,14 @@
-//! The stage of a run: makes the parties of its examples, shares them, and ends what they have started.
+//! The parties of a run: made from the descriptions of its examples, shared between them, and ended with the run.
 //!
 //! Owns every process, server, model, limit and cassette of the conversations. Parties that are described alike
 //! are made once. A party that cannot be made does not stop the others: its conversations fail with the
 //! reason.
 
 mod agents;
-mod fill;
 mod made_parties;
 mod mentions_folder;
 mod models;
+mod placeholder_values;
 mod settings;
 mod shared;
 mod single_model;
@@ -19,30 +19,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_dialogue::{
-    AgentFields, AgentSpec, At, Cast, Example, GroupKey, ModelFields, ModelSpec, Reports,
+    AgentFields, AgentSpec, At, Example, GroupKey, ModelFields, ModelSpec, PartySpecs, Reports,
     ServerSpec,
 };
 use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode, Secret};
 use proctor_process::Guard;
 use serde_json::Value;
 
-use self::agents::Workshop;
-pub use self::fill::Environment;
-use self::fill::Places;
+use self::agents::AgentParts;
 use self::made_parties::MadeParties;
-use self::models::{Common, Made};
-pub use self::shared::Shared;
+use self::models::{MadeModel, SharedModelParts};
+pub use self::placeholder_values::Environment;
+use self::placeholder_values::PlaceholderValues;
+pub use self::shared::SharedResources;
 pub use self::single_model::{SingleModel, SingleModelSetup};
-use crate::agent::{Agent, NoAgent, Printed};
+use crate::agent::{Agent, AgentOutput, NoAgent};
 use crate::check::CommandChecks;
 use crate::conversation::Parties;
 use crate::failure::Failure;
 use crate::judge::{Judge, NoJudge};
 use crate::judge_marks::MarkSource;
-use crate::saved_conversation::Saved;
+use crate::open_cassette::{OpenCassette, PartySettings};
+use crate::saved_conversation::SavedConversations;
 use crate::simulator::{NoSimulator, Simulator};
-use crate::tape::{PartySettings, Tape};
-use crate::tools::{Fill, McpServer, ScenarioTools, Way};
+use crate::tools::{Fill, McpServer, McpTransport, ScenarioTools};
 
 /// How long a call to a tool server may take unless it says otherwise.
 const TOOL_WITHIN: Duration = Duration::from_secs(30);
@@ -67,8 +67,8 @@ pub struct Settings {
     /// The agent of all scenarios, whatever they name.
     pub agent_for_all: Option<String>,
     /// Conversations that are judged again; then no agent, user or tool is asked.
-    pub saved: Option<Arc<Saved>>,
-    /// The cassette.
+    pub saved: Option<Arc<SavedConversations>>,
+    /// Whether answers are recorded or replayed.
     pub cassette: Cassette,
     /// Where answers of models are kept between runs.
     pub cache: Option<PathBuf>,
@@ -77,14 +77,14 @@ pub struct Settings {
     /// The seed of back-off.
     pub seed: u64,
     /// What the stages of a run have in common: their settings hold clones of one.
-    pub shared: Shared,
+    pub shared: SharedResources,
 }
 
 impl Settings {
-    /// The agent that conversations of this cast are held with, where it is described.
-    fn described_agent<'a>(&'a self, cast: &'a Cast) -> Option<(String, &'a AgentFields)> {
+    /// The agent that takes part, where it is described.
+    fn described_agent<'a>(&'a self, specs: &'a PartySpecs) -> Option<(String, &'a AgentFields)> {
         let named = |name: &String| Some((name.clone(), self.agents.get(name)?));
-        match (&self.agent_for_all, cast.agent.as_ref().map(|at| &at.value)) {
+        match (&self.agent_for_all, specs.agent.as_ref().map(|at| &at.value)) {
             (None, Some(AgentSpec::Given(fields))) => {
                 let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
                 Some((name, &**fields))
@@ -95,8 +95,8 @@ impl Settings {
     }
 
     /// What the project declares of that agent: whether it answers the same every time.
-    pub fn declares_deterministic(&self, cast: &Cast) -> Option<bool> {
-        self.described_agent(cast)?.1.deterministic
+    pub fn declares_deterministic(&self, specs: &PartySpecs) -> Option<bool> {
+        self.described_agent(specs)?.1.deterministic
     }
 }
 
@@ -124,10 +124,10 @@ pub enum Cassette {
     Replay(PathBuf, ReplayMode),
 }
 
-/// Why a stage cannot be set.
+/// Why the parties of a run cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct StageError {
+pub struct PartySetupError {
     /// Where, as `file:line:column`, if a scenario is to blame.
     pub place: Option<String>,
     /// What is wrong, and the way out.
@@ -141,24 +141,27 @@ pub struct Ended {
     pub notes: Vec<String>,
 }
 
-/// The stage of a run.
-pub struct Stage {
+/// The parties of a run, by the group that describes them.
+pub struct PartyRegistry {
     settings: Settings,
-    rooms: HashMap<GroupKey, Arc<Parties>>,
+    parties_by_group: HashMap<GroupKey, Arc<Parties>>,
     agents: Vec<Arc<dyn Agent>>,
     servers: Vec<Arc<McpServer>>,
     budget: Option<Arc<Budget>>,
-    printed: Arc<Printed>,
+    printed: Arc<AgentOutput>,
 }
 
-impl Stage {
+impl PartyRegistry {
     /// Makes the parties of these examples.
-    pub fn open(settings: Settings, examples: &[Arc<Example>]) -> Result<Self, Vec<StageError>> {
+    pub fn open(
+        settings: Settings,
+        examples: &[Arc<Example>],
+    ) -> Result<Self, Vec<PartySetupError>> {
         let mut maker = Maker::new(&settings).map_err(|error| vec![error])?;
         let mut made = Vec::new();
         for example in examples {
             if maker.seen.insert(example.group.clone()) {
-                made.push((example.group.clone(), maker.cast(example)));
+                made.push((example.group.clone(), maker.parties(example)));
             }
             maker.miss(example);
         }
@@ -166,12 +169,12 @@ impl Stage {
             return Err(maker.errors);
         }
         // Only now is it sure that there is anything to record.
-        let tape = settings.shared.tape(&settings).map_err(|error| vec![error])?;
-        let rooms = made
-            .into_iter()
-            .map(|(key, room)| (key, Arc::new(Parties { tape: tape.clone(), ..room })));
+        let cassette = settings.shared.cassette(&settings).map_err(|error| vec![error])?;
+        let parties_by_group = made.into_iter().map(|(key, parties)| {
+            (key, Arc::new(Parties { cassette: cassette.clone(), ..parties }))
+        });
         Ok(Self {
-            rooms: rooms.collect(),
+            parties_by_group: parties_by_group.collect(),
             agents: maker.agents.into_made().filter_map(Result::ok).collect(),
             servers: maker.servers.into_made().filter_map(Result::ok).collect(),
             budget: maker.common.budget,
@@ -180,13 +183,13 @@ impl Stage {
         })
     }
 
-    /// The parties of an example that was there when the stage was opened.
-    pub fn room(&self, example: &Example) -> Option<&Arc<Parties>> {
-        self.rooms.get(&example.group)
+    /// The parties of an example, or of another example of its group, that was given to [`Self::open`].
+    pub fn parties_of(&self, example: &Example) -> Option<&Arc<Parties>> {
+        self.parties_by_group.get(&example.group)
     }
 
     /// What the programs of agents print.
-    pub fn printed(&self) -> &Arc<Printed> {
+    pub fn printed(&self) -> &Arc<AgentOutput> {
         &self.printed
     }
 
@@ -195,7 +198,7 @@ impl Stage {
         self.budget.as_ref().is_some_and(|budget| budget.is_exhausted())
     }
 
-    /// Ends all processes; at once if told so.
+    /// Ends all processes; `at_once` kills instead of asking.
     pub async fn end(&self, at_once: bool) -> Ended {
         let agents = self.agents.iter().map(|agent| agent.end(at_once));
         futures_util::future::join_all(agents).await;
@@ -210,12 +213,12 @@ struct Maker<'a> {
     seen: HashSet<GroupKey>,
     agents: MadeParties<AgentFields, Result<Arc<dyn Agent>, Failure>>,
     servers: MadeParties<ServerSpec, Result<Arc<McpServer>, Failure>>,
-    common: Common,
+    common: SharedModelParts,
     marks: MarkSource,
-    printed: Arc<Printed>,
-    /// The parties that nobody has described, by the group that lacks them; each is told once.
+    printed: Arc<AgentOutput>,
+    /// The parties that neither scenario nor project describes, by the group that lacks them; each is told once.
     lacking: HashMap<GroupKey, Vec<Lacking>>,
-    errors: Vec<StageError>,
+    errors: Vec<PartySetupError>,
 }
 
 /// What a model is asked for.
@@ -241,14 +244,14 @@ impl Role {
     }
 }
 
-/// A party that nobody has described. That is a mistake only where an example needs it.
+/// A party that neither scenario nor project describes. That is a mistake only where an example needs it.
 struct Lacking {
     needed: fn(&Example) -> bool,
     message: String,
 }
 
 impl<'a> Maker<'a> {
-    fn new(settings: &'a Settings) -> Result<Self, StageError> {
+    fn new(settings: &'a Settings) -> Result<Self, PartySetupError> {
         let prices = settings.models.values().filter_map(price).collect();
         let budget = settings.shared.budget(settings);
         let cache = settings.shared.cache(settings)?;
@@ -259,9 +262,9 @@ impl<'a> Maker<'a> {
             seen: HashSet::new(),
             agents: MadeParties::default(),
             servers: MadeParties::default(),
-            common: Common { prices, budget, cache, jitter },
+            common: SharedModelParts { prices, budget, cache, jitter },
             marks: settings.shared.marks()?,
-            printed: Arc::new(Printed::new(settings.shared.redactor().clone())),
+            printed: Arc::new(AgentOutput::new(settings.shared.redactor().clone())),
             lacking: HashMap::new(),
             errors: Vec::new(),
         })
@@ -271,21 +274,22 @@ impl<'a> Maker<'a> {
     fn miss(&mut self, example: &Example) {
         let Some(lacking) = self.lacking.get_mut(&example.group) else { return };
         for lack in lacking.extract_if(.., |lack| (lack.needed)(example)) {
-            self.errors.push(StageError { place: Some(example.location()), message: lack.message });
+            self.errors
+                .push(PartySetupError { place: Some(example.location()), message: lack.message });
         }
     }
 
-    /// Remembers that the cast of this example lacks a party.
+    /// Remembers that the group of this example lacks a party.
     fn lacks(&mut self, example: &Example, needed: fn(&Example) -> bool, failure: &Failure) {
         let lack = Lacking { needed, message: failure.message.clone() };
         self.lacking.entry(example.group.clone()).or_default().push(lack);
     }
 
     /// The parties of a group, which a first example of it stands for.
-    fn cast(&mut self, example: &Example) -> Parties {
-        let cast = &example.cast;
+    fn parties(&mut self, example: &Example) -> Parties {
+        let specs = &example.parties;
         let places = self.places(&example.file);
-        let (judge, judge_settings) = self.judge(cast, example, &places);
+        let (judge, judge_settings) = self.judge(specs, example, &places);
         let filled = places.clone();
         let fill: Fill = Arc::new(move |words: &proctor_dialogue::Words| filled.words(words));
         if let Some(saved) = &self.settings.saved {
@@ -295,26 +299,26 @@ impl<'a> Maker<'a> {
                 judge,
                 tools: saved.clone(),
                 checks: Arc::new(CommandChecks::new(&self.settings.root).filling(fill)),
-                tape: Tape::Off,
+                cassette: OpenCassette::Off,
                 settings: Arc::default(),
                 redactor: self.settings.shared.redactor().clone(),
                 marks: self.marks.clone(),
-                reports: Arc::new(self.reports_of_saved(cast)),
+                reports: Arc::new(self.reports_of_saved(specs)),
             };
         }
-        let (simulator, simulator_settings) = self.simulator(cast, example, &places);
-        let servers = self.servers(cast, &places);
-        let (agent, agent_settings, reports) = self.agent(cast, example, &places);
+        let (simulator, simulator_settings) = self.simulator(specs, example, &places);
+        let servers = self.servers(specs, &places);
+        let (agent, agent_settings, reports) = self.agent(specs, example, &places);
         let folder = self.settings.root.clone();
         let checks = CommandChecks::new(&folder).filling(Arc::clone(&fill));
-        let tools = ScenarioTools::new(Arc::clone(cast), servers, folder, fill);
+        let tools = ScenarioTools::new(Arc::clone(specs), servers, folder, fill);
         Parties {
             agent,
             simulator,
             judge,
             tools: Arc::new(tools),
             checks: Arc::new(checks),
-            tape: Tape::Off,
+            cassette: OpenCassette::Off,
             settings: Arc::new(PartySettings {
                 agent: agent_settings,
                 simulator: simulator_settings,
@@ -327,16 +331,16 @@ impl<'a> Maker<'a> {
     }
 
     /// What the agent of conversations that are judged again could report. It need not be there any more.
-    fn reports_of_saved(&self, cast: &Cast) -> Reports {
-        let described = self.settings.described_agent(cast);
-        described.map_or_else(Reports::default, |(name, fields)| Reports::of(&name, fields, cast))
+    fn reports_of_saved(&self, specs: &PartySpecs) -> Reports {
+        let described = self.settings.described_agent(specs);
+        described.map_or_else(Reports::default, |(name, fields)| Reports::of(&name, fields, specs))
     }
 
-    fn places(&self, file: &str) -> Places {
+    fn places(&self, file: &str) -> PlaceholderValues {
         let root = self.settings.root.clone();
         let here = root.join(file).parent().map_or_else(|| root.clone(), Path::to_path_buf);
         let environment: Environment = Arc::clone(&self.settings.environment);
-        Places {
+        PlaceholderValues {
             here,
             root,
             bin: self.settings.bin.clone(),
@@ -350,15 +354,15 @@ impl<'a> Maker<'a> {
     /// The agent, and what beside the conversation decides what it answers.
     fn agent(
         &mut self,
-        cast: &Cast,
+        specs: &PartySpecs,
         example: &Example,
-        places: &Places,
+        places: &PlaceholderValues,
     ) -> (Arc<dyn Agent>, Value, Reports) {
-        let found = self.find_agent(cast, example);
+        let found = self.find_agent(specs, example);
         let described =
-            found.as_ref().map(|(fields, name)| settings::of_agent(name, fields, cast, places));
+            found.as_ref().map(|(fields, name)| settings::of_agent(name, fields, specs, places));
         let described = described.unwrap_or_default();
-        let reports = found.as_ref().map(|(fields, name)| Reports::of(name, fields, cast));
+        let reports = found.as_ref().map(|(fields, name)| Reports::of(name, fields, specs));
         let reports = reports.unwrap_or_default();
         match found.and_then(|(fields, name)| self.make_agent(fields, &name, places)) {
             Ok(agent) => (agent, described, reports),
@@ -368,14 +372,14 @@ impl<'a> Maker<'a> {
 
     fn find_agent<'x>(
         &mut self,
-        cast: &'x Cast,
+        specs: &'x PartySpecs,
         example: &Example,
     ) -> Result<(&'x AgentFields, String), Failure>
     where
         'a: 'x,
     {
         let settings = self.settings;
-        Ok(match (&settings.agent_for_all, &cast.agent) {
+        Ok(match (&settings.agent_for_all, &specs.agent) {
             (Some(name), _) => (self.named_agent(name, None)?, name.clone()),
             (None, Some(At { value: AgentSpec::Given(fields), .. })) => {
                 let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
@@ -402,10 +406,10 @@ impl<'a> Maker<'a> {
         &mut self,
         fields: &AgentFields,
         name: &str,
-        places: &Places,
+        places: &PlaceholderValues,
     ) -> Result<Arc<dyn Agent>, Failure> {
         let layers = Layers { prices: Some(Arc::clone(&self.common.prices)), ..Layers::default() };
-        let workshop = Workshop {
+        let workshop = AgentParts {
             places: places.clone(),
             guard: self.settings.guard.clone(),
             layers,
@@ -424,31 +428,31 @@ impl<'a> Maker<'a> {
         settings.agents.get(name).ok_or_else(|| {
             let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
             let message = format!("there is no agent `{name}` in proctor.toml; {}", listed(&known));
-            self.errors.push(StageError { place, message: message.clone() });
+            self.errors.push(PartySetupError { place, message: message.clone() });
             Failure::harness(message)
         })
     }
 
     fn judge(
         &mut self,
-        cast: &Cast,
+        specs: &PartySpecs,
         example: &Example,
-        places: &Places,
+        places: &PlaceholderValues,
     ) -> (Arc<dyn Judge>, Value) {
-        let spec = cast.judge.model.as_ref();
-        let (made, described) = self.model(spec, Role::Judge, cast, example, places);
+        let spec = specs.judge.model.as_ref();
+        let (made, described) = self.model(spec, Role::Judge, specs, example, places);
         let made = made.and_then(|made| made.judge(&places.redactor));
         (made.unwrap_or_else(|failure| Arc::new(NoJudge(failure))), described)
     }
 
     fn simulator(
         &mut self,
-        cast: &Cast,
+        specs: &PartySpecs,
         example: &Example,
-        places: &Places,
+        places: &PlaceholderValues,
     ) -> (Arc<dyn Simulator>, Value) {
-        let spec = cast.simulator.as_ref();
-        let (made, described) = self.model(spec, Role::Simulator, cast, example, places);
+        let spec = specs.simulator.as_ref();
+        let (made, described) = self.model(spec, Role::Simulator, specs, example, places);
         let made = made.and_then(|made| made.simulator(&places.redactor));
         (made.unwrap_or_else(|failure| Arc::new(NoSimulator(failure))), described)
     }
@@ -458,11 +462,11 @@ impl<'a> Maker<'a> {
         &mut self,
         spec: Option<&At<ModelSpec>>,
         role: Role,
-        cast: &Cast,
+        specs: &PartySpecs,
         example: &Example,
-        places: &Places,
-    ) -> (Result<Made, Failure>, Value) {
-        match self.find_model(spec, role, cast, example) {
+        places: &PlaceholderValues,
+    ) -> (Result<MadeModel, Failure>, Value) {
+        match self.find_model(spec, role, specs, example) {
             Ok((fields, name)) => {
                 let described = settings::of_model(fields, places);
                 (self.make_model(fields, &name, places), described)
@@ -476,7 +480,7 @@ impl<'a> Maker<'a> {
         &mut self,
         spec: Option<&'x At<ModelSpec>>,
         role: Role,
-        cast: &'x Cast,
+        specs: &'x PartySpecs,
         example: &Example,
     ) -> Result<(&'x ModelFields, String), Failure>
     where
@@ -494,13 +498,13 @@ impl<'a> Maker<'a> {
                 Some(At { value: ModelSpec::Named(wanted), place }) => {
                     name.clone_from(wanted);
                     if let Some(fields) = settings.models.get(wanted)
-                        && !cast.models.contains_key(wanted)
+                        && !specs.models.contains_key(wanted)
                     {
                         return Ok((fields, name));
                     }
-                    spec = cast.models.get(wanted);
+                    spec = specs.models.get(wanted);
                     if spec.is_none() {
-                        let known: Vec<&str> = cast
+                        let known: Vec<&str> = specs
                             .models
                             .keys()
                             .chain(settings.models.keys())
@@ -509,12 +513,12 @@ impl<'a> Maker<'a> {
                         let message = format!("there is no model `{wanted}`; {}", listed(&known));
                         let place = format!("{}:{}:{}", example.file, place.line, place.column);
                         self.errors
-                            .push(StageError { place: Some(place), message: message.clone() });
+                            .push(PartySetupError { place: Some(place), message: message.clone() });
                         return Err(Failure::harness(message));
                     }
                 }
                 None => {
-                    spec = cast.models.get(&name);
+                    spec = specs.models.get(&name);
                     if spec.is_none() {
                         let fields = settings.models.get(&name);
                         return fields.map(|fields| (fields, name)).ok_or_else(|| {
@@ -527,7 +531,8 @@ impl<'a> Maker<'a> {
             }
         }
         let message = format!("the model `{name}` stands for itself");
-        self.errors.push(StageError { place: Some(example.location()), message: message.clone() });
+        self.errors
+            .push(PartySetupError { place: Some(example.location()), message: message.clone() });
         Err(Failure::harness(message))
     }
 
@@ -535,8 +540,8 @@ impl<'a> Maker<'a> {
         &mut self,
         fields: &ModelFields,
         name: &str,
-        places: &Places,
-    ) -> Result<Made, Failure> {
+        places: &PlaceholderValues,
+    ) -> Result<MadeModel, Failure> {
         let mut common = self.common.clone();
         if let Some((model, own)) = price(fields) {
             let all = self.settings.models.values().filter_map(price).chain([(model, own)]);
@@ -546,9 +551,9 @@ impl<'a> Maker<'a> {
         self.settings.shared.model(name, fields, &places.here, make)
     }
 
-    fn servers(&mut self, cast: &Cast, places: &Places) -> Vec<Arc<McpServer>> {
+    fn servers(&mut self, specs: &PartySpecs, places: &PlaceholderValues) -> Vec<Arc<McpServer>> {
         let mut servers = Vec::new();
-        for (name, spec) in &cast.mcp {
+        for (name, spec) in &specs.mcp {
             let make = || {
                 let timeout = spec.timeout.map_or(TOOL_WITHIN, |span| span.0);
                 let way = server_way(spec, places)?;
@@ -558,7 +563,7 @@ impl<'a> Maker<'a> {
                 Ok(server) => servers.push(server),
                 Err(failure) => {
                     let message = format!("the tool server `{name}`: {}", failure.message);
-                    self.errors.push(StageError { place: None, message });
+                    self.errors.push(PartySetupError { place: None, message });
                 }
             }
         }
@@ -566,15 +571,15 @@ impl<'a> Maker<'a> {
     }
 }
 
-fn server_way(spec: &ServerSpec, places: &Places) -> Result<Way, Failure> {
+fn server_way(spec: &ServerSpec, places: &PlaceholderValues) -> Result<McpTransport, Failure> {
     if let Some(url) = &spec.url {
         let headers = places.map(&spec.headers)?.into_iter();
         let headers = headers.map(|(name, value)| (name, Secret::new(value))).collect();
-        return Ok(Way::Address { url: places.text(url)?, headers });
+        return Ok(McpTransport::Address { url: places.text(url)?, headers });
     }
     let words = places.words(&spec.command.clone().unwrap_or_default())?;
     let (env, folder) = (places.map(&spec.env)?, places.root.clone());
-    Ok(Way::Program { argv: words.argv(), env, folder })
+    Ok(McpTransport::Program { argv: words.argv(), env, folder })
 }
 
 fn no_model(role: &str) -> Failure {

@@ -16,7 +16,7 @@ use super::{Answer, END_WITHIN, ServerError, answer_to, reply, request};
 const SESSION: &str = "mcp-session-id";
 
 /// A session with the server.
-pub(super) struct Session {
+pub(super) struct HttpSession {
     endpoint: JsonEndpoint,
     /// What the server calls the session, and the version it speaks.
     agreed: Mutex<Agreed>,
@@ -30,7 +30,7 @@ struct Agreed {
     version: Option<String>,
 }
 
-impl Session {
+impl HttpSession {
     pub(super) fn new(url: &str, headers: Vec<(String, Secret)>) -> Result<Self, ServerError> {
         let endpoint = JsonEndpoint::new(url, headers).map_err(ServerError::Http)?;
         Ok(Self {

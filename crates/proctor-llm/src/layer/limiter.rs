@@ -1,4 +1,4 @@
-//! The gate before a backend: so many at once, so many a minute, for all of its users together.
+//! Limits of a backend, for all of its users together: requests at once, requests and tokens per minute.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct Limits {
 
 /// The shared state of the limits. Make one per backend, and give it to all of its users.
 #[derive(Debug)]
-pub struct Gate {
+pub struct RequestLimiter {
     accounts: Mutex<Accounts>,
     places: Option<Semaphore>,
     queue: tokio::sync::Mutex<()>,
@@ -39,8 +39,8 @@ pub struct Gate {
     born: Instant,
 }
 
-impl Gate {
-    /// A gate. Reads tokio's clock, so it must be made inside a runtime if that clock is paused.
+impl RequestLimiter {
+    /// A limiter. Reads tokio's clock, so it must be made inside a runtime if that clock is paused.
     pub fn new(limits: Limits) -> Self {
         let Limits { requests_per_minute, tokens_per_minute, concurrency } = limits;
         let accounts = Accounts::new(requests_per_minute, tokens_per_minute, Duration::ZERO);
@@ -68,7 +68,7 @@ impl Gate {
     }
 
     /// Waits for the turn of a request of about this many tokens. First come, first served: only
-    /// the head of the queue looks at the accounts, and whoever gives up just leaves it.
+    /// the head of the queue looks at the accounts, and a request that gives up leaves the queue.
     async fn pass(&self, tokens: u64) -> Ticket {
         let _head = self.queue.lock().await;
         loop {
@@ -98,34 +98,34 @@ impl Gate {
     }
 }
 
-/// A model behind a gate.
+/// A model whose requests wait for a limiter.
 #[derive(Debug)]
-pub struct Limited<M> {
+pub struct LimitedModel<M> {
     inner: M,
-    gate: Arc<Gate>,
+    limiter: Arc<RequestLimiter>,
 }
 
-impl<M: Model> Limited<M> {
-    /// Puts a model behind a gate.
-    pub fn new(inner: M, gate: Arc<Gate>) -> Self {
-        Self { inner, gate }
+impl<M: Model> LimitedModel<M> {
+    /// Lets a model wait for a limiter.
+    pub fn new(inner: M, limiter: Arc<RequestLimiter>) -> Self {
+        Self { inner, limiter }
     }
 }
 
-impl<M: Model> Model for Limited<M> {
+impl<M: Model> Model for LimitedModel<M> {
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
         Box::pin(async move {
             let output = u64::from(request.max_tokens.unwrap_or(USUAL_OUTPUT));
             let tokens = request.estimated_input_tokens() + output;
             // The place first: a turn that is let through but finds no place would be sent late,
             // together with others.
-            let _place = match &self.gate.places {
+            let _place = match &self.limiter.places {
                 Some(places) => places.acquire().await.ok(),
                 None => None,
             };
-            let ticket = self.gate.pass(tokens).await;
+            let ticket = self.limiter.pass(tokens).await;
             let outcome = self.inner.ask(request).await;
-            self.gate.settle(ticket, tokens, &outcome);
+            self.limiter.settle(ticket, tokens, &outcome);
             outcome
         })
     }

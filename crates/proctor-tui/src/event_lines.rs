@@ -15,7 +15,7 @@ use proctor_report::{Paint, duration};
 use proctor_text::{pluralize, shorten};
 use proctor_verdict::{is_made, is_success};
 
-use crate::run::AttemptKey;
+use crate::run_view::AttemptKey;
 use crate::text::TextLine;
 use crate::theme::{paint_of, sign_of, word_of};
 
@@ -25,13 +25,13 @@ const CALL: usize = 300;
 /// Tells the story of a run. Remembers the tool calls of running attempts, because some agents report in
 /// their answer what was already told call by call.
 #[derive(Debug, Default)]
-pub(crate) struct Narrator {
+pub(crate) struct EventLines {
     told: HashMap<AttemptKey, Vec<String>>,
 }
 
-impl Narrator {
+impl EventLines {
     /// The lines for one event; often none.
-    pub(crate) fn tell(&mut self, event: &Event, title: &str) -> Vec<TextLine> {
+    pub(crate) fn lines_for(&mut self, event: &Event, title: &str) -> Vec<TextLine> {
         match &event.body {
             Body::ExampleStarted(_) => vec![started(event, title)],
             Body::ExampleFinished(payload) => {
@@ -303,9 +303,10 @@ mod tests {
     use super::*;
 
     fn told(lines: &[&str]) -> String {
-        let mut narrator = Narrator::default();
+        let mut event_lines = EventLines::default();
         let events = lines.iter().map(|line| Event::from_json(line).unwrap());
-        let lines = events.flat_map(|event| narrator.tell(&event, "Booking > books a venue"));
+        let lines =
+            events.flat_map(|event| event_lines.lines_for(&event, "Booking > books a venue"));
         lines.map(|line| line.shown() + "\n").collect()
     }
 

@@ -6,22 +6,22 @@ use std::time::Duration;
 use proctor_dialogue::{ModelFields, ScriptRule};
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
-    Budget, Cache, CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, Gate,
-    HttpModel, Jitter, Layers, Limits, Model, PriceTable, Redactor, RetryPolicy, Secret,
+    Budget, Cache, CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, HttpModel,
+    Jitter, Layers, Limits, Model, PriceTable, Redactor, RequestLimiter, RetryPolicy, Secret,
 };
 
-use super::fill::Places;
+use super::placeholder_values::PlaceholderValues;
 use crate::failure::Failure;
 use crate::judge::{Judge, ModelJudge, ScriptedJudge};
 use crate::simulator::{ModelSimulator, ScriptedSimulator, Simulator};
 
 const ANSWER_WITHIN: Duration = Duration::from_mins(2);
-/// The longest answer unless somebody says otherwise.
+/// The longest answer in tokens, where the description sets none.
 pub(super) const MAX_TOKENS: u32 = 1024;
 
 /// What all models of a run share.
 #[derive(Clone)]
-pub(super) struct Common {
+pub(super) struct SharedModelParts {
     pub(super) prices: Arc<PriceTable>,
     pub(super) budget: Option<Arc<Budget>>,
     pub(super) cache: Option<Arc<Cache>>,
@@ -30,7 +30,7 @@ pub(super) struct Common {
 
 /// A model that was made once and is used by many.
 #[derive(Clone)]
-pub(super) enum Made {
+pub(super) enum MadeModel {
     /// A model to be prompted.
     Model(Arc<dyn Model>, Option<u32>, Option<f64>),
     /// A script of verdicts.
@@ -39,7 +39,7 @@ pub(super) enum Made {
     Script(Arc<[ScriptRule]>),
 }
 
-impl Made {
+impl MadeModel {
     pub(super) fn judge(self, redactor: &Redactor) -> Result<Arc<dyn Judge>, Failure> {
         match self {
             Self::Model(model, max_tokens, temperature) => {
@@ -68,17 +68,17 @@ impl Made {
 pub(super) fn model(
     fields: &ModelFields,
     name: &str,
-    places: &Places,
-    common: &Common,
-) -> Result<Made, Failure> {
+    places: &PlaceholderValues,
+    common: &SharedModelParts,
+) -> Result<MadeModel, Failure> {
     if let Some(problem) = fields.problem() {
         return Err(Failure::harness(format!("the model `{name}`: {problem}")));
     }
     if let Some(rules) = &fields.verdicts {
-        return Ok(Made::Verdicts(Arc::new(ScriptedJudge::new(name, rules.clone()))));
+        return Ok(MadeModel::Verdicts(Arc::new(ScriptedJudge::new(name, rules.clone()))));
     }
     if let Some(rules) = &fields.script {
-        return Ok(Made::Script(rules.clone().into()));
+        return Ok(MadeModel::Script(rules.clone().into()));
     }
     let layers = layers(fields, common);
     let model = match &fields.command {
@@ -86,10 +86,10 @@ pub(super) fn model(
         None => layers.over(http(fields, places)?),
     };
     let max_tokens = Some(fields.max_tokens.unwrap_or(MAX_TOKENS));
-    Ok(Made::Model(model, max_tokens, fields.temperature))
+    Ok(MadeModel::Model(model, max_tokens, fields.temperature))
 }
 
-fn layers(fields: &ModelFields, common: &Common) -> Layers {
+fn layers(fields: &ModelFields, common: &SharedModelParts) -> Layers {
     let limits = Limits {
         requests_per_minute: fields.requests_per_minute,
         tokens_per_minute: fields.tokens_per_minute,
@@ -100,7 +100,7 @@ fn layers(fields: &ModelFields, common: &Common) -> Layers {
         policy.max_tries = tries.max(1);
     }
     Layers {
-        gate: (limits != Limits::default()).then(|| Arc::new(Gate::new(limits))),
+        limiter: (limits != Limits::default()).then(|| Arc::new(RequestLimiter::new(limits))),
         retry: Some((policy, common.jitter.clone())),
         prices: Some(Arc::clone(&common.prices)),
         budget: common.budget.clone(),
@@ -109,7 +109,7 @@ fn layers(fields: &ModelFields, common: &Common) -> Layers {
     }
 }
 
-fn http(fields: &ModelFields, places: &Places) -> Result<HttpModel, Failure> {
+fn http(fields: &ModelFields, places: &PlaceholderValues) -> Result<HttpModel, Failure> {
     let (dialect, model, usual) = match (&fields.anthropic, &fields.openai) {
         (Some(model), _) => (Dialect::Anthropic, model, "ANTHROPIC_API_KEY"),
         (None, Some(model)) => (Dialect::OpenAi, model, "OPENAI_API_KEY"),
@@ -137,7 +137,7 @@ fn http(fields: &ModelFields, places: &Places) -> Result<HttpModel, Failure> {
     Ok(HttpModel::new(dialect, endpoint)?)
 }
 
-fn command(fields: &ModelFields, places: &Places) -> Result<CommandModel, Failure> {
+fn command(fields: &ModelFields, places: &PlaceholderValues) -> Result<CommandModel, Failure> {
     let words = places.words(&fields.command.clone().unwrap_or_default())?;
     let mut config = CommandConfig::new(words.argv());
     config.model = words.0.first().cloned().unwrap_or_default();

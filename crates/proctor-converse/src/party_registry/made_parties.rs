@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 use super::mentions_folder::MentionsFolder;
 
 /// Parties of one kind, with what they were made from.
-pub(super) struct MadeParties<Fields, Made>(Vec<Party<Fields, Made>>);
+pub(super) struct MadeParties<Fields, MadeModel>(Vec<Party<Fields, MadeModel>>);
 
-struct Party<Fields, Made> {
+struct Party<Fields, MadeModel> {
     name: String,
     fields: Fields,
     /// The scenario's folder, where the party depends on it.
     here: Option<PathBuf>,
-    made: Made,
+    made: MadeModel,
 }
 
-impl<Fields, Made> Default for MadeParties<Fields, Made> {
+impl<Fields, MadeModel> Default for MadeParties<Fields, MadeModel> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<Fields: Clone + MentionsFolder + PartialEq, Made: Clone> MadeParties<Fields, Made> {
+impl<Fields: Clone + MentionsFolder + PartialEq, MadeModel: Clone> MadeParties<Fields, MadeModel> {
     /// The party of this name and description; made now if there is none.
     pub(super) fn get(
         &mut self,
         name: &str,
         fields: &Fields,
         here: &Path,
-        make: impl FnOnce() -> Made,
-    ) -> Made {
+        make: impl FnOnce() -> MadeModel,
+    ) -> MadeModel {
         let here = fields.mentions_folder().then(|| here.to_owned());
-        let same = |party: &&Party<Fields, Made>| {
+        let same = |party: &&Party<Fields, MadeModel>| {
             party.name == name && party.here == here && party.fields == *fields
         };
         if let Some(party) = self.0.iter().find(same) {
@@ -44,7 +44,7 @@ impl<Fields: Clone + MentionsFolder + PartialEq, Made: Clone> MadeParties<Fields
         made
     }
 
-    pub(super) fn into_made(self) -> impl Iterator<Item = Made> {
+    pub(super) fn into_made(self) -> impl Iterator<Item = MadeModel> {
         self.0.into_iter().map(|party| party.made)
     }
 }

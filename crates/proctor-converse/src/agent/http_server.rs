@@ -10,12 +10,12 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::printed::Listening;
+use super::agent_output::Listening;
 use super::program::Launch;
 use super::{Agent, AgentTurn, ModelAgent, Session};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
-use crate::failure::{Asked, Failure};
+use crate::failure::{Failure, PartyAnswer};
 use proctor_dialogue::AgentAnswer;
 
 /// How often a server that is not ready yet is tried.
@@ -170,7 +170,7 @@ struct ServedSession {
 }
 
 impl Session for ServedSession {
-    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, Asked<AgentAnswer>> {
+    fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         Box::pin(async move {
             let serving = self.serving.listening.serving(turn.lane);
             let mut asked = self.inner.chat(turn).await;
