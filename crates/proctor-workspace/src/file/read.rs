@@ -17,6 +17,7 @@ use crate::mock::MockResponse;
 use crate::mock::script;
 use crate::orchestrator::ralph::{self, config};
 use crate::orchestrator::{Backend, Orchestrator, Topology};
+use crate::tools::run::{MOST_REPEATS, environment};
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +75,7 @@ struct Reader<'a> {
 /// Reads a file; every mistake that can be found at once is told at once.
 pub fn read(name: &str, text: &str) -> Result<WorkspaceFile, Vec<FileProblem>> {
     let mut reader = Reader { name, text, problems: Vec::new() };
-    let options = serde_saphyr::options! { strict_booleans: true };
+    let options = serde_saphyr::options! { strict_booleans: true, no_schema: true };
     let rough: Rough = match serde_saphyr::from_str_with_options(text, options) {
         Ok(rough) => rough,
         Err(error) => {
@@ -113,10 +114,22 @@ impl Reader<'_> {
     }
 
     fn part<T: DeserializeOwned>(&mut self, what: &str, value: &Spanned<Value>) -> Option<T> {
-        match serde_json::from_value(value.value.clone()) {
+        // Serde would read a list as the fields of a struct, in their order.
+        if !value.value.is_object() {
+            self.add(place_of(&value.referenced), format!("{what}: expected a mapping"));
+            return None;
+        }
+        match serde_path_to_error::deserialize(value.value.clone()) {
             Ok(part) => Some(part),
             Err(error) => {
-                self.add(place_of(&value.referenced), format!("{what}: {error}"));
+                let (path, problem) = (error.path().to_string(), error.into_inner().to_string());
+                // Numbers that do not fit are told without the field; other messages name it.
+                let told = if problem == "invalid number" {
+                    format!("{what}.{path}: the number is out of range or not whole")
+                } else {
+                    format!("{what}: {problem}")
+                };
+                self.add(place_of(&value.referenced), told);
                 None
             }
         }
@@ -128,6 +141,10 @@ impl Reader<'_> {
             _ => Some(SetupSection::default()),
         };
         let run: Option<RunSection> = self.part("run", &rough.run);
+        self.check_texts(&rough);
+        if let Some(run) = &run {
+            self.check_run(&rough, run);
+        }
         let mock: Vec<Option<MockResponse>> =
             rough.mock.iter().map(|response| self.part("mock", response)).collect();
         let assertions: Vec<Option<Assertion>> =
@@ -156,6 +173,36 @@ impl Reader<'_> {
             assertions: assertions.into_iter().collect::<Option<_>>()?,
             recorded: None,
         })
+    }
+
+    /// Texts that must say something.
+    fn check_texts(&mut self, rough: &Rough) {
+        let blank = |text: &str| text.trim().is_empty();
+        for (key, is_blank) in [
+            ("name", blank(&rough.name)),
+            ("tags", rough.tags.iter().any(|tag| blank(tag))),
+            ("pending", rough.pending.as_deref().is_some_and(blank)),
+        ] {
+            if is_blank {
+                self.add((1, 1), format!("{key}: an empty text"));
+            }
+        }
+    }
+
+    fn check_run(&mut self, rough: &Rough, run: &RunSection) {
+        let at = place_of(&rough.run.referenced);
+        if run.task.trim().is_empty() {
+            self.add(at, "run.task is empty: the orchestrator needs a task".to_owned());
+        }
+        if run.repeat.is_some_and(|repeat| !(1..=MOST_REPEATS).contains(&repeat)) {
+            self.add(at, format!("run.repeat must be between 1 and {MOST_REPEATS}"));
+        }
+        if let Err(error) = environment::check(&run.env) {
+            self.add(at, format!("run.{error}"));
+        }
+        if let Some(Err(problem)) = run.cassette.as_deref().map(RelPath::parse) {
+            self.add(at, format!("run.cassette: {problem}"));
+        }
     }
 
     fn check_mock(
@@ -206,7 +253,13 @@ impl Reader<'_> {
                 self.add(at, format!("setup.fixtures: {problem}"));
             }
         }
-        if matches!(setup.orchestrator, Some(Orchestrator::Generic(_))) {
+        if let Some(Orchestrator::Generic(command)) = &setup.orchestrator {
+            let limits = RunLimits::resolve(limits_of(run), GivenLimits::default(), None);
+            let config = setup.config.clone().unwrap_or_default();
+            let config = config::configured(Value::Null, &config);
+            if let Err(error) = limits.and(config).map(drop).and_then(|()| command.check()) {
+                self.add(at, format!("setup: {error}"));
+            }
             return None;
         }
         match configured(setup, run) {
@@ -227,13 +280,17 @@ fn configured(setup: &SetupSection, run: Option<&RunSection>) -> Result<Topology
     let configured = config::configured(base, overrides)?;
     let backend = run.map(|run| run.backend).unwrap_or_default();
     let (given, failures) = config::limits(&configured, backend)?;
-    let call = GivenLimits {
+    RunLimits::resolve(limits_of(run), given, failures)?;
+    Ok(config::topology(&config::merged(configured, backend)))
+}
+
+/// The limits that the file itself gives.
+fn limits_of(run: Option<&RunSection>) -> GivenLimits {
+    GivenLimits {
         max_iterations: run.and_then(|run| run.max_iterations).map(u64::from),
         max_runtime_secs: run.and_then(|run| run.max_runtime_secs),
         ..GivenLimits::default()
-    };
-    RunLimits::resolve(call, given, failures)?;
-    Ok(config::topology(&config::merged(configured, backend)))
+    }
 }
 
 #[cfg(test)]

@@ -162,7 +162,7 @@ fn parameters_of<T: JsonSchema>() -> String {
 
 fn encode<T: Serialize>(result: T) -> Result<Value, ToolError> {
     serde_json::to_value(result).map_err(|error| {
-        ToolError::new(ErrorKind::Io, format!("the result cannot be told: {error}"))
+        ToolError::new(ErrorKind::Io, format!("the result cannot be serialised: {error}"))
     })
 }
 
