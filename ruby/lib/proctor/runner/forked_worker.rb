@@ -41,7 +41,7 @@ module Proctor
           Transport::VARIABLES.include?(name) ? @settings[name] = value : ENV[name] = value&.to_s
         end
         # Visible in `ps`; unlike $0 no code looks at it.
-        Process.setproctitle("rspec (proctor worker #{@slot + 1})")
+        Process.setproctitle("rspec (proctor worker #{@slot})")
       end
 
       def connect
