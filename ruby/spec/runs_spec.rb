@@ -120,7 +120,7 @@ RSpec.describe "a run" do
   it "gives workers their environment and runs the fork hooks" do
     run = run_fixture("options", "-e", "environment", "-e", "rspec", workers: 2, worker_env: { "EXTRA" => "1" })
     environments = run.outputs["stdout"].values.select { |text| text.start_with?("[\"0\"", "[\"1\"") }
-    expect(environments - [%(["0", "1", "", nil, nil, "1"]\n), %(["1", "2", "2", nil, nil, "1"]\n)]).to eq([])
+    expect(environments - [%(["0", "0", "", nil, nil, "1"]\n), %(["1", "1", "2", nil, nil, "1"]\n)]).to eq([])
     expect(run.output("stdout", "is called rspec")).to eq(%(["rspec", true]\n))
     expect(run.host_stdout).to include("before fork")
   end

@@ -132,7 +132,7 @@ def holds(expected):
 
 
 def refused(code, answer, said):
-    return None if code == 1 and "is no topic pattern" in said else "refused"
+    return None if code == 1 and "is not a topic pattern" in said else "refused"
 
 
 GENERIC = {"orchestrator": {"kind": "generic", "command": ["sh", "-c", "echo changed > docs/a"]}}

@@ -11,6 +11,7 @@ mod host_tools;
 mod matcher;
 mod model;
 mod program;
+mod schema;
 mod script;
 mod shorthand;
 mod simulator;
@@ -19,9 +20,9 @@ mod values;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use self::agent::{
     AgentFields, AgentSpec, ChatSpec, HttpSpec, MadeCalls, OwnTools, Readiness, ToolCallPlaces,
@@ -32,6 +33,10 @@ pub use self::host_tools::HostTools;
 pub use self::matcher::{Condition, Matcher, MatcherError, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
 pub use self::program::{ServerSpec, Words};
+use self::schema::{
+    ExampleTemplate, at_most_one, demand, exactly_one, exclude, given, no_blank_items, not_blank,
+    or_nothing, require, with,
+};
 pub use self::script::{QuestionKind, Say, ScriptRule, ScriptedCall, Then, VerdictRule};
 pub use self::shorthand::{
     Expression, ExpressionError, OneOrMany, Ordered, Pattern, PatternError, UnknownName,
@@ -41,22 +46,28 @@ pub use self::simulator::{
 };
 pub use self::values::{Notes, TimeSpan};
 use proctor_yaml::{At, Node};
+pub(crate) use schema::whole_number_ranges;
 pub(crate) use shorthand::text_or_mapping;
 pub(crate) use simulator::inside;
 
 /// A group of examples: the file itself, or a context in it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = group_rules)]
 pub struct Group {
     /// What the group is about.
+    #[schemars(transform = not_blank)]
     pub describe: At<String>,
     /// Tags of all examples inside.
+    #[schemars(transform = no_blank_items)]
     pub tags: Vec<String>,
     /// Why none of the examples inside is run.
+    #[schemars(transform = not_blank)]
     pub skip: Option<String>,
     /// How often each example is run.
     pub repeat: Option<NonZeroU32>,
-    /// The share of repeats that must pass.
+    /// The share of repeats that must pass: above 0, at most 1.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub pass_rate: Option<At<f64>>,
     /// The agent under test.
     pub agent: Option<At<AgentSpec>>,
@@ -85,20 +96,27 @@ pub struct Group {
 /// One example as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = example_rules)]
 pub struct ExampleSpec {
     /// What the agent is expected to do.
+    #[schemars(transform = not_blank)]
     pub it: At<String>,
     /// Its tags.
+    #[schemars(transform = no_blank_items)]
     pub tags: Vec<String>,
     /// Why it is not run.
+    #[schemars(transform = not_blank)]
     pub skip: Option<String>,
     /// Why it is expected not to work yet; it is not run either.
+    #[schemars(transform = not_blank)]
     pub pending: Option<String>,
     /// How often it is run.
     pub repeat: Option<NonZeroU32>,
-    /// The share of repeats that must pass.
+    /// The share of repeats that must pass: above 0, at most 1.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub pass_rate: Option<At<f64>>,
     /// The topics it uses, the first being where it begins; all that are defined when absent.
+    #[schemars(extend("uniqueItems" = true))]
     pub topics: Option<Vec<At<String>>>,
     /// The conversation.
     pub steps: Vec<At<Step>>,
@@ -111,6 +129,7 @@ pub struct ExampleSpec {
 /// One step of a conversation: a scripted turn or a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = step_rules)]
 pub struct Step {
     /// What the user says.
     pub user: Option<String>,
@@ -129,6 +148,7 @@ pub struct Step {
 #[serde(deny_unknown_fields, default)]
 pub struct JudgeSettings {
     /// How many votes a failing judgement gets, an odd number; 1 when absent.
+    #[schemars(extend("not" = {"type": "integer", "multipleOf": 2}))]
     pub votes: Option<At<NonZeroU32>>,
     /// How often an unusable answer is asked for again; 2 when absent.
     pub retries: Option<u32>,
@@ -139,10 +159,12 @@ pub struct JudgeSettings {
 /// What a tool is and what it answers.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = stub_rules)]
 pub struct ToolStub {
     /// What the tool does, told to agents that are given a list of tools.
     pub description: Option<String>,
     /// The JSON Schema of its arguments, told likewise.
+    #[schemars(extend("type" = ["object", "null"]))]
     pub parameters: Option<Value>,
     /// The arguments for which this answer holds; all when empty.
     pub with: BTreeMap<String, Matcher>,
@@ -180,15 +202,19 @@ pub struct Criterion {
 #[serde(deny_unknown_fields)]
 struct CriterionFields {
     /// What must hold.
+    #[schemars(transform = not_blank)]
     description: String,
     /// Answers that satisfy it.
     #[serde(default)]
+    #[schemars(transform = not_unsatisfied)]
     good: Vec<CalibrationExample>,
     /// Answers that do not.
     #[serde(default)]
+    #[schemars(transform = not_satisfied)]
     bad: Vec<CalibrationExample>,
     /// Answers near the border, each with its verdict.
     #[serde(default)]
+    #[schemars(transform = decided)]
     edge: Vec<CalibrationExample>,
 }
 
@@ -199,9 +225,13 @@ impl From<CriterionFields> for Criterion {
     }
 }
 
-text_or_mapping!(Criterion, CriterionFields, "a text or a mapping with `description`", |text| {
-    Criterion { description: text.to_owned(), ..Criterion::default() }
-});
+text_or_mapping!(
+    Criterion,
+    CriterionFields,
+    "a text or a mapping with `description`",
+    text: {"type": "string", "pattern": schema::NOT_BLANK},
+    |text| Criterion { description: text.to_owned(), ..Criterion::default() }
+);
 
 /// An answer that shows the judge what a criterion means.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -218,6 +248,7 @@ pub struct CalibrationExample {
 #[serde(deny_unknown_fields)]
 struct CalibrationFields {
     /// The answer.
+    #[schemars(transform = not_blank)]
     text: String,
     /// Why.
     why: Option<String>,
@@ -235,12 +266,14 @@ text_or_mapping!(
     CalibrationExample,
     CalibrationFields,
     "a text or a mapping with `text`",
+    text: {"type": "string", "pattern": schema::NOT_BLANK},
     |text| CalibrationExample { text: text.to_owned(), ..CalibrationExample::default() }
 );
 
 /// Something the conversation can be about.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = or_nothing)]
 pub struct Topic {
     /// How to recognise it; without this the judge never chooses it.
     pub characteristic: Option<String>,
@@ -263,9 +296,9 @@ pub enum Trigger {
     /// A tool was called in the turn.
     CallTool(ToolExpectation),
     /// A pattern occurs in the agent's answer.
-    Response(Pattern),
+    Response(#[schemars(transform = not_blank)] Pattern),
     /// A pattern occurs in the user's message.
-    User(Pattern),
+    User(#[schemars(transform = not_blank)] Pattern),
     /// So many turns have been spent in a topic.
     TurnsIn(TurnsIn),
     /// A CEL expression is true.
@@ -289,14 +322,68 @@ pub struct TurnsIn {
 /// Examples that are run once for each row.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = set_rules)]
 pub struct ScenarioSet {
     /// The set's name; it stands in the chain of descriptions.
     pub name: At<String>,
     /// The rows.
+    #[schemars(length(min = 1))]
     pub rows: Option<Vec<Map<String, Value>>>,
     /// A JSON, YAML or CSV file with the rows, read by the caller.
+    #[schemars(regex(pattern = r"\.([jJ][sS][oO][nN]|[yY][aA]?[mM][lL]|[cC][sS][vV])$"))]
     pub file: Option<At<String>>,
     /// Examples in which `{{key}}` stands for the row's value.
-    #[schemars(with = "Vec<ExampleSpec>")]
+    #[schemars(with = "Vec<ExampleTemplate>", length(min = 1))]
     pub examples: Vec<Node>,
+}
+
+/// A group holds examples, in one of three ways.
+fn group_rules(schema: &mut Schema) {
+    require(schema, "describe");
+    let some = |key| with(key, json!({"type": "array", "minItems": 1}));
+    schema::also(schema, json!({"anyOf": [some("examples"), some("sets"), some("contexts")]}));
+    let no_tools = with("tools", json!({"const": "none"}));
+    exclude(schema, no_tools, with("mcp", json!({"minProperties": 1})));
+}
+
+/// An example that is run has steps.
+fn example_rules(schema: &mut Schema) {
+    require(schema, "it");
+    let steps = with("steps", json!({"minItems": 1}));
+    schema::also(schema, json!({"anyOf": [steps, given("skip"), given("pending")]}));
+}
+
+fn step_rules(schema: &mut Schema) {
+    exactly_one(schema, &["user", "simulate"]);
+    demand(schema, given("metadata"), vec![given("user")]);
+}
+
+fn set_rules(schema: &mut Schema) {
+    require(schema, "examples");
+    exactly_one(schema, &["rows", "file"]);
+}
+
+fn stub_rules(schema: &mut Schema) {
+    or_nothing(schema);
+    at_most_one(schema, &["result", "error", "command"]);
+}
+
+fn not_unsatisfied(schema: &mut Schema) {
+    each_item_also(schema, json!({"properties": {"satisfied": {"not": {"const": false}}}}));
+}
+
+fn not_satisfied(schema: &mut Schema) {
+    each_item_also(schema, json!({"properties": {"satisfied": {"not": {"const": true}}}}));
+}
+
+/// Answers near the border have to say on which side they are.
+fn decided(schema: &mut Schema) {
+    let mut decided = with("satisfied", json!({"type": "boolean"}));
+    decided["type"] = json!("object");
+    each_item_also(schema, decided);
+}
+
+fn each_item_also(schema: &mut Schema, condition: Value) {
+    let items = schema.remove("items").unwrap_or(Value::Bool(true));
+    schema.insert("items".into(), json!({"allOf": [items, condition]}));
 }

@@ -20,7 +20,7 @@ use serde_json::Value;
 pub use self::open_ended::{ExampleOrigin, OpenEnded};
 use crate::format::{
     AgentSpec, Assertion, Criterion, Group, JudgeSettings, ModelSpec, OneOrMany, Ordered,
-    ServerSpec, Simulator, Step, ToolStub, Topic,
+    ServerSpec, Simulator, Step, ToolStub, Topic, whole_number_ranges,
 };
 use crate::rows::{Row, RowsError};
 use crate::transcript::ToolCall;
@@ -168,11 +168,12 @@ fn problems(findings: Findings, file: &str, text: &str) -> Vec<FileProblem> {
 
 /// The JSON Schema of scenario files.
 pub fn scenario_schema() -> Value {
-    let mut schema = schemars::schema_for!(Group).to_value();
+    let mut schema = schemars::schema_for!(Group);
+    whole_number_ranges(&mut schema);
+    let mut schema = schema.to_value();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".into(), "Proctor scenario".into());
         object.insert("description".into(), "Conversations with an agent as tests.".into());
-        object.insert("required".into(), serde_json::json!(["describe"]));
     }
     schema
 }

@@ -47,6 +47,9 @@ const METHODS: &[&str] = &[
     "tools/list",
 ];
 
+/// The methods of [`METHODS`] that the version without a handshake has not. A request of that version names its version itself.
+const REMOVED_WITH_SESSIONS: &[&str] = &["initialize", "ping"];
+
 const INSTRUCTIONS: &str = "\
 Proctor runs tests of agents and keeps score of what was believed and what really happened. \
 ghap_*: a journal of goal, hypothesis, action, prediction; write a hypothesis down before you act on it and resolve it afterwards. \
@@ -169,10 +172,12 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        let is_stateless = context.meta.protocol_version().is_some();
         let method = request.method;
-        if METHODS.contains(&&*method) {
+        let is_removed = is_stateless && REMOVED_WITH_SESSIONS.contains(&&*method);
+        if METHODS.contains(&&*method) && !is_removed {
             let problem = format!("the parameters of {method} do not have the form it demands");
             return Err(ErrorData::invalid_params(problem, None));
         }

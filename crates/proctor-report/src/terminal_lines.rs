@@ -40,7 +40,7 @@ pub(crate) fn title_at_end(event: &Event, finished: &ExampleFinished) -> String 
 /// Which worker, for the front of a line.
 pub(crate) fn worker_prefix(worker: Option<u32>, style: Style) -> String {
     worker.map_or_else(String::new, |worker| {
-        style.paint(Paint::Worker(worker), format!("[{}] ", worker + 1))
+        style.paint(Paint::Worker(worker), format!("[{worker}] "))
     })
 }
 

@@ -74,7 +74,7 @@ impl Page {
             words.push("it checked nothing".to_owned());
         }
         words.extend(attempt.duration_ms.map(duration));
-        words.extend(attempt.worker.map(|worker| format!("worker {}", worker + 1)));
+        words.extend(attempt.worker.map(|worker| format!("worker {worker}")));
         if attempt.attempt > 1 {
             words.push(format!("attempt {}", attempt.attempt));
         }

@@ -6,8 +6,10 @@ use crate::scroll::Motion;
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// The tab of the worker with this number, from 1; 0 is what belongs to no worker.
+    /// The tab of the worker with this number, from 0.
     Tab(u32),
+    /// The tab of what belongs to no worker.
+    RunTab,
     NextTab,
     PreviousTab,
     Move(Motion),
@@ -42,9 +44,10 @@ const BINDINGS: &[Binding] = &[
     bind(
         &[Key::Right, Key::Char('l'), Key::Tab],
         Action::NextTab,
-        ("1-9 0  h l ← →", "worker; 0 is the run itself"),
+        ("0-9 r  h l ← →", "worker; r is the run itself"),
     ),
     bind(&[Key::Left, Key::Char('h'), Key::BackTab], Action::PreviousTab, ("", "")),
+    bind(&[Key::Char('r')], Action::RunTab, ("", "")),
     bind(
         &[Key::Down, Key::Char('j')],
         Action::Move(Motion::Down),

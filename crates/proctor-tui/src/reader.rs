@@ -64,7 +64,7 @@ impl Reader {
             }
             // Under the help nothing else happens, because it could not be seen.
             _ if self.help.is_some() => {}
-            Action::Tab(_) | Action::NextTab | Action::PreviousTab => {
+            Action::Tab(_) | Action::RunTab | Action::NextTab | Action::PreviousTab => {
                 self.switch(action, model, now);
             }
             Action::Follow => self.focus.toggle(Mode::Follow, now),
@@ -146,8 +146,9 @@ impl Reader {
             return self.switch_example(action, model);
         }
         match action {
-            Action::Tab(key) => {
-                let Some(place) = model.workers.find(key.checked_sub(1).into()) else { return };
+            Action::Tab(_) | Action::RunTab => {
+                let worker = if let Action::Tab(number) = action { Some(number) } else { None };
+                let Some(place) = model.workers.find(worker.into()) else { return };
                 model.workers.show(place);
             }
             action => model.workers.show_neighbour(action == Action::NextTab),

@@ -65,7 +65,7 @@ impl Worker {
     /// Its name on the tab: from 1, as people count.
     pub(crate) fn label(&self) -> String {
         match self.tab {
-            Tab::Worker(number) => (u64::from(number) + 1).to_string(),
+            Tab::Worker(number) => number.to_string(),
             Tab::Run => "run".to_owned(),
         }
     }
@@ -230,7 +230,7 @@ mod tests {
         take(&mut workers, r#"{"event_type":"WorkerStarted","worker":2,"pid":7}"#);
         take(&mut workers, r#"{"event_type":"WorkerStarted","worker":0}"#);
         let labels: Vec<String> = workers.all().iter().map(Worker::label).collect();
-        assert_eq!(labels, ["1", "3", "run"]);
+        assert_eq!(labels, ["0", "2", "run"]);
         assert_eq!(workers.shown().unwrap().label(), "run", "it was there first");
         workers.show_neighbour(true);
         assert_eq!(workers.shown_place(), 0);

@@ -283,7 +283,11 @@ impl Assertion {
                 .as_deref()
                 .map_or(Ok(()), |text| pattern_ok("payload_pattern", text)),
             Self::EventSequence { topics, .. } => not_empty("topics", topics),
-            Self::HatSequence { hats, .. } => not_empty("hats", hats),
+            Self::HatSequence { hats, .. } => {
+                not_empty("hats", hats)?;
+                hats.iter().try_for_each(|hat| not_blank("hats", hat))
+            }
+            Self::TerminationReason { expected } => not_blank("expected", expected),
             Self::EventCount { min, max, exact, .. } | Self::Iterations { min, max, exact } => {
                 bounds_ok(*min, *max, *exact)
             }
@@ -302,7 +306,6 @@ impl Assertion {
                 pattern.as_deref().map_or(Ok(()), |text| pattern_ok("pattern", text))
             }
             Self::ExitCode { .. }
-            | Self::TerminationReason { .. }
             | Self::NoEvent { .. }
             | Self::Duration { .. }
             | Self::NoDrift {} => Ok(()),
@@ -343,6 +346,8 @@ pub enum AssertionError {
     FilePattern(String),
     #[error("{field}: it is empty")]
     EmptyList { field: &'static str },
+    #[error("{field}: a text is empty")]
+    BlankText { field: &'static str },
     #[error("max_secs: it is negative")]
     NegativeDuration,
     #[error("query: {0}")]
@@ -366,6 +371,10 @@ fn pattern_ok(field: &'static str, pattern: &str) -> Result<(), AssertionError> 
 
 fn not_empty<T>(field: &'static str, list: &[T]) -> Result<(), AssertionError> {
     if list.is_empty() { Err(AssertionError::EmptyList { field }) } else { Ok(()) }
+}
+
+fn not_blank(field: &'static str, text: &str) -> Result<(), AssertionError> {
+    if text.trim().is_empty() { Err(AssertionError::BlankText { field }) } else { Ok(()) }
 }
 
 fn bounds_ok(min: Option<u64>, max: Option<u64>, exact: Option<u64>) -> Result<(), AssertionError> {

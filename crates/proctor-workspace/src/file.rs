@@ -5,11 +5,12 @@
 
 mod perform;
 mod read;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,10 +20,12 @@ use crate::cassette::Cassette;
 use crate::error::ToolError;
 use crate::mock::MockResponse;
 use crate::orchestrator::{Backend, Orchestrator};
+use crate::tools::run::MOST_REPEATS;
 
 pub use perform::{Outcome, run};
 pub use proctor_yaml::FileProblem;
 pub use read::read;
+pub use schema::schema;
 
 /// How a file's name ends.
 pub const ENDING: &str = ".workspace.yaml";
@@ -32,15 +35,18 @@ pub const ENDING: &str = ".workspace.yaml";
 #[serde(deny_unknown_fields)]
 pub struct WorkspaceFile {
     /// What is tested: the example's name.
+    #[schemars(regex(pattern = r"\S"))]
     pub name: String,
     /// Why, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Tags to select it by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = r"\S")))]
     pub tags: Vec<String>,
     /// Why it is not run at present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"\S"))]
     pub pending: Option<String>,
     /// The workspace.
     #[serde(default)]
@@ -52,6 +58,7 @@ pub struct WorkspaceFile {
     pub run: RunSection,
     /// What must hold afterwards.
     #[serde(rename = "assert")]
+    #[schemars(length(min = 1))]
     pub assertions: Vec<Assertion>,
     /// The cassette that `run.cassette` names, once [`WorkspaceFile::load_cassette`] has read it.
     #[serde(skip)]
@@ -134,21 +141,26 @@ pub struct SetupSection {
 #[serde(deny_unknown_fields)]
 pub struct RunSection {
     /// The task for the orchestrator.
+    #[schemars(regex(pattern = r"\S"))]
     pub task: String,
     /// Which model answers (default `mock`).
     #[serde(default)]
     pub backend: Backend,
     /// Most iterations (default: what the configuration says, else 5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_iterations: Option<u32>,
     /// Most seconds (default: what the configuration says, else 300).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86_400))]
     pub max_runtime_secs: Option<u64>,
     /// Environment variables for the run; `null` passes on our own value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = {"pattern": "^[^=]+$"}))]
     pub env: BTreeMap<String, Option<String>>,
     /// Run this many times from the same state; every assertion must hold in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MOST_REPEATS))]
     pub repeat: Option<u32>,
     /// Replay this cassette instead of `mock`: a file of JSON (from `test_inspect` with format `cassette`), named from this file's
     /// folder. The assertion `no_drift` tells whether the run is still the same.
@@ -157,9 +169,4 @@ pub struct RunSection {
     /// Too few responses are part of the test, not a mistake in it.
     #[serde(default)]
     pub allow_exhausted: bool,
-}
-
-/// The JSON schema of the format.
-pub fn schema() -> Schema {
-    schema_for!(WorkspaceFile)
 }

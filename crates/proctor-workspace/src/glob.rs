@@ -11,9 +11,9 @@ use std::str::Chars;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// A text that is no file pattern.
+/// A text that is not a file pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{pattern:?} is no file pattern: {problem}")]
+#[error("{pattern:?} is not a file pattern: {problem}")]
 pub struct FilePatternError {
     /// The pattern as it was written.
     pub pattern: String,

@@ -90,7 +90,7 @@ impl Place {
             let message =
                 format!("{} is not the folder that was set up", self.record.path.display());
             return Err(ToolError::new(ErrorKind::NotAllowed, message)
-                .hint("somebody replaced it; call test_cleanup and test_setup"));
+                .hint("the folder was replaced; call test_cleanup, then test_setup"));
         }
         Ok(root)
     }

@@ -56,7 +56,7 @@ impl Tools {
         let tools = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&tools)).await;
         done.unwrap_or_else(|error| {
-            Err(ToolError::new(ErrorKind::Io, format!("the work was lost: {error}")))
+            Err(ToolError::new(ErrorKind::Io, format!("the background task failed: {error}")))
         })
     }
 }

@@ -18,9 +18,9 @@ const PUNCTUATION: &str = "_-:/@+#";
 const ALLOWED: &str = "allowed are segments of letters, digits and _-:/@+#, separated by dots; `*` for exactly one \
                        segment, `**` for any number, a lone `*` for every topic";
 
-/// A text that is no topic pattern.
+/// A text that is not a topic pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no topic pattern: {problem}; {ALLOWED}")]
+#[error("{text:?} is not a topic pattern: {problem}; {ALLOWED}")]
 pub struct TopicPatternError {
     /// The text, at most 200 characters of it.
     pub text: String,

@@ -233,7 +233,7 @@ fn in_words(expected: &str) -> String {
         "a map" => "a mapping".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".to_owned(),
-        "a nonzero u32" => "a whole number from 1 on".to_owned(),
+        "a nonzero u32" | "a nonzero u64" => "a whole number from 1 on".to_owned(),
         "i32" | "i64" | "isize" => "a whole number".to_owned(),
         "f32" | "f64" => "a number".to_owned(),
         other if other.starts_with("struct ") => "a mapping".to_owned(),
@@ -592,8 +592,10 @@ impl<'de, 'a: 'de, 'p> EnumAccess<'de> for Choice<'a, 'p> {
 impl<'de, 'a: 'de> VariantAccess<'de> for Reader<'a, '_> {
     type Error = Mistake;
 
+    /// A word that takes no content stands alone; only the form with a colon comes here.
     fn unit_variant(self) -> Result<(), Mistake> {
-        Ok(())
+        let finding = Finding::new(self.node.place, "this word takes no value");
+        Err(Mistake(finding.hint("write the word alone, without a colon")))
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Mistake> {

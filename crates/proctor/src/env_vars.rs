@@ -67,7 +67,7 @@ variables! { SET:
     RPC_SOCKET_PATH = "The path of the socket that a forked worker connects to.";
     RPC_TOKEN = "What it must present there.";
     WORKER_INDEX = "The worker's number, from 0.";
-    PROCTOR_WORKER = "The worker's number, from 1.";
+    PROCTOR_WORKER = "The worker's number, from 0, as in events and messages.";
     PROCTOR_GENERATION = "How many processes have had this number, this one included.";
     TEST_ENV_NUMBER = "Empty for the first worker, then `2`, `3`, …: what database configurations expect.";
 }

@@ -1,5 +1,6 @@
 //! From the description of an agent to the agent.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ pub(super) fn agent(
     let processes = if fields.process_per_conversation {
         Processes::Each
     } else {
-        Processes::Shared(fields.processes.unwrap_or(1) as usize)
+        Processes::Shared(fields.processes.map_or(1, NonZeroU32::get) as usize)
     };
     let launch = launch(fields, name, &workshop.places, workshop)?;
     Ok(Arc::new(CommandAgent::new(launch, processes, timeout(fields))))
@@ -137,7 +138,7 @@ fn chat_client(
     let dialect = if chat.anthropic { Dialect::Anthropic } else { Dialect::OpenAi };
     let template = Request {
         system: chat.instructions.clone(),
-        max_tokens: chat.max_tokens,
+        max_tokens: chat.max_tokens.map(NonZeroU32::get),
         temperature: chat.temperature,
         ..Request::default()
     };

@@ -1,5 +1,6 @@
 //! From the description of a model to the model with its layers.
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,19 +86,19 @@ pub(super) fn model(
         Some(_) => layers.over(command(fields, places)?),
         None => layers.over(http(fields, places)?),
     };
-    let max_tokens = Some(fields.max_tokens.unwrap_or(MAX_TOKENS));
+    let max_tokens = Some(fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get));
     Ok(MadeModel::Model(model, max_tokens, fields.temperature))
 }
 
 fn layers(fields: &ModelFields, common: &SharedModelParts) -> Layers {
     let limits = Limits {
-        requests_per_minute: fields.requests_per_minute,
-        tokens_per_minute: fields.tokens_per_minute,
-        concurrency: fields.concurrency.map(|count| count as usize),
+        requests_per_minute: fields.requests_per_minute.map(NonZeroU64::get),
+        tokens_per_minute: fields.tokens_per_minute.map(NonZeroU64::get),
+        concurrency: fields.concurrency.map(|count| count.get() as usize),
     };
     let mut policy = RetryPolicy::default();
     if let Some(tries) = fields.tries {
-        policy.max_tries = tries.max(1);
+        policy.max_tries = tries.get();
     }
     Layers {
         limiter: (limits != Limits::default()).then(|| Arc::new(RequestLimiter::new(limits))),

@@ -4,6 +4,7 @@
 //! asks are left out, as keys are: a cassette is replayed by others than those who recorded it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use proctor_dialogue::{
     AgentFields, ChatSpec, HttpSpec, ModelFields, PartySpecs, Pattern, QuestionKind, Say,
@@ -24,7 +25,7 @@ pub(super) fn of_model(fields: &ModelFields, places: &PlaceholderValues) -> Valu
         "backend": backend(fields),
         "model": model,
         "url": fields.url.as_ref().map(|url| filled(url, places)),
-        "max_tokens": is_asked.then(|| fields.max_tokens.unwrap_or(MAX_TOKENS)),
+        "max_tokens": is_asked.then(|| fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get)),
         "temperature": fields.temperature,
         "extra": fields.extra,
         "headers": headers(&fields.headers, places),

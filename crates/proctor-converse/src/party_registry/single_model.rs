@@ -1,5 +1,6 @@
 //! One model of the project, outside of any conversation: for commands that ask a model themselves.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ impl SingleModel {
         fields: &ModelFields,
         setup: SingleModelSetup,
     ) -> Result<Self, Failure> {
-        let max_tokens = fields.max_tokens.unwrap_or(MAX_TOKENS);
+        let max_tokens = fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get);
         let temperature = fields.temperature;
         let model = match &setup.cassette {
             Cassette::Replay(path, mode) => replay(name, path, *mode)?,

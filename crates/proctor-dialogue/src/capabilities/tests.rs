@@ -99,8 +99,8 @@ fn every_kind_has_one_row_and_tells_its_text() {
 fn what_excludes_each_other_is_a_mistake() {
     for (agent, part) in [
         (r#"{"command": ["a"], "made_calls": "/x"}"#, "goes with `chat` or `http`"),
-        (r#"{"script": [], "made_calls": "/x"}"#, "goes with `chat` or `http`"),
-        (r#"{"http": {"url": "u", "made_calls": "/x"}, "made_calls": "/x"}"#, "one of them"),
+        (r#"{"script": ["a"], "made_calls": "/x"}"#, "goes with `chat` or `http`"),
+        (r#"{"http": {"url": "u", "made_calls": "/x"}, "made_calls": "/x"}"#, "keep one"),
         (r#"{"http": {"url": "u"}, "made_calls": "/x", "tools": "none"}"#, "exclude each other"),
         (r#"{"http": {"url": "u"}, "made_calls": "x"}"#, "no JSON pointer"),
     ] {

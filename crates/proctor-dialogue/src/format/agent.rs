@@ -4,13 +4,18 @@
 //! agent fills them in.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::program::Words;
-use super::script::ScriptRule;
+use super::schema::{
+    NOT_BLANK, POINTER, above_zero, also, at_most_one, demand, exclude, given, not_blank,
+    or_nothing, pointer, pointers, require, with,
+};
+use super::script::{self, ScriptRule};
 use super::shorthand::text_or_mapping;
 use super::values::TimeSpan;
 use crate::capabilities::AgentKind;
@@ -34,6 +39,7 @@ text_or_mapping!(
     AgentSpec,
     AgentFields,
     "the name of an agent or a mapping with `command`, `chat`, `http` or `script`",
+    text: {"type": "string", "pattern": NOT_BLANK},
     |text| AgentSpec::Named(text.to_owned())
 );
 
@@ -41,13 +47,14 @@ text_or_mapping!(
 /// and then spoken to by `chat` or `http`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = agent_rules)]
 pub struct AgentFields {
     /// What reports call it.
     pub name: Option<String>,
     /// A program. Alone it speaks the worker protocol; with `chat` or `http` it is the server to wait for.
     pub command: Option<Words>,
     /// How many processes share the conversations; 1 when absent.
-    pub processes: Option<u32>,
+    pub processes: Option<NonZeroU32>,
     /// Whether each conversation gets a process of its own.
     pub process_per_conversation: bool,
     /// Variables added to the program's environment.
@@ -59,6 +66,7 @@ pub struct AgentFields {
     /// An HTTP interface of its own.
     pub http: Option<HttpSpec>,
     /// An agent that follows a script.
+    #[schemars(length(min = 1))]
     pub script: Option<Vec<ScriptRule>>,
     /// Where an answer of `chat` or `http` lists the calls that the agent has made itself, as a JSON pointer.
     pub made_calls: Option<MadeCalls>,
@@ -67,6 +75,7 @@ pub struct AgentFields {
     /// Whether the agent gives the same answers to the same questions every time, so that one attempt is enough to compare runs.
     pub deterministic: Option<bool>,
     /// How long one answer may take; two minutes when absent.
+    #[schemars(transform = above_zero)]
     pub timeout: Option<TimeSpan>,
 }
 
@@ -77,14 +86,17 @@ pub struct Readiness {
     /// An address that answers with a status below 400; without it, the agent's port takes connections.
     pub url: Option<String>,
     /// How long it may take; 10 seconds when absent.
+    #[schemars(transform = above_zero)]
     pub within: Option<TimeSpan>,
 }
 
 /// An endpoint in the shape of chat completions.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = require_url)]
 pub struct ChatSpec {
     /// Its address: `http://127.0.0.1:${port}/v1`.
+    #[schemars(transform = not_blank)]
     pub url: String,
     /// Whether it speaks Anthropic's messages instead of chat completions.
     pub anthropic: bool,
@@ -99,10 +111,12 @@ pub struct ChatSpec {
     /// Whether the answer is streamed, which measures the time to the first token.
     pub stream: bool,
     /// Longest answer, in tokens.
-    pub max_tokens: Option<u32>,
+    pub max_tokens: Option<NonZeroU32>,
     /// Sampling temperature.
+    #[schemars(range(min = 0))]
     pub temperature: Option<f64>,
     /// Further members of each request.
+    #[schemars(transform = or_nothing)]
     pub extra: Map<String, Value>,
 }
 
@@ -112,33 +126,75 @@ pub struct ChatSpec {
 /// the names of `remember`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = require_url)]
 pub struct HttpSpec {
     /// The address.
+    #[schemars(transform = not_blank)]
     pub url: String,
     /// The method; POST when absent.
+    #[schemars(regex(pattern = "^[A-Za-z]+$"))]
     pub method: Option<String>,
     /// Headers.
     pub headers: BTreeMap<String, String>,
     /// The body; `{"message": "${message}", "conversation": "${lane}"}` when absent.
     pub body: Option<Value>,
     /// Where the words stand, as a JSON pointer; `/text` when absent, `""` for the whole body.
+    #[schemars(transform = pointer)]
     pub text: Option<String>,
     /// Where each event of a streamed answer has its piece of the words.
+    #[schemars(transform = pointer)]
     pub delta: Option<String>,
     /// Where tool calls stand that the host is asked to make.
     pub tool_calls: Option<ToolCallPlaces>,
     /// Where calls stand that the agent has made itself; the same as `made_calls` of the agent.
     pub made_calls: Option<MadeCalls>,
     /// Where the count of input tokens stands.
+    #[schemars(transform = pointer)]
     pub input_tokens: Option<String>,
     /// Where the count of output tokens stands.
+    #[schemars(transform = pointer)]
     pub output_tokens: Option<String>,
     /// Where a message stands if the agent reports failure with status 200.
+    #[schemars(transform = pointer)]
     pub error: Option<String>,
     /// Names to take from each answer for later turns: name → pointer.
+    #[schemars(transform = pointers)]
     pub remember: BTreeMap<String, String>,
     /// What those names stand for in the first turn.
     pub initially: BTreeMap<String, Value>,
+}
+
+impl HttpSpec {
+    fn problem(&self) -> Option<&'static str> {
+        let calls = self.tool_calls.as_ref();
+        let places = [
+            self.text.as_deref(),
+            self.delta.as_deref(),
+            self.input_tokens.as_deref(),
+            self.output_tokens.as_deref(),
+            self.error.as_deref(),
+            calls.and_then(|calls| calls.list.as_deref()),
+            calls.and_then(|calls| calls.id.as_deref()),
+            calls.and_then(|calls| calls.name.as_deref()),
+            calls.and_then(|calls| calls.arguments.as_deref()),
+        ];
+        let remembered = self.remember.values().map(String::as_str);
+        let is_pointer = |text: &str| text.is_empty() || text.starts_with('/');
+        if !places.into_iter().flatten().chain(remembered).all(is_pointer) {
+            return Some(
+                "a place in the answer is no JSON pointer: it begins with `/`, as in `/reply/text`",
+            );
+        }
+        let is_method = |method: &String| {
+            !method.is_empty() && method.chars().all(|letter| letter.is_ascii_alphabetic())
+        };
+        match &self.method {
+            Some(method) if !is_method(method) => {
+                Some("`method` is no HTTP method; write one such as GET or POST")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Where tool calls stand in an answer; `id`, `name` and `arguments` are relative to one of the list.
@@ -146,12 +202,16 @@ pub struct HttpSpec {
 #[serde(deny_unknown_fields, default)]
 pub struct ToolCallPlaces {
     /// The list; `/tool_calls` when absent.
+    #[schemars(transform = pointer)]
     pub list: Option<String>,
     /// The call's id; `/id` when absent.
+    #[schemars(transform = pointer)]
     pub id: Option<String>,
     /// The tool's name; `/name` when absent.
+    #[schemars(transform = pointer)]
     pub name: Option<String>,
     /// The arguments; `/arguments` when absent.
+    #[schemars(transform = pointer)]
     pub arguments: Option<String>,
 }
 
@@ -176,6 +236,7 @@ pub struct MadeCalls {
 #[serde(deny_unknown_fields)]
 struct MadeCallsFields {
     /// A JSON pointer to the list.
+    #[schemars(transform = pointer)]
     list: String,
     /// `none`: an answer without the list says that there were no calls; else it says nothing.
     #[serde(default)]
@@ -188,9 +249,39 @@ impl From<MadeCallsFields> for MadeCalls {
     }
 }
 
-text_or_mapping!(MadeCalls, MadeCallsFields, "a JSON pointer or a mapping with `list`", |text| {
-    MadeCalls { list: text.to_owned(), absent_is_none: false }
-});
+text_or_mapping!(
+    MadeCalls,
+    MadeCallsFields,
+    "a JSON pointer or a mapping with `list`",
+    text: {"type": "string", "pattern": POINTER},
+    |text| MadeCalls { list: text.to_owned(), absent_is_none: false }
+);
+
+fn require_url(schema: &mut Schema) {
+    require(schema, "url");
+}
+
+/// The combinations that [`AgentFields::problem`] refuses.
+fn agent_rules(schema: &mut Schema) {
+    let kinds = ["command", "chat", "http", "script"];
+    also(schema, json!({"anyOf": kinds.map(given)}));
+    at_most_one(schema, &["chat", "http", "script"]);
+    exclude(schema, given("command"), given("script"));
+    let served = || vec![given("chat"), given("http")];
+    let each = || with("process_per_conversation", json!({"const": true}));
+    let own_made_calls = || with("http", given("made_calls"));
+    exclude(schema, given("processes"), each());
+    exclude(schema, given("processes"), json!({"anyOf": served()}));
+    demand(schema, given("processes"), vec![given("command")]);
+    demand(schema, each(), vec![given("command")]);
+    demand(schema, with("env", json!({"minProperties": 1})), vec![given("command")]);
+    demand(schema, given("ready"), vec![given("command")]);
+    demand(schema, given("ready"), served());
+    demand(schema, given("made_calls"), served());
+    exclude(schema, given("made_calls"), own_made_calls());
+    let made_calls = json!({"anyOf": [given("made_calls"), own_made_calls()]});
+    exclude(schema, made_calls, given("tools"));
+}
 
 impl AgentFields {
     /// How the agent is reached.
@@ -214,7 +305,7 @@ impl AgentFields {
         let made = self.made_calls.as_ref().or(inner)?;
         match () {
             () if self.made_calls.is_some() && inner.is_some() => {
-                Some("`made_calls` stands both in the agent and in `http`; one of them will do")
+                Some("`made_calls` is given in the agent and in `http`: keep one")
             }
             () if self.chat.is_none() && self.http.is_none() => Some(
                 "`made_calls` goes with `chat` or `http`; an agent that speaks the worker protocol lists its calls in `tool_calls`",
@@ -234,8 +325,62 @@ impl AgentFields {
             (false, 0) => Some("an agent needs one of `command`, `chat`, `http` and `script`"),
             (true, 1) if self.script.is_some() => Some("`command` and `script` exclude each other"),
             (_, 2..) => Some("`chat`, `http` and `script` exclude each other"),
-            (true, _) if self.processes == Some(0) => Some("`processes` must be at least 1"),
-            _ => self.calls_problem(),
+            _ => self
+                .program_problem()
+                .or_else(|| self.answers_problem())
+                .or_else(|| self.calls_problem()),
         }
+    }
+
+    /// Settings of a program that this agent does not start, or that have no effect on it.
+    fn program_problem(&self) -> Option<&'static str> {
+        let is_served = self.chat.is_some() || self.http.is_some();
+        let is_started = self.command.is_some();
+        match () {
+            () if self.processes.is_some() && self.process_per_conversation => {
+                Some("`processes` and `process_per_conversation` exclude each other")
+            }
+            () if self.processes.is_some() && (is_served || !is_started) => {
+                Some("`processes` is for a `command` that speaks the worker protocol")
+            }
+            () if self.process_per_conversation && !is_started => {
+                Some("`process_per_conversation` is for a `command`")
+            }
+            () if !self.env.is_empty() && !is_started => Some("`env` is for a `command`"),
+            () if self.ready.is_some() && !(is_started && is_served) => {
+                Some("`ready` is for a `command` that is spoken to by `chat` or `http`")
+            }
+            () => None,
+        }
+    }
+
+    /// What would keep every answer from arriving or from being found.
+    fn answers_problem(&self) -> Option<&'static str> {
+        let chat_url = self.chat.as_ref().map(|chat| chat.url.as_str());
+        let url = chat_url.or_else(|| self.http.as_ref().map(|http| http.url.as_str()));
+        let within = self.ready.as_ref().and_then(|ready| ready.within);
+        match () {
+            () if url.is_some_and(|url| url.trim().is_empty()) => {
+                Some("`url` of `chat` or `http` is missing")
+            }
+            () if self.timeout.is_some_and(TimeSpan::is_zero) => {
+                Some("`timeout` is 0: no answer would ever be in time")
+            }
+            () if within.is_some_and(TimeSpan::is_zero) => {
+                Some("`within` of `ready` is 0: the server would never be ready in time")
+            }
+            () if self.temperature().is_some_and(|temperature| temperature < 0.0) => {
+                Some("`temperature` is below 0")
+            }
+            () => self
+                .http
+                .as_ref()
+                .and_then(HttpSpec::problem)
+                .or_else(|| self.script.as_deref().and_then(script::rules_problem)),
+        }
+    }
+
+    fn temperature(&self) -> Option<f64> {
+        self.chat.as_ref()?.temperature
     }
 }

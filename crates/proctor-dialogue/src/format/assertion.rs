@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::block::Block;
 use super::matcher::{Matcher, NumberMatcher};
+use super::schema::{NOT_BLANK, no_blank_items, not_blank, not_empty, or_nothing, program_first};
 use super::shorthand::{Expression, OneOrMany, Pattern, text_or_mapping};
 use proctor_yaml::At;
 
@@ -38,9 +39,9 @@ pub enum Assertion {
     /// The agent means to do this.
     Intent(Intent),
     /// The conversation is in this topic.
-    Topic(At<String>),
+    Topic(#[schemars(transform = not_blank)] At<String>),
     /// The conversation has been in this topic.
-    ReachedTopic(At<String>),
+    ReachedTopic(#[schemars(transform = not_blank)] At<String>),
     /// The topics were visited in exactly this order.
     TopicHistory(#[schemars(transform = not_empty)] Vec<At<String>>),
     /// The user's goal, or the one named here, has been achieved.
@@ -54,7 +55,7 @@ pub enum Assertion {
     /// A CEL expression is true.
     Expression(Expression),
     /// A command, given the conversation as JSON, exits with 0.
-    Command(#[schemars(transform = not_empty)] OneOrMany<String>),
+    Command(#[schemars(transform = program_first)] OneOrMany<String>),
     /// A block outside says so. Not for files.
     #[serde(rename = "$block")]
     #[schemars(skip)]
@@ -95,11 +96,6 @@ impl Assertion {
         }
         (inner, negated)
     }
-}
-
-/// A list that must hold something. Written as a condition beside the type, which may be defined elsewhere.
-fn not_empty(schema: &mut Schema) {
-    schema.insert("not".into(), serde_json::json!({"const": []}));
 }
 
 /// What is wrong with an assertion although it is well formed: it looks at nothing, so it would say nothing.
@@ -145,6 +141,11 @@ impl Assertion {
             Self::CalledTool(tool) => list("called_tool", std::iter::once(tool.name.as_str())),
             Self::Intent(intent) => list("intent", std::iter::once(intent.name.as_str())),
             Self::GoalAchieved(goal) => list("goal_achieved", std::iter::once(goal.0.as_str())),
+            Self::Grounded(grounding) => {
+                let blank = |named: &[String]| texts(named).any(|text| text.trim().is_empty());
+                let empty = blank(&grounding.claims) || blank(&grounding.from_tools);
+                empty.then_some(EmptyAssertion::Text("grounded"))
+            }
             // These cannot be empty, or an empty one says something.
             Self::Topic(_)
             | Self::ReachedTopic(_)
@@ -152,7 +153,6 @@ impl Assertion {
             | Self::LatencyMs(_)
             | Self::CostUsd(_)
             | Self::Expression(_)
-            | Self::Grounded(_)
             | Self::Block(_)
             | Self::Not(_) => None,
         }
@@ -174,6 +174,7 @@ pub struct ToolExpectation {
 #[serde(deny_unknown_fields)]
 struct ToolExpectationFields {
     /// The tool.
+    #[schemars(transform = not_blank)]
     name: String,
     /// Its arguments, each a value or conditions.
     #[serde(default)]
@@ -192,18 +193,22 @@ text_or_mapping!(
     ToolExpectation,
     ToolExpectationFields,
     "a tool or a mapping with `name`",
-    |text| { ToolExpectation { name: text.to_owned(), ..ToolExpectation::default() } }
+    text: {"type": "string", "pattern": NOT_BLANK},
+    |text| ToolExpectation { name: text.to_owned(), ..ToolExpectation::default() }
 );
 
 /// What must be backed by tool results.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = or_nothing)]
 pub struct Grounding {
     /// The kinds of claims that count: prices, dates …; all factual claims when empty.
     #[serde(default)]
+    #[schemars(transform = no_blank_items)]
     pub claims: Vec<String>,
     /// The tools whose results count; all when empty.
     #[serde(default)]
+    #[schemars(transform = no_blank_items)]
     pub from_tools: Vec<String>,
 }
 
@@ -220,6 +225,7 @@ pub struct Intent {
 #[serde(deny_unknown_fields)]
 struct IntentFields {
     /// Its name.
+    #[schemars(transform = not_blank)]
     name: String,
     /// What it means.
     described_as: Option<String>,
@@ -231,14 +237,17 @@ impl From<IntentFields> for Intent {
     }
 }
 
-text_or_mapping!(Intent, IntentFields, "an intent or a mapping with `name`", |text| Intent {
-    name: text.to_owned(),
-    described_as: None
-});
+text_or_mapping!(
+    Intent,
+    IntentFields,
+    "an intent or a mapping with `name`",
+    text: {"type": "string", "pattern": NOT_BLANK},
+    |text| Intent { name: text.to_owned(), described_as: None }
+);
 
 /// A goal: `stated` for the goal of the simulated user, or any other text.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-pub struct Goal(pub String);
+pub struct Goal(#[schemars(transform = not_blank)] pub String);
 
 impl Goal {
     /// The text, unless it stands for the stated goal.

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
+use super::schema::NOT_BLANK;
 use super::{OneOrMany, ToolStub};
 
 /// Tools that the agent can ask the host to call.
@@ -67,9 +68,10 @@ impl JsonSchema for HostTools {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let stubs = generator.subschema_for::<OneOrMany<ToolStub>>();
+        let answers = json_schema!({"allOf": [stubs, {"not": {"enum": [[], null]}}]});
         json_schema!({"anyOf": [
             {"const": "none", "description": "there are no tools, neither the host's nor the agent's own"},
-            {"type": "object", "additionalProperties": stubs},
+            {"type": ["object", "null"], "additionalProperties": answers, "propertyNames": {"pattern": NOT_BLANK}},
         ]})
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use super::shorthand::{Pattern, PatternError};
 use proctor_yaml::decimal::{compare, same};
@@ -62,7 +62,7 @@ pub enum MatcherError {
     Pattern(#[from] PatternError),
     #[error("`any_of` needs a list")]
     NotAList,
-    #[error("`any_of` is empty; nothing is one of no values")]
+    #[error("`any_of` is an empty list: no value would match")]
     EmptyList,
 }
 
@@ -212,10 +212,21 @@ impl JsonSchema for Matcher {
         "Matcher".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let nested = generator.subschema_for::<Self>();
+        let (number, flag) = (json!({"type": "number"}), json!({"type": "boolean"}));
+        let conditions = json!({
+            "matches": {"type": "string"},
+            "any_of": {"type": "array", "minItems": 1},
+            "at_least": number, "at_most": number, "above": number, "below": number,
+            "present": flag, "absent": flag,
+        });
         json_schema!({
             "description": "A value that must be equal, conditions (equals, matches, contains, any_of, \
                 at_least, at_most, above, below, present, absent), or nested members.",
+            "if": {"type": "object", "minProperties": 1, "propertyNames": {"enum": OPERATORS}},
+            "then": {"properties": conditions},
+            "else": {"additionalProperties": nested},
         })
     }
 }
@@ -255,11 +266,34 @@ impl<'de> Deserialize<'de> for NumberMatcher {
         };
         let negative = |number: &&&Number| compare(number, &0.into()).is_some_and(Ordering::is_lt);
         if let Some(number) = numbers.iter().find(negative) {
-            let message = format!("{number} is below 0, and what is measured here never is");
+            let message = format!("{number} is below 0; a count, a time or a cost never is");
+            return Err(de::Error::custom(message));
+        }
+        if let Matcher::All(conditions) = &matcher
+            && let Some((lower, upper)) = crossed_bounds(conditions)
+        {
+            let message = format!("no number is both {lower} and {upper}");
             return Err(de::Error::custom(message));
         }
         Ok(Self(matcher))
     }
+}
+
+/// A lower and an upper bound between which there is no number.
+fn crossed_bounds(conditions: &[Condition]) -> Option<(&Condition, &Condition)> {
+    let empty_between = |lower: &Condition, upper: &Condition| {
+        let (low, high, touching) = match (lower, upper) {
+            (Condition::AtLeast(low), Condition::AtMost(high)) => (low, high, true),
+            (Condition::AtLeast(low) | Condition::Above(low), Condition::Below(high))
+            | (Condition::Above(low), Condition::AtMost(high)) => (low, high, false),
+            _ => return false,
+        };
+        compare(low, high).is_some_and(|order| if touching { order.is_gt() } else { order.is_ge() })
+    };
+    conditions.iter().find_map(|lower| {
+        let upper = conditions.iter().find(|upper| empty_between(lower, upper))?;
+        Some((lower, upper))
+    })
 }
 
 impl Condition {
@@ -301,8 +335,6 @@ impl JsonSchema for NumberMatcher {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "literals read better at the call")]

@@ -6,7 +6,9 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize as DeserializeDerive, Serialize};
+use serde_json::json;
 
+use super::schema::{NOT_BLANK, above_zero, exactly_one, exclude, given, not_blank, with};
 use super::values::TimeSpan;
 
 /// A program and its arguments; a single text with blanks in it is for a shell.
@@ -69,8 +71,11 @@ impl JsonSchema for Words {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"anyOf": [
-            {"type": "string", "description": "a program, or a line for the shell if it has blanks"},
-            {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "a program and its arguments"},
+            {"type": "string", "pattern": NOT_BLANK, "description": "a program, or a line for the shell if it has blanks"},
+            {
+                "type": "array", "items": {"type": "string"}, "minItems": 1, "prefixItems": [{"type": "string", "pattern": NOT_BLANK}],
+                "description": "a program and its arguments",
+            },
         ]})
     }
 }
@@ -81,19 +86,30 @@ impl JsonSchema for Words {
 /// folder of the `proctor` program, and a variable of the environment.
 #[derive(Debug, Clone, Default, PartialEq, DeserializeDerive, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = server_rules)]
 pub struct ServerSpec {
     /// The program and its arguments.
     pub command: Option<Words>,
     /// Variables added to its environment.
     pub env: BTreeMap<String, String>,
     /// Its address, where it runs by itself and speaks streamable HTTP.
+    #[schemars(transform = not_blank)]
     pub url: Option<String>,
     /// Headers for the address; `${env:NAME}` takes a variable of the environment.
     pub headers: BTreeMap<String, String>,
     /// How long one call may take; 30 seconds when absent.
+    #[schemars(transform = above_zero)]
     pub timeout: Option<TimeSpan>,
     /// Only these of its tools are offered to the agent; all when absent.
+    #[schemars(length(min = 1))]
     pub only: Option<Vec<String>>,
+}
+
+fn server_rules(schema: &mut Schema) {
+    exactly_one(schema, &["command", "url"]);
+    let some = |key| with(key, json!({"minProperties": 1}));
+    exclude(schema, given("command"), some("headers"));
+    exclude(schema, given("url"), some("env"));
 }
 
 impl ServerSpec {
@@ -104,6 +120,13 @@ impl ServerSpec {
             (Some(_), Some(_)) => Some("`command` and `url` exclude each other"),
             (Some(_), None) if !self.headers.is_empty() => Some("`headers` are for a `url`"),
             (None, Some(_)) if !self.env.is_empty() => Some("`env` is for a `command`"),
+            (None, Some(url)) if url.trim().is_empty() => Some("`url` is empty"),
+            _ if self.timeout.is_some_and(TimeSpan::is_zero) => {
+                Some("`timeout` is 0: no call would ever be answered in time")
+            }
+            _ if self.only.as_ref().is_some_and(Vec::is_empty) => Some(
+                "`only` is an empty list: no tool of the server would be offered; leave out `only` or the server",
+            ),
             _ => None,
         }
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::schema::{at_most_one, not_blank};
 use super::shorthand::{OneOrMany, Pattern, text_or_mapping};
 use super::values::TimeSpan;
 
@@ -33,13 +34,56 @@ impl ScriptRule {
     }
 }
 
+/// What is wrong with the rules of a script, if anything is.
+pub(super) fn rules_problem(rules: &[ScriptRule]) -> Option<&'static str> {
+    if rules.is_empty() {
+        return Some("`script` is an empty list: there is nothing to say");
+    }
+    let said = || rules.iter().flat_map(|rule| &rule.say);
+    let calls = || said().flat_map(|say| say.call.iter().chain(&say.called));
+    match () {
+        () if rules.iter().any(|rule| rule.say.is_empty()) => {
+            Some("a rule of `script` has an empty `say`: the rule would never be used")
+        }
+        () if said().any(|say| say.cost_usd.is_some_and(|cost| cost < 0.0)) => {
+            Some("`cost_usd` in `script` is below 0")
+        }
+        () if calls().any(|call| call.tool.trim().is_empty()) => {
+            Some("a call in `script` has an empty `tool`")
+        }
+        () if calls().any(|call| call.result.is_some() && call.error.is_some()) => {
+            Some("`result` and `error` of a call in `script` exclude each other")
+        }
+        () => None,
+    }
+}
+
+/// What is wrong with the answers of a scripted judge, if anything is.
+pub(super) fn verdicts_problem(rules: &[VerdictRule]) -> Option<&'static str> {
+    match () {
+        () if rules.is_empty() => {
+            Some("`verdicts` is an empty list: no question would be answered")
+        }
+        () if rules.iter().any(|rule| rule.because.trim().is_empty()) => {
+            Some("`because` in `verdicts` is empty")
+        }
+        () if rules
+            .iter()
+            .any(|rule| rule.score.is_some_and(|score| !(0.0..=1.0).contains(&score))) =>
+        {
+            Some("`score` in `verdicts` is not between 0 and 1")
+        }
+        () => None,
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RuleFields {
     /// Only when this occurs in the last message.
     when: Option<Pattern>,
     /// What to say, one after the other.
-    #[serde(default)]
+    #[schemars(extend("not" = {"enum": [[], null]}))]
     say: OneOrMany<Say>,
     /// What to do when everything has been said: `stop` (without `when`) or `repeat` (with it) when absent.
     then: Option<Then>,
@@ -104,6 +148,7 @@ struct SayFields {
     /// To fail with this message instead.
     fail: Option<String>,
     /// What it costs, in US dollars.
+    #[schemars(range(min = 0))]
     cost_usd: Option<f64>,
     /// Whatever else is said about the answer.
     metadata: Option<Value>,
@@ -124,8 +169,10 @@ text_or_mapping!(Say, SayFields, "a text or a mapping with `text`", |text| Say {
 /// A call to a tool in a script.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = call_rules)]
 pub struct ScriptedCall {
     /// The tool.
+    #[schemars(transform = not_blank)]
     pub tool: String,
     /// Its arguments.
     #[serde(default)]
@@ -136,6 +183,10 @@ pub struct ScriptedCall {
     /// Its error, in place of a result.
     #[serde(default)]
     pub error: Option<String>,
+}
+
+fn call_rules(schema: &mut Schema) {
+    at_most_one(schema, &["result", "error"]);
 }
 
 /// What a scripted judge answers to a question. The first rule that applies does.
@@ -162,8 +213,10 @@ pub struct VerdictRule {
     pub topic: Option<String>,
     /// How well it holds, between 0 and 1.
     #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
     pub score: Option<f64>,
     /// Why; a judge always says so.
+    #[schemars(transform = not_blank)]
     pub because: String,
 }
 

@@ -13,11 +13,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::expression_names::unknown_name;
+use super::schema::not_blank;
 use proctor_yaml::{At, LIST_MARK, nearest_or_known};
 
 /// Reads `$Name` from text by `$from_text`, or from a mapping as the struct itself.
+///
+/// The schema of the text is `{"type": "string"}` unless `text: {…}` says more.
 macro_rules! text_or_mapping {
     ($Name:ident, $Full:ident, $expecting:literal, $from_text:expr) => {
+        text_or_mapping!($Name, $Full, $expecting, text: {"type": "string"}, $from_text);
+    };
+    ($Name:ident, $Full:ident, $expecting:literal, text: $text_schema:tt, $from_text:expr) => {
         impl<'de> serde::Deserialize<'de> for $Name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Visit;
@@ -52,7 +58,7 @@ macro_rules! text_or_mapping {
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let full = generator.subschema_for::<$Full>();
-                schemars::json_schema!({"anyOf": [{"type": "string"}, full]})
+                schemars::json_schema!({"anyOf": [$text_schema, full]})
             }
         }
     };
@@ -216,7 +222,7 @@ impl Expression {
 }
 
 macro_rules! checked_text {
-    ($Name:ident, $description:literal) => {
+    ($Name:ident, $description:literal, $rule:expr) => {
         impl fmt::Debug for $Name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{:?}", self.source())
@@ -242,14 +248,20 @@ macro_rules! checked_text {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string", "description": $description})
+                let mut schema = json_schema!({"type": "string", "description": $description});
+                $rule(&mut schema);
+                schema
             }
         }
     };
 }
 
-checked_text!(Pattern, "a regular expression (Rust syntax; `(?i)` ignores case)");
-checked_text!(Expression, "a CEL expression that gives true or false");
+checked_text!(
+    Pattern,
+    "a regular expression (Rust syntax; `(?i)` ignores case)",
+    |_: &mut Schema| {}
+);
+checked_text!(Expression, "a CEL expression that gives true or false", not_blank);
 
 /// One value or a list of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -303,7 +315,7 @@ impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let one = generator.subschema_for::<T>();
-        json_schema!({"anyOf": [one, {"type": "array", "items": one}]})
+        json_schema!({"anyOf": [one, {"type": "array", "items": one}, {"type": "null"}]})
     }
 }
 
@@ -370,7 +382,7 @@ impl<T: JsonSchema> JsonSchema for Ordered<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<T>();
-        json_schema!({"type": "object", "additionalProperties": value})
+        json_schema!({"type": ["object", "null"], "additionalProperties": value})
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::assertion::{Assertion, ToolExpectation};
 use super::block::Block;
 use super::model::ModelSpec;
+use super::schema::{above_zero, not_blank, or_nothing};
 use super::shorthand::{Expression, Pattern};
 use super::values::{Notes, TimeSpan};
 use proctor_yaml::At;
@@ -16,6 +17,7 @@ use proctor_yaml::At;
 /// How a simulated user behaves.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = or_nothing)]
 pub struct Simulator {
     /// The model that plays the user.
     pub model: Option<At<ModelSpec>>,
@@ -38,6 +40,7 @@ pub struct Simulator {
 /// Rules for the simulated user.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = or_nothing)]
 pub struct Rules {
     /// What it should do.
     pub should: Vec<String>,
@@ -48,6 +51,7 @@ pub struct Rules {
 /// How the user behaves in one topic.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = or_nothing)]
 pub struct TopicManner {
     /// How the user talks.
     pub personality: Option<Notes>,
@@ -64,13 +68,13 @@ pub enum StopWhen {
     /// The judge finds the goal reached.
     GoalReached,
     /// A pattern occurs in the agent's last answer.
-    Response(Pattern),
+    Response(#[schemars(transform = not_blank)] Pattern),
     /// A pattern occurs in the user's last message.
-    User(Pattern),
+    User(#[schemars(transform = not_blank)] Pattern),
     /// A tool was called in the last turn.
     CallTool(ToolExpectation),
     /// The conversation is in this topic.
-    Topic(At<String>),
+    Topic(#[schemars(transform = not_blank)] At<String>),
     /// A CEL expression is true.
     Condition(Expression),
     /// A block outside says so. Not for files.
@@ -84,6 +88,7 @@ pub enum StopWhen {
 #[serde(deny_unknown_fields)]
 pub struct Simulate {
     /// What the user wants.
+    #[schemars(transform = not_blank)]
     pub goal: String,
     /// Before this many turns, nothing stops the simulation.
     #[serde(default)]
@@ -92,6 +97,7 @@ pub struct Simulate {
     #[serde(default)]
     pub on_max_turns: OnMaxTurns,
     /// The most time the simulation may take.
+    #[schemars(transform = above_zero)]
     pub timeout: Option<TimeSpan>,
     /// Assertions that are checked after every turn.
     #[serde(default)]
@@ -128,6 +134,7 @@ pub enum OnMaxTurns {
 /// Assertions for every turn of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = or_nothing)]
 pub struct EveryTurn {
     /// Those that decide.
     pub expect: Vec<At<Assertion>>,

@@ -80,6 +80,11 @@ impl JsonSchema for Notes {
 pub struct TimeSpan(pub Duration);
 
 impl TimeSpan {
+    /// Whether it is no time at all: as a limit it would always be exceeded.
+    pub fn is_zero(self) -> bool {
+        self.0.is_zero()
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (number, unit) = match text.find(|letter: char| letter.is_ascii_alphabetic()) {
@@ -103,7 +108,7 @@ impl<'de> Deserialize<'de> for TimeSpan {
         let value = serde_json::Value::deserialize(deserializer)?;
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Self::parse(&text).ok_or_else(|| {
-            de::Error::custom(format!("`{text}` is no time; write 500ms, 30s or 2m"))
+            de::Error::custom(format!("`{text}` is not a length of time; write 500ms, 30s or 2m"))
         })
     }
 }
@@ -116,6 +121,8 @@ impl JsonSchema for TimeSpan {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["string", "number"],
+            "minimum": 0,
+            "pattern": r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*(ms|s|m|min|h)?\s*$",
             "description": "500ms, 30s, 2m, or a number of seconds",
         })
     }

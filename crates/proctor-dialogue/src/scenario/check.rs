@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use crate::engine::DEFAULT_MAX_TURNS;
 use crate::format::{
-    AgentSpec, Assertion, EmptyAssertion, ExampleSpec, Group, ModelSpec, Ordered, ScenarioSet,
-    Simulate, Step, StopWhen, Topic, Trigger,
+    AgentSpec, Assertion, Criterion, EmptyAssertion, ExampleSpec, Group, ModelSpec, Ordered,
+    ScenarioSet, Simulate, Step, StopWhen, TimeSpan, Topic, Trigger,
 };
 use proctor_yaml::{At, Finding, Findings, Place};
 
@@ -25,8 +25,18 @@ pub(super) fn group(group: &Group, is_root: bool, findings: &mut Findings) {
         let finding = Finding::new(votes.place, format!("`votes` is {}", votes.value));
         findings.push(finding.hint("an odd number always has a majority"));
     }
+    if group.examples.is_empty() && group.sets.is_empty() && group.contexts.is_empty() {
+        let finding = Finding::new(group.describe.place, "the group has no `examples`")
+            .absent(["examples", "sets", "contexts"]);
+        findings.push(finding.hint("add `examples`, `sets` or `contexts`, or leave out the group"));
+    }
+    let place = group.describe.place;
+    blank("tags", group.tags.iter().map(String::as_str), place, findings);
+    blank("skip", group.skip.as_deref(), place, findings);
     rate(group.pass_rate.as_ref(), findings);
     participants(group, findings);
+    tools(group, findings);
+    criteria(group, findings);
     for set in &group.sets {
         scenario_set(set, findings);
     }
@@ -35,8 +45,76 @@ pub(super) fn group(group: &Group, is_root: bool, findings: &mut Findings) {
     }
 }
 
+/// Texts that must say something.
+fn blank<'a>(
+    key: &str,
+    texts: impl IntoIterator<Item = &'a str>,
+    place: Place,
+    findings: &mut Findings,
+) {
+    if texts.into_iter().any(|text| text.trim().is_empty()) {
+        findings.push(Finding::new(place, format!("`{key}` holds an empty text")));
+    }
+}
+
+/// A tool gives one kind of answer, and at least one.
+fn tools(group: &Group, findings: &mut Findings) {
+    for (name, stubs) in &group.tools.stubs {
+        let mut wrong = |message: &str| {
+            let message = format!("tool `{name}`: {message}");
+            findings.push(Finding::new(group.describe.place, message).absent([name.as_str()]));
+        };
+        if name.trim().is_empty() {
+            wrong("the name is empty");
+        }
+        if stubs.0.is_empty() {
+            wrong("there is no answer; write `{}` for an answer without a result");
+        }
+        for stub in &stubs.0 {
+            let answers = [stub.result.is_some(), stub.error.is_some(), stub.command.is_some()];
+            if answers.iter().filter(|given| **given).count() > 1 {
+                wrong("`result`, `error` and `command` exclude each other");
+            }
+            if stub.parameters.as_ref().is_some_and(|schema| !schema.is_object()) {
+                wrong("`parameters` is no mapping; it is the JSON Schema of the arguments");
+            }
+        }
+    }
+}
+
+/// A criterion says what must hold, and its answers say on which side they are.
+fn criteria(group: &Group, findings: &mut Findings) {
+    for (name, criterion) in &group.criteria.0 {
+        let mut wrong = |message: &str| {
+            let message = format!("criterion `{}`: {message}", name.value);
+            findings.push(Finding::new(name.place, message));
+        };
+        let Criterion { description, good, bad, edge } = criterion;
+        if description.trim().is_empty() {
+            wrong("`description` is empty");
+        }
+        if good.iter().chain(bad).chain(edge).any(|answer| answer.text.trim().is_empty()) {
+            wrong("an answer under `good`, `bad` or `edge` is empty");
+        }
+        if good.iter().any(|answer| answer.satisfied == Some(false)) {
+            wrong("an answer under `good` has `satisfied: false`");
+        }
+        if bad.iter().any(|answer| answer.satisfied == Some(true)) {
+            wrong("an answer under `bad` has `satisfied: true`");
+        }
+        if edge.iter().any(|answer| answer.satisfied.is_none()) {
+            wrong("an answer under `edge` needs `satisfied: true` or `satisfied: false`");
+        }
+    }
+}
+
 /// An agent or a model says in exactly one way how it is reached.
 fn participants(group: &Group, findings: &mut Findings) {
+    if let Some(agent) = &group.agent
+        && let AgentSpec::Named(name) = &agent.value
+    {
+        blank("agent", [name.as_str()], agent.place, findings);
+    }
     if let Some(agent) = &group.agent
         && let AgentSpec::Given(fields) = &agent.value
         && let Some(problem) = fields.problem()
@@ -58,11 +136,14 @@ fn participants(group: &Group, findings: &mut Findings) {
     let judge = group.judge.as_ref().and_then(|judge| judge.model.as_ref());
     let models = group.models.values().chain(judge).chain(group.simulator.model.as_ref());
     for model in models {
-        if let ModelSpec::Given(fields) = &model.value
-            && let Some(problem) = fields.problem()
-        {
-            let keys = ["anthropic", "openai", "command", "script", "verdicts"];
-            findings.push(Finding::new(model.place, problem).absent(keys));
+        match &model.value {
+            ModelSpec::Named(name) => blank("model", [name.as_str()], model.place, findings),
+            ModelSpec::Given(fields) => {
+                if let Some(problem) = fields.problem() {
+                    let keys = ["anthropic", "openai", "command", "script", "verdicts"];
+                    findings.push(Finding::new(model.place, problem).absent(keys));
+                }
+            }
         }
     }
 }
@@ -100,6 +181,9 @@ pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: 
         let finding = Finding::new(place, "`it` is missing").absent(["it"]);
         check.findings.push(finding.hint("say what the agent is expected to do"));
     }
+    let reasons = spec.skip.iter().chain(&spec.pending).map(String::as_str);
+    blank("tags", spec.tags.iter().map(String::as_str), place, check.findings);
+    blank("skip` or `pending", reasons, place, check.findings);
     rate(spec.pass_rate.as_ref(), check.findings);
     if spec.steps.is_empty() && spec.skip.is_none() && spec.pending.is_none() {
         let finding = Finding::new(place, format!("`{}` has no `steps`", spec.it.value))
@@ -147,6 +231,10 @@ impl Check<'_> {
                 self.findings.push(finding.hint("write each as its own list item"));
             }
         }
+        if step.metadata.is_some() && step.simulate.is_some() {
+            let finding = Finding::new(step.place, "`metadata` goes with `user`");
+            self.findings.push(finding.hint("a simulated user sends no metadata"));
+        }
         self.assertions(step.expect.iter().chain(&step.evaluate));
     }
 
@@ -157,9 +245,21 @@ impl Check<'_> {
             let message = format!("`min_turns` is {}, `max_turns` {max}", simulate.min_turns);
             self.findings.push(Finding::new(place, message));
         }
+        blank("goal", [simulate.goal.as_str()], place, self.findings);
+        if simulate.timeout.is_some_and(TimeSpan::is_zero) {
+            let message = "`timeout` is 0: the simulation would end before its first turn";
+            self.findings.push(Finding::new(place, message));
+        }
         for stop in user.stop_when.iter().flatten() {
-            if let StopWhen::Topic(name) = stop {
-                self.topic(name, name.place);
+            match stop {
+                StopWhen::Topic(name) => self.topic(name, name.place),
+                StopWhen::Response(pattern) | StopWhen::User(pattern) => {
+                    blank("stop_when", [pattern.source()], place, self.findings);
+                }
+                StopWhen::CallTool(tool) => {
+                    blank("stop_when", [tool.name.as_str()], place, self.findings);
+                }
+                StopWhen::GoalReached | StopWhen::Condition(_) | StopWhen::Block(_) => {}
             }
         }
         for name in simulate.during_topic.keys() {
@@ -236,8 +336,15 @@ impl Check<'_> {
                 }
             }
             for trigger in &topic.triggers {
-                if let Trigger::TurnsIn(turns) = trigger {
-                    self.topic(&turns.topic.value, turns.topic.place);
+                match trigger {
+                    Trigger::TurnsIn(turns) => self.topic(&turns.topic.value, turns.topic.place),
+                    Trigger::Response(pattern) | Trigger::User(pattern) => {
+                        blank("triggers", [pattern.source()], name.place, self.findings);
+                    }
+                    Trigger::CallTool(tool) => {
+                        blank("triggers", [tool.name.as_str()], name.place, self.findings);
+                    }
+                    Trigger::Condition(_) | Trigger::Block(_) => {}
                 }
             }
             self.assertions(topic.expect.iter().chain(&topic.evaluate));

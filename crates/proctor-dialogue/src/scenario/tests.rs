@@ -320,7 +320,9 @@ proptest! {
 #[test]
 fn agents_and_models_say_in_one_way_how_they_are_reached() {
     insta::assert_snapshot!(mistakes(
-        "describe: A\nagent:\n  timeout: 3s\nmodels:\n  judge: {openai: a, script: [b]}\nsimulator:\n  model: {}\n"
+        "describe: A\nagent:\n  timeout: 3s\nmodels:\n  judge: {openai: a, script: [b]}\nsimulator:\n  model: {}\nexamples: [{it: x, steps: [{user: a}]}]\n"
     ));
-    insta::assert_snapshot!(mistakes("describe: A\nagent:\n  chatt: {url: x}\n  command: []\n"));
+    insta::assert_snapshot!(mistakes(
+        "describe: A\nagent:\n  chatt: {url: x}\n  command: []\nexamples: [{it: x, steps: [{user: a}]}]\n"
+    ));
 }

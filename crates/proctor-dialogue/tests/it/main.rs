@@ -1,5 +1,6 @@
 //! The crate from outside: the schema that is checked in, and a whole conversation by the public names.
 
 mod conversation;
+mod mistake_table;
 mod mistakes;
 mod schema;

@@ -106,7 +106,11 @@ fn every_mistake_has_a_place_and_a_message() {
         ),
         (in_example("steps: [{user: a, simulate: {goal: b}}]"), 4, "either `user` or `simulate`"),
         (in_example("steps: [{simulate: {}}]"), 4, "`goal` is missing"),
-        (in_example("steps: [{simulate: {goal: g, timeout: soon}}]"), 4, "`soon` is no time"),
+        (
+            in_example("steps: [{simulate: {goal: g, timeout: soon}}]"),
+            4,
+            "`soon` is not a length of time",
+        ),
         (
             in_example("steps: [{simulate: {goal: g, min_turns: 9, max_turns: 2}}]"),
             4,

@@ -46,9 +46,9 @@ fn a_silent_example_is_mentioned_less_and_less_often() {
         shown += &view.tick(begin + std::time::Duration::from_secs(second));
     }
     insta::assert_snapshot!(shown, @r"
-    [1] ○ Slow  running for 10.00 s
-    [1] ○ Slow  running for 30.00 s
-    [1] ○ Slow  running for 1 min 10 s
+    [0] ○ Slow  running for 10.00 s
+    [0] ○ Slow  running for 30.00 s
+    [0] ○ Slow  running for 1 min 10 s
     ");
 }
 

@@ -217,7 +217,7 @@ fn facts(failure: &Failure<'_>) -> String {
     if example.attempts.len() > 1 {
         facts.push(failure.verdict.rate().to_string());
     }
-    facts.extend(first.worker.map(|number| format!("worker {}", number + 1)));
+    facts.extend(first.worker.map(|number| format!("worker {number}")));
     facts.join(" · ")
 }
 

@@ -519,7 +519,7 @@ impl Dispatcher {
             let outcome = ExampleFinished {
                 status: Status::Errored,
                 fault: Some(Fault::Harness),
-                message: Some(format!("worker {} did not run it: {why}", number + 1)),
+                message: Some(format!("worker {number} did not run it: {why}")),
                 ..ExampleFinished::default()
             };
             self.settle(job, Some(number), Box::new(outcome));
@@ -725,15 +725,14 @@ impl Dispatcher {
         if left.running.is_some() || self.stop.is_some() {
             return;
         }
-        let who = number + 1;
         let seconds = |limit: u64| limit / 1000;
         let message = match left.killed {
             Some(Killed::TimedOut) => format!(
-                "worker {who} started nothing for {} s and was ended: a hook hangs",
+                "worker {number} started nothing for {} s and was ended: a hook hangs",
                 seconds(self.policy.hook_limit().unwrap_or_default())
             ),
             Some(Killed::Cancelled) => format!(
-                "worker {who} did not end within {} s and was ended: a hook hangs",
+                "worker {number} did not end within {} s and was ended: a hook hangs",
                 seconds(self.policy.end_within)
             ),
             None if left.ending && (exit.status != Some(0) || exit.unanswered) => {

@@ -363,7 +363,7 @@ impl Exit {
             (None, None) => "ended".to_owned(),
         };
         let more = self.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-        format!("worker {} {how}{more}", slot + 1)
+        format!("worker {slot} {how}{more}")
     }
 
     /// What became of the example that it ran.

@@ -357,7 +357,7 @@ fn v19_what_a_worker_passes_over_is_errored_unless_it_may_have_been_given_back()
     let reports = reported(&effects);
     assert_eq!(reports.len(), 1, "{effects:?}");
     assert_eq!((reports[0].0, &reports[0].1), (1, &Status::Errored), "{reports:?}");
-    assert!(reports[0].2.contains("worker 1 did not run it: it went on to a later one"));
+    assert!(reports[0].2.contains("worker 0 did not run it: it went on to a later one"));
 
     let mut dispatcher = ready(3);
     let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
@@ -383,7 +383,7 @@ fn v19_what_a_worker_refuses_is_errored_with_its_reason() {
     let jobs = vec![JobId(0), JobId(1)];
     let why = "unknown examples".to_owned();
     let effects = dispatcher.step(3, Input::Refused { slot: 0, generation: 1, jobs, why });
-    let message = "worker 1 did not run it: unknown examples".to_owned();
+    let message = "worker 0 did not run it: unknown examples".to_owned();
     let each = |job| (job, Status::Errored, message.clone());
     assert_eq!(reported(&effects), [each(0), each(1)]);
 }

@@ -239,7 +239,7 @@ impl<'a> RunDriver<'a> {
             }
             Effect::Lost { slot, message, exit } => self.tracker.lost(slot, message, *exit),
             Effect::Odd { slot, what } => {
-                self.tracker.protocol_error(slot, format!("worker {} {what}", slot + 1));
+                self.tracker.protocol_error(slot, format!("worker {slot} {what}"));
             }
             Effect::Done => self.ended = true,
         }
@@ -395,10 +395,10 @@ impl<'a> RunDriver<'a> {
     }
 
     fn unlisted_result(&mut self, slot: u32, key: &str, status: &Status) {
-        let (who, status) = (slot + 1, status.as_str());
+        let status = status.as_str();
         self.tracker.protocol_error(
             slot,
-            format!("worker {who} reports an example that was never listed: {key} ({status})"),
+            format!("worker {slot} reports an example that was never listed: {key} ({status})"),
         );
     }
 
@@ -445,10 +445,9 @@ impl<'a> RunDriver<'a> {
         ];
         for (what, said, arrived) in pairs {
             if let Some(sent) = said.filter(|sent| *sent != arrived) {
-                let who = slot + 1;
                 self.tracker.protocol_error(
                     slot,
-                    format!("worker {who} says that it sent {sent} {what}, but {arrived} arrived"),
+                    format!("worker {slot} says that it sent {sent} {what}, but {arrived} arrived"),
                 );
             }
         }

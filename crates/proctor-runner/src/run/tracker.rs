@@ -251,7 +251,7 @@ fn came_to(outcome: &ExampleFinished) -> Repetition {
 fn of_worker(slot: u32, message: String) -> OutsideError {
     OutsideError {
         phase: "worker".to_owned(),
-        place: Some(format!("worker {}", slot + 1)),
+        place: Some(format!("worker {slot}")),
         message: Some(message),
         ..OutsideError::default()
     }

@@ -152,7 +152,6 @@ struct Processes {
 impl Processes {
     fn spawn(&self, slot: u32, generation: u32) -> BoxFuture<Result<Spawned, LaunchError>> {
         let guard = Guard::Program(self.environment.guard.clone());
-        let number = slot + 1;
         let host_requests = self.host.as_ref().map(HostRequests::new);
         let config = HostRequests::config(host_requests.as_ref(), ChannelConfig::default());
         let spec = ProcessSpec::new(self.suite.command.iter().map(String::as_str), guard)
@@ -160,9 +159,9 @@ impl Processes {
             .rpc(RpcMode::Socket)
             .channel(config)
             .env("WORKER_INDEX", slot.to_string())
-            .env("PROCTOR_WORKER", number.to_string())
+            .env("PROCTOR_WORKER", slot.to_string())
             .env("PROCTOR_GENERATION", generation.to_string())
-            .env("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { number.to_string() })
+            .env("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { (slot + 1).to_string() })
             .envs(self.suite.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         Box::pin(async move {
             let process = ManagedProcess::spawn(spec).await?;

@@ -96,7 +96,7 @@ impl Harness {
         let words = [PROGRAM, "worker", script.to_str().unwrap()];
         let suite = |place: usize| {
             let name = if place == 0 { "own".to_owned() } else { format!("own {place}") };
-            Suite::Command(CommandSuite {
+            Suite::from(CommandSuite {
                 name,
                 command: words.map(str::to_owned).to_vec(),
                 args: Vec::new(),

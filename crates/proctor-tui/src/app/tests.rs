@@ -134,14 +134,14 @@ fn before_anything_happened() {
 #[test]
 fn a_conversation_at_80_by_24() {
     let mut fixture = watching(80, 24);
-    fixture.keys("1");
+    fixture.keys("0");
     insta::assert_snapshot!(fixture.screen());
 }
 
 #[test]
 fn a_failure_is_followed_at_120_by_40() {
     let mut fixture = watching(120, 40);
-    assert_eq!(fixture.shown(), "2");
+    assert_eq!(fixture.shown(), "1");
     insta::assert_snapshot!(fixture.screen());
 }
 
@@ -172,7 +172,7 @@ fn no_size_makes_it_panic() {
 #[test]
 fn the_end_of_the_run() {
     let mut fixture = watching(80, 24);
-    fixture.events(END).keys("0");
+    fixture.events(END).keys("r");
     insta::assert_snapshot!(fixture.screen());
 }
 
@@ -214,7 +214,7 @@ fn many_workers_scroll_their_tabs() {
 #[test]
 fn a_search_marks_and_jumps() {
     let mut fixture = watching(80, 24);
-    fixture.keys("1/VENUE");
+    fixture.keys("0/VENUE");
     fixture.key(Key::Enter);
     assert!(fixture.screen().contains("not found"), "capitals matter");
     fixture.keys("/venue");
@@ -238,35 +238,35 @@ fn a_search_marks_and_jumps() {
 fn scrolling_stops_following_until_the_end_is_reached() {
     let mut fixture = watching(80, 16);
     fixture.at(10_000);
-    fixture.keys("1kk");
+    fixture.keys("0kk");
     fixture.at(20_000);
     let failure =
         r#"{"event_type":"ExampleFinished","worker":1,"example_id":"b9","status":"failed"}"#;
     fixture.events(&[failure]);
-    assert_eq!(fixture.shown(), "1");
+    assert_eq!(fixture.shown(), "0");
     assert!(fixture.screen().contains("following waits"));
     fixture.keys("G");
     fixture.at(20_050);
-    assert_eq!(fixture.shown(), "2", "the failure is still worth seeing");
+    assert_eq!(fixture.shown(), "1", "the failure is still worth seeing");
 }
 
 #[test]
 fn when_the_run_is_over_the_reader_is_left_in_peace() {
     let mut fixture = watching(80, 24);
-    fixture.events(END).keys("3");
+    fixture.events(END).keys("2");
     fixture.at(60_000);
-    assert_eq!(fixture.shown(), "3");
+    assert_eq!(fixture.shown(), "2");
 }
 
 #[test]
 fn rotation_goes_round() {
     let mut fixture = watching(80, 24);
     let start = r#"{"event_type":"ExampleStarted","worker":2,"example_id":"c1","path":["C"]}"#;
-    fixture.events(&[start]).keys("1a");
+    fixture.events(&[start]).keys("0a");
     fixture.at(2_000);
-    assert_eq!(fixture.shown(), "3", "the second worker is idle");
+    assert_eq!(fixture.shown(), "2", "the second worker is idle");
     fixture.at(4_000);
-    assert_eq!(fixture.shown(), "1");
+    assert_eq!(fixture.shown(), "0");
     assert!(fixture.screen().contains("rotating"));
 }
 

@@ -13,6 +13,7 @@ use crate::mock::MockResponse;
 use crate::mock::script;
 use crate::orchestrator::ralph::{self, config};
 use crate::orchestrator::{Backend, Orchestrator, Topology};
+use crate::tools::run::{MOST_REPEATS, environment};
 
 /// The file as it is written.
 #[derive(Deserialize)]
@@ -77,6 +78,8 @@ struct Checks<'a> {
 
 impl Checks<'_> {
     fn all(&mut self) {
+        self.texts();
+        self.run();
         self.assertions();
         let topology = self.setup();
         self.mock(topology.as_ref());
@@ -84,6 +87,37 @@ impl Checks<'_> {
 
     fn add(&mut self, place: Place, message: impl Into<String>) {
         self.findings.push(Finding::new(place, message));
+    }
+
+    /// Texts that must say something.
+    fn texts(&mut self) {
+        let Written { name, tags, pending, .. } = self.written;
+        let blank = |text: &str| text.trim().is_empty();
+        for (key, is_blank) in [
+            ("name", blank(name)),
+            ("tags", tags.iter().any(|tag| blank(tag))),
+            ("pending", pending.as_deref().is_some_and(blank)),
+        ] {
+            if is_blank {
+                self.add(Place { line: 1, column: 1 }, format!("{key}: an empty text"));
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        let run = &self.written.run;
+        if run.task.trim().is_empty() {
+            self.add(run.place, "run.task is empty: the orchestrator needs a task");
+        }
+        if run.repeat.is_some_and(|repeat| !(1..=MOST_REPEATS).contains(&repeat)) {
+            self.add(run.place, format!("run.repeat must be between 1 and {MOST_REPEATS}"));
+        }
+        if let Err(error) = environment::check(&run.env) {
+            self.add(run.place, format!("run.{error}"));
+        }
+        if let Some(Err(problem)) = run.cassette.as_deref().map(RelPath::parse) {
+            self.add(run.place, format!("run.cassette: {problem}"));
+        }
     }
 
     fn assertions(&mut self) {
@@ -137,7 +171,13 @@ impl Checks<'_> {
                 self.add(place, format!("setup.fixtures: {problem}"));
             }
         }
-        if matches!(setup.orchestrator, Some(Orchestrator::Generic(_))) {
+        if let Some(Orchestrator::Generic(command)) = &setup.orchestrator {
+            let limits = RunLimits::resolve(limits_of(run), GivenLimits::default(), None);
+            let config = setup.config.clone().unwrap_or_default();
+            let config = config::configured(Value::Null, &config);
+            if let Err(error) = limits.and(config).map(drop).and_then(|()| command.check()) {
+                self.add(place, format!("setup: {error}"));
+            }
             return None;
         }
         match configured(setup, run) {
@@ -157,13 +197,17 @@ fn configured(setup: &SetupSection, run: &RunSection) -> Result<Topology, ToolEr
     let overrides = setup.config.as_ref().unwrap_or(&Value::Null);
     let configured = config::configured(base, overrides)?;
     let (given, failures) = config::limits(&configured, run.backend)?;
-    let call = GivenLimits {
+    RunLimits::resolve(limits_of(run), given, failures)?;
+    Ok(config::topology(&config::merged(configured, run.backend)))
+}
+
+/// The limits that the file itself gives.
+fn limits_of(run: &RunSection) -> GivenLimits {
+    GivenLimits {
         max_iterations: run.max_iterations.map(u64::from),
         max_runtime_secs: run.max_runtime_secs,
         ..GivenLimits::default()
-    };
-    RunLimits::resolve(call, given, failures)?;
-    Ok(config::topology(&config::merged(configured, run.backend)))
+    }
 }
 
 #[cfg(test)]

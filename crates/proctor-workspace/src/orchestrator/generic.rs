@@ -38,7 +38,18 @@ pub(crate) struct Generic(pub(crate) GenericCommand);
 impl Generic {
     fn events_path(&self) -> Result<RelPath, ToolError> {
         let path = self.0.events_file.as_deref().unwrap_or(EVENTS);
-        RelPath::parse(path).map_err(|problem| ToolError::invalid(problem.to_string()))
+        RelPath::parse(path)
+            .map_err(|problem| ToolError::invalid(format!("orchestrator.events_file: {problem}")))
+    }
+}
+
+impl GenericCommand {
+    /// Checks what can be checked before anything is started.
+    pub(crate) fn check(&self) -> Result<(), ToolError> {
+        if self.command.first().is_none_or(|program| program.trim().is_empty()) {
+            return Err(ToolError::invalid("orchestrator.command is empty"));
+        }
+        Generic(self.clone()).events_path().map(drop)
     }
 }
 

@@ -122,7 +122,7 @@ fn program(config: &Config) -> Result<PathBuf, ToolError> {
     let found = config.ralph.clone().or_else(|| config.find_program("ralph"));
     match found {
         Some(path) if is_executable(&path) => Ok(path),
-        Some(path) => Err(missing(&format!("{} is no program", path.display()))),
+        Some(path) => Err(missing(&format!("{} is not a program", path.display()))),
         None => Err(missing("there is no program `ralph` on PATH")),
     }
 }

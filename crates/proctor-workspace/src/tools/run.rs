@@ -8,7 +8,7 @@
 pub(crate) mod begin;
 pub(crate) mod conclude;
 mod detach;
-mod environment;
+pub(crate) mod environment;
 mod execute;
 pub(crate) mod folder;
 mod repeat;
@@ -30,7 +30,7 @@ use crate::mock::MockResponse;
 use crate::orchestrator::Backend;
 pub use repeat::{AssertionRate, Flakiness};
 
-const MOST_REPEATS: u32 = 100;
+pub(crate) const MOST_REPEATS: u32 = 100;
 
 /// Stands for what another tool describes: a model pays for every schema it is shown.
 type Object = serde_json::Map<String, serde_json::Value>;

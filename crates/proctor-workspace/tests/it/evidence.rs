@@ -280,7 +280,7 @@ async fn a_file_pattern_that_matches_nothing_is_warned_about_and_a_bad_one_refus
             assertion[field] = json!([bad]);
             let parameters = json!({"workspace_id": "w", "assertions": [assertion]});
             let error = bed.try_call("test_assert", parameters).await.unwrap_err();
-            assert!(error.message.contains("is no file pattern"), "{bad:?} {error}");
+            assert!(error.message.contains("is not a file pattern"), "{bad:?} {error}");
         }
     }
 }

@@ -7,6 +7,7 @@ mod escapes;
 mod evidence;
 mod files;
 mod hazards;
+mod mistake_table;
 mod mocks;
 mod runs;
 mod sizes;

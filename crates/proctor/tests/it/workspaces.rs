@@ -200,9 +200,10 @@ fn v9_and_s10_mistakes_of_a_file_are_found_before_anything_runs() {
     let pattern =
         GOOD.replace("type: exit_code, expected: 0", "type: no_event, topic: 'build.[a-z]*'");
     let list = GOOD.replace("mock:", "setup: {fixtures: {ralph.yml: '- a'}}\nmock:");
-    for (text, told) in
-        [(pattern, "is no topic pattern"), (list, "ralph.yml in the workspace must be a mapping")]
-    {
+    for (text, told) in [
+        (pattern, "is not a topic pattern"),
+        (list, "ralph.yml in the workspace must be a mapping"),
+    ] {
         let env = env_with(&ralph().to_string_lossy(), &[("bad.workspace.yaml", &text)]);
         let (code, said) = run(&env, &["run"]);
         assert_eq!(code, Some(2), "{said}");

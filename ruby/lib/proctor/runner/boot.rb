@@ -42,7 +42,7 @@ module Proctor
       # The environment a worker of this slot works in; the names are those other runners use.
       def worker_environment(slot, generation = 0)
         { "WORKER_INDEX" => slot.to_s,
-          "PROCTOR_WORKER" => (slot + 1).to_s,
+          "PROCTOR_WORKER" => slot.to_s,
           "PROCTOR_GENERATION" => generation.to_s,
           "TEST_ENV_NUMBER" => slot.zero? ? "" : (slot + 1).to_s }
       end

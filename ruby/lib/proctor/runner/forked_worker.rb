@@ -40,7 +40,7 @@ module Proctor
           Transport::VARIABLES.include?(name) ? @settings[name] = value : ENV[name] = value&.to_s
         end
         # Visible in `ps`; unlike $0 no code looks at it.
-        Process.setproctitle("#{@framework.name} (proctor worker #{@slot + 1})")
+        Process.setproctitle("#{@framework.name} (proctor worker #{@slot})")
       end
 
       def connect

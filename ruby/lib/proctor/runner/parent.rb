@@ -87,7 +87,7 @@ module Proctor
 
         slot = message.fetch("slot")
         if message["ahead"] && slot >= @loading.loader.manifest.pieces
-          return @channel.refuse(message["id"], "not_needed", "there is no work for worker #{slot + 1}")
+          return @channel.refuse(message["id"], "not_needed", "there is no work for worker #{slot}")
         end
 
         return @channel.refuse(message["id"], "failed", @hanging_hook) if @hanging_hook

@@ -11,7 +11,7 @@ const DROPPED: &[&str] = &["agent", "agent_priority", "prompt_file", "RObot"];
 /// Limits of the first version of the format; they are resolved into `event_loop`.
 const FLAT_LIMITS: &[&str] = &["max_iterations", "max_runtime"];
 /// Sections that are read or extended here.
-const SECTIONS: &[&str] = &["hats", "event_loop", "hooks", "features"];
+pub(crate) const SECTIONS: &[&str] = &["hats", "event_loop", "hooks", "features"];
 /// Topics that ralph 2.10 publishes by itself, whatever is configured.
 const OWN_TOPICS: &[&str] = &[
     "task.start",

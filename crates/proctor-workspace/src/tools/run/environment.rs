@@ -35,8 +35,7 @@ pub(crate) fn check(env: &BTreeMap<String, Option<String>>) -> Result<(), ToolEr
             return Err(ToolError::invalid(format!("env: {name:?} cannot be a variable")));
         }
         if RESERVED.contains(&name.as_str()) || name.starts_with("XDG_") {
-            let message =
-                format!("env: {name} is set by the harness, because the isolation rests on it");
+            let message = format!("env: {name} is set by the harness: the isolation depends on it");
             return Err(ToolError::new(ErrorKind::NotAllowed, message)
                 .hint("leave it out; programs belong on the server's PATH, files into fixtures"));
         }
