@@ -12,6 +12,7 @@ use proctor_process::protocol::{Notification, Reply};
 use proctor_process::{Channel, Notifications, OutputStream, RequestError};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::example_clock::ExampleClock;
@@ -108,26 +109,17 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
         mut kill,
         replies_to_shutdown,
     } = launched;
-    let streams = [stdout.clone(), stderr.clone()];
-    let read_output = |stream: OutputStream, stderr: bool| {
-        let (marks, tails) = (Arc::clone(&marks), tails.clone());
-        tokio::spawn(report_lines(stream, stderr, marks, tails, reports.clone()))
-    };
-    let readers = [
-        notifications.map(|from| {
-            tokio::spawn(forward(from, host_requests, reports.clone(), Arc::clone(&clock)))
-        }),
-        Some(read_output(stdout, false)),
-        Some(read_output(stderr, true)),
-    ];
+    let streams = [stdout, stderr];
+    let mut readers = report_output(&streams, &marks, &tails, &reports);
+    readers.extend(notifications.map(|from| {
+        tokio::spawn(forward(from, host_requests, reports.clone(), Arc::clone(&clock)))
+    }));
     reports.send(Report::Ready { pid }).await;
     let mut hung_at = Vec::new();
     let mut ending = None;
-    let silent = Box::pin(silence(channel.clone()));
-    tokio::pin!(silent);
+    let mut silent = Box::pin(silence(channel.clone()));
     let mut is_silent = false;
-    let time_is_up = clock.time_is_up();
-    tokio::pin!(time_is_up);
+    let mut time_is_up = Box::pin(clock.time_is_up());
     let mut timed_out = false;
     let mut exit = loop {
         tokio::select! {
@@ -162,22 +154,39 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     };
     channel.peer_is_gone();
     streams.iter().for_each(OutputStream::writer_ended);
-    for reader in readers.into_iter().flatten() {
+    for reader in readers {
         // A task that panicked has nothing more to report.
         let _ = reader.await;
     }
-    // An exit may come before the order to end: then there was no reply either.
-    let answered = match ending {
-        Some(ending) => ending.await.unwrap_or_default(),
-        None => false,
-    };
-    exit.unanswered = replies_to_shutdown && !answered;
+    exit.unanswered = replies_to_shutdown && !has_answered(ending).await;
     if is_silent {
         let why = "it had closed its channel and did not end by itself";
         exit.message.get_or_insert_with(|| why.to_owned());
     }
     (exit.backtrace, exit.timed_out) = (hung_at, timed_out);
     reports.send(Report::Exited { exit, tails: tails.take() }).await;
+}
+
+/// Starts the tasks that report what a worker prints to standard output and standard error.
+fn report_output(
+    [stdout, stderr]: &[OutputStream; 2],
+    marks: &Arc<str>,
+    tails: &TailRecorder,
+    reports: &ReportSender,
+) -> Vec<JoinHandle<()>> {
+    let read = |stream: &OutputStream, is_stderr: bool| {
+        let (marks, tails) = (Arc::clone(marks), tails.clone());
+        tokio::spawn(report_lines(stream.clone(), is_stderr, marks, tails, reports.clone()))
+    };
+    vec![read(stdout, false), read(stderr, true)]
+}
+
+/// Whether the worker has replied to the order to end. Its exit may come before that order: then there was no reply either.
+async fn has_answered(ending: Option<JoinHandle<bool>>) -> bool {
+    match ending {
+        Some(ending) => ending.await.unwrap_or_default(),
+        None => false,
+    }
 }
 
 /// Returns when the process should long have ended: it has closed its channel, so it can report nothing more.
