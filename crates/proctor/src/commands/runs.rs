@@ -128,7 +128,7 @@ fn list(
 ) -> Result<(), CommandError> {
     let mut index = History::open(store)?;
     let rows = index.runs()?;
-    history::tell(&index, terminal);
+    history::print_notes(&index, terminal);
     let folders = store.list()?;
     let all = rows.len();
     let live = |name: &str| folders.iter().any(|run| run.name() == name && run.is_live());

@@ -9,7 +9,7 @@ use proctor_llm::ReplayMode;
 use proctor_process::{Guard, GuardCommand};
 use proctor_runner::{DialogueSuite, ExampleFilter, ScenarioFile, Suite};
 
-use crate::commands::run::conversations::{ReplayBy, TalkArguments};
+use crate::commands::run::conversations::{ConversationArguments, ReplayBy};
 use crate::config::Config;
 use crate::error::CommandError;
 
@@ -75,7 +75,7 @@ pub(super) fn environment() -> Environment {
 /// What only a run can be told: flags beat the file.
 pub(super) fn apply(
     suites: &mut [Suite],
-    talk: &TalkArguments,
+    talk: &ConversationArguments,
     saved: Option<&Arc<Saved>>,
     config: &Config,
     root: &Path,

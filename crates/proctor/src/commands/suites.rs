@@ -9,7 +9,7 @@ use proctor_runner::{
     Surroundings, Waiting, WorkspaceSuite,
 };
 
-use super::{own_program, scenarios, test_tools};
+use super::{own_program, scenarios, workspace_tools};
 use crate::commands::selection::SelectionArguments;
 use crate::config::Config;
 use crate::env_vars;
@@ -100,7 +100,7 @@ fn suites(
         suites.push(Suite::Workspace(Box::new(WorkspaceSuite {
             files: files.workspaces,
             filter: filter()?,
-            config: test_tools::config(root, config)?,
+            config: workspace_tools::config(root, config)?,
         })));
     }
     // Paths name specs; a suite of its own takes part when it is named, or when nothing is.

@@ -40,15 +40,15 @@ impl Counts {
     }
 }
 
-/// Publishes what happens.
-pub(super) struct Story {
+/// Publishes the steps of a cover run as events.
+pub(super) struct CoverEvents {
     bus: Bus,
     pub(super) counts: Arc<Counts>,
     began: Instant,
     open: Mutex<HashMap<(String, String), Instant>>,
 }
 
-impl Story {
+impl CoverEvents {
     /// The run begins.
     pub(super) fn begin(bus: Bus) -> Self {
         bus.publish(Event::new(SuiteStarted { workers: Some(1), ..SuiteStarted::default() }));
@@ -56,7 +56,7 @@ impl Story {
     }
 
     /// One step of the pipeline.
-    pub(super) fn tell(&self, step: &Step) {
+    pub(super) fn publish_step(&self, step: &Step) {
         match step {
             Step::Begun { stage, file } => self.begun(stage, file),
             Step::Ended { stage, file, ending, message } => {

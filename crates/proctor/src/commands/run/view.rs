@@ -10,7 +10,7 @@ use proctor_runner::{Controller, RepeatReport};
 
 use super::recording::Recording;
 use super::{Prepared, Shown, screen};
-use crate::commands::facts;
+use crate::commands::display_mode;
 use crate::commands::run::arguments::{RunArguments, UiChoice};
 use crate::env_vars;
 use crate::error::CommandError;
@@ -71,7 +71,7 @@ fn mode(arguments: &RunArguments) -> Mode {
         Some(UiChoice::Grouped) => Mode::Grouped,
         Some(UiChoice::Quiet) => Mode::Quiet,
         Some(UiChoice::Terse) => Mode::Terse,
-        None => facts::mode(),
+        None => display_mode::detect(),
     }
 }
 

@@ -8,8 +8,8 @@ use clap::Args;
 use proctor_process::GuardCommand;
 use proctor_workspace::{Limits, Program, Tools};
 
+use super::agent_tools::runtime;
 use super::own_program;
-use super::tools::runtime;
 use crate::cli::Cli;
 use crate::config::{Config, Origin};
 use crate::error::CommandError;

@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 use crate::{env_vars, project};
 
 /// The journal that the arguments, the environment and the configuration mean.
-pub(super) struct Desk {
+pub(super) struct JournalContext {
     pub(super) journal: Journal,
     /// The journal's folder, whatever the lane.
     pub(super) root: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Desk {
     pub(super) project: Option<PathBuf>,
 }
 
-impl Desk {
+impl JournalContext {
     pub(super) fn open(
         arguments: &JournalArguments,
         cli: &Cli,
@@ -42,8 +42,8 @@ impl Desk {
             return Self::at(dir.clone(), lane);
         }
         let (root, config) = project::open_from(place, cli, terminal)?;
-        let desk = Self::at(folder(&root, &config)?, lane)?;
-        Ok(Self { project: Some(root), ..desk })
+        let context = Self::at(folder(&root, &config)?, lane)?;
+        Ok(Self { project: Some(root), ..context })
     }
 
     /// A journal in this folder; the lane is the flag's, else the environment's.
@@ -58,15 +58,18 @@ impl Desk {
     }
 
     /// Says the remarks of an answer and passes on its value.
-    pub(super) fn hear<T>(answer: Answer<T>, terminal: &mut Terminal) -> Result<T, CommandError> {
+    pub(super) fn value_of<T>(
+        answer: Answer<T>,
+        terminal: &mut Terminal,
+    ) -> Result<T, CommandError> {
         let noted = answer?;
-        say(&noted.warnings, terminal);
+        print_warnings(&noted.warnings, terminal);
         Ok(noted.value)
     }
 }
 
 /// Says remarks on standard error.
-pub(super) fn say(warnings: &[Warning], terminal: &mut Terminal) {
+pub(super) fn print_warnings(warnings: &[Warning], terminal: &mut Terminal) {
     for warning in warnings {
         terminal.warn(&warning.to_string());
     }

@@ -8,7 +8,7 @@ use proctor_report::{Mode, TerminalFacts, auto_mode};
 use crate::env_vars;
 
 /// The view to use when nobody asked for one.
-pub(super) fn mode() -> Mode {
+pub(super) fn detect() -> Mode {
     let variables: BTreeSet<String> = std::env::vars_os()
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, _)| name.to_string_lossy().into_owned())
