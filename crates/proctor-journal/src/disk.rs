@@ -1,7 +1,7 @@
 //! The few file operations the journal needs, behind a trait, and their implementation on a disk.
 //!
 //! Each method is one step a crash can fall before, into or after. Which of them are synced, and
-//! in what order, is decided by the store; this module does as it is told.
+//! in what order, is decided by the store; this module only does it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};

@@ -24,7 +24,7 @@ use crate::time::Moment;
 /// How long a hook waits for the journal's lock before it gives up and answers.
 pub const LOCK_WAIT: LockWait = LockWait::Milliseconds(50);
 
-/// What a hook may be told beforehand.
+/// Options of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Tool calls between two check-ins; at least 1.

@@ -62,7 +62,7 @@ pub struct Helpers<'a> {
     pub filler: Option<&'a dyn Filler>,
     /// Whether the review repairs what can be repaired safely.
     pub fix: bool,
-    /// Whether somebody wants the work to end.
+    /// Whether a stop was requested.
     pub stopped: &'a dyn Fn() -> bool,
 }
 

@@ -130,7 +130,7 @@ impl<D: Disk> Locked<'_, D> {
         }
     }
 
-    /// A folder nobody has used yet is marked with the format and kept out of version control.
+    /// A new folder is marked with the format and kept out of version control.
     /// One that another program has filled is left as it is.
     fn mark_if_new(&mut self) -> Result<(), JournalError> {
         let root = self.store.root.clone();

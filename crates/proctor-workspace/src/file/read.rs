@@ -71,7 +71,7 @@ struct Reader<'a> {
     problems: Vec<FileProblem>,
 }
 
-/// Reads a file; every mistake that can be found at once is told at once.
+/// Reads a file; all mistakes that can be found are reported together.
 pub fn read(name: &str, text: &str) -> Result<WorkspaceFile, Vec<FileProblem>> {
     let mut reader = Reader { name, text, problems: Vec::new() };
     let options = serde_saphyr::options! { strict_booleans: true };

@@ -81,7 +81,7 @@ fn options(
     }
 }
 
-/// Runs the pipeline as a run of its own: recorded, shown, and stopped by whoever may.
+/// Runs the pipeline as a run of its own: recorded, shown, and stopped by signals or its control socket.
 fn recorded(
     arguments: &CoverArguments,
     options: &Options,
@@ -141,7 +141,7 @@ fn recorded(
     Ok((outcome, signals.caught()))
 }
 
-/// What happens, line by line, for somebody who waits.
+/// Prints each step as a line.
 struct View<'a> {
     shows: bool,
     terminal: &'a mut Terminal,

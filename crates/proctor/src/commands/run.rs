@@ -84,7 +84,7 @@ enum Part {
     Second,
 }
 
-/// A run that can be started: recorded, shown to whoever asks, and stopped by signals.
+/// A run that can be started: recorded, reachable by its control socket, and stopped by signals.
 struct Prepared {
     controller: Controller,
     recording: Recording,

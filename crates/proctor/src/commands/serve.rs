@@ -107,7 +107,7 @@ fn agents(
     terminal: &mut Terminal,
 ) -> Result<HttpService, CommandError> {
     let all = agent_tools::open(cli, None, terminal)?;
-    // What others left behind; nobody waits for it.
+    // Removes stale workspaces in the background.
     let (stale, runtime) = (all.clone(), agent_tools::runtime()?);
     std::thread::spawn(move || runtime.block_on(stale.clean_stale()));
     Ok(proctor_mcp::http(if arguments.read_only { all.only_looking() } else { all }))

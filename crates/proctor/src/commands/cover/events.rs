@@ -12,7 +12,7 @@ use proctor_events::{
     StableId, Status as Outcome, StatusCounts, SuiteFinished, SuiteStarted, WorkerLog,
 };
 
-/// Counts of examples that have ended; shared with whoever asks how far the run is.
+/// Counts of examples that have ended; shared with the control socket.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) begun: AtomicU64,
@@ -30,7 +30,7 @@ impl Counts {
             .sum()
     }
 
-    /// Whether somebody asked for an end.
+    /// Whether a stop was requested.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
@@ -124,7 +124,7 @@ impl CoverEvents {
         }));
     }
 
-    /// The run is over. What was open is told as cancelled, so that every start has its end.
+    /// Publishes the end of the run. Open steps are published as cancelled, so that every start has its end.
     pub(super) fn end(&self, problem: Option<&str>, exit_code: i32) {
         let left: Vec<(String, String)> = self.times().keys().cloned().collect();
         for (stage, file) in left {

@@ -1,4 +1,4 @@
-//! Where a command sits down: the journal it means, and the clock and dice it uses.
+//! The journal that a command works with, and the present moment with fresh random bits.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ impl JournalContext {
         Self::open_from(None, arguments, cli, terminal)
     }
 
-    /// The same for somebody who works in this folder.
+    /// The same, with this folder as the current one.
     pub(super) fn open_from(
         place: Option<&Path>,
         arguments: &JournalArguments,
@@ -57,7 +57,7 @@ impl JournalContext {
         Ok(Self { journal, root: dir, project: None })
     }
 
-    /// Says the remarks of an answer and passes on its value.
+    /// Prints the warnings of an answer and returns its value.
     pub(super) fn value_of<T>(
         answer: Answer<T>,
         terminal: &mut Terminal,
@@ -68,7 +68,7 @@ impl JournalContext {
     }
 }
 
-/// Says remarks on standard error.
+/// Prints warnings on standard error.
 pub(super) fn print_warnings(warnings: &[Warning], terminal: &mut Terminal) {
     for warning in warnings {
         terminal.warn(&warning.to_string());

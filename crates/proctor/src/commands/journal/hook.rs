@@ -105,7 +105,7 @@ fn answer(
     if let Err(error) = read {
         reply.log.push(format!("standard input: {error}"));
     }
-    // If the host has gone away there is nobody left to tell.
+    // The host may have closed standard output; ignore.
     let _ = terminal.line(&reply.stdout);
     if !reply.log.is_empty() {
         let text: String =

@@ -1,4 +1,4 @@
-//! A run's recording: its folder, its bus, and whoever else gets the events.
+//! A run's recording: its folder, its bus, and other destinations of its events.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,7 +18,7 @@ use proctor_record::{
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
-/// How long observers may take to finish what they have.
+/// How long observers may take to send their queued events.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 pub(in crate::commands) struct Recording {
