@@ -1,4 +1,4 @@
-//! Managed blocks of a spec: where they stand, and whether somebody edited them. Pure.
+//! Managed blocks of a spec: where they stand, and whether they were edited. Pure.
 //!
 //! A block stands between `# proctor:begin ID HASH` and `# proctor:end ID`; the hash is over the lines between. A block
 //! whose lines and hash disagree was edited by hand, and is never written again.
@@ -17,7 +17,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Whether nobody edited it.
+    /// Whether it was not edited.
     pub(crate) fn is_intact(&self, text: &str) -> bool {
         text[self.hash.0..self.hash.1] == seal(&text[self.body.0..self.body.1])
     }
@@ -49,7 +49,7 @@ pub(crate) fn find(text: &str) -> Vec<Block> {
     found
 }
 
-/// Ids of the blocks that nobody edited.
+/// Ids of the blocks that were not edited.
 pub(crate) fn intact(text: &str) -> Vec<String> {
     find(text).into_iter().filter(|block| block.is_intact(text)).map(|block| block.id).collect()
 }

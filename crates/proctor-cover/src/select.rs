@@ -22,7 +22,7 @@ enum Goal {
     /// A method, by the number of its first case: each gets an example.
     Method(usize),
     /// A message to a collaborator or to the world outside, by the number of the first case in which its method sends it.
-    Told(usize),
+    Message(usize),
 }
 
 /// Chosen units, and those among them that notice a fault.
@@ -51,13 +51,13 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
     for case in &observation.cases {
         first_case.entry(&case.method).or_insert(case.number);
     }
-    let mut first_told: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut first_message: HashMap<(&str, &str), usize> = HashMap::new();
     for (unit, goals) in &mut goals {
         let case = cases[&unit.0];
         goals.insert(Goal::Method(first_case[case.method.as_str()]));
-        if let Some(message) = told(&case.observations[unit.1]) {
-            let first = *first_told.entry((&case.method, message)).or_insert(case.number);
-            goals.insert(Goal::Told(first));
+        if let Some(message) = message_of(&case.observations[unit.1]) {
+            let first = *first_message.entry((&case.method, message)).or_insert(case.number);
+            goals.insert(Goal::Message(first));
         }
     }
     for (fault, kills) in &observation.kills {
@@ -112,8 +112,8 @@ pub(crate) fn choose(observation: &Observation, rejected: &BTreeSet<Unit>) -> Ch
     Choice { units, kill }
 }
 
-/// Whom and what a sight says was told: `gateway).to have_received(:charge`, without the arguments.
-fn told(sight: &Sight) -> Option<&str> {
+/// Receiver and message that a sight expects: `gateway).to have_received(:charge`, without the arguments.
+fn message_of(sight: &Sight) -> Option<&str> {
     (sight.kind == "call").then(|| sight.matcher.split(").with(").next()).flatten()
 }
 

@@ -222,7 +222,7 @@ fn counting(dir: &Path) {
 
 /// A hook's first call in a process is what counts: every hook is a process of its own.
 fn hooks(dir: &Path) {
-    let journal = Journal::open(dir.join("hooks")).unwrap().patience(hook::PATIENCE);
+    let journal = Journal::open(dir.join("hooks")).unwrap().lock_wait(hook::LOCK_WAIT);
     let mut moments = Moments(3);
     journal.create(draft(3), &moments.next()).unwrap();
     let count = br#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#;

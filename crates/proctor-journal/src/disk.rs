@@ -1,7 +1,7 @@
 //! The few file operations the journal needs, behind a trait, and their implementation on a disk.
 //!
 //! Each method is one step a crash can fall before, into or after. Which of them are synced, and
-//! in what order, is decided by the store; this module does as it is told.
+//! in what order, is decided by the store; this module only does it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -19,7 +19,7 @@ pub enum Durability {
 
 /// How long to wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum LockWait {
     /// Until it is free.
     Forever,
     /// About this many milliseconds.
@@ -61,8 +61,8 @@ pub trait Disk {
     fn is_private(&self, dir: &Path) -> io::Result<bool>;
     /// Closes a folder to everyone but its owner.
     fn make_private(&self, dir: &Path) -> io::Result<()>;
-    /// Takes the lock; `None` when patience ran out.
-    fn lock(&self, path: &Path, patience: Patience) -> io::Result<Option<Self::Lock>>;
+    /// Takes the lock; `None` when the wait is over.
+    fn lock(&self, path: &Path, lock_wait: LockWait) -> io::Result<Option<Self::Lock>>;
 }
 
 /// The operating system's files.
@@ -206,9 +206,9 @@ impl Disk for OsDisk {
         Ok(())
     }
 
-    fn lock(&self, path: &Path, patience: Patience) -> io::Result<Option<File>> {
+    fn lock(&self, path: &Path, lock_wait: LockWait) -> io::Result<Option<File>> {
         let file = private(OpenOptions::new().read(true).append(true).create(true)).open(path)?;
-        let Patience::Milliseconds(tries) = patience else {
+        let LockWait::Milliseconds(tries) = lock_wait else {
             return file.lock().map(|()| Some(file));
         };
         for _ in 0..=tries {

@@ -3,7 +3,7 @@
 //! [`plan`] decides from the hook's JSON what is to be done, [`Reply`] is the JSON to print.
 //! [`Journal::hook`] joins the two and never fails: whatever happens, the host gets a valid answer
 //! and the error goes into [`Reply::log`] for the caller to write down. A hook must not hold up
-//! the agent, so open the journal with [`PATIENCE`].
+//! the agent, so open the journal with [`LOCK_WAIT`].
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::capture::{
     CapturedOutcome, CommandReading, CommandResult, Expectation, RecordedResult, judge, observe,
 };
 use crate::decode;
-use crate::disk::{Disk, Patience};
+use crate::disk::{Disk, LockWait};
 use crate::entry::{Entry, Evidence};
 use crate::error::JournalError;
 use crate::journal::{CHECK_IN, Current, Journal};
@@ -22,9 +22,9 @@ use crate::step::Phase;
 use crate::time::Moment;
 
 /// How long a hook waits for the journal's lock before it gives up and answers.
-pub const PATIENCE: Patience = Patience::Milliseconds(50);
+pub const LOCK_WAIT: LockWait = LockWait::Milliseconds(50);
 
-/// What a hook may be told beforehand.
+/// Options of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Tool calls between two check-ins; at least 1.

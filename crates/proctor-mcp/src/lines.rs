@@ -157,7 +157,7 @@ enum Read {
 }
 
 impl<I: AsyncRead + Send + Unpin + 'static> Lines<I> {
-    /// Passes on what is owed; `None` when nobody is there to hear it.
+    /// Sends the pending replies; `None` if the receiver is gone.
     async fn settle(&mut self) -> Option<()> {
         if self.owed.is_some() {
             let place = self.output.as_ref()?.reserve().await.ok()?;

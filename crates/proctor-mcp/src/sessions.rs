@@ -65,7 +65,7 @@ struct Uses {
 #[derive(Debug, Clone, Copy)]
 struct Use {
     last: Instant,
-    /// Answers under way, and streams that somebody listens to.
+    /// Answers under way and open streams.
     streams: usize,
 }
 

@@ -65,7 +65,7 @@ impl Tools {
         &self.rows
     }
 
-    /// Removes workspaces that nobody has used for a day and nobody holds; to be called at the start of a server.
+    /// Removes workspaces that were not used for a day and are not locked; to be called at the start of a server.
     pub async fn clean_stale(&self) {
         // Nothing hangs on it: what cannot be removed now is tried again by the next server.
         let _ = self.engine.workspaces().clean_stale().await;

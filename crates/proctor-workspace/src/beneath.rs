@@ -124,7 +124,7 @@ impl Root {
 
     /// Reads a regular file of at most `cap` bytes.
     pub fn read(&self, path: &RelPath, cap: u64) -> io::Result<Vec<u8>> {
-        // Not to hang on a pipe that somebody put there.
+        // Do not block on a named pipe.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(self.resolve(path.as_str(), flags, Mode::empty())?);
         let about = file.metadata()?;
@@ -175,7 +175,7 @@ impl Root {
 
     /// Appends to a regular file with a single write, making it if it is not there.
     pub fn append(&self, path: &RelPath, bytes: &[u8]) -> io::Result<()> {
-        // Not to hang on a pipe that somebody put there.
+        // Do not block on a named pipe.
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(0o644);
         let mut file = File::from(self.resolve(path.as_str(), flags | OFlags::CLOEXEC, mode)?);

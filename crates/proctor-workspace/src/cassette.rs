@@ -127,10 +127,10 @@ pub struct Difference {
     pub actual: String,
 }
 
-/// How many differences are told; the first ones say most.
+/// Most differences that are reported.
 const MOST_DIFFERENCES: usize = 100;
 
-/// A value as it is told: of a long one the part where it begins to differ from the other.
+/// A value as it is reported: of a long one the part where it begins to differ from the other.
 fn told(value: &str, other: &str) -> String {
     const MOST: usize = 500;
     if value.len() <= MOST {

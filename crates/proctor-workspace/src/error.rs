@@ -1,4 +1,4 @@
-//! What can go wrong with a tool, told so that a model or a person can act on it.
+//! Errors of tools, with what a model or a person can do about them.
 //!
 //! One error type for all tools: a kind for programs, a message that names the thing and the place, a
 //! hint that says the way out, and details as data.

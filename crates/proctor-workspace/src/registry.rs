@@ -4,7 +4,7 @@
 //! The record is written before the workspace folder is made and removed after it is gone: whatever
 //! moment a kill hits, every folder we made is known and will be found. Two locks per workspace:
 //!
-//! - `lock` is held by whoever changes the workspace or runs in it; it goes with the process that holds it.
+//! - `lock` is held by the process that changes the workspace or runs in it, and is released when that process ends.
 //! - `tree.lock` is held (shared) by the processes of a run themselves, by inheritance: it is free only
 //!   when the last of them is gone.
 //!
@@ -132,7 +132,7 @@ impl Place {
         }
     }
 
-    /// Whether somebody holds the workspace right now.
+    /// Whether the workspace is locked.
     pub(crate) fn is_held(&self) -> bool {
         self.open_lock("lock").is_ok_and(|lock| match lock.try_lock() {
             Ok(()) => lock.unlock().is_err(),

@@ -35,7 +35,7 @@ impl Tools {
         Self { config: Arc::new(config) }
     }
 
-    /// Removes workspaces that nobody has used for a day and nobody holds; says which.
+    /// Removes workspaces that were not used for a day and are not locked; returns their ids.
     pub async fn clean_stale(&self) -> Result<Vec<String>, ToolError> {
         self.blocking(|tools| {
             Ok(registry::clean_stale(&tools.config, std::time::SystemTime::now()))

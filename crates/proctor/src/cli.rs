@@ -22,10 +22,10 @@ use crate::commands::runs::RunsArguments;
 use crate::commands::schema::SchemaArguments;
 use crate::commands::serve::arguments::ServeArguments;
 use crate::commands::show::ShowArguments;
-use crate::commands::test_tools::{DetachedTestArguments, MockArguments};
 use crate::commands::tool::ToolArguments;
 use crate::commands::validate::ValidateArguments;
 use crate::commands::watch::WatchArguments;
+use crate::commands::workspace_tools::{DetachedTestArguments, MockArguments};
 
 /// The exam room for AI agents.
 ///

@@ -1,6 +1,6 @@
 //! The one error of the binary: what went wrong, its kind, its cause and the way out.
 //!
-//! A kind decides the exit code and the word in JSON; [`Kind::facts`] is the table. Errors of libraries become command errors by
+//! A kind decides the exit code and the word in JSON; [`Kind::properties`] is the table. Errors of libraries become command errors by
 //! `From`, which keeps them as the source; their messages are printed as they are.
 
 use std::error::Error;
@@ -41,14 +41,14 @@ pub(crate) enum Kind {
 }
 
 /// What follows from a kind.
-struct Facts {
+struct KindProperties {
     exit_code: u8,
     /// The word for programs.
     name: &'static str,
 }
 
 impl Kind {
-    const fn facts(self) -> Facts {
+    const fn properties(self) -> KindProperties {
         let (exit_code, name) = match self {
             Self::Usage => (2, "usage"),
             Self::Configuration => (2, "configuration"),
@@ -60,7 +60,7 @@ impl Kind {
             Self::Bug => (2, "bug"),
             Self::BrokenPipe => (0, "broken_pipe"),
         };
-        Facts { exit_code, name }
+        KindProperties { exit_code, name }
     }
 }
 
@@ -148,12 +148,12 @@ impl CommandError {
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.kind.facts().exit_code)
+        ExitCode::from(self.kind.properties().exit_code)
     }
 
     /// The error for programs, as commands with `--format json` print it on standard error.
     pub(crate) fn to_json(&self) -> Value {
-        let kind = self.kind.facts().name;
+        let kind = self.kind.properties().name;
         json!({ "error": { "kind": kind, "message": self.message, "hints": self.hints } })
     }
 }

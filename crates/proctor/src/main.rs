@@ -8,8 +8,8 @@ mod config;
 mod env_vars;
 mod error;
 mod project;
+mod suggestions;
 mod terminal;
-mod tips;
 mod values;
 
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ use crate::terminal::Terminal;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return misunderstood(&tips::without_hidden(error)),
+        Err(error) => return misunderstood(&suggestions::without_hidden(error)),
     };
     let mut terminal = Terminal::new(cli.color, cli.command.prints_json());
     match run(&cli, &mut terminal) {
@@ -78,7 +78,9 @@ fn run(cli: &Cli, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
         Command::Schema(arguments) => commands::schema::run(arguments, terminal),
         Command::Host(arguments) => commands::host::run(arguments, cli, terminal),
         Command::Guard => Ok(commands::guard::run()),
-        Command::Mock(arguments) => Ok(commands::test_tools::mock(&arguments.rest)),
-        Command::Detached(arguments) => commands::test_tools::detached(arguments, cli, terminal),
+        Command::Mock(arguments) => Ok(commands::workspace_tools::mock(&arguments.rest)),
+        Command::Detached(arguments) => {
+            commands::workspace_tools::detached(arguments, cli, terminal)
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Terminal {
     color: ColorChoice,
     /// Whether errors are printed for programs.
     json_errors: bool,
-    /// Why standard output could not be written, though somebody reads it.
+    /// The error of a write to standard output, other than a closed pipe.
     failure: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Terminal {
 
     pub(crate) fn warn(&mut self, text: &str) {
         let style = self.style_for(io::stderr().is_terminal());
-        // If standard error is gone there is nobody left to tell.
+        // Standard error may be closed; ignore.
         let _ = writeln!(io::stderr(), "{} {text}", style.paint(Paint::Warn, "warning:"));
     }
 

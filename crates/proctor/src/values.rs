@@ -62,7 +62,7 @@ pub(crate) enum Repeat {
     Auto { limit: u32 },
 }
 
-/// The most repetitions of an example where results decide on them and nobody says how many.
+/// Default limit of repetitions under `--repeat auto`.
 const REPEAT_LIMIT: u32 = 20;
 
 /// A number of repetitions, `auto`, or `auto:MAX`.

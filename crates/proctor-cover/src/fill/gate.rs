@@ -17,7 +17,7 @@ use crate::verify::{self, CIRCUMSTANCES, Round};
 
 /// How many faults of a file an example is tried against.
 const FAULTS: usize = 150;
-/// How much of a failure is told.
+/// Longest failure message, in characters.
 const TOLD: usize = 700;
 
 /// Where answers about one source are judged. The copies are left as they were, or with the accepted spec in them.

@@ -52,17 +52,17 @@ pub struct Options {
     pub again: bool,
 }
 
-/// Who helps, and who is told.
+/// What the caller provides.
 pub struct Helpers<'a> {
-    /// Told about every step.
-    pub told: &'a mut dyn FnMut(Step),
+    /// Called for every step.
+    pub on_step: &'a mut dyn FnMut(Step),
     /// Runs specs for the review; without it the review's own measurement decides.
     pub runner: Option<&'a dyn SpecRunner>,
     /// Fills what is left.
     pub filler: Option<&'a dyn Filler>,
     /// Whether the review repairs what can be repaired safely.
     pub fix: bool,
-    /// Whether somebody wants the work to end.
+    /// Whether a stop was requested.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
@@ -120,8 +120,8 @@ fn place(name: &str) -> Result<usize, Stop> {
 }
 
 /// Runs the stages that were asked for, alone.
-pub fn run(options: &Options, told: &mut dyn FnMut(Step)) -> Result<Report, Stop> {
-    let helpers = Helpers { told, runner: None, filler: None, fix: false, stopped: &|| false };
+pub fn run(options: &Options, on_step: &mut dyn FnMut(Step)) -> Result<Report, Stop> {
+    let helpers = Helpers { on_step, runner: None, filler: None, fix: false, stopped: &|| false };
     run_with(options, helpers)
 }
 
@@ -233,16 +233,16 @@ impl PipelineRun<'_> {
     }
 
     fn begun(&mut self, stage: &'static str, file: &str) {
-        (self.helpers.told)(Step::Begun { stage, file: file.to_owned() });
+        (self.helpers.on_step)(Step::Begun { stage, file: file.to_owned() });
     }
 
     fn ended(&mut self, stage: &'static str, file: &str, ending: Ending, message: &str) {
         let (file, message) = (file.to_owned(), message.to_owned());
-        (self.helpers.told)(Step::Ended { stage, file, ending, message });
+        (self.helpers.on_step)(Step::Ended { stage, file, ending, message });
     }
 
     fn note(&mut self, stage: &'static str, text: impl Into<String>) {
-        (self.helpers.told)(Step::Note { stage, text: text.into() });
+        (self.helpers.on_step)(Step::Note { stage, text: text.into() });
     }
 
     /// Changes a target's metadata, marks the stage complete and writes them.

@@ -231,7 +231,7 @@ fn violation(spec: &str, finding: &rules::Finding) -> Value {
     })
 }
 
-/// What the measurement itself saw, where nobody else runs specs.
+/// The results of the measurement itself, where there is no spec runner.
 fn own_run(measured: &Measured) -> SpecRun {
     let failed = measured.failed_at.iter().zip(&measured.failed).map(
         |((file, line), (description, message))| SpecFailure {

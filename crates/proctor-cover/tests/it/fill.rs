@@ -64,7 +64,7 @@ fn filled(root: &Path, filler: Option<&Scripted>, again: bool) -> Report {
     options.again = again;
     let filler = filler.map(|filler| filler as &dyn Filler);
     let helpers =
-        Helpers { told: &mut |_| {}, runner: None, filler, fix: false, stopped: &|| false };
+        Helpers { on_step: &mut |_| {}, runner: None, filler, fix: false, stopped: &|| false };
     run_with(&options, helpers).unwrap()
 }
 

@@ -83,7 +83,7 @@ fn a_runner_that_cannot_be_used_does_not_make_specs_fail() {
     let folder = project(&[("lib/price.rb", PRICE)]);
     let options = options(folder.path());
     let helpers = Helpers {
-        told: &mut |_| {},
+        on_step: &mut |_| {},
         runner: Some(&Broken),
         filler: None,
         fix: false,

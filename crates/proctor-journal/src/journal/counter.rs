@@ -13,7 +13,7 @@ use crate::store::{COUNT, Locked, Store};
 use crate::time::Moment;
 use crate::warning::{Noted, Warning};
 
-/// Tool calls between two check-ins, unless somebody says otherwise.
+/// Default number of tool calls between two check-ins.
 pub const CHECK_IN: u64 = 10;
 
 /// What counting a tool call led to.

@@ -26,7 +26,7 @@ impl<D: Disk> Journal<D> {
         let root = &self.store.root;
         let dir = found.lane.as_ref().map_or(root.clone(), |lane| root.join(LANES).join(lane));
         let path = dir.join(&moved.file);
-        // The name stands in a file that somebody else may have written.
+        // The name comes from a file that another program may have written.
         let bytes = if is_inside(&moved.file) { self.store.read(&path)? } else { None };
         let pieces = usize::try_from(moved.count).unwrap_or(usize::MAX);
         let lines = bytes.as_deref().unwrap_or_default();

@@ -14,7 +14,7 @@ mod session;
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, Durability, OsDisk, Patience};
+use crate::disk::{Disk, Durability, LockWait, OsDisk};
 use crate::entry::{Entry, Evidence};
 use crate::error::{At, JournalError};
 use crate::id;
@@ -61,7 +61,7 @@ impl<D: Disk> Journal<D> {
     /// A journal on another kind of disk.
     pub fn on(disk: D, dir: impl Into<PathBuf>) -> Self {
         let root = dir.into();
-        let store = Store { disk, dir: root.clone(), root, patience: Patience::Forever };
+        let store = Store { disk, dir: root.clone(), root, lock_wait: LockWait::Forever };
         Self { store, lane: None }
     }
 
@@ -74,10 +74,10 @@ impl<D: Disk> Journal<D> {
         Ok(Self { store: Store { dir, ..self.store }, lane: Some(name.to_owned()) })
     }
 
-    /// The same journal with another patience for the lock; hooks wait 50 ms and give up.
+    /// The same journal with another wait for the lock; hooks wait 50 ms and give up.
     #[must_use]
-    pub fn patience(mut self, patience: Patience) -> Self {
-        self.store.patience = patience;
+    pub fn lock_wait(mut self, lock_wait: LockWait) -> Self {
+        self.store.lock_wait = lock_wait;
         self
     }
 

@@ -203,7 +203,7 @@ fn walk<'a, T: Regarded>(
         for (place, path, bytes) in &shelf.files {
             let spot = |bytes| Spot { shelf, place, bytes };
             if *place == Place::Active {
-                // One that cannot be read is set aside by whoever changes something.
+                // The next change sets an unreadable file aside.
                 if let Ok(entry) = read(bytes) {
                     keep(entry, spot(bytes));
                 }

@@ -14,7 +14,7 @@ use crate::error::{At, JournalError};
 use crate::id;
 use crate::record::to_line;
 
-/// Where lines go whose session nobody knows.
+/// The file of lines without a known session.
 const UNKNOWN_SESSION: &str = "unknown";
 
 impl<D: Disk> Store<D> {

@@ -10,7 +10,7 @@ mod settle;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, Durability, Patience};
+use crate::disk::{Disk, Durability, LockWait};
 use crate::error::{At, JournalError};
 use crate::time::Moment;
 use crate::warning::Warning;
@@ -42,7 +42,7 @@ pub(crate) struct Store<D> {
     pub(crate) root: PathBuf,
     /// The journal or the lane in it.
     pub(crate) dir: PathBuf,
-    pub(crate) patience: Patience,
+    pub(crate) lock_wait: LockWait,
 }
 
 impl<D: Disk> Store<D> {
@@ -92,10 +92,10 @@ impl<D: Disk> Store<D> {
     /// Takes the lock, and makes sure this version may write here.
     pub(crate) fn lock(&self, moment: &Moment) -> Result<Locked<'_, D>, JournalError> {
         let path = self.path(LOCK);
-        let held = match self.disk.lock(&path, self.patience) {
+        let held = match self.disk.lock(&path, self.lock_wait) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.ensure()?;
-                self.disk.lock(&path, self.patience)
+                self.disk.lock(&path, self.lock_wait)
             }
             held => held,
         };
@@ -130,7 +130,7 @@ impl<D: Disk> Locked<'_, D> {
         }
     }
 
-    /// A folder nobody has used yet is marked with the format and kept out of version control.
+    /// A new folder is marked with the format and kept out of version control.
     /// One that another program has filled is left as it is.
     fn mark_if_new(&mut self) -> Result<(), JournalError> {
         let root = self.store.root.clone();

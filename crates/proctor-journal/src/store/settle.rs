@@ -132,7 +132,7 @@ impl<D: Disk> Locked<'_, D> {
         Ok(())
     }
 
-    /// Moves an unreadable current file out of the way, under a name nobody has.
+    /// Renames an unreadable current file to an unused name.
     fn set_current_aside(&mut self, reason: String) -> Result<(), JournalError> {
         let path = self.store.path(CURRENT);
         let base = format!("{SET_ASIDE}{}", self.moment.now.unix_seconds());

@@ -1,6 +1,6 @@
 //! Hooks: the host's shapes in and out, and an answer whatever happens.
 
-use proctor_journal::disk::Patience;
+use proctor_journal::disk::LockWait;
 use proctor_journal::hook::{Options, Reply};
 use proctor_journal::{Draft, Journal, OutcomeStatus};
 use serde_json::{Value, json};
@@ -164,7 +164,7 @@ fn a_busy_or_broken_journal_holds_up_nobody() {
     desk.start_as("host-1");
     let lock = std::fs::OpenOptions::new().append(true).open(desk.path(".lock")).unwrap();
     lock.lock().unwrap();
-    let hurried = Journal::at(desk.dir()).patience(Patience::Milliseconds(5));
+    let hurried = Journal::at(desk.dir()).lock_wait(LockWait::Milliseconds(5));
     let tool = bash("PreToolUse", "ls", &json!({})).to_string();
     let reply = hurried.hook(tool.as_bytes(), Options::default(), &desk.now());
     assert_eq!(reply.stdout, "{}");

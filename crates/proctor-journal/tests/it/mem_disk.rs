@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use proctor_journal::disk::{Disk, Durability, Patience};
+use proctor_journal::disk::{Disk, Durability, LockWait};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -370,7 +370,7 @@ impl Disk for MemDisk {
         Ok(())
     }
 
-    fn lock(&self, path: &Path, _patience: Patience) -> io::Result<Option<()>> {
+    fn lock(&self, path: &Path, _lock_wait: LockWait) -> io::Result<Option<()>> {
         let world = self.0.borrow();
         if world.stopped {
             return Err(stopped());

@@ -1,4 +1,4 @@
-//! Into an existing file: managed blocks are replaced if nobody touched them, everything else stays as it is.
+//! Into an existing file: managed blocks are replaced if they were not edited, everything else stays as it is.
 
 use ruby_prism::{Node, Visit};
 use sha2::{Digest as _, Sha256};

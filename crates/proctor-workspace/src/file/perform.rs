@@ -172,7 +172,7 @@ fn tail(text: &str, most: usize) -> String {
     text[text.ceil_char_boundary(text.len().saturating_sub(most))..].to_owned()
 }
 
-/// An id nobody else has, with the label in it for people.
+/// A unique id that contains the label.
 fn workspace_id(label: &str) -> String {
     let plain: String = label
         .chars()

@@ -32,7 +32,7 @@ struct Written {
     assertions: Vec<At<Assertion>>,
 }
 
-/// Reads a file; every mistake that can be found at once is told at once.
+/// Reads a file; all mistakes that can be found are reported together.
 pub fn read(name: &str, text: &str) -> Result<WorkspaceFile, Vec<FileProblem>> {
     let mut findings = Findings::default();
     let written = match read_yaml(text) {

@@ -1,4 +1,4 @@
-//! What the mock is told: the responses of a test, and the script of one run made from them.
+//! The mock's script: the responses of a test, and the script of one run made from them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Cleaning up what nobody came back for: older than a day and both locks free, never one alone.
+//! Removes abandoned workspaces: older than a day and with both locks free.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

@@ -157,7 +157,7 @@ struct Configured {
 }
 
 impl Configured {
-    /// A configuration that cannot work is told now, not by the run.
+    /// A configuration that cannot work is reported now, not by the run.
     fn check(place: &Place, root: &Root) -> Result<Self, ToolError> {
         let (adapter, config) = (place.record.orchestrator.adapter(), &place.record.config);
         let topology = adapter.topology(root, config, Backend::Mock)?;

@@ -74,7 +74,7 @@ pub(crate) struct ShowBaselineArguments {
     pub(crate) format: Format,
 }
 
-/// What is told of a baseline.
+/// A baseline as `--format json` prints it.
 #[derive(Serialize)]
 struct Shown {
     name: String,

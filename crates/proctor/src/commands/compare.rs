@@ -173,7 +173,7 @@ pub(super) fn past(
     let judged = after.run_id.as_deref().filter(|id| store.find(id).is_ok());
     let read = History::open_with(store, at_hand).and_then(|mut history| {
         let past = history.past(judged, after.config_fingerprint.as_deref())?;
-        super::history::tell(&history, terminal);
+        super::history::print_notes(&history, terminal);
         Ok(past)
     });
     read.unwrap_or_else(|error| {

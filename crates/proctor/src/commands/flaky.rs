@@ -8,7 +8,7 @@ use proctor_record::RunStore;
 use proctor_report::{Paint, Style};
 use proctor_text::{pluralize, shorten};
 
-use super::history::tell;
+use super::history::print_notes;
 use crate::cli::{Cli, Format};
 use crate::error::CommandError;
 use crate::project;
@@ -34,7 +34,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, CommandError> {
     let store = RunStore::new(&project::root(cli)?);
     let mut history = History::open(&store)?;
-    tell(&history, terminal);
+    print_notes(&history, terminal);
     let flaky = history.flaky(Window(arguments.runs))?;
     if arguments.format == Format::Json {
         terminal.json(&flaky)?;

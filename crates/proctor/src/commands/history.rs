@@ -57,7 +57,7 @@ pub(crate) enum HistoryAction {
 
 /// A history for programs.
 #[derive(Serialize)]
-struct Told {
+struct ExampleHistory {
     example: Option<KnownExample>,
     tag: Option<String>,
     passed: u64,
@@ -81,18 +81,18 @@ pub(crate) fn run(
         return show_hits(&searched, arguments.format, terminal);
     }
     let mut history = History::open(&store)?;
-    tell(&history, terminal);
+    print_notes(&history, terminal);
     let (example, points) = points(arguments, &mut history)?;
-    let told = told(example, arguments.tag.clone(), points);
+    let report = example_history(example, arguments.tag.clone(), points);
     match arguments.format {
-        Format::Json => terminal.json(&told)?,
-        Format::Text => terminal.print(&text(&told, arguments.limit, terminal.style()))?,
+        Format::Json => terminal.json(&report)?,
+        Format::Text => terminal.print(&text(&report, arguments.limit, terminal.style()))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says what could not be used, whoever asked.
-pub(super) fn tell(history: &History, terminal: &mut Terminal) {
+/// Prints the runs and files that were left out.
+pub(super) fn print_notes(history: &History, terminal: &mut Terminal) {
     for note in history.notes() {
         terminal.warn(note);
     }
@@ -107,7 +107,7 @@ pub(super) fn tell(history: &History, terminal: &mut Terminal) {
 
 fn rebuild(store: &RunStore, terminal: &mut Terminal) -> Result<ExitCode, CommandError> {
     let history = History::rebuild(store)?;
-    tell(&history, terminal);
+    print_notes(&history, terminal);
     let runs = pluralize(history.synced().runs, "run");
     terminal.line(&format!("made anew from {runs}"))?;
     Ok(ExitCode::SUCCESS)
@@ -150,16 +150,28 @@ fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer,
     }
 }
 
-fn told(example: Option<KnownExample>, tag: Option<String>, runs: Vec<HistoryPoint>) -> Told {
+fn example_history(
+    example: Option<KnownExample>,
+    tag: Option<String>,
+    runs: Vec<HistoryPoint>,
+) -> ExampleHistory {
     let passed = runs.iter().map(|point| point.passed).sum();
     let attempts = runs.iter().map(|point| point.attempts).sum();
     let rate = wilson(passed, attempts, Z95);
-    Told { example, tag, passed, attempts, rate_low: rate.low, rate_high: rate.high, runs }
+    ExampleHistory {
+        example,
+        tag,
+        passed,
+        attempts,
+        rate_low: rate.low,
+        rate_high: rate.high,
+        runs,
+    }
 }
 
-fn text(told: &Told, limit: usize, style: Style) -> String {
+fn text(report: &ExampleHistory, limit: usize, style: Style) -> String {
     let mut text = String::new();
-    if let Some(example) = &told.example {
+    if let Some(example) = &report.example {
         let file = example.file.as_deref().unwrap_or_default();
         text += &format!(
             "{}  {}  {}\n",
@@ -168,22 +180,22 @@ fn text(told: &Told, limit: usize, style: Style) -> String {
             printable(file)
         );
     }
-    for point in told.runs.iter().take(limit) {
+    for point in report.runs.iter().take(limit) {
         text += &line(point, style);
     }
-    if told.runs.len() > limit {
-        text += &format!("… and {} more\n", told.runs.len() - limit);
+    if report.runs.len() > limit {
+        text += &format!("… and {} more\n", report.runs.len() - limit);
     }
-    if told.attempts == 0 {
+    if report.attempts == 0 {
         return text + "no attempt that counts is on record\n";
     }
     text + &format!(
         "{} of {} attempts passed in {} (the rate is {:.0} to {:.0} %, 95 % interval)\n",
-        told.passed,
-        told.attempts,
-        pluralize(told.runs.len() as u64, "run"),
-        told.rate_low * 100.0,
-        told.rate_high * 100.0
+        report.passed,
+        report.attempts,
+        pluralize(report.runs.len() as u64, "run"),
+        report.rate_low * 100.0,
+        report.rate_high * 100.0
     )
 }
 

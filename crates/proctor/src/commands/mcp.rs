@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use proctor_mcp::Group;
 
-use super::tools;
+use super::agent_tools;
 use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -44,15 +44,15 @@ pub(crate) fn run(
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let groups: Vec<Group> = arguments.tools.iter().map(|choice| group(*choice)).collect();
-    let tools = tools::open(cli, (!groups.is_empty()).then_some(&groups[..]), terminal)?;
-    let runtime = tools::runtime()?;
+    let tools = agent_tools::open(cli, (!groups.is_empty()).then_some(&groups[..]), terminal)?;
+    let runtime = agent_tools::runtime()?;
     let outcome = runtime.block_on(async {
-        // What others left behind; nobody waits for it.
+        // Removes stale workspaces in the background.
         let stale = tools.clone();
         tokio::spawn(async move { stale.clean_stale().await });
         proctor_mcp::serve_stdio(tools).await
     });
-    // A thread may still be reading standard input; nobody waits for it.
+    // A thread may still be reading standard input; do not wait for it.
     runtime.shutdown_background();
     outcome?;
     Ok(ExitCode::SUCCESS)

@@ -1,11 +1,12 @@
 //! One module per command: arguments in, library calls, text out.
 
+mod agent_tools;
 pub(crate) mod baseline;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod cover;
+mod display_mode;
 pub(crate) mod doctor;
-mod facts;
 pub(crate) mod flaky;
 pub(crate) mod guard;
 pub(crate) mod history;
@@ -26,11 +27,10 @@ mod selection;
 pub(crate) mod serve;
 pub(crate) mod show;
 mod suites;
-pub(crate) mod test_tools;
 pub(crate) mod tool;
-mod tools;
 pub(crate) mod validate;
 pub(crate) mod watch;
+pub(crate) mod workspace_tools;
 
 use std::path::{Path, PathBuf};
 

@@ -15,7 +15,7 @@ use super::{recording_path, run};
 use crate::cli::{Cli, Command};
 use crate::commands::RECORDING_HELP;
 use crate::commands::run::arguments::{RunArguments, Tolerance, UiChoice, Unchecked};
-use crate::commands::run::conversations::TalkArguments;
+use crate::commands::run::conversations::ConversationArguments;
 use crate::error::{CommandError, Kind};
 use crate::project;
 use crate::terminal::Terminal;
@@ -40,7 +40,7 @@ pub(crate) struct RejudgeArguments {
     pub(crate) ui: Option<UiChoice>,
 
     #[command(flatten)]
-    pub(crate) talk: TalkArguments,
+    pub(crate) talk: ConversationArguments,
 }
 
 pub(crate) fn run(

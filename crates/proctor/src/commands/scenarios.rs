@@ -9,11 +9,11 @@ use proctor_llm::ReplayMode;
 use proctor_process::{Guard, GuardCommand};
 use proctor_runner::{DialogueSuite, ExampleFilter, ScenarioFile, Suite};
 
-use crate::commands::run::conversations::{ReplayBy, TalkArguments};
+use crate::commands::run::conversations::{ConversationArguments, ReplayBy};
 use crate::config::Config;
 use crate::error::CommandError;
 
-/// How many conversations are conducted at once unless somebody says otherwise.
+/// Default number of conversations at once.
 const CONCURRENCY: u32 = 64;
 
 /// The suite of these files.
@@ -72,10 +72,10 @@ pub(super) fn environment() -> Environment {
     Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-/// What only a run can be told: flags beat the file.
+/// Settings that only a run has: flags beat the file.
 pub(super) fn apply(
     suites: &mut [Suite],
-    talk: &TalkArguments,
+    talk: &ConversationArguments,
     saved: Option<&Arc<SavedConversations>>,
     config: &Config,
     root: &Path,

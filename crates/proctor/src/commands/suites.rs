@@ -9,7 +9,7 @@ use proctor_runner::{
     RspecRequest, RspecSuite, Selection, Suite, SuiteEnvironment, WorkspaceSuite,
 };
 
-use super::{own_program, scenarios, test_tools};
+use super::{own_program, scenarios, workspace_tools};
 use crate::commands::selection::SelectionArguments;
 use crate::config::Config;
 use crate::env_vars;
@@ -80,7 +80,7 @@ fn suites(
         suites.push(Suite::from(WorkspaceSuite {
             files: files.workspaces,
             filter: filter()?,
-            config: test_tools::config(root, config)?,
+            config: workspace_tools::config(root, config)?,
         }));
     }
     // Paths name files of tests; a suite of its own takes part when it is named, or when nothing is.

@@ -8,7 +8,7 @@ use proctor_mcp::{CallContext, Tool, ToolError, Tools};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::tools;
+use super::agent_tools;
 use crate::cli::{Cli, Format};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -52,7 +52,7 @@ pub(crate) fn run(
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
-    let tools = tools::open(cli, None, terminal)?;
+    let tools = agent_tools::open(cli, None, terminal)?;
     let context = CallContext::patient();
     let interrupted = context.cancel.clone();
     let outcome = match (&arguments.name, arguments.list) {
@@ -85,7 +85,7 @@ fn call(
 ) -> Result<Value, ToolError> {
     tools.get(name)?;
     let arguments = read(parameters)?;
-    let runtime = tools::runtime().map_err(ToolError::io)?;
+    let runtime = agent_tools::runtime().map_err(ToolError::io)?;
     let cancel = context.cancel.clone();
     let outcome = runtime.block_on(async {
         // Ctrl-C ends the call in order: a workspace run is killed, and what it did is kept.

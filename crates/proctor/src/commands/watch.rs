@@ -12,7 +12,7 @@ use proctor_report::{LiveLines, Mode};
 use proctor_stream::RemoteStream;
 use proctor_tui::{FollowedFile, Options};
 
-use super::{facts, recording_path};
+use super::{display_mode, recording_path};
 use crate::cli::{Cli, Format};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -47,7 +47,10 @@ pub(crate) fn run(
         Some(elsewhere) => elsewhere.path(),
         None => recording_path(&arguments.recording, cli)?,
     };
-    if arguments.format == Format::Text && !arguments.lines && facts::mode() == Mode::Interactive {
+    if arguments.format == Format::Text
+        && !arguments.lines
+        && display_mode::detect() == Mode::Interactive
+    {
         return screen(&path, terminal);
     }
     let mut follower = RecordingFollower::new(&path);

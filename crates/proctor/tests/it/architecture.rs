@@ -342,7 +342,7 @@ const START_PROGRAMS_THEMSELVES: &[(&str, &str)] = &[
         "hands its own standard streams on, in a process that is already under a guard",
     ),
     (
-        "proctor/src/commands/journal/child.rs",
+        "proctor/src/commands/journal/observed_command.rs",
         "the user's command keeps the terminal and its process group, as if it had been typed",
     ),
 ];

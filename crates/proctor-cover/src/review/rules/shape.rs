@@ -129,7 +129,7 @@ fn setup_code(item: &Item) -> Option<String> {
     }
 }
 
-/// Instance variables: each is told once, where it is first set.
+/// Instance variables: each is reported once, where it is first set.
 pub(super) fn variables(items: &[Item], found: &mut Vec<Finding>) {
     let mut first: BTreeMap<String, (u32, bool)> = BTreeMap::new();
     walk(items, &mut |body| {

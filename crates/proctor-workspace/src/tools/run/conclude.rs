@@ -243,7 +243,7 @@ pub(crate) fn recover(config: &Config, place: &Place) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Concludes lost runs if nobody is running in the workspace.
+/// Concludes lost runs if no run holds the workspace.
 pub(crate) fn recover_if_free(config: &Config, place: &Place) -> Result<(), ToolError> {
     let open = folder::numbers(place)
         .into_iter()

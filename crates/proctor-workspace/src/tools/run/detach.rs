@@ -77,7 +77,7 @@ impl Tools {
     /// Executes the order of a detached run; what the program in [`crate::Config::detached`] does. The result
     /// is on disk afterwards, also if it is an error.
     pub async fn execute_order(&self, order: PathBuf) -> Result<RunResult, ToolError> {
-        // Away from the terminal and the group of whoever ordered it.
+        // Leaves the terminal and the process group of the caller.
         let _ = rustix::process::setsid();
         let params: Option<RunParams> = disk::read_json(&order)?;
         let Some(params) = params else {

@@ -121,7 +121,7 @@ async fn watch(
             biased;
             _ = process.wait() => {
                 // A short run may begin and end between two beats.
-                news.tell();
+                news.report_iteration();
                 return EndedBy::Itself;
             }
             () = context.cancel.cancelled() => return EndedBy::Cancel,
@@ -130,7 +130,7 @@ async fn watch(
                 if wish.exists() {
                     return EndedBy::Cancel;
                 }
-                news.tell();
+                news.report_iteration();
             }
         }
     }
@@ -141,16 +141,16 @@ struct News<'a> {
     context: &'a CallContext,
     hooks: PathBuf,
     total: u64,
-    told: u64,
+    reported: u64,
 }
 
 impl<'a> News<'a> {
     fn new(begun: &Begun, context: &'a CallContext) -> Self {
         let hooks = begun.folder.join("hooks.jsonl");
-        Self { context, hooks, total: begun.limits.max_iterations.value, told: 0 }
+        Self { context, hooks, total: begun.limits.max_iterations.value, reported: 0 }
     }
 
-    fn tell(&mut self) {
+    fn report_iteration(&mut self) {
         let Some(progress) = &self.context.progress else { return };
         let text = std::fs::read_to_string(&self.hooks).unwrap_or_default();
         let mut iterations = text.lines().filter_map(|line| {
@@ -159,8 +159,8 @@ impl<'a> News<'a> {
             let hat = hook["context"]["selected_hat"].as_str().unwrap_or("no hat").to_owned();
             begun.then_some((hook["iteration"]["current"].as_u64()?, hat))
         });
-        if let Some((n, hat)) = iterations.next_back().filter(|(n, _)| *n > self.told) {
-            self.told = n;
+        if let Some((n, hat)) = iterations.next_back().filter(|(n, _)| *n > self.reported) {
+            self.reported = n;
             progress(Progress {
                 done: n,
                 total: Some(self.total),

@@ -12,7 +12,7 @@ use proctor_events::{
 };
 use proctor_record::control::{ControlledRun, State, Status};
 
-/// Counts of examples that have ended; shared with whoever asks how far the run is.
+/// Counts of examples that have ended; shared with the control socket.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) begun: AtomicU64,
@@ -30,7 +30,7 @@ impl Counts {
             .sum()
     }
 
-    /// Whether somebody asked for an end.
+    /// Whether a stop was requested.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
@@ -40,15 +40,15 @@ impl Counts {
     }
 }
 
-/// Publishes what happens.
-pub(super) struct Story {
+/// Publishes the steps of a cover run as events.
+pub(super) struct CoverEvents {
     bus: Bus,
     pub(super) counts: Arc<Counts>,
     began: Instant,
     open: Mutex<HashMap<(String, String), Instant>>,
 }
 
-impl Story {
+impl CoverEvents {
     /// The run begins.
     pub(super) fn begin(bus: Bus) -> Self {
         bus.publish(Event::new(SuiteStarted { workers: Some(1), ..SuiteStarted::default() }));
@@ -56,7 +56,7 @@ impl Story {
     }
 
     /// One step of the pipeline.
-    pub(super) fn tell(&self, step: &Step) {
+    pub(super) fn publish_step(&self, step: &Step) {
         match step {
             Step::Begun { stage, file } => self.begun(stage, file),
             Step::Ended { stage, file, ending, message } => {
@@ -124,7 +124,7 @@ impl Story {
         }));
     }
 
-    /// The run is over. What was open is told as cancelled, so that every start has its end.
+    /// Publishes the end of the run. Open steps are published as cancelled, so that every start has its end.
     pub(super) fn end(&self, problem: Option<&str>, exit_code: i32) {
         let left: Vec<(String, String)> = self.times().keys().cloned().collect();
         for (stage, file) in left {

@@ -66,7 +66,7 @@ impl ModelFiller {
         let model = SingleModel::open(name, fields, setup).map_err(|failure| {
             CommandError::configuration(format_args!("--model {name}: {}", failure.message))
         })?;
-        let runtime = crate::commands::tools::runtime()?;
+        let runtime = crate::commands::agent_tools::runtime()?;
         Ok(Some(Self { model, runtime, bus: bus.clone() }))
     }
 }

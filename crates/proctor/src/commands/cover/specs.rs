@@ -1,4 +1,6 @@
-//! Specs of a review, run by our own runner; what happens is passed on to the events of the cover run.
+//! Runs the specs of a review with the embedded runner and forwards their events to the cover run.
+//!
+//! It stands in the binary because neither `proctor-cover` nor `proctor-runner` may know the other.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -87,13 +89,13 @@ impl OwnRunner {
     }
 }
 
-/// Passes events on, but for those that frame a run, and gathers what became of the examples.
+/// Forwards events, except those that frame a run, and collects the results of the examples.
 struct Forward {
-    /// Nobody, for a run that only compares.
+    /// `None` for a run that only compares.
     to: Option<Bus>,
     counts: Arc<Counts>,
     gathered: Arc<Mutex<SpecRun>>,
-    /// Place and description of examples, by id: only their beginning tells them.
+    /// Place and description of examples by id; only `ExampleStarted` carries them.
     begun: HashMap<String, (String, String)>,
 }
 

@@ -11,11 +11,11 @@ use proctor_journal::{Captured, Current, JournalError, Refusal, UtcTime};
 use proctor_text::shorten;
 use serde::Serialize;
 
-use super::desk::{Desk, now, say};
-use super::recorded::RunList;
-use super::show::Changed;
+use super::context::{JournalContext, now, print_warnings};
+use super::entry_text::Changed;
+use super::recorded_runs::RunList;
 use super::values::expectation;
-use super::{child, git};
+use super::{git, observed_command};
 use crate::cli::Format;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -63,17 +63,17 @@ pub(super) type Stated = Option<(Expectation, UtcTime)>;
 
 pub(super) fn run(
     arguments: &CaptureArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     let stated = arguments.expect.clone().map(|expectation| (expectation, now().now));
-    ready(desk, stated.as_ref(), terminal)?;
+    ready(context, stated.as_ref(), terminal)?;
     let checkout = git::checkout();
     let reports = ReportFiles::before(&arguments.junit);
     let started_at = now().now;
     let runs = RunList::new();
     let limit = arguments.timeout.map(Duration::from_millis);
-    let ended = child::run(&arguments.command, runs.variable(), limit)?;
+    let ended = observed_command::run(&arguments.command, runs.variable(), limit)?;
     if let (Some(126 | 127), 0) = (ended.exit, ended.duration_ms) {
         terminal.note(ended.output.trim_end());
     }
@@ -96,7 +96,7 @@ pub(super) fn run(
         commit: checkout.and_then(|checkout| checkout.commit),
     };
     run.recorded = runs.result(&run);
-    match conclude(desk, stated, &run, started_at, arguments.format, terminal) {
+    match conclude(context, stated, &run, started_at, arguments.format, terminal) {
         // What the command said about itself comes first; but a success that was not written down is none.
         Err(error) if code != 0 => terminal.report(&error),
         concluded => concluded?,
@@ -106,12 +106,12 @@ pub(super) fn run(
 
 /// Refuses before anything runs what would be refused afterwards.
 pub(super) fn ready(
-    desk: &Desk,
+    context: &JournalContext,
     stated: Option<&(Expectation, UtcTime)>,
     terminal: &mut Terminal,
 ) -> Result<Current, CommandError> {
     let operation = "resolve";
-    let current = Desk::hear(desk.journal.current(&now()), terminal)?;
+    let current = JournalContext::value_of(context.journal.current(&now()), terminal)?;
     let Some(current) = current else {
         return Err(JournalError::from(Refusal::NoActive { operation }).into());
     };
@@ -137,17 +137,17 @@ struct Concluded<'a> {
 
 /// Gives the run to the journal and says on standard error what became of the entry.
 pub(super) fn conclude(
-    desk: &Desk,
+    context: &JournalContext,
     stated: Stated,
     run: &CommandResult,
     started_at: UtcTime,
     format: Format,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let captured = desk.journal.capture(stated, run, started_at, &now())?;
-    say(&captured.warnings, terminal);
+    let captured = context.journal.capture(stated, run, started_at, &now())?;
+    print_warnings(&captured.warnings, terminal);
     let Captured { entry, judgement } = &captured.value;
-    let changed = Changed::new(entry, desk.journal.lane_name(), &captured.warnings);
+    let changed = Changed::new(entry, context.journal.lane_name(), &captured.warnings);
     if format == Format::Json {
         let concluded = Concluded {
             verdict: judgement.verdict.as_str(),

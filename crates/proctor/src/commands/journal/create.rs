@@ -6,9 +6,9 @@ use proctor_journal::{Domain, Draft, Entry, Strategy};
 use proctor_text::shorten;
 use serde::Serialize;
 
-use super::desk::{Desk, now, say};
+use super::context::{JournalContext, now, print_warnings};
 use super::edit::refuse_blank;
-use super::show::{Changed, status as entry_status};
+use super::entry_text::{Changed, status as entry_status};
 use super::values::{domain, expectation, strategy, text};
 use crate::cli::Format;
 use crate::commands::journal::values::Printed;
@@ -114,7 +114,7 @@ impl<'a> Similar<'a> {
 
 pub(super) fn run(
     arguments: &CreateArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let draft = Draft {
@@ -127,18 +127,18 @@ pub(super) fn run(
         ..Draft::new(arguments.domain, arguments.strategy)
     };
     refuse_blank(draft.blank_field())?;
-    join_host_session(desk)?;
-    let created = desk.journal.create(draft, &now())?;
-    say(&created.warnings, terminal);
+    join_host_session(context)?;
+    let created = context.journal.create(draft, &now())?;
+    print_warnings(&created.warnings, terminal);
     // The entry is made; that nothing can be recalled must not look as if it were not.
-    let similar = match desk.journal.recall(&created.value, SIMILAR, &now()) {
+    let similar = match context.journal.recall(&created.value, SIMILAR, &now()) {
         Ok(similar) => similar.value,
         Err(error) => {
             terminal.warn(&format!("similar entries cannot be looked up: {error}"));
             Vec::new()
         }
     };
-    let changed = Changed::new(&created.value, desk.journal.lane_name(), &created.warnings);
+    let changed = Changed::new(&created.value, context.journal.lane_name(), &created.warnings);
     let similar = similar.iter().map(Similar::new).collect();
     let created = Created { changed, similar };
     match arguments.printed.format {
@@ -157,13 +157,13 @@ fn created_text(created: &Created<'_>) -> String {
 }
 
 /// The first entry of an agent's session belongs to the session that its host names.
-fn join_host_session(desk: &Desk) -> Result<(), CommandError> {
-    if desk.journal.session_id()?.is_some() {
+fn join_host_session(context: &JournalContext) -> Result<(), CommandError> {
+    if context.journal.session_id()?.is_some() {
         return Ok(());
     }
     match env_vars::CLAUDE_CODE_SESSION_ID.get() {
         Some(id) => {
-            desk.journal.start_session(Some(&id), &now()).map(drop).map_err(CommandError::from)
+            context.journal.start_session(Some(&id), &now()).map(drop).map_err(CommandError::from)
         }
         None => Ok(()),
     }

@@ -8,9 +8,9 @@ use proctor_journal::doctor::Finding;
 use proctor_text::shorten;
 use serde_json::{Value, json};
 
-use super::desk::{Desk, now};
+use super::context::{JournalContext, now};
 use super::edit::changed_text;
-use super::show::Changed;
+use super::entry_text::Changed;
 use crate::cli::Format;
 use crate::commands::journal::values::Printed;
 use crate::error::CommandError;
@@ -39,18 +39,18 @@ pub(crate) struct JournalDoctorArguments {
 
 pub(super) fn run(
     arguments: &JournalDoctorArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     if let Some(name) = &arguments.restore {
-        restore(name, arguments.printed.format, desk, terminal)?;
+        restore(name, arguments.printed.format, context, terminal)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut findings = Vec::new();
-    for journal in patients(desk)? {
+    for journal in journals_to_check(context)? {
         // Repairing makes what is missing; there is nothing to repair where there is nothing.
         findings.extend(if arguments.repair && journal.dir().is_dir() {
-            Desk::hear(journal.repair(&now()), terminal)?
+            JournalContext::value_of(journal.repair(&now()), terminal)?
         } else {
             journal.examine()?
         });
@@ -60,31 +60,31 @@ pub(super) fn run(
             let data: Vec<Value> = findings.iter().map(data).collect();
             terminal.json(&json!({ "healthy": findings.is_empty(), "findings": data }))?;
         }
-        Format::Text => terminal.print(&text(&findings, desk))?,
+        Format::Text => terminal.print(&text(&findings, context))?,
     }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The lane that was named, else the journal and all its lanes.
-fn patients(desk: &Desk) -> Result<Vec<Journal>, CommandError> {
-    let journal = &desk.journal;
-    let mut patients = vec![journal.clone()];
+fn journals_to_check(context: &JournalContext) -> Result<Vec<Journal>, CommandError> {
+    let journal = &context.journal;
+    let mut journals_to_check = vec![journal.clone()];
     if journal.lane_name().is_none() {
         for lane in journal.lanes()? {
-            patients.push(journal.clone().lane(&lane)?);
+            journals_to_check.push(journal.clone().lane(&lane)?);
         }
     }
-    Ok(patients)
+    Ok(journals_to_check)
 }
 
 fn restore(
     name: &str,
     format: Format,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let entry = Desk::hear(desk.journal.restore(name, &now()), terminal)?;
-    let changed = Changed::new(&entry, desk.journal.lane_name(), &[]);
+    let entry = JournalContext::value_of(context.journal.restore(name, &now()), terminal)?;
+    let changed = Changed::new(&entry, context.journal.lane_name(), &[]);
     match format {
         Format::Json => terminal.json(&changed),
         Format::Text => terminal.print(&changed_text(&changed, "restored")),
@@ -101,9 +101,9 @@ fn data(finding: &Finding) -> Value {
     })
 }
 
-fn text(findings: &[Finding], desk: &Desk) -> String {
+fn text(findings: &[Finding], context: &JournalContext) -> String {
     if findings.is_empty() {
-        return format!("{}: nothing is wrong\n", desk.journal.dir().display());
+        return format!("{}: nothing is wrong\n", context.journal.dir().display());
     }
     let mut text = String::new();
     for finding in findings {

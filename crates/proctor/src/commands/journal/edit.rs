@@ -6,8 +6,8 @@ use proctor_journal::{
     Annotation, Answer, Change, Entry, Lesson, OutcomeStatus, Resolution, RootCause, Strategy,
 };
 
-use super::desk::{Desk, now, say};
-use super::show::Changed;
+use super::context::{JournalContext, now, print_warnings};
+use super::entry_text::Changed;
 use super::values::{expectation, status, strategy, text};
 use crate::cli::Format;
 use crate::commands::journal::values::Printed;
@@ -142,7 +142,7 @@ pub(crate) struct AnnotateArguments {
 
 pub(super) fn update(
     arguments: &UpdateArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let change = Change {
@@ -158,13 +158,13 @@ pub(super) fn update(
         return Err(nothing_to_change("proctor journal update --note TEXT"));
     }
     refuse_blank(change.blank_field())?;
-    let updated = desk.journal.update(change, &now());
-    answer(updated, "updated", desk, arguments.printed.format, terminal)
+    let updated = context.journal.update(change, &now());
+    answer(updated, "updated", context, arguments.printed.format, terminal)
 }
 
 pub(super) fn resolve(
     arguments: &ResolveArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let learned = &arguments.learned;
@@ -174,22 +174,22 @@ pub(super) fn resolve(
         lesson: lesson(learned),
         ..Resolution::new(arguments.status, &arguments.result)
     };
-    let resolved = desk.journal.resolve(resolution, &now());
-    answer(resolved, arguments.status.as_str(), desk, arguments.printed.format, terminal)
+    let resolved = context.journal.resolve(resolution, &now());
+    answer(resolved, arguments.status.as_str(), context, arguments.printed.format, terminal)
 }
 
 pub(super) fn abandon(
     arguments: &AbandonArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let abandoned = desk.journal.abandon(&arguments.reason, &now());
-    answer(abandoned, "abandoned", desk, arguments.printed.format, terminal)
+    let abandoned = context.journal.abandon(&arguments.reason, &now());
+    answer(abandoned, "abandoned", context, arguments.printed.format, terminal)
 }
 
 pub(super) fn annotate(
     arguments: &AnnotateArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let annotation = Annotation {
@@ -201,8 +201,8 @@ pub(super) fn annotate(
     if annotation.is_empty() {
         return Err(nothing_to_change("proctor journal annotate ID --surprise TEXT"));
     }
-    let annotated = desk.journal.annotate(&arguments.id, annotation, &now());
-    answer(annotated, "annotated", desk, arguments.printed.format, terminal)
+    let annotated = context.journal.annotate(&arguments.id, annotation, &now());
+    answer(annotated, "annotated", context, arguments.printed.format, terminal)
 }
 
 fn root_cause(learned: &Learned) -> Option<RootCause> {
@@ -230,13 +230,13 @@ fn nothing_to_change(example: &str) -> CommandError {
 fn answer(
     done: Answer<Entry>,
     verb: &str,
-    desk: &Desk,
+    context: &JournalContext,
     format: Format,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let done = done?;
-    say(&done.warnings, terminal);
-    let changed = Changed::new(&done.value, desk.journal.lane_name(), &done.warnings);
+    print_warnings(&done.warnings, terminal);
+    let changed = Changed::new(&done.value, context.journal.lane_name(), &done.warnings);
     match format {
         Format::Json => terminal.json(&changed),
         Format::Text => terminal.print(&changed_text(&changed, verb)),

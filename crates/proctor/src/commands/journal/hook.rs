@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
-use proctor_journal::hook::{Options, PATIENCE, folder_of, read_input};
+use proctor_journal::hook::{LOCK_WAIT, Options, folder_of, read_input};
 use proctor_journal::{CHECK_IN, Journal, Moment};
 
-use super::desk::{Desk, now};
-use super::recorded::{recent_result, usable_folder};
+use super::context::{JournalContext, now};
+use super::recorded_runs::{recent_result, usable_folder};
 use crate::cli::Cli;
 use crate::commands::journal::JournalArguments;
 use crate::terminal::Terminal;
@@ -85,8 +85,8 @@ fn answer(
     let parsed = read_input(&input);
     // The host may have started us anywhere; it says where its agent works.
     let place = usable_folder(parsed.as_ref().ok().and_then(folder_of));
-    let desk = match Desk::open_from(place.as_deref(), journal, cli, terminal) {
-        Ok(desk) => desk,
+    let context = match JournalContext::open_from(place.as_deref(), journal, cli, terminal) {
+        Ok(context) => context,
         Err(error) => {
             terminal.report(&error);
             let _ = terminal.line("{}");
@@ -95,22 +95,22 @@ fn answer(
     };
     let options = Options { frequency: arguments.every.max(1) };
     let moment = now();
-    let hurried = desk.journal.clone().patience(PATIENCE);
+    let hurried = context.journal.clone().lock_wait(LOCK_WAIT);
     let mut reply = match &parsed {
         Ok(parsed) => hurried.hook_with(parsed, options, &moment, |run| {
-            recent_result(run, desk.project.as_deref()?)
+            recent_result(run, context.project.as_deref()?)
         }),
         Err(_) => hurried.hook(&input, options, &moment),
     };
     if let Err(error) = read {
         reply.log.push(format!("standard input: {error}"));
     }
-    // If the host has gone away there is nobody left to tell.
+    // The host may have closed standard output; ignore.
     let _ = terminal.line(&reply.stdout);
     if !reply.log.is_empty() {
         let text: String =
             reply.log.iter().map(|line| format!("{} {line}\n", moment.now)).collect();
-        if let Err(error) = log(&desk.root, &text, &moment) {
+        if let Err(error) = log(&context.root, &text, &moment) {
             terminal.note(&format!("cannot write {LOG}: {error}\n{text}"));
         }
     }
@@ -121,7 +121,7 @@ fn log(root: &Path, text: &str, moment: &Moment) -> std::io::Result<()> {
     if !path.exists() {
         // A folder must be marked as a journal before a file of ours makes it look like somebody else's; a change
         // of nothing does that. Should the lock be held, it is one already.
-        let _ = Journal::at(root).patience(PATIENCE).import(b"", moment);
+        let _ = Journal::at(root).lock_wait(LOCK_WAIT).import(b"", moment);
     }
     if std::fs::metadata(&path).is_ok_and(|about| about.len() > LOG_LIMIT) {
         std::fs::rename(&path, root.join(format!("{LOG}.old")))?;

@@ -4,24 +4,24 @@
 //! are the library's; here are the clock, the random bits, the environment, the child process and the words.
 
 mod capture;
-mod child;
+mod context;
 mod create;
-mod desk;
 mod doctor;
 mod edit;
+mod entry_filter;
+mod entry_text;
 mod errors;
-mod exchange;
-mod filter;
+mod export_import;
 mod git;
 pub(crate) mod hook;
+mod observed_command;
 mod orphan;
-mod pages;
+mod output_copy;
 mod read;
-pub(super) mod recorded;
-pub(super) mod resolving;
+pub(super) mod recorded_runs;
+mod reports;
+pub(super) mod resolve_from_run;
 mod session;
-mod show;
-mod tee;
 mod values;
 
 use std::path::PathBuf;
@@ -29,9 +29,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use self::desk::Desk;
-pub(super) use self::desk::{folder, now};
-use self::pages::PageFormat;
+use self::context::JournalContext;
+pub(super) use self::context::{folder, now};
+use self::reports::PageFormat;
 use crate::cli::Cli;
 use crate::cli::Format;
 use crate::commands::journal::capture::CaptureArguments;
@@ -40,13 +40,13 @@ use crate::commands::journal::doctor::JournalDoctorArguments;
 use crate::commands::journal::edit::{
     AbandonArguments, AnnotateArguments, ResolveArguments, UpdateArguments,
 };
-use crate::commands::journal::exchange::{ExportArguments, ImportArguments};
+use crate::commands::journal::export_import::{ExportArguments, ImportArguments};
 use crate::commands::journal::hook::HookArguments;
 use crate::commands::journal::orphan::OrphanArguments;
-use crate::commands::journal::pages::{RetroArguments, StatsArguments, TimelineArguments};
 use crate::commands::journal::read::{
     CurrentArguments, ListEntriesArguments, SearchArguments, ShowEntryArguments,
 };
+use crate::commands::journal::reports::{RetroArguments, StatsArguments, TimelineArguments};
 use crate::commands::journal::session::SessionArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -153,34 +153,34 @@ pub(crate) fn run(
     if let JournalCommand::Hook(hook) = &arguments.command {
         return Ok(hook::run(hook, arguments, cli, terminal));
     }
-    let desk = Desk::open(arguments, cli, terminal)?;
-    route(&arguments.command, &desk, terminal)
+    let context = JournalContext::open(arguments, cli, terminal)?;
+    route(&arguments.command, &context, terminal)
 }
 
 fn route(
     command: &JournalCommand,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, CommandError> {
     match command {
-        JournalCommand::Create(arguments) => create::run(arguments, desk, terminal),
-        JournalCommand::Update(arguments) => edit::update(arguments, desk, terminal),
-        JournalCommand::Resolve(arguments) => edit::resolve(arguments, desk, terminal),
-        JournalCommand::Abandon(arguments) => edit::abandon(arguments, desk, terminal),
-        JournalCommand::Annotate(arguments) => edit::annotate(arguments, desk, terminal),
-        JournalCommand::Current(arguments) => read::current(arguments, desk, terminal),
-        JournalCommand::List(arguments) => read::list(arguments, desk, terminal),
-        JournalCommand::Show(arguments) => read::show(arguments, desk, terminal),
-        JournalCommand::Search(arguments) => read::search(arguments, desk, terminal),
-        JournalCommand::Orphan(arguments) => orphan::run(arguments, desk, terminal),
-        JournalCommand::Session(arguments) => session::run(arguments, desk, terminal),
-        JournalCommand::Stats(arguments) => pages::stats(arguments, desk, terminal),
-        JournalCommand::Timeline(arguments) => pages::timeline(arguments, desk, terminal),
-        JournalCommand::Retro(arguments) => pages::retro(arguments, desk, terminal),
-        JournalCommand::Export(arguments) => exchange::export(arguments, desk, terminal),
-        JournalCommand::Import(arguments) => exchange::import(arguments, desk, terminal),
-        JournalCommand::Doctor(arguments) => return doctor::run(arguments, desk, terminal),
-        JournalCommand::Run(arguments) => return capture::run(arguments, desk, terminal),
+        JournalCommand::Create(arguments) => create::run(arguments, context, terminal),
+        JournalCommand::Update(arguments) => edit::update(arguments, context, terminal),
+        JournalCommand::Resolve(arguments) => edit::resolve(arguments, context, terminal),
+        JournalCommand::Abandon(arguments) => edit::abandon(arguments, context, terminal),
+        JournalCommand::Annotate(arguments) => edit::annotate(arguments, context, terminal),
+        JournalCommand::Current(arguments) => read::current(arguments, context, terminal),
+        JournalCommand::List(arguments) => read::list(arguments, context, terminal),
+        JournalCommand::Show(arguments) => read::show(arguments, context, terminal),
+        JournalCommand::Search(arguments) => read::search(arguments, context, terminal),
+        JournalCommand::Orphan(arguments) => orphan::run(arguments, context, terminal),
+        JournalCommand::Session(arguments) => session::run(arguments, context, terminal),
+        JournalCommand::Stats(arguments) => reports::stats(arguments, context, terminal),
+        JournalCommand::Timeline(arguments) => reports::timeline(arguments, context, terminal),
+        JournalCommand::Retro(arguments) => reports::retro(arguments, context, terminal),
+        JournalCommand::Export(arguments) => export_import::export(arguments, context, terminal),
+        JournalCommand::Import(arguments) => export_import::import(arguments, context, terminal),
+        JournalCommand::Doctor(arguments) => return doctor::run(arguments, context, terminal),
+        JournalCommand::Run(arguments) => return capture::run(arguments, context, terminal),
         // Answered before the journal was looked for: a hook answers whatever is wrong with it.
         JournalCommand::Hook(_) => Ok(()),
     }?;

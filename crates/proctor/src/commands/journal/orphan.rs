@@ -4,9 +4,9 @@ use clap::{Args, Subcommand};
 use proctor_journal::Entry;
 use serde::Serialize;
 
-use super::desk::{Desk, now};
+use super::context::{JournalContext, now};
 use super::edit::changed_text;
-use super::show::{Changed, full};
+use super::entry_text::{Changed, full};
 use super::values::text;
 use crate::cli::Format;
 use crate::error::CommandError;
@@ -52,33 +52,37 @@ struct Shown<'a> {
 
 pub(super) fn run(
     arguments: &OrphanArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let (verb, done) = match arguments.command.as_ref().unwrap_or(&OrphanCommand::Show) {
-        OrphanCommand::Show => return show(arguments.format, desk, terminal),
-        OrphanCommand::Adopt => ("adopted", desk.journal.adopt_orphan(&now())),
+        OrphanCommand::Show => return show(arguments.format, context, terminal),
+        OrphanCommand::Adopt => ("adopted", context.journal.adopt_orphan(&now())),
         OrphanCommand::Abandon { reason } => {
-            ("abandoned", desk.journal.abandon_orphan(reason, &now()))
+            ("abandoned", context.journal.abandon_orphan(reason, &now()))
         }
     };
-    let Some(entry) = Desk::hear(done, terminal)? else {
+    let Some(entry) = JournalContext::value_of(done, terminal)? else {
         return Err(CommandError::refused("no earlier session left an entry active").hint(
             "an entry of the open session is ended with `proctor journal resolve` or `abandon`",
         ));
     };
-    let changed = Changed::new(&entry, desk.journal.lane_name(), &[]);
+    let changed = Changed::new(&entry, context.journal.lane_name(), &[]);
     match arguments.format {
         Format::Json => terminal.json(&changed),
         Format::Text => terminal.print(&changed_text(&changed, verb)),
     }
 }
 
-fn show(format: Format, desk: &Desk, terminal: &mut Terminal) -> Result<(), CommandError> {
-    let orphan = Desk::hear(desk.journal.orphan(&now()), terminal)?;
+fn show(
+    format: Format,
+    context: &JournalContext,
+    terminal: &mut Terminal,
+) -> Result<(), CommandError> {
+    let orphan = JournalContext::value_of(context.journal.orphan(&now()), terminal)?;
     match (format, &orphan) {
         (Format::Json, _) => terminal.json(&Shown { orphan: orphan.as_ref() }),
-        (Format::Text, Some(entry)) => terminal.print(&full(entry, desk.journal.lane_name())),
+        (Format::Text, Some(entry)) => terminal.print(&full(entry, context.journal.lane_name())),
         (Format::Text, None) => terminal.line("no earlier session left an entry active"),
     }
 }

@@ -5,9 +5,9 @@ use proctor_journal::{Found, Match};
 use proctor_text::shorten;
 use serde::Serialize;
 
-use super::desk::{Desk, now};
-use super::filter::{FilterArguments, entries, filter};
-use super::show::{Placed, full, table};
+use super::context::{JournalContext, now};
+use super::entry_filter::{FilterArguments, entries, filter};
+use super::entry_text::{Placed, full, table};
 use super::values::text;
 use crate::cli::Format;
 use crate::commands::journal::values::Printed;
@@ -84,12 +84,12 @@ struct CurrentEntry<'a> {
 
 pub(super) fn current(
     arguments: &CurrentArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let current = Desk::hear(desk.journal.current(&now()), terminal)?;
-    let session = desk.journal.session_id()?;
-    let lane = desk.journal.lane_name();
+    let current = JournalContext::value_of(context.journal.current(&now()), terminal)?;
+    let session = context.journal.session_id()?;
+    let lane = context.journal.lane_name();
     let orphan = current.as_ref().is_some_and(|current| current.orphan);
     if arguments.printed.format == Format::Json {
         let entry = current.as_ref().map(|current| &current.entry);
@@ -105,10 +105,10 @@ pub(super) fn current(
 
 pub(super) fn list(
     arguments: &ListEntriesArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let mut entries = entries(&arguments.filter, desk, terminal)?;
+    let mut entries = entries(&arguments.filter, context, terminal)?;
     let all = entries.len();
     cut(&mut entries, arguments.limit);
     if arguments.printed.format == Format::Json {
@@ -126,10 +126,10 @@ pub(super) fn list(
 
 pub(super) fn show(
     arguments: &ShowEntryArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let found = Desk::hear(desk.journal.show(&arguments.id), terminal)?;
+    let found = JournalContext::value_of(context.journal.show(&arguments.id), terminal)?;
     match arguments.printed.format {
         Format::Json => terminal.json(&Placed::new(&found)),
         Format::Text => terminal.print(&full(&found.entry, found.lane.as_deref())),
@@ -151,13 +151,14 @@ impl<'a> Ranked<'a> {
 
 pub(super) fn search(
     arguments: &SearchArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let wanted = filter(&arguments.filter, desk)?;
+    let wanted = filter(&arguments.filter, context)?;
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
     let words = arguments.words.join(" ");
-    let matches = Desk::hear(desk.journal.search(&words, &wanted, limit), terminal)?;
+    let matches =
+        JournalContext::value_of(context.journal.search(&words, &wanted, limit), terminal)?;
     if arguments.printed.format == Format::Json {
         let ranked: Vec<Ranked<'_>> = matches.iter().map(Ranked::new).collect();
         return terminal.json(&ranked);

@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 use proctor_journal::{CHECK_IN, Found, Place};
 use serde_json::{Value, json};
 
-use super::desk::{Desk, now};
-use super::show::table;
+use super::context::{JournalContext, now};
+use super::entry_text::table;
 use crate::cli::Format;
 use crate::env_vars;
 use crate::error::CommandError;
@@ -70,21 +70,24 @@ struct Said {
 
 pub(super) fn run(
     arguments: &SessionArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let said = match &arguments.command {
-        SessionCommand::Start { id } => start(id.as_deref(), desk, terminal)?,
+        SessionCommand::Start { id } => start(id.as_deref(), context, terminal)?,
         SessionCommand::Id => {
-            let id = desk.journal.session_id()?;
+            let id = context.journal.session_id()?;
             let text = id.clone().unwrap_or_else(|| "no session is open".to_owned());
             Said { text, data: json!({ "session": id }) }
         }
-        SessionCommand::Entries => entries(desk, terminal)?,
-        SessionCommand::End { id } => end(id.as_deref(), desk, terminal)?,
-        SessionCommand::Count { add } => count(*add, desk, terminal)?,
+        SessionCommand::Entries => entries(context, terminal)?,
+        SessionCommand::End { id } => end(id.as_deref(), context, terminal)?,
+        SessionCommand::Count { add } => count(*add, context, terminal)?,
         SessionCommand::CheckIn { every } => {
-            let due = Desk::hear(desk.journal.should_check_in(*every, &now()), terminal)?;
+            let due = JournalContext::value_of(
+                context.journal.should_check_in(*every, &now()),
+                terminal,
+            )?;
             let text = if due {
                 "due: look at `proctor journal current`, then `session reset`"
             } else {
@@ -93,7 +96,7 @@ pub(super) fn run(
             Said { text: text.to_owned(), data: json!({ "due": due }) }
         }
         SessionCommand::Reset => {
-            desk.journal.reset_tool_count(&now())?;
+            context.journal.reset_tool_count(&now())?;
             Said { text: "0".to_owned(), data: json!({ "count": 0 }) }
         }
     };
@@ -103,11 +106,17 @@ pub(super) fn run(
     }
 }
 
-fn start(id: Option<&str>, desk: &Desk, terminal: &mut Terminal) -> Result<Said, CommandError> {
+fn start(
+    id: Option<&str>,
+    context: &JournalContext,
+    terminal: &mut Terminal,
+) -> Result<Said, CommandError> {
     let from_host = || env_vars::CLAUDE_CODE_SESSION_ID.get();
     let id = id.map(ToOwned::to_owned).or_else(from_host);
-    let id = Desk::hear(desk.journal.start_session(id.as_deref(), &now()), terminal)?;
-    let orphan = Desk::hear(desk.journal.orphan(&now()), terminal)?.map(|entry| entry.id);
+    let id =
+        JournalContext::value_of(context.journal.start_session(id.as_deref(), &now()), terminal)?;
+    let orphan =
+        JournalContext::value_of(context.journal.orphan(&now()), terminal)?.map(|entry| entry.id);
     if let Some(orphan) = &orphan {
         terminal.warn(&format!(
             "an earlier session left {orphan} active: `proctor journal orphan adopt` or `proctor journal orphan abandon`"
@@ -116,10 +125,10 @@ fn start(id: Option<&str>, desk: &Desk, terminal: &mut Terminal) -> Result<Said,
     Ok(Said { text: id.clone(), data: json!({ "session": id, "orphan": orphan }) })
 }
 
-fn entries(desk: &Desk, terminal: &mut Terminal) -> Result<Said, CommandError> {
-    let entries = Desk::hear(desk.journal.session_entries(), terminal)?;
+fn entries(context: &JournalContext, terminal: &mut Terminal) -> Result<Said, CommandError> {
+    let entries = JournalContext::value_of(context.journal.session_entries(), terminal)?;
     let data = serde_json::to_value(&entries).map_err(std::io::Error::from)?;
-    let lane = desk.journal.lane_name().map(ToOwned::to_owned);
+    let lane = context.journal.lane_name().map(ToOwned::to_owned);
     let found: Vec<Found> = entries
         .into_iter()
         .map(|entry| Found { entry, lane: lane.clone(), place: Place::Session })
@@ -128,10 +137,16 @@ fn entries(desk: &Desk, terminal: &mut Terminal) -> Result<Said, CommandError> {
     Ok(Said { text, data })
 }
 
-fn end(id: Option<&str>, desk: &Desk, terminal: &mut Terminal) -> Result<Said, CommandError> {
+fn end(
+    id: Option<&str>,
+    context: &JournalContext,
+    terminal: &mut Terminal,
+) -> Result<Said, CommandError> {
     let ended = match id {
-        Some(id) => Desk::hear(desk.journal.end_session_named(id, &now()), terminal)?,
-        None => Some(Desk::hear(desk.journal.end_session(&now()), terminal)?),
+        Some(id) => {
+            JournalContext::value_of(context.journal.end_session_named(id, &now()), terminal)?
+        }
+        None => Some(JournalContext::value_of(context.journal.end_session(&now()), terminal)?),
     };
     let Some(entries) = ended else {
         return Err(CommandError::refused(format_args!(
@@ -145,9 +160,16 @@ fn end(id: Option<&str>, desk: &Desk, terminal: &mut Terminal) -> Result<Said, C
     Ok(Said { text, data: json!({ "entries": ids }) })
 }
 
-fn count(add: bool, desk: &Desk, terminal: &mut Terminal) -> Result<Said, CommandError> {
-    let counted =
-        if add { desk.journal.increment_tool_count(&now()) } else { desk.journal.tool_count() };
-    let count = Desk::hear(counted, terminal)?;
+fn count(
+    add: bool,
+    context: &JournalContext,
+    terminal: &mut Terminal,
+) -> Result<Said, CommandError> {
+    let counted = if add {
+        context.journal.increment_tool_count(&now())
+    } else {
+        context.journal.tool_count()
+    };
+    let count = JournalContext::value_of(counted, terminal)?;
     Ok(Said { text: count.to_string(), data: json!({ "count": count }) })
 }

@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::commands::journal::resolving::ResolveJournal;
+use crate::commands::journal::resolve_from_run::ResolveJournal;
 use crate::commands::reports::ReportArguments;
-use crate::commands::run::conversations::TalkArguments;
+use crate::commands::run::conversations::ConversationArguments;
 use crate::commands::selection::SelectionArguments;
 use crate::values;
 
@@ -131,7 +131,7 @@ pub(crate) struct RunArguments {
     pub(crate) events: Option<String>,
 
     #[command(flatten)]
-    pub(crate) talk: TalkArguments,
+    pub(crate) talk: ConversationArguments,
 
     #[command(flatten)]
     pub(crate) journal: ResolveJournal,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 /// How conversations are conducted.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Conversations")]
-pub(crate) struct TalkArguments {
+pub(crate) struct ConversationArguments {
     /// How many conversations are conducted at once [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) concurrency: Option<u32>,

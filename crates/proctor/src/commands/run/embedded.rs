@@ -75,7 +75,7 @@ impl Embedded {
         Ok(Self { run_id, controller, ending: Some(ending) })
     }
 
-    /// The thread that ends when its recording is complete; whoever takes it waits for it.
+    /// The thread that ends when its recording is complete; the caller joins it.
     pub(crate) fn ending(&mut self) -> Option<std::thread::JoinHandle<()>> {
         self.ending.take()
     }

@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 /// How long a run that was stopped at its time limit may take beyond the grace, before it is ended.
 const LAST_CHANCE: Duration = Duration::from_secs(10);
 
-/// Leaves the session of whoever started us, so that nothing that ends them reaches us.
+/// Leaves the session of the parent process, so that signals to that session do not reach the run.
 pub(super) fn detach(arguments: &DetachedArguments) {
     if arguments.detached {
         // Refused only to the leader of a group, who is detached enough.

@@ -1,4 +1,4 @@
-//! A run's recording: its folder, its bus, and whoever else gets the events.
+//! A run's recording: its folder, its bus, and other destinations of its events.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,8 +19,8 @@ use proctor_stream::{Feed, WebSocketObserver};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
-/// How long observers may take to finish what they have.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long observers may take to send their queued events.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 pub(in crate::commands) struct Recording {
     pub(in crate::commands) bus: Bus,
@@ -78,7 +78,7 @@ impl Recording {
         let (folder, recorder) = store.create(&info).map_err(|error| {
             CommandError::from(error).hint("recordings go to .proctor at the project's root")
         })?;
-        crate::commands::journal::recorded::list_run(folder.path());
+        crate::commands::journal::recorded_runs::list_run(folder.path());
         let warnings = Arc::new(Mutex::new(Vec::new()));
         let bus = bus(run_id, Arc::clone(&warnings));
         bus.add_recorder(recorder);
@@ -128,9 +128,9 @@ impl Recording {
     /// Ends everything; returns how many recorders failed.
     pub(in crate::commands) fn finish(self, terminal: &mut Terminal) -> usize {
         let Self { bus, observers, warnings, folder, mut info, git, folded, seed } = self;
-        let report = bus.close(PATIENCE);
+        let report = bus.close(CLOSE_LIMIT);
         for observer in observers {
-            observer.finish(PATIENCE);
+            observer.finish(CLOSE_LIMIT);
         }
         info.git = git.and_then(|asking| asking.join().ok()).flatten();
         let still_there = || folded.lock().unwrap_or_else(PoisonError::into_inner).run().seed;

@@ -16,7 +16,7 @@ use crate::error::CommandError;
 use crate::terminal::Terminal;
 use crate::values::Repeat;
 
-/// The baseline that is taken where nobody names one.
+/// The default baseline.
 const DEFAULT_SIDE: &str = "baseline";
 
 /// How results decide on repetitions; `None` where their number is given. To be asked before the run is recorded, for `last` means the

@@ -17,7 +17,7 @@ use crate::commands::run::arguments::RunArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
-/// How long a finished run stays on a screen that nobody asked for.
+/// How long a finished run stays on a screen that no option asked for.
 const LAST_LOOK: Duration = Duration::from_millis(300);
 
 pub(super) fn show(
@@ -50,7 +50,7 @@ pub(super) fn show(
             Command::KillRun => controller.kill(StopCause::Request),
             _ => {}
         });
-        // Left before the end, or never shown: nobody watches any more.
+        // Left before the end, or never shown.
         if controller.result().is_none() {
             controller.kill(StopCause::Request);
         }

@@ -28,7 +28,7 @@ pub(in crate::commands) struct Signals {
 struct Asked {
     interrupts: Signal,
     terminations: Signal,
-    /// Absent where whoever started us wants us to outlive a hangup (`nohup`).
+    /// Absent if the parent process ignores hangups (`nohup`).
     hangups: Option<Signal>,
 }
 

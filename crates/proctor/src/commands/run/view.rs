@@ -10,7 +10,7 @@ use proctor_runner::{Controller, RepeatReport};
 
 use super::recording::Recording;
 use super::{Prepared, Shown, screen};
-use crate::commands::facts;
+use crate::commands::display_mode;
 use crate::commands::run::arguments::{RunArguments, UiChoice};
 use crate::env_vars;
 use crate::error::CommandError;
@@ -71,7 +71,7 @@ fn mode(arguments: &RunArguments) -> Mode {
         Some(UiChoice::Grouped) => Mode::Grouped,
         Some(UiChoice::Quiet) => Mode::Quiet,
         Some(UiChoice::Terse) => Mode::Terse,
-        None => facts::mode(),
+        None => display_mode::detect(),
     }
 }
 
@@ -97,14 +97,14 @@ fn reporter(mode: Mode, arguments: &RunArguments, terminal: &Terminal) -> Box<dy
     }
 }
 
-/// Prints until nobody listens any more; the run itself goes on.
+/// Prints until standard output is closed; the run itself goes on.
 pub(super) struct Printer<'a> {
     pub(super) terminal: &'a mut Terminal,
     muted: bool,
     filter: bool,
     /// Whether the last line has no end yet.
     in_line: bool,
-    /// What is told of a run that may have nothing to tell.
+    /// The end of a run that may have no examples.
     held: Option<String>,
 }
 
@@ -160,7 +160,7 @@ impl Printer<'_> {
     }
 }
 
-/// Whether this is the start of a run whose examples nobody knows: its suites could not be used, or it was stopped before.
+/// Whether this is the start of a run without known examples: its suites could not be used, or it was stopped before.
 pub(super) fn never_began(event: &Event) -> bool {
     matches!(&event.body, Body::SuiteStarted(start) if start.example_count.is_none())
 }

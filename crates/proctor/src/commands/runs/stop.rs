@@ -1,4 +1,4 @@
-//! `proctor runs stop`: ends a run that goes on, whoever started it, in whatever terminal.
+//! `proctor runs stop`: ends a live run of any process.
 //!
 //! The run's own process is asked at its control socket, as the viewer's Stop and `run_cancel` do; nothing is signalled from here.
 

@@ -93,7 +93,7 @@ pub(super) fn table(entries: &[Found]) -> String {
 /// An entry in full.
 pub(super) fn full(entry: &Entry, lane: Option<&str>) -> String {
     let mut out = format!("{} ({})\n\n", one_line(&entry.id), status(entry));
-    for (name, value) in facts(entry, lane) {
+    for (name, value) in fields(entry, lane) {
         if let Some(value) = value {
             out += &format!("{name:<12}{}\n", one_line(&value));
         }
@@ -111,7 +111,7 @@ pub(super) fn full(entry: &Entry, lane: Option<&str>) -> String {
 }
 
 /// What an entry says, line by line.
-fn facts(entry: &Entry, lane: Option<&str>) -> [(&'static str, Option<String>); 17] {
+fn fields(entry: &Entry, lane: Option<&str>) -> [(&'static str, Option<String>); 17] {
     let outcome = entry.outcome.as_ref();
     let cause = entry.root_cause.as_ref();
     let lesson = entry.lesson.as_ref();

@@ -10,10 +10,10 @@ use proctor_journal::timeline::timeline as days;
 use proctor_journal::{Entry, Filter, Found};
 use serde::Serialize;
 
-use super::desk::{Desk, now};
-use super::filter::{entries, filter};
-use super::show::Placed;
-use crate::commands::journal::filter::FilterArguments;
+use super::context::{JournalContext, now};
+use super::entry_filter::{entries, filter};
+use super::entry_text::Placed;
+use crate::commands::journal::entry_filter::FilterArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
@@ -91,20 +91,20 @@ pub(crate) struct RetroArguments {
 
 pub(super) fn stats(
     arguments: &StatsArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let filter = filter(&arguments.filter, desk)?;
-    let numbers = Desk::hear(desk.journal.stats(&filter), terminal)?;
+    let filter = filter(&arguments.filter, context)?;
+    let numbers = JournalContext::value_of(context.journal.stats(&filter), terminal)?;
     deliver(&arguments.page, &stats_document(&numbers), &numbers, terminal)
 }
 
 pub(super) fn timeline(
     arguments: &TimelineArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let entries = entries(&arguments.filter, desk, terminal)?;
+    let entries = entries(&arguments.filter, context, terminal)?;
     let data: Vec<Placed<'_>> = entries.iter().rev().map(Placed::new).collect();
     deliver(&arguments.page, &days(&entries), &data, terminal)
 }
@@ -118,12 +118,12 @@ struct Retrospective<'a> {
 
 pub(super) fn retro(
     arguments: &RetroArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let mut filter = filter(&arguments.filter, desk)?;
+    let mut filter = filter(&arguments.filter, context)?;
     let title = period(arguments, &mut filter);
-    let found: Vec<Found> = Desk::hear(desk.journal.list(&filter), terminal)?;
+    let found: Vec<Found> = JournalContext::value_of(context.journal.list(&filter), terminal)?;
     let entries: Vec<&Entry> = found.iter().map(|found| &found.entry).collect();
     let document = look_back(&title, &entries);
     let stats = count(entries.iter().copied());

@@ -2,7 +2,7 @@
 
 use proctor_mcp::{Engine, Group, JournalSetup, Setup, Tools};
 
-use super::{journal, test_tools};
+use super::{journal, workspace_tools};
 use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -22,7 +22,7 @@ pub(super) fn open(
         host_session: env_vars::CLAUDE_CODE_SESSION_ID.get(),
     };
     let program = super::own_program()?;
-    let workspaces = test_tools::config(&root, &config)?;
+    let workspaces = workspace_tools::config(&root, &config)?;
     let engine = Engine::new(Setup {
         root,
         program,

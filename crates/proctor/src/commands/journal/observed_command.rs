@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::time::sleep;
 
-use super::tee::Tee;
+use super::output_copy::OutputCopy;
 use crate::terminal::Stream;
 
 /// How long a command may take to end after it was asked to.
@@ -87,7 +87,10 @@ async fn follow(
     })
 }
 
-fn start(command: &[OsString], variable: Option<(&str, &Path)>) -> std::io::Result<(Child, Tee)> {
+fn start(
+    command: &[OsString],
+    variable: Option<(&str, &Path)>,
+) -> std::io::Result<(Child, OutputCopy)> {
     let (program, arguments) = command.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
     let (out, out_end) = std::io::pipe()?;
     let (err, err_end) = std::io::pipe()?;
@@ -100,7 +103,7 @@ fn start(command: &[OsString], variable: Option<(&str, &Path)>) -> std::io::Resu
         command.process_group(0);
     }
     let child = command.spawn()?;
-    let mut tee = Tee::new();
+    let mut tee = OutputCopy::new();
     tee.follow(out, Stream::Out)?;
     tee.follow(err, Stream::Err)?;
     Ok((child, tee))

@@ -17,7 +17,7 @@ use proctor_cover::{
 use proctor_record::RunStore;
 use proctor_record::control::ControlServer;
 
-use self::events::{Live, Story};
+use self::events::{CoverEvents, Live};
 use self::model::ModelFiller;
 use self::specs::OwnRunner;
 use super::run::recording::Recording;
@@ -81,7 +81,7 @@ fn options(
     }
 }
 
-/// Runs the pipeline as a run of its own: recorded, shown, and stopped by whoever may.
+/// Runs the pipeline as a run of its own: recorded, shown, and stopped by signals or its control socket.
 fn recorded(
     arguments: &CoverArguments,
     options: &Options,
@@ -92,13 +92,13 @@ fn recorded(
     let destinations = arguments.events.as_deref().or(config.events.value.as_deref());
     let recording = Recording::start_as(argv, None, &options.root, destinations, terminal)?;
     let filler = ModelFiller::open(arguments, config, &options.root, &recording.bus)?;
-    let story = Story::begin(recording.bus.clone());
+    let events = CoverEvents::begin(recording.bus.clone());
     let folder = RunStore::new(&options.root).runs_folder().join(recording.bus.run_id().as_str());
     let live =
-        Live { counts: story.counts.clone(), name: recording.bus.run_id().as_str().to_owned() };
+        Live { counts: events.counts.clone(), name: recording.bus.run_id().as_str().to_owned() };
     let server = ControlServer::start(&folder, live);
     // The first signal ends the run after the step it is in, the second the process.
-    let counts = story.counts.clone();
+    let counts = events.counts.clone();
     let signals = Signals::watch(move |_| counts.stop(), end_now)?;
     if let Err(error) = &server {
         terminal
@@ -109,15 +109,15 @@ fn recorded(
         network: NetworkIsolation::detect(),
         workers: values::workers(&config.workers.value).unwrap_or(WORKERS).min(WORKERS),
         bus: recording.bus.clone(),
-        counts: story.counts.clone(),
+        counts: events.counts.clone(),
     };
     let mut view = View { shows: std::io::stderr().is_terminal() || arguments.progress, terminal };
-    let counts = story.counts.clone();
+    let counts = events.counts.clone();
     let outcome = proctor_cover::run_with(
         options,
         Helpers {
-            told: &mut |step| {
-                story.tell(&step);
+            on_step: &mut |step| {
+                events.publish_step(&step);
                 view.show(&step);
             },
             runner: Some(&runner as &dyn SpecRunner),
@@ -132,7 +132,7 @@ fn recorded(
             (Some(stop.to_string()), signals.caught().map_or(2, |signal| 128 + i32::from(signal)))
         }
     };
-    story.end(problem.as_deref(), code);
+    events.end(problem.as_deref(), code);
     drop(server);
     let lost = recording.finish(view.terminal);
     if lost > 0 {
@@ -141,7 +141,7 @@ fn recorded(
     Ok((outcome, signals.caught()))
 }
 
-/// What happens, line by line, for somebody who waits.
+/// Prints each step as a line.
 struct View<'a> {
     shows: bool,
     terminal: &'a mut Terminal,

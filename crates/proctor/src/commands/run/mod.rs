@@ -27,7 +27,7 @@ use proctor_verdict::{RunState, StopCause};
 pub(crate) use self::embedded::Embedded;
 use self::live::Live;
 use self::recording::Recording;
-use super::journal::resolving::Resolving;
+use super::journal::resolve_from_run::Resolving;
 use super::{report_problem, scenarios, serve, suites};
 use crate::cli::Cli;
 use crate::commands::run::arguments::{
@@ -84,7 +84,7 @@ enum Part {
     Second,
 }
 
-/// A run that can be started: recorded, shown to whoever asks, and stopped by signals.
+/// A run that can be started: recorded, reachable by its control socket, and stopped by signals.
 struct Prepared {
     controller: Controller,
     recording: Recording,

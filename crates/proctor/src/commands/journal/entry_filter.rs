@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::SignedDuration;
 use proctor_journal::{Domain, Filter, Found, OutcomeStatus, Strategy, UtcTime};
 
-use super::desk::{Desk, now};
+use super::context::{JournalContext, now};
 use super::values::{domain, status, strategy};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -52,17 +52,20 @@ pub(crate) struct FilterArguments {
 /// The entries that the arguments mean, newest first.
 pub(super) fn entries(
     arguments: &FilterArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<Vec<Found>, CommandError> {
-    let filter = filter(arguments, desk)?;
-    Desk::hear(desk.journal.list(&filter), terminal)
+    let filter = filter(arguments, context)?;
+    JournalContext::value_of(context.journal.list(&filter), terminal)
 }
 
-pub(super) fn filter(arguments: &FilterArguments, desk: &Desk) -> Result<Filter, CommandError> {
+pub(super) fn filter(
+    arguments: &FilterArguments,
+    context: &JournalContext,
+) -> Result<Filter, CommandError> {
     let time = |name: &str, text: Option<&String>| text.map(|text| time(name, text)).transpose();
     Ok(Filter {
-        lane: desk.journal.lane_name().map(ToOwned::to_owned),
+        lane: context.journal.lane_name().map(ToOwned::to_owned),
         domain: arguments.domain,
         strategy: arguments.strategy,
         status: arguments.status,
@@ -72,7 +75,7 @@ pub(super) fn filter(arguments: &FilterArguments, desk: &Desk) -> Result<Filter,
             (_, true) => Some(false),
             _ => None,
         },
-        session: session(arguments, desk)?,
+        session: session(arguments, context)?,
         since: time("--since", arguments.since.as_ref())?,
         until: time("--until", arguments.until.as_ref())?,
         needs_annotation: arguments.needs_annotation,
@@ -80,9 +83,12 @@ pub(super) fn filter(arguments: &FilterArguments, desk: &Desk) -> Result<Filter,
     })
 }
 
-fn session(arguments: &FilterArguments, desk: &Desk) -> Result<Option<String>, CommandError> {
+fn session(
+    arguments: &FilterArguments,
+    context: &JournalContext,
+) -> Result<Option<String>, CommandError> {
     match arguments.session.as_deref() {
-        Some("current") => match desk.journal.session_id()? {
+        Some("current") => match context.journal.session_id()? {
             Some(id) => Ok(Some(id)),
             None => Err(CommandError::refused("--session current: no session is open")
                 .hint("`proctor journal session start` starts one; `proctor journal list` shows ended ones")),

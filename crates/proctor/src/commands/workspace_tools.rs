@@ -1,4 +1,4 @@
-//! What the test tools need to know about this machine, and the parts of them that are processes of their own.
+//! The configuration of workspaces, and the hidden commands that run parts of them as processes of their own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use clap::Args;
 use proctor_process::GuardCommand;
 use proctor_workspace::{Limits, Program, Tools};
 
+use super::agent_tools::runtime;
 use super::own_program;
-use super::tools::runtime;
 use crate::cli::Cli;
 use crate::config::{Config, Origin};
 use crate::error::CommandError;
@@ -73,7 +73,7 @@ fn ralph(root: &Path, config: &Config, path: &std::ffi::OsStr) -> Option<PathBuf
     std::env::split_paths(path).map(|folder| folder.join(wanted)).find(|path| path.is_file())
 }
 
-/// `proctor __detached ORDER`: a run of a workspace that nobody waits for.
+/// `proctor __detached ORDER`: a detached run of a workspace.
 pub(crate) fn detached(
     arguments: &DetachedTestArguments,
     cli: &Cli,
@@ -83,7 +83,7 @@ pub(crate) fn detached(
     let tools = Tools::new(self::config(&root, &config)?);
     match runtime()?.block_on(tools.execute_order(arguments.order.clone())) {
         Ok(_) => Ok(ExitCode::SUCCESS),
-        // What went wrong is on disk, where whoever asks looks for it.
+        // The error is stored in the workspace's folder, where the caller reads it.
         Err(_) => Ok(ExitCode::from(1)),
     }
 }

@@ -1,4 +1,4 @@
-//! What kind of terminal this is, and which view suits it.
+//! The view that suits the terminal.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -7,8 +7,8 @@ use proctor_report::{Mode, TerminalProperties, auto_mode};
 
 use crate::env_vars;
 
-/// The view to use when nobody asked for one.
-pub(super) fn mode() -> Mode {
+/// The view to use if no option names one.
+pub(super) fn detect() -> Mode {
     let variables: BTreeSet<String> = std::env::vars_os()
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, _)| name.to_string_lossy().into_owned())

@@ -19,7 +19,7 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::run::Embedded;
-use super::{journal, tools};
+use super::{agent_tools, journal};
 use crate::cli::{Cli, ColorChoice, Command, Format};
 use crate::commands::run::arguments::RunArguments;
 use crate::commands::serve::arguments::ServeArguments;
@@ -75,7 +75,7 @@ pub(crate) fn run(
         .with_source(error)
         .hint("--port 0 takes any free port")
     })?;
-    tell(arguments, &server, token, terminal)?;
+    print_address(arguments, &server, token, terminal)?;
     wait.come();
     // Whoever watches sees how it ends, so the server goes last.
     end_run(&launcher, wait, terminal)?;
@@ -106,14 +106,14 @@ fn agents(
     cli: &Cli,
     terminal: &mut Terminal,
 ) -> Result<HttpService, CommandError> {
-    let all = tools::open(cli, None, terminal)?;
-    // What others left behind; nobody waits for it.
-    let (stale, runtime) = (all.clone(), tools::runtime()?);
+    let all = agent_tools::open(cli, None, terminal)?;
+    // Removes stale workspaces in the background.
+    let (stale, runtime) = (all.clone(), agent_tools::runtime()?);
     std::thread::spawn(move || runtime.block_on(stale.clean_stale()));
     Ok(proctor_mcp::http(if arguments.read_only { all.only_looking() } else { all }))
 }
 
-fn tell(
+fn print_address(
     arguments: &ServeArguments,
     server: &Server,
     token: String,

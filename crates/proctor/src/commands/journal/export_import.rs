@@ -7,9 +7,9 @@ use clap::Args;
 use proctor_journal::exchange::{Imported, export as written};
 use serde_json::json;
 
-use super::desk::{Desk, now};
-use super::filter::{FilterArguments, entries};
-use super::pages::put;
+use super::context::{JournalContext, now};
+use super::entry_filter::{FilterArguments, entries};
+use super::reports::put;
 use crate::cli::Format;
 use crate::commands::journal::values::Printed;
 use crate::error::CommandError;
@@ -45,12 +45,12 @@ pub(crate) struct ImportArguments {
 
 pub(super) fn export(
     arguments: &ExportArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
-    let entries = entries(&arguments.filter, desk, terminal)?
+    let entries = entries(&arguments.filter, context, terminal)?
         .into_iter()
-        .map(|found| Desk::hear(desk.journal.complete(found), terminal))
+        .map(|found| JournalContext::value_of(context.journal.complete(found), terminal))
         .collect::<Result<Vec<_>, _>>()?;
     let text = written(&entries, &now())?;
     put(&arguments.output, &text, terminal)
@@ -58,12 +58,12 @@ pub(super) fn export(
 
 pub(super) fn import(
     arguments: &ImportArguments,
-    desk: &Desk,
+    context: &JournalContext,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
     let bytes =
         read(&arguments.path).map_err(|error| CommandError::io("read", &arguments.path, error))?;
-    let report = Desk::hear(desk.journal.import(&bytes, &now()), terminal)?;
+    let report = JournalContext::value_of(context.journal.import(&bytes, &now()), terminal)?;
     let Imported { added, known, conflicting, active, unreadable } = &report;
     if added.is_empty() && known.is_empty() && conflicting.is_empty() && active.is_empty() {
         return Err(CommandError::input(format_args!(

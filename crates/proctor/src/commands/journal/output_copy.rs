@@ -32,14 +32,14 @@ impl Kept {
 }
 
 /// Threads that pass streams on.
-pub(super) struct Tee {
+pub(super) struct OutputCopy {
     kept: Arc<Mutex<Kept>>,
     ended: Receiver<()>,
     sender: Sender<()>,
     streams: usize,
 }
 
-impl Tee {
+impl OutputCopy {
     pub(super) fn new() -> Self {
         let (sender, ended) = channel();
         Self { kept: Arc::default(), ended, sender, streams: 0 }

@@ -10,7 +10,7 @@ use proctor_process::git::Checkout;
 use proctor_runner::RunResult;
 
 use super::capture::{Stated, conclude, ready};
-use super::desk::{Desk, folder, now};
+use super::context::{JournalContext, folder, now};
 use super::git;
 use super::values::expectation;
 use crate::cli::Format;
@@ -51,7 +51,7 @@ fn run_expectation(text: &str) -> Result<RunExpectation, String> {
 
 /// What was expected before the run began.
 pub(crate) struct Resolving {
-    desk: Desk,
+    context: JournalContext,
     stated: Stated,
     checkout: Option<Checkout>,
     started_at: UtcTime,
@@ -68,8 +68,8 @@ impl Resolving {
     ) -> Result<Option<Self>, CommandError> {
         let Some(RunExpectation(expectation)) = &arguments.resolve_journal else { return Ok(None) };
         let stated = expectation.clone().map(|expectation| (expectation, now().now));
-        let desk = Desk::at(folder(root, config)?, arguments.lane.as_deref())?;
-        let current = ready(&desk, stated.as_ref(), terminal)?;
+        let context = JournalContext::at(folder(root, config)?, arguments.lane.as_deref())?;
+        let current = ready(&context, stated.as_ref(), terminal)?;
         let own = current.entry.expectation.map(|own| own.expect.parse::<Expectation>());
         if let (None, Some(Ok(Expectation::Match(pattern)))) = (&stated, own) {
             return Err(CommandError::refused(format_args!(
@@ -79,7 +79,7 @@ impl Resolving {
             .hint("say what to expect, as in `--resolve-journal=pass`; or `proctor journal run -- proctor run`"));
         }
         let checkout = git::checkout();
-        Ok(Some(Self { desk, stated, checkout, started_at: now().now, clock: Instant::now() }))
+        Ok(Some(Self { context, stated, checkout, started_at: now().now, clock: Instant::now() }))
     }
 
     /// Gives the result to the journal.
@@ -101,7 +101,7 @@ impl Resolving {
             commit: self.checkout.and_then(|checkout| checkout.commit),
             ..CommandResult::default()
         };
-        conclude(&self.desk, self.stated, &run, self.started_at, Format::Text, terminal)
+        conclude(&self.context, self.stated, &run, self.started_at, Format::Text, terminal)
     }
 }
 
@@ -111,6 +111,6 @@ fn said(problem: &proctor_runner::Problem) -> String {
 
 /// What the run says of itself; one that did not load has not finished.
 fn recorded(result: &RunResult) -> RecordedResult {
-    let told = super::recorded::result(&result.verdict, &result.counts);
+    let told = super::recorded_runs::result(&result.verdict, &result.counts);
     RecordedResult { finished: told.finished && result.problem.is_none(), ..told }
 }

@@ -129,7 +129,7 @@ fn list(
 ) -> Result<(), CommandError> {
     let mut index = History::open(store)?;
     let rows = index.runs()?;
-    history::tell(&index, terminal);
+    history::print_notes(&index, terminal);
     let folders = store.list()?;
     let all = rows.len();
     let live = |name: &str| folders.iter().any(|run| run.name() == name && run.is_live());
@@ -248,7 +248,7 @@ fn counts(row: &RunRow) -> String {
     text
 }
 
-/// The time without what nobody reads.
+/// The time without fractions of a second.
 fn when(time: &str) -> String {
     time.get(..16).unwrap_or(time).replace('T', " ")
 }
@@ -343,7 +343,7 @@ fn prune(
     })
 }
 
-/// Whether nobody needs the run: finished or dead, without a name, not blessed, and old by its own account.
+/// Whether the run may be removed: finished or dead, without a name, not blessed, and old by its own start time.
 fn may_go(folder: &RunFolder, blessed: &[String], days: u32, now: Timestamp) -> bool {
     // A folder that does not say what it is stays.
     let Ok(info) = folder.info() else { return false };

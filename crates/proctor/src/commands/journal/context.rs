@@ -1,4 +1,4 @@
-//! Where a command sits down: the journal it means, and the clock and dice it uses.
+//! The journal that a command works with, and the present moment with fresh random bits.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 use crate::{env_vars, project};
 
 /// The journal that the arguments, the environment and the configuration mean.
-pub(super) struct Desk {
+pub(super) struct JournalContext {
     pub(super) journal: Journal,
     /// The journal's folder, whatever the lane.
     pub(super) root: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Desk {
     pub(super) project: Option<PathBuf>,
 }
 
-impl Desk {
+impl JournalContext {
     pub(super) fn open(
         arguments: &JournalArguments,
         cli: &Cli,
@@ -30,7 +30,7 @@ impl Desk {
         Self::open_from(None, arguments, cli, terminal)
     }
 
-    /// The same for somebody who works in this folder.
+    /// The same, with this folder as the current one.
     pub(super) fn open_from(
         place: Option<&Path>,
         arguments: &JournalArguments,
@@ -42,8 +42,8 @@ impl Desk {
             return Self::at(dir.clone(), lane);
         }
         let (root, config) = project::open_from(place, cli, terminal)?;
-        let desk = Self::at(folder(&root, &config)?, lane)?;
-        Ok(Self { project: Some(root), ..desk })
+        let context = Self::at(folder(&root, &config)?, lane)?;
+        Ok(Self { project: Some(root), ..context })
     }
 
     /// A journal in this folder; the lane is the flag's, else the environment's.
@@ -57,16 +57,19 @@ impl Desk {
         Ok(Self { journal, root: dir, project: None })
     }
 
-    /// Says the remarks of an answer and passes on its value.
-    pub(super) fn hear<T>(answer: Answer<T>, terminal: &mut Terminal) -> Result<T, CommandError> {
+    /// Prints the warnings of an answer and returns its value.
+    pub(super) fn value_of<T>(
+        answer: Answer<T>,
+        terminal: &mut Terminal,
+    ) -> Result<T, CommandError> {
         let noted = answer?;
-        say(&noted.warnings, terminal);
+        print_warnings(&noted.warnings, terminal);
         Ok(noted.value)
     }
 }
 
-/// Says remarks on standard error.
-pub(super) fn say(warnings: &[Warning], terminal: &mut Terminal) {
+/// Prints warnings on standard error.
+pub(super) fn print_warnings(warnings: &[Warning], terminal: &mut Terminal) {
     for warning in warnings {
         terminal.warn(&warning.to_string());
     }
