@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use proctor_compare::{Past, PastRun, PastSample, Record, Streak};
+use proctor_compare::{EarlierResult, EarlierRun, EarlierRuns, ExampleHistory, Streak};
 use rusqlite::{Connection, params};
 
 use crate::History;
@@ -66,17 +66,17 @@ impl History {
         &mut self,
         judged: Option<&str>,
         fingerprint: Option<&str>,
-    ) -> Result<Past, HistoryError> {
+    ) -> Result<EarlierRuns, HistoryError> {
         let seen = self.seen(None, judged)?;
         let comparable = |run: &SeenRun| {
             let known = run.fingerprint.as_deref();
             fingerprint.is_none() || known.is_none() || known == fingerprint
         };
         let newest = seen.runs.iter().filter(|run| comparable(run)).take(RUNS);
-        let mut runs: BTreeMap<&str, PastRun> =
-            newest.map(|run| (run.name.as_str(), PastRun::default())).collect();
+        let mut runs: BTreeMap<&str, EarlierRun> =
+            newest.map(|run| (run.name.as_str(), EarlierRun::default())).collect();
         let oldest = runs.keys().next().copied().unwrap_or_default();
-        let mut past = Past::default();
+        let mut past = EarlierRuns::default();
         for example in &seen.examples {
             let record = record(&example.sightings);
             for id in &example.ids {
@@ -209,10 +209,10 @@ fn read_runs(
     runs.collect()
 }
 
-fn sample(sighting: &Sighting) -> PastSample {
+fn sample(sighting: &Sighting) -> EarlierResult {
     #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
     let attempts = sighting.attempts as f64;
-    PastSample {
+    EarlierResult {
         passed: sighting.passed,
         attempts: sighting.attempts,
         duration_ms: sighting.duration_ms,
@@ -268,8 +268,8 @@ fn outcome(sighting: &Sighting) -> Option<bool> {
 }
 
 /// What the sightings of an example, newest first, amount to.
-pub(crate) fn record(sightings: &[Sighting]) -> Record {
-    Record {
+pub(crate) fn record(sightings: &[Sighting]) -> ExampleHistory {
+    ExampleHistory {
         attempts: sightings.iter().map(|sighting| sighting.attempts).sum(),
         passed: sightings.iter().map(|sighting| sighting.passed).sum(),
         passed_in_a_row: streak(sightings, true),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use proctor_converse::Saved;
+use proctor_converse::SavedConversations;
 use proctor_events::{ExampleId, Subscription};
 use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, OnCrash, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
@@ -65,7 +65,7 @@ pub(super) fn once(
     arguments: &RunArguments,
     root: &Path,
     config: &Config,
-    saved: Option<&Arc<Saved>>,
+    saved: Option<&Arc<SavedConversations>>,
     terminal: &mut Terminal,
 ) -> Result<Ended, CommandError> {
     let (run, events) = Prepared::new(arguments, root, config, saved, Part::Whole, terminal)?;
@@ -102,7 +102,7 @@ impl Prepared {
         arguments: &RunArguments,
         root: &Path,
         config: &Config,
-        saved: Option<&Arc<Saved>>,
+        saved: Option<&Arc<SavedConversations>>,
         part: Part,
         terminal: &mut Terminal,
     ) -> Result<(Self, Subscription), CommandError> {

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 
-use proctor_converse::{Cassette, Environment, Saved, Settings, Shared};
+use proctor_converse::{Cassette, Environment, SavedConversations, Settings, SharedResources};
 use proctor_llm::ReplayMode;
 use proctor_process::{Guard, GuardCommand};
 use proctor_runner::{DialogueSuite, ExampleFilter, ScenarioFile, Suite};
@@ -63,7 +63,7 @@ pub(super) fn settings(
         cache: None,
         budget_usd: config.talk.how.budget_usd,
         seed: seed.unwrap_or_else(hard_to_guess),
-        shared: Shared::default(),
+        shared: SharedResources::default(),
     })
 }
 
@@ -76,12 +76,12 @@ pub(super) fn environment() -> Environment {
 pub(super) fn apply(
     suites: &mut [Suite],
     talk: &TalkArguments,
-    saved: Option<&Arc<Saved>>,
+    saved: Option<&Arc<SavedConversations>>,
     config: &Config,
     root: &Path,
 ) -> Result<(), CommandError> {
     // One budget, one cache and one cassette for all of them.
-    let shared = Shared::default();
+    let shared = SharedResources::default();
     for suite in suites {
         let settings = match suite {
             Suite::Dialogue(suite) => {
