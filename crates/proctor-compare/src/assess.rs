@@ -26,10 +26,10 @@ use proctor_stats::{
 };
 use serde::Serialize;
 
+use crate::earlier_runs::{Between, EarlierRuns, ExampleHistory, Streak};
 use crate::model::{Assessment, Basis, Change, ExampleChange, Rules, Tally};
 use crate::pair::Pair;
-use crate::past::{Between, Past, Record, Streak};
-use crate::side::Sample;
+use crate::side::ExampleResults;
 use crate::suite::{cautious, discordant, p_of_e};
 use crate::usage::mean;
 
@@ -67,7 +67,7 @@ pub(crate) struct AssessedExample {
 
 pub(crate) fn examples(
     pairs: &[Pair<'_>],
-    past: &Past,
+    past: &EarlierRuns,
     between: &Between,
     adaptive: bool,
     rules: &Rules,
@@ -140,7 +140,7 @@ fn tails(before: (u64, u64), after: (u64, u64)) -> Tails {
 }
 
 struct Judge<'a> {
-    past: &'a Past,
+    past: &'a EarlierRuns,
     between: &'a Between,
     adaptive: bool,
     /// Excess and variance over all examples, where runs vary.
@@ -203,7 +203,7 @@ impl Judge<'_> {
 
     fn by_record(
         &self,
-        record: &Record,
+        record: &ExampleHistory,
         pair: &Pair<'_>,
         after: (u64, u64),
         reason: &str,
@@ -273,12 +273,12 @@ fn count(number: usize) -> f64 {
 }
 
 /// Why one outcome is as good as many, or why it is not.
-fn determinism(pair: &Pair<'_>, record: Option<&Record>) -> Result<String, String> {
-    let even = |sample: &Sample| {
+fn determinism(pair: &Pair<'_>, record: Option<&ExampleHistory>) -> Result<String, String> {
+    let even = |sample: &ExampleResults| {
         let (passed, attempts) = sample.tally();
         !sample.mixed && (passed == 0 || passed == attempts)
     };
-    let model = |sample: &Sample| sample.trials.iter().any(|trial| trial.model);
+    let model = |sample: &ExampleResults| sample.trials.iter().any(|trial| trial.model);
     let declared = pair.after.deterministic.or(pair.before.deterministic);
     if !even(pair.before) || !even(pair.after) {
         return Err("both outcomes were seen in one run".to_owned());

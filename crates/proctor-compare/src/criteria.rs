@@ -12,10 +12,10 @@ use proctor_stats::{
 };
 use serde::Serialize;
 
+use crate::earlier_runs::Between;
 use crate::model::{Assessment, Change, Rules, Tally};
 use crate::pair::Pair;
-use crate::past::Between;
-use crate::side::{Check, Sample};
+use crate::side::{Check, ExampleResults};
 
 /// One criterion on both sides, over the examples that check it on both.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -113,7 +113,7 @@ fn per_example<'a>(pair: &Pair<'a>) -> BTreeMap<&'a str, Seen<'a>> {
 }
 
 /// The checks of each attempt by criterion.
-fn attempts(sample: &Sample) -> impl Iterator<Item = (&str, Vec<&Check>)> {
+fn attempts(sample: &ExampleResults) -> impl Iterator<Item = (&str, Vec<&Check>)> {
     sample.trials.iter().flat_map(|trial| {
         let mut checks: BTreeMap<&str, Vec<&Check>> = BTreeMap::new();
         for check in &trial.checks {

@@ -4,30 +4,30 @@
 //! examples of two sides and judges each pair; it returns a [`Comparison`], plain data that every view shows
 //! alike: terminal, Markdown, web, JSON, MCP. The rules are in `docs/comparing.md`.
 //!
-//! Pure: no files, no clock, no randomness. What earlier runs have shown is passed in as [`Past`].
+//! Pure: no files, no clock, no randomness. What earlier runs have shown is passed in as [`EarlierRuns`].
 
 mod assess;
 mod criteria;
+mod earlier_runs;
 mod gate;
 mod model;
 mod pair;
-mod past;
 mod side;
 mod suite;
 mod usage;
 
 pub use assess::Direction;
 pub use criteria::CriterionChange;
+pub use earlier_runs::{EarlierResult, EarlierRun, EarlierRuns, ExampleHistory, Streak};
 pub use gate::{AllowedGaps, Decision, Gate, GateRules, Undecided};
 pub use model::{
     Assessment, Basis, Change, Comparison, Counts, ExampleChange, Gap, Range, Rules, SideInfo,
     SuiteChange, SuiteTest, Tally, UsageChange,
 };
-pub use past::{Past, PastRun, PastSample, Record, Streak};
-pub use side::{BadSide, Check, SIDE_VERSION, Sample, Side, Trial};
+pub use side::{Check, CountedAttempt, ExampleResults, SIDE_VERSION, Side, StoredSideError};
 
 /// Judges `after` against `before`, with what `past` runs have shown.
-pub fn compare(before: &Side, after: &Side, past: &Past, rules: &Rules) -> Comparison {
+pub fn compare(before: &Side, after: &Side, past: &EarlierRuns, rules: &Rules) -> Comparison {
     let paired = pair::pair(before, after);
     let pairs = &paired.pairs;
     let between = past.between(pairs);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::assess::Direction;
 use crate::criteria::CriterionChange;
 use crate::gate::{Gate, GateRules};
-use crate::side::{Sample, Side};
+use crate::side::{ExampleResults, Side};
 
 /// The version of a comparison as JSON.
 pub(crate) const COMPARISON_VERSION: u32 = 2;
@@ -305,7 +305,7 @@ impl Tally {
         }
     }
 
-    pub(crate) fn of_sample(sample: &Sample) -> Self {
+    pub(crate) fn of_sample(sample: &ExampleResults) -> Self {
         Self::of(sample.tally())
     }
 }

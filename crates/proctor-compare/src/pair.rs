@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::model::Gap;
-use crate::side::{Sample, Side};
+use crate::side::{ExampleResults, Side};
 
 /// An example on both sides.
 pub(crate) struct Pair<'a> {
-    pub(crate) before: &'a Sample,
-    pub(crate) after: &'a Sample,
+    pub(crate) before: &'a ExampleResults,
+    pub(crate) after: &'a ExampleResults,
 }
 
 impl Pair<'_> {
@@ -26,9 +26,9 @@ pub(crate) struct Paired<'a> {
 }
 
 pub(crate) fn pair<'a>(before: &'a Side, after: &'a Side) -> Paired<'a> {
-    let known: HashMap<&str, &Sample> =
+    let known: HashMap<&str, &ExampleResults> =
         before.examples.iter().map(|sample| (sample.id.as_str(), sample)).collect();
-    let mut partner: HashMap<&str, &Sample> = HashMap::with_capacity(after.examples.len());
+    let mut partner: HashMap<&str, &ExampleResults> = HashMap::with_capacity(after.examples.len());
     let mut taken: HashSet<&str> = HashSet::with_capacity(before.examples.len());
     for sample in &after.examples {
         if let Some(old) = known.get(sample.id.as_str()) {
@@ -57,7 +57,7 @@ pub(crate) fn pair<'a>(before: &'a Side, after: &'a Side) -> Paired<'a> {
 
 impl<'a> Paired<'a> {
     /// A pair in which one side has no result is a gap; in which neither has, nothing.
-    fn add(&mut self, before: &'a Sample, after: &'a Sample) {
+    fn add(&mut self, before: &'a ExampleResults, after: &'a ExampleResults) {
         match (before.trials.is_empty(), after.trials.is_empty()) {
             (false, false) => self.pairs.push(Pair { before, after }),
             (false, true) => self.gaps.push(gap(after, true, &after.status)),
@@ -69,10 +69,10 @@ impl<'a> Paired<'a> {
 
 /// Examples of the same chain that are unpaired on both sides, in order, where there are as many of them.
 fn moved<'a>(
-    before: impl Iterator<Item = &'a Sample>,
-    after: impl Iterator<Item = &'a Sample>,
-) -> Vec<(&'a Sample, &'a Sample)> {
-    type Chains<'a> = BTreeMap<&'a [String], (Vec<&'a Sample>, Vec<&'a Sample>)>;
+    before: impl Iterator<Item = &'a ExampleResults>,
+    after: impl Iterator<Item = &'a ExampleResults>,
+) -> Vec<(&'a ExampleResults, &'a ExampleResults)> {
+    type Chains<'a> = BTreeMap<&'a [String], (Vec<&'a ExampleResults>, Vec<&'a ExampleResults>)>;
     let mut chains: Chains<'a> = BTreeMap::new();
     for sample in before.filter(|sample| !sample.path.is_empty()) {
         chains.entry(&sample.path).or_default().0.push(sample);
@@ -84,7 +84,7 @@ fn moved<'a>(
     same_number.flat_map(|(old, new)| old.into_iter().zip(new)).collect()
 }
 
-fn gap(sample: &Sample, missing_after: bool, reason: &str) -> Gap {
+fn gap(sample: &ExampleResults, missing_after: bool, reason: &str) -> Gap {
     Gap {
         id: sample.id.clone(),
         title: sample.title.clone(),

@@ -45,12 +45,12 @@ pub struct Side {
     #[serde(default)]
     pub errors: u64,
     /// Its examples.
-    pub examples: Vec<Sample>,
+    pub examples: Vec<ExampleResults>,
 }
 
 /// What one example did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct ExampleResults {
     /// Its stable id.
     pub id: String,
     /// The file it stands in.
@@ -63,7 +63,7 @@ pub struct Sample {
     pub title: String,
     /// Attempts that count, one per repetition.
     #[serde(default)]
-    pub trials: Vec<Trial>,
+    pub trials: Vec<CountedAttempt>,
     /// How many repetitions did not count.
     #[serde(default)]
     pub not_counted: u64,
@@ -85,7 +85,7 @@ pub struct Sample {
 
 /// One attempt that counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
+pub struct CountedAttempt {
     /// Whether it passed.
     pub passed: bool,
     /// Whether something took part that may answer differently next time: a model, or an agent of unknown kind.
@@ -117,14 +117,14 @@ pub struct Check {
 
 /// Why a stored side cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BadSide {
+pub enum StoredSideError {
     /// It is not the JSON of a side.
     NotASide(String),
     /// It was written by a newer version.
     Newer(u32),
 }
 
-impl std::fmt::Display for BadSide {
+impl std::fmt::Display for StoredSideError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotASide(problem) => write!(f, "not a baseline: {problem}"),
@@ -136,7 +136,7 @@ impl std::fmt::Display for BadSide {
     }
 }
 
-impl std::error::Error for BadSide {}
+impl std::error::Error for StoredSideError {}
 
 impl Side {
     /// Reduces a run.
@@ -156,7 +156,7 @@ impl Side {
             examples: run
                 .examples
                 .iter()
-                .filter_map(|example| Sample::of(example, run.over))
+                .filter_map(|example| ExampleResults::of(example, run.over))
                 .collect(),
         }
     }
@@ -188,27 +188,27 @@ impl Side {
     }
 
     /// Reads a stored side.
-    pub fn from_json(text: &str) -> Result<Self, BadSide> {
+    pub fn from_json(text: &str) -> Result<Self, StoredSideError> {
         #[derive(Deserialize)]
         struct Versioned {
             v: u32,
         }
-        let not_a_side = |error: serde_json::Error| BadSide::NotASide(error.to_string());
+        let not_a_side = |error: serde_json::Error| StoredSideError::NotASide(error.to_string());
         let found = serde_json::from_str::<Versioned>(text).map_err(not_a_side)?.v;
         if found > SIDE_VERSION {
-            return Err(BadSide::Newer(found));
+            return Err(StoredSideError::Newer(found));
         }
         serde_json::from_str(text).map_err(not_a_side)
     }
 }
 
-impl Sample {
+impl ExampleResults {
     /// Reduces an example; `None` for events that belong to none.
     pub fn of(example: &Example, over: bool) -> Option<Self> {
         let id = example.id.as_ref()?.to_string();
         let deciding = example.deciding_attempts();
         let declared = example.deterministic == Some(true);
-        let trials: Vec<Trial> =
+        let trials: Vec<CountedAttempt> =
             deciding.iter().filter_map(|attempt| trial(attempt, declared)).collect();
         let outcomes: Vec<bool> = example.attempts.iter().filter_map(outcome).collect();
         let verdict = example.verdict(over);
@@ -234,7 +234,7 @@ impl Sample {
     }
 }
 
-impl Sample {
+impl ExampleResults {
     /// Its attempts as a test needs them: how many passed, and by which rule they ended.
     ///
     /// A pass rate ends an example as soon as it is settled. Repetitions that were under way at that moment may have added results;
@@ -291,10 +291,10 @@ fn is_zero(value: &u64) -> bool {
 }
 
 /// The attempt that decides a repetition, where it says something.
-fn trial(attempt: &Attempt, declared: bool) -> Option<Trial> {
+fn trial(attempt: &Attempt, declared: bool) -> Option<CountedAttempt> {
     let passed = outcome(attempt)?;
     let tally = attempt.tally();
-    Some(Trial {
+    Some(CountedAttempt {
         passed,
         model: involves_a_model(&tally, declared),
         duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),

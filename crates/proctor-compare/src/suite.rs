@@ -17,10 +17,10 @@ use proctor_stats::{
 };
 
 use crate::assess::Direction;
+use crate::earlier_runs::Between;
 use crate::model::{Assessment, Change, Rules, SuiteChange, SuiteTest};
 use crate::pair::Pair;
-use crate::past::Between;
-use crate::side::Sample;
+use crate::side::ExampleResults;
 
 /// What the tests of a suite need to know of one pair.
 pub(crate) struct Compared<'a> {
@@ -56,12 +56,12 @@ pub(crate) fn change(
         let counted = examples.iter().filter(|one| Direction::of(one.pair) == wanted);
         counted.count() as u64
     };
-    let average = |side: for<'a> fn(&'a Pair<'a>) -> &'a Sample| {
+    let average = |side: for<'a> fn(&'a Pair<'a>) -> &'a ExampleResults| {
         mean(examples.iter().filter_map(|one| side(one.pair).arm().rate()))
     };
     let fewest = |one: &Compared<'_>| one.pair.before.tally().1.min(one.pair.after.tally().1);
     let k = examples.iter().map(fewest).min().unwrap_or(0);
-    let all_of_k = |side: for<'a> fn(&'a Pair<'a>) -> &'a Sample| {
+    let all_of_k = |side: for<'a> fn(&'a Pair<'a>) -> &'a ExampleResults| {
         let chance = |one: &Compared<'_>| {
             let (passed, attempts) = side(one.pair).tally();
             pass_hat_k(attempts, passed, k)
@@ -134,7 +134,7 @@ pub(crate) fn p_of_e(e: f64) -> f64 {
 
 /// The mean difference of the rates. Deterministic examples are known exactly and add nothing to its width.
 fn difference(examples: &[Compared<'_>], widening: f64) -> Option<Difference> {
-    let side = |sample: &Sample| {
+    let side = |sample: &ExampleResults| {
         let arm = sample.arm();
         Some(SideMean { mean: arm.rate()?, count: arm.attempts, stop: arm.stop })
     };
@@ -180,7 +180,7 @@ fn verdict(p_worse: f64, p_better: f64, change: Option<&Change>, rules: &Rules) 
 
 /// How many repeats of every example would show a drop like this one with 80 % power.
 fn advice(examples: &[Compared<'_>], rules: &Rules) -> Option<u64> {
-    let total = |side: for<'a> fn(&'a Pair<'a>) -> &'a Sample| {
+    let total = |side: for<'a> fn(&'a Pair<'a>) -> &'a ExampleResults| {
         let tallies = examples.iter().filter(|one| !one.deterministic);
         tallies
             .map(|one| side(one.pair).tally())

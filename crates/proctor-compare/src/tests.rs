@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-fn trial(passed: bool, model: bool) -> Trial {
-    Trial { passed, model, duration_ms: Some(100.0), ..Trial::default() }
+fn trial(passed: bool, model: bool) -> CountedAttempt {
+    CountedAttempt { passed, model, duration_ms: Some(100.0), ..CountedAttempt::default() }
 }
 
-fn sample(id: &str, file: &str, passed: u64, attempts: u64, model: bool) -> Sample {
+fn sample(id: &str, file: &str, passed: u64, attempts: u64, model: bool) -> ExampleResults {
     let trials = (0..attempts).map(|place| trial(place < passed, model)).collect();
-    Sample {
+    ExampleResults {
         id: id.to_owned(),
         file: Some(file.to_owned()),
         path: vec!["Cart".to_owned(), id.to_owned()],
@@ -18,16 +18,16 @@ fn sample(id: &str, file: &str, passed: u64, attempts: u64, model: bool) -> Samp
         trials,
         status: if passed == attempts { "passed" } else { "failed" }.to_owned(),
         mixed: passed > 0 && passed < attempts,
-        ..Sample::default()
+        ..ExampleResults::default()
     }
 }
 
-fn side(label: &str, examples: Vec<Sample>) -> Side {
+fn side(label: &str, examples: Vec<ExampleResults>) -> Side {
     Side { v: SIDE_VERSION, label: label.to_owned(), complete: true, examples, ..Side::default() }
 }
 
-fn compared(before: Vec<Sample>, after: Vec<Sample>) -> Comparison {
-    compare(&side("a", before), &side("b", after), &Past::default(), &Rules::default())
+fn compared(before: Vec<ExampleResults>, after: Vec<ExampleResults>) -> Comparison {
+    compare(&side("a", before), &side("b", after), &EarlierRuns::default(), &Rules::default())
 }
 
 fn one(before: (u64, u64), after: (u64, u64), model: bool) -> ExampleChange {
@@ -101,13 +101,14 @@ fn a_test_without_model_that_gave_both_outcomes_is_not_deterministic() {
     assert_eq!(gate(&comparison), 3);
 }
 
-fn steady(attempts: u64) -> Record {
+fn steady(attempts: u64) -> ExampleHistory {
     let passed_in_a_row = Streak { attempts, runs: attempts };
-    Record { attempts, passed: attempts, passed_in_a_row, ..Record::default() }
+    ExampleHistory { attempts, passed: attempts, passed_in_a_row, ..ExampleHistory::default() }
 }
 
-fn judged_with(record: Record, model: bool) -> ExampleChange {
-    let past = Past { records: BTreeMap::from([("x".to_owned(), record)]), runs: Vec::new() };
+fn judged_with(record: ExampleHistory, model: bool) -> ExampleChange {
+    let past =
+        EarlierRuns { records: BTreeMap::from([("x".to_owned(), record)]), runs: Vec::new() };
     let before = side("a", vec![sample("x", "a.rb", 1, 1, model)]);
     let after = side("b", vec![sample("x", "a.rb", 0, 1, model)]);
     compare(&before, &after, &past, &Rules::default()).examples[0].clone()
@@ -115,22 +116,22 @@ fn judged_with(record: Record, model: bool) -> ExampleChange {
 
 #[test]
 fn a_long_even_record_stands_in_for_repeats_and_flakiness_undoes_certainty() {
-    let judge = |record: Record, model: bool| {
+    let judge = |record: ExampleHistory, model: bool| {
         let change = judged_with(record, model);
         (change.verdict, change.basis)
     };
     assert_eq!(judge(steady(30), true), (Assessment::Regression, Basis::Record));
     assert_eq!(judge(steady(12), true), (Assessment::CannotTell, Basis::Record));
-    let flaky = Record { flaky: Some("both outcomes in run 7".to_owned()), ..steady(1) };
+    let flaky = ExampleHistory { flaky: Some("both outcomes in run 7".to_owned()), ..steady(1) };
     assert_eq!(judge(flaky.clone(), true), (Assessment::CannotTell, Basis::Record));
     assert_eq!(judge(flaky.clone(), false), (Assessment::CannotTell, Basis::Record));
     assert!(
         judged_with(flaky.clone(), false).why.contains("known to be flaky: both outcomes in run 7")
     );
-    let since = Record { passed_in_a_row: Streak { attempts: 30, runs: 30 }, ..flaky };
+    let since = ExampleHistory { passed_in_a_row: Streak { attempts: 30, runs: 30 }, ..flaky };
     assert_eq!(judge(since, true), (Assessment::Regression, Basis::Record), "thirty passes since");
     assert_eq!(judge(steady(30), false), (Assessment::Regression, Basis::Deterministic));
-    let failing = Record {
+    let failing = ExampleHistory {
         passed_in_a_row: Streak::default(),
         failed_in_a_row: Streak { attempts: 30, runs: 30 },
         ..steady(30)
@@ -141,7 +142,7 @@ fn a_long_even_record_stands_in_for_repeats_and_flakiness_undoes_certainty() {
 /// V3: what is declared deterministic is decided by one attempt, whatever kind of agent it is.
 #[test]
 fn v3_a_declared_agent_decides_at_one_attempt() {
-    let declared = |deterministic: Option<bool>, model: bool, passed: u64| Sample {
+    let declared = |deterministic: Option<bool>, model: bool, passed: u64| ExampleResults {
         deterministic,
         ..sample("x", "a.rb", passed, 1, model)
     };
@@ -161,7 +162,7 @@ fn v3_a_declared_agent_decides_at_one_attempt() {
 /// T10: nine worse and three better are not «unchanged».
 #[test]
 fn t10_what_may_be_chance_is_cannot_tell() {
-    let samples = |worse: u64, better: u64| -> Vec<Sample> {
+    let samples = |worse: u64, better: u64| -> Vec<ExampleResults> {
         (0..12_u64)
             .map(|n| sample(&n.to_string(), "a.rb", if n < 9 { worse } else { better }, 1, true))
             .collect()
@@ -176,7 +177,7 @@ fn t10_what_may_be_chance_is_cannot_tell() {
 fn unchanged_needs_a_margin_that_is_shown() {
     let rules = |margin| Rules { margin: Some(margin), ..Rules::default() };
     let sides = |repeats: u64| {
-        let examples = || -> Vec<Sample> {
+        let examples = || -> Vec<ExampleResults> {
             (0..20)
                 .map(|n| sample(&n.to_string(), "a.rb", repeats * 9 / 10, repeats, true))
                 .collect()
@@ -185,13 +186,13 @@ fn unchanged_needs_a_margin_that_is_shown() {
     };
     let verdict = |repeats: u64, margin: f64| {
         let (before, after) = sides(repeats);
-        let comparison = compare(&before, &after, &Past::default(), &rules(margin));
+        let comparison = compare(&before, &after, &EarlierRuns::default(), &rules(margin));
         (comparison.verdict, gate(&comparison))
     };
     assert_eq!(verdict(100, 0.05), (Assessment::Unchanged, 0));
     assert_eq!(verdict(10, 0.05), (Assessment::CannotTell, 3));
     let (before, after) = sides(10);
-    let comparison = compare(&before, &after, &Past::default(), &Rules::default());
+    let comparison = compare(&before, &after, &EarlierRuns::default(), &Rules::default());
     assert_eq!(comparison.verdict, Assessment::NoChangeSeen);
     let passed = Gate::of(&comparison, &GateRules::default());
     assert_eq!(passed.reasons, ["a drop of up to 6 points is possible"]);
@@ -203,7 +204,7 @@ fn v2_t9_what_is_missing_is_not_green() {
     let good = || vec![sample("x", "a.rb", 1, 1, false), sample("y", "a.rb", 1, 1, false)];
     let (before, after) = (side("a", good()), side("b", good()));
     let judge = |before: &Side, after: &Side| {
-        gate(&compare(before, after, &Past::default(), &Rules::default()))
+        gate(&compare(before, after, &EarlierRuns::default(), &Rules::default()))
     };
     assert_eq!(judge(&before, &after), 0);
     let unloaded = Side { state: Some("did_not_load".to_owned()), ..side("b", Vec::new()) };
@@ -216,7 +217,7 @@ fn v2_t9_what_is_missing_is_not_green() {
     let fewer = side("b", vec![sample("x", "a.rb", 1, 1, false)]);
     assert_eq!((judge(&before, &fewer), judge(&fewer, &after)), (1, 1));
     let with = |allowed_gaps, before: &Side, after: &Side| {
-        let comparison = compare(before, after, &Past::default(), &Rules::default());
+        let comparison = compare(before, after, &EarlierRuns::default(), &Rules::default());
         Gate::of(&comparison, &GateRules { allowed_gaps, ..GateRules::default() }).exit_code
     };
     assert_eq!(with(AllowedGaps::All, &before, &fewer), 0);
@@ -234,8 +235,9 @@ fn t5_criteria_follow_their_own_test() {
         sample.trials[0].checks = vec![Check { name: "polite".to_owned(), passed, score }];
         sample
     };
-    let verdict =
-        |before: Vec<Sample>, after: Vec<Sample>| compared(before, after).criteria[0].verdict;
+    let verdict = |before: Vec<ExampleResults>, after: Vec<ExampleResults>| {
+        compared(before, after).criteria[0].verdict
+    };
     let shares = |worse: bool| {
         (0..11).map(|n| checked(n, Some(if n < 10 { !worse } else { worse }), None)).collect()
     };
@@ -266,7 +268,7 @@ fn t5_criteria_follow_their_own_test() {
 #[test]
 fn t6_a_factor_is_clear_only_against_earlier_runs() {
     let timed = |ms: f64, cost: f64| {
-        let mut samples: Vec<Sample> =
+        let mut samples: Vec<ExampleResults> =
             (0..5).map(|n| sample(&n.to_string(), "a.rb", 1, 1, false)).collect();
         for sample in &mut samples {
             sample.trials[0].duration_ms = Some(ms);
@@ -274,26 +276,26 @@ fn t6_a_factor_is_clear_only_against_earlier_runs() {
         }
         samples
     };
-    let past = |factors: &[f64]| Past {
+    let past = |factors: &[f64]| EarlierRuns {
         records: BTreeMap::new(),
         runs: factors
             .iter()
             .map(|factor| {
-                let sample = PastSample {
+                let sample = EarlierResult {
                     passed: 1,
                     attempts: 1,
                     duration_ms: Some(100.0 * factor),
                     cost_usd: None,
                 };
-                PastRun { examples: (0..5).map(|n| (n.to_string(), sample)).collect() }
+                EarlierRun { examples: (0..5).map(|n| (n.to_string(), sample)).collect() }
             })
             .collect(),
     };
-    let judge = |past: &Past| {
+    let judge = |past: &EarlierRuns| {
         let (before, after) = (side("a", timed(100.0, 0.0)), side("b", timed(200.0, 0.5)));
         compare(&before, &after, past, &Rules::default())
     };
-    let alone = judge(&Past::default());
+    let alone = judge(&EarlierRuns::default());
     let duration = alone.duration.clone().unwrap();
     assert_eq!((duration.clear, duration.ratio_range), (None, None));
     assert!((duration.ratio.unwrap() - 2.0).abs() < 1e-9);
@@ -317,7 +319,7 @@ fn t6_a_factor_is_clear_only_against_earlier_runs() {
 /// A criterion that a gate names stops it; one that nobody checks cannot be green.
 #[test]
 fn a_gate_may_name_criteria() {
-    let checked = |holds: bool| -> Vec<Sample> {
+    let checked = |holds: bool| -> Vec<ExampleResults> {
         (0..10)
             .map(|n| {
                 let mut sample = sample(&n.to_string(), "a.rb", 1, 1, true);
@@ -391,13 +393,13 @@ fn a_moved_file_is_matched_by_its_chain() {
 #[test]
 fn a_chain_that_could_be_two_examples_is_not_guessed() {
     let copies = |ids: [&str; 2], file: &str| {
-        ids.map(|id| Sample {
+        ids.map(|id| ExampleResults {
             id: id.to_owned(),
             path: vec!["Same".to_owned()],
             ..sample(id, file, 1, 1, false)
         })
     };
-    let one = Sample { path: vec!["Same".to_owned()], ..sample("n", "b.rb", 1, 1, false) };
+    let one = ExampleResults { path: vec!["Same".to_owned()], ..sample("n", "b.rb", 1, 1, false) };
     let comparison = compared(copies(["1", "2"], "a.rb").into(), vec![one]);
     assert_eq!((comparison.counts.paired, comparison.gaps.len()), (0, 3));
     let both = compared(copies(["1", "2"], "a.rb").into(), copies(["3", "4"], "b.rb").into());
@@ -408,7 +410,7 @@ fn a_chain_that_could_be_two_examples_is_not_guessed() {
 fn many_examples_share_one_rate_of_false_discoveries() {
     // Alone this is significant; among twenty that could have been it is not.
     assert_eq!(one((9, 10), (2, 10), true).verdict, Assessment::Regression);
-    let mut before: Vec<Sample> =
+    let mut before: Vec<ExampleResults> =
         (0..20).map(|n| sample(&n.to_string(), "a.rb", 6, 10, true)).collect();
     let mut after = before.clone();
     before[3] = sample("3", "a.rb", 9, 10, true);
@@ -420,8 +422,9 @@ fn many_examples_share_one_rate_of_false_discoveries() {
 
 #[test]
 fn the_suite_can_regress_where_no_example_can() {
-    let before: Vec<Sample> = (0..12).map(|n| sample(&n.to_string(), "a.rb", 1, 1, true)).collect();
-    let after: Vec<Sample> =
+    let before: Vec<ExampleResults> =
+        (0..12).map(|n| sample(&n.to_string(), "a.rb", 1, 1, true)).collect();
+    let after: Vec<ExampleResults> =
         (0..12).map(|n| sample(&n.to_string(), "a.rb", u64::from(n > 7), 1, true)).collect();
     let comparison = compared(before, after);
     assert_eq!(comparison.counts.regressions, 0);
@@ -459,7 +462,7 @@ fn a_side_survives_storage_and_a_newer_one_is_refused() {
     let text = serde_json::to_string(&side).unwrap();
     assert_eq!(Side::from_json(&text).unwrap(), side);
     let newer = text.replacen("\"v\":1", "\"v\":2", 1);
-    assert_eq!(Side::from_json(&newer), Err(BadSide::Newer(2)));
+    assert_eq!(Side::from_json(&newer), Err(StoredSideError::Newer(2)));
     assert!(Side::from_json("{}").unwrap_err().to_string().starts_with("not a baseline"));
 }
 
@@ -471,7 +474,8 @@ fn another_configuration_is_said() {
         ..side("x", Vec::new())
     };
     let said = |before, after| {
-        compare(&with(before), &with(after), &Past::default(), &Rules::default()).config_changed
+        compare(&with(before), &with(after), &EarlierRuns::default(), &Rules::default())
+            .config_changed
     };
     assert_eq!(said(Some("a"), Some("b")), Some(true));
     assert_eq!(said(Some("a"), Some("a")), Some(false));

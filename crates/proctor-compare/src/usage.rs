@@ -5,13 +5,16 @@
 
 use proctor_stats::ratio_interval;
 
+use crate::earlier_runs::Between;
 use crate::model::{Range, UsageChange};
 use crate::pair::Pair;
-use crate::past::Between;
-use crate::side::{Sample, Trial};
+use crate::side::{CountedAttempt, ExampleResults};
 
 /// The mean over the trials that have the value.
-pub(crate) fn mean(sample: &Sample, value: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+pub(crate) fn mean(
+    sample: &ExampleResults,
+    value: impl Fn(&CountedAttempt) -> Option<f64>,
+) -> Option<f64> {
     proctor_stats::mean(sample.trials.iter().filter_map(value))
 }
 
@@ -25,7 +28,7 @@ pub(crate) fn cost(pairs: &[Pair<'_>], between: &Between) -> Option<UsageChange>
 
 fn change(
     pairs: &[Pair<'_>],
-    value: impl Fn(&Trial) -> Option<f64> + Copy,
+    value: impl Fn(&CountedAttempt) -> Option<f64> + Copy,
     reach: Option<f64>,
 ) -> Option<UsageChange> {
     let both: Vec<(f64, f64)> = pairs

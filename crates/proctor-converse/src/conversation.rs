@@ -13,8 +13,8 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use proctor_dialogue::{
-    AgentAnswer, ConversationOutcome, Effect, Engine, Example, Input, JudgeRequest, Message, Next,
-    Reports, RequestId, SimulatorRequest, ToolCall, Transcript,
+    AgentAnswer, AgentReports, ConversationOutcome, Effect, Engine, Example, Input, JudgeRequest,
+    Message, Next, RequestId, SimulatorRequest, ToolCall, Transcript,
 };
 use proctor_events::{Body, Fault, Status};
 use proctor_llm::Redactor;
@@ -63,7 +63,7 @@ pub struct Parties {
     /// Marks the judge's questions.
     pub marks: MarkSource,
     /// What the agent can report.
-    pub reports: Arc<Reports>,
+    pub reports: Arc<AgentReports>,
 }
 
 /// One attempt at one example.

@@ -2,7 +2,7 @@
 //!
 //! A check on something that was not reported can be neither passed nor failed: an agent that runs its tools itself
 //! and does not list the calls looks just like one that called nothing. [`AGENT_CAPABILITIES`] is the table;
-//! [`Reports`] is the row of one agent with what its description and the scenario add.
+//! [`AgentReports`] is the row of one agent with what its description and the scenario add.
 //!
 //! Pure data and decisions; who reaches the agent fills in [`AgentAnswer::calls_listed`](crate::AgentAnswer).
 
@@ -120,7 +120,7 @@ impl AgentKind {
 
 /// What one agent reports in the conversations of a scenario.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reports {
+pub struct AgentReports {
     /// The agent; nothing for conversations of tests, about which everything is known.
     agent: Option<Described>,
     /// The tools that the host calls for it.
@@ -177,7 +177,7 @@ impl Offered {
     }
 }
 
-impl Reports {
+impl AgentReports {
     /// What an agent that is described like this reports.
     pub fn of(name: &str, fields: &AgentFields, parties: &PartySpecs) -> Self {
         let none_of_its_own = fields.tools.is_some();

@@ -40,7 +40,7 @@ mod batch;
 mod expiry;
 mod judging;
 mod open_ended;
-mod outside;
+mod pending_command;
 mod protocol;
 mod simulate;
 #[cfg(test)]
@@ -58,13 +58,13 @@ use proctor_events::{Body, Fault, MessageSource, SimulationEnded, Status, Termin
 use self::batch::{Batch, Origin};
 use self::judging::{AnsweredQuestions, Asking};
 use self::open_ended::OpenEnd;
-use self::outside::Outside;
+use self::pending_command::PendingCommand;
 pub use self::protocol::{
     AgentAnswer, ConversationOutcome, Effect, FailedAssertion, Input, Message, Next, RequestId,
     Role, ToolOutcome,
 };
 use self::simulate::Simulation;
-use crate::capabilities::Reports;
+use crate::capabilities::AgentReports;
 use crate::check::{Planned, plan};
 use crate::format::Assertion;
 use crate::judge::MarkKey;
@@ -123,7 +123,7 @@ enum Waiting {
     Agent { id: RequestId },
     Tools { open: Vec<(RequestId, ToolCall)>, done: Vec<DoneCall>, order: Vec<String> },
     Judge(Box<Asking>),
-    Outside(Outside),
+    Command(PendingCommand),
     Next,
     Nothing,
 }
@@ -203,7 +203,7 @@ impl Engine {
 
     /// The same with what its agent can report; without this, everything is taken as reported.
     #[must_use]
-    pub fn with_reports(mut self, reports: Arc<Reports>) -> Self {
+    pub fn with_reports(mut self, reports: Arc<AgentReports>) -> Self {
         self.transcript.reports = reports;
         self
     }

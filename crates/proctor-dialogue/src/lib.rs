@@ -21,7 +21,9 @@ mod scenario;
 mod simulated_user;
 mod transcript;
 
-pub use capabilities::{AGENT_CAPABILITIES, AgentKind, Capabilities, Capability, Offered, Reports};
+pub use capabilities::{
+    AGENT_CAPABILITIES, AgentKind, AgentReports, Capabilities, Capability, Offered,
+};
 pub use engine::{
     AgentAnswer, ConversationOutcome, DEFAULT_JUDGE_RETRIES, DEFAULT_MAX_TURNS, Effect, Engine,
     FailedAssertion, Input, MAX_TOOL_ROUNDS, Message, Next, RequestId, Role, SIMULATOR_RETRIES,

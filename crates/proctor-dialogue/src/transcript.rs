@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::capabilities::Reports;
+use crate::capabilities::AgentReports;
 
 /// A call to a tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -79,7 +79,7 @@ pub struct Transcript {
     pub row: Option<Arc<Value>>,
     /// What the agent can report.
     #[serde(skip)]
-    pub reports: Arc<Reports>,
+    pub reports: Arc<AgentReports>,
 }
 
 #[expect(clippy::ref_option, reason = "serde asks for this signature")]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use proctor_compare::{BadSide, Side};
+use proctor_compare::{Side, StoredSideError};
 use proctor_record::RunStore;
 
 /// The baseline that `baseline` alone means.
@@ -100,8 +100,8 @@ pub fn baseline_in_file(path: &Path) -> Result<Option<Side>, BaselineError> {
     let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
     match Side::from_json(&text) {
         // A file of one JSON line may be a recording, whatever its name.
-        Err(BadSide::NotASide(_)) => Ok(None),
-        Err(error @ BadSide::Newer(_)) => Err(unusable(error.to_string())),
+        Err(StoredSideError::NotASide(_)) => Ok(None),
+        Err(error @ StoredSideError::Newer(_)) => Err(unusable(error.to_string())),
         Ok(mut side) => {
             side.label = path.display().to_string();
             Ok(Some(side))

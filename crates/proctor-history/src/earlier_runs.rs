@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use proctor_compare::{Past, PastRun, PastSample, Record, Streak};
+use proctor_compare::{EarlierResult, EarlierRun, EarlierRuns, ExampleHistory, Streak};
 use rusqlite::{Connection, params};
 
 use crate::History;
@@ -25,7 +25,7 @@ const CHANGES_WINDOW: usize = 30;
 
 /// An earlier run with results.
 #[derive(Debug, Default)]
-pub(crate) struct EarlierRun {
+pub(crate) struct IndexedRun {
     pub(crate) name: String,
     /// The same for runs of the same clean commit with the same configuration; absent where that is not known.
     tree: Option<Rc<str>>,
@@ -35,7 +35,7 @@ pub(crate) struct EarlierRun {
 /// The result of one example in one run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunResult {
-    pub(crate) run: Rc<EarlierRun>,
+    pub(crate) run: Rc<IndexedRun>,
     pub(crate) passed: u64,
     pub(crate) attempts: u64,
     pub(crate) mixed: bool,
@@ -57,7 +57,7 @@ pub(crate) struct ExampleResults {
 struct EarlierResults {
     examples: Vec<ExampleResults>,
     /// The runs that have a result, newest first.
-    runs: Vec<Rc<EarlierRun>>,
+    runs: Vec<Rc<IndexedRun>>,
 }
 
 impl History {
@@ -66,17 +66,17 @@ impl History {
         &mut self,
         judged: Option<&str>,
         fingerprint: Option<&str>,
-    ) -> Result<Past, HistoryError> {
+    ) -> Result<EarlierRuns, HistoryError> {
         let seen = self.seen(None, judged)?;
-        let comparable = |run: &EarlierRun| {
+        let comparable = |run: &IndexedRun| {
             let known = run.fingerprint.as_deref();
             fingerprint.is_none() || known.is_none() || known == fingerprint
         };
         let newest = seen.runs.iter().filter(|run| comparable(run)).take(MAX_RUNS);
-        let mut runs: BTreeMap<&str, PastRun> =
-            newest.map(|run| (run.name.as_str(), PastRun::default())).collect();
+        let mut runs: BTreeMap<&str, EarlierRun> =
+            newest.map(|run| (run.name.as_str(), EarlierRun::default())).collect();
         let oldest = runs.keys().next().copied().unwrap_or_default();
-        let mut past = Past::default();
+        let mut past = EarlierRuns::default();
         for example in &seen.examples {
             let record = record(&example.results);
             for id in &example.ids {
@@ -191,7 +191,7 @@ fn read_runs(
     connection: &Connection,
     oldest: &str,
     judged: Option<&str>,
-) -> rusqlite::Result<HashMap<String, Rc<EarlierRun>>> {
+) -> rusqlite::Result<HashMap<String, Rc<IndexedRun>>> {
     let mut query = connection.prepare(
         "SELECT name, CASE WHEN dirty = 0 THEN git_commit || ' ' || coalesce(fingerprint, '') END, fingerprint
          FROM runs WHERE name >= ?1 AND (?2 IS NULL OR name < ?2)",
@@ -208,15 +208,15 @@ fn read_runs(
     let runs = query.query_map(params![oldest, judged], |row| {
         let name: String = row.get(0)?;
         let tree = row.get::<_, Option<String>>(1)?.map(&mut shared);
-        Ok((name.clone(), Rc::new(EarlierRun { name, tree, fingerprint: row.get(2)? })))
+        Ok((name.clone(), Rc::new(IndexedRun { name, tree, fingerprint: row.get(2)? })))
     })?;
     runs.collect()
 }
 
-fn sample(result: &RunResult) -> PastSample {
+fn sample(result: &RunResult) -> EarlierResult {
     #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
     let attempts = result.attempts as f64;
-    PastSample {
+    EarlierResult {
         passed: result.passed,
         attempts: result.attempts,
         duration_ms: result.duration_ms,
@@ -272,8 +272,8 @@ fn outcome(result: &RunResult) -> Option<bool> {
 }
 
 /// The record of an example from its results, newest first.
-pub(crate) fn record(results: &[RunResult]) -> Record {
-    Record {
+pub(crate) fn record(results: &[RunResult]) -> ExampleHistory {
+    ExampleHistory {
         attempts: results.iter().map(|result| result.attempts).sum(),
         passed: results.iter().map(|result| result.passed).sum(),
         passed_in_a_row: streak(results, true),
@@ -340,7 +340,7 @@ mod tests {
     /// Results from oldest to newest: `p` passed, `f` failed, `m` both.
     fn results(outcomes: &str) -> Vec<RunResult> {
         let result = |(place, outcome): (usize, char)| RunResult {
-            run: Rc::new(EarlierRun { name: format!("{place:04}"), ..EarlierRun::default() }),
+            run: Rc::new(IndexedRun { name: format!("{place:04}"), ..IndexedRun::default() }),
             passed: u64::from(outcome != 'f'),
             attempts: 1,
             mixed: outcome == 'm',

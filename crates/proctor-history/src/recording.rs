@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use proctor_compare::{Sample, Side};
+use proctor_compare::{ExampleResults, Side};
 use proctor_record::{
     Example, LoadError, Loaded, Problem, ProblemKind, RunChoice, RunData, RunFolder, RunInfo,
 };
@@ -19,7 +19,7 @@ pub(crate) struct Digest<'a> {
 
 #[derive(Debug)]
 pub(crate) struct TaggedSample {
-    pub(crate) sample: Sample,
+    pub(crate) sample: ExampleResults,
     pub(crate) tags: Vec<String>,
     pub(crate) cost_usd: Option<f64>,
 }
@@ -126,7 +126,7 @@ fn tagged(example: &Example) -> Option<TaggedSample> {
     let costs: Vec<f64> =
         example.attempts.iter().filter_map(|attempt| attempt.tally().cost_usd).collect();
     Some(TaggedSample {
-        sample: Sample::of(example, true)?,
+        sample: ExampleResults::of(example, true)?,
         tags: example.tags.clone(),
         cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
     })

@@ -35,7 +35,7 @@ impl LiveLines {
             Body::WorkerExited(exit) => {
                 terminal_lines::worker_died(exit, self.style).into_iter().collect()
             }
-            body => indented(terminal_lines::inside(body, self.style)),
+            body => indented(terminal_lines::within_example(body, self.style)),
         };
         let prefix = terminal_lines::worker_prefix(event.worker, self.style);
         lines.into_iter().map(|line| format!("{prefix}{line}")).collect()

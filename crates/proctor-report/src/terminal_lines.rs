@@ -126,7 +126,7 @@ pub(crate) fn outside_error(error: &ErrorOutsideExample, style: Style) -> String
 }
 
 /// What happens within an example.
-pub(crate) fn inside(body: &Body, style: Style) -> Vec<String> {
+pub(crate) fn within_example(body: &Body, style: Style) -> Vec<String> {
     let dim = |text: &str| style.paint(Paint::Dim, text);
     let said = |who: &str, text: &str| format!("{} {}", dim(who), shorten(text, 100));
     match body {

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::canvas::{out_of_sight, rows, rule};
 use crate::footer::Footer;
 use crate::header::Header;
-use crate::layout::{Areas, Room, areas};
+use crate::layout::{Areas, LayoutSize, areas};
 use crate::list::{ListFilter, items};
 use crate::reader::Page;
 use crate::scroll::{LineBuffer, Scroll};
@@ -27,7 +27,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
     }
     let drawing = Drawing { app, theme: Theme::new(app.setup.style), areas };
     drawing.header(buffer);
-    if areas.room != Room::Tiny {
+    if areas.room != LayoutSize::Tiny {
         let (workers, frame) = (&app.model.workers, app.clock.frame());
         tabs::draw(workers, frame, drawing.theme, areas.tabs, buffer);
         drawing.page(buffer);

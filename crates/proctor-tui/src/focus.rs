@@ -23,9 +23,9 @@ pub(crate) enum Mode {
     Rotate,
 }
 
-/// A worker as this module sees it.
+/// What decides whether a worker is worth showing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct WorkerActivity {
     pub(crate) running: bool,
     /// When it last had something to say.
     pub(crate) active: Duration,
@@ -85,7 +85,12 @@ impl Focus {
     }
 
     /// Where to look now, if elsewhere than at `shown`.
-    pub(crate) fn next(&mut self, now: Duration, workers: &[Seen], shown: usize) -> Option<usize> {
+    pub(crate) fn next(
+        &mut self,
+        now: Duration,
+        workers: &[WorkerActivity],
+        shown: usize,
+    ) -> Option<usize> {
         if now < self.hold {
             return None;
         }
@@ -100,7 +105,7 @@ impl Focus {
     }
 }
 
-fn follow(now: Duration, workers: &[Seen], shown: usize) -> Option<usize> {
+fn follow(now: Duration, workers: &[WorkerActivity], shown: usize) -> Option<usize> {
     let current = workers.get(shown)?;
     let silence = now.saturating_sub(current.active);
     if silence < if current.running { SILENCE } else { IDLE } {
@@ -110,7 +115,7 @@ fn follow(now: Duration, workers: &[Seen], shown: usize) -> Option<usize> {
     (place != shown).then_some(place)
 }
 
-fn rotate(workers: &[Seen], shown: usize) -> Option<usize> {
+fn rotate(workers: &[WorkerActivity], shown: usize) -> Option<usize> {
     let count = workers.len();
     (1..count).map(|step| (shown + step) % count).find(|place| workers[*place].running)
 }
@@ -123,8 +128,8 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn worker(running: bool, active: u64, event: u64) -> Seen {
-        Seen { running, active: at(active), event }
+    fn worker(running: bool, active: u64, event: u64) -> WorkerActivity {
+        WorkerActivity { running, active: at(active), event }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ratatui::layout::{Alignment, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget as _};
 
-use crate::layout::Room;
+use crate::layout::LayoutSize;
 use crate::run_view::RunView;
 use crate::text::fit;
 use crate::theme::Theme;
@@ -23,10 +23,10 @@ pub(crate) struct Header<'a> {
 }
 
 impl Header<'_> {
-    pub(crate) fn draw(&self, room: Room, area: Rect, buffer: &mut Buffer) {
+    pub(crate) fn draw(&self, room: LayoutSize, area: Rect, buffer: &mut Buffer) {
         match room {
-            Room::Full => self.draw_box(area, buffer),
-            Room::Compact | Room::Tiny => {
+            LayoutSize::Full => self.draw_box(area, buffer),
+            LayoutSize::Compact | LayoutSize::Tiny => {
                 buffer.set_line(area.x, area.y, &self.one_line(area.width.into()), area.width);
             }
         }

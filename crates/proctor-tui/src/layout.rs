@@ -2,9 +2,9 @@
 
 use ratatui::layout::{Rect, Size};
 
-/// How much room there is.
+/// How much of the screen's parts fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum LayoutSize {
     /// A boxed header and everything else.
     Full,
     /// One line of progress, tabs, the pane.
@@ -16,7 +16,7 @@ pub(crate) enum Room {
 /// The parts of the screen; a part that does not fit has no area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Areas {
-    pub(crate) room: Room,
+    pub(crate) room: LayoutSize,
     pub(crate) header: Rect,
     pub(crate) tabs: Rect,
     pub(crate) heading: Rect,
@@ -27,15 +27,15 @@ pub(crate) struct Areas {
 /// Divides a screen of this size.
 pub(crate) fn areas(size: Size) -> Areas {
     let room = match (size.width, size.height) {
-        (60.., 16..) => Room::Full,
-        (24.., 6..) => Room::Compact,
-        _ => Room::Tiny,
+        (60.., 16..) => LayoutSize::Full,
+        (24.., 6..) => LayoutSize::Compact,
+        _ => LayoutSize::Tiny,
     };
     // Header, tabs, heading and footer; the body gets the rest.
     let fixed: [u16; 4] = match room {
-        Room::Full => [4, 1, 1, 1],
-        Room::Compact => [1, 1, 1, 1],
-        Room::Tiny => [size.height.min(1), 0, 0, u16::from(size.height > 1)],
+        LayoutSize::Full => [4, 1, 1, 1],
+        LayoutSize::Compact => [1, 1, 1, 1],
+        LayoutSize::Tiny => [size.height.min(1), 0, 0, u16::from(size.height > 1)],
     };
     let mut top = 0;
     let mut take = |height: u16| {
@@ -47,7 +47,7 @@ pub(crate) fn areas(size: Size) -> Areas {
     let tabs = take(fixed[1]);
     let heading = take(fixed[2]);
     let left = size.height.saturating_sub(fixed.iter().sum());
-    let body = take(if room == Room::Tiny { 0 } else { left });
+    let body = take(if room == LayoutSize::Tiny { 0 } else { left });
     let footer = take(fixed[3]);
     Areas { room, header, tabs, heading, body, footer }
 }
@@ -73,6 +73,6 @@ mod tests {
     #[test]
     fn a_usual_terminal_has_room_for_everything() {
         let areas = areas(Size::new(80, 24));
-        assert_eq!((areas.room, areas.body.height), (Room::Full, 17));
+        assert_eq!((areas.room, areas.body.height), (LayoutSize::Full, 17));
     }
 }

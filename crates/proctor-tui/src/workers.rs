@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proctor_events::{Body, Event, Status};
 
-use crate::focus::Seen;
+use crate::focus::WorkerActivity;
 use crate::run_view::AttemptKey;
 use crate::scroll::{LineBuffer, Scroll};
 use crate::text::TextLine;
@@ -148,8 +148,8 @@ impl Workers {
         self.list.iter().any(Worker::is_running)
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        let seen = |worker: &Worker| Seen {
+    pub(crate) fn seen(&self) -> Vec<WorkerActivity> {
+        let seen = |worker: &Worker| WorkerActivity {
             running: worker.is_running(),
             active: worker.active,
             event: worker.event,

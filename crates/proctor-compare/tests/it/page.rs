@@ -1,16 +1,29 @@
 //! The sums on `docs/comparing.md` are those that the program makes.
 
 use proctor_compare::{Comparison, Decision};
-use proctor_compare::{Gate, GateRules, Past, Record, Rules, Sample, Side, Streak, Trial, compare};
+use proctor_compare::{
+    CountedAttempt, EarlierRuns, ExampleHistory, ExampleResults, Gate, GateRules, Rules, Side,
+    Streak, compare,
+};
 
 const PAGE: &str = include_str!("../../../../docs/comparing.md");
 
-fn sample(id: u32, passed: usize, attempts: usize) -> Sample {
-    let trial = |place| Trial { passed: place < passed, model: true, ..Trial::default() };
-    Sample { id: id.to_string(), trials: (0..attempts).map(trial).collect(), ..Sample::default() }
+fn sample(id: u32, passed: usize, attempts: usize) -> ExampleResults {
+    let trial =
+        |place| CountedAttempt { passed: place < passed, model: true, ..CountedAttempt::default() };
+    ExampleResults {
+        id: id.to_string(),
+        trials: (0..attempts).map(trial).collect(),
+        ..ExampleResults::default()
+    }
 }
 
-fn compared(before: Vec<Sample>, after: Vec<Sample>, past: &Past, rules: &Rules) -> Comparison {
+fn compared(
+    before: Vec<ExampleResults>,
+    after: Vec<ExampleResults>,
+    past: &EarlierRuns,
+    rules: &Rules,
+) -> Comparison {
     let side = |examples| Side { complete: true, examples, ..Side::default() };
     compare(&side(before), &side(after), past, rules)
 }
@@ -18,7 +31,7 @@ fn compared(before: Vec<Sample>, after: Vec<Sample>, past: &Past, rules: &Rules)
 #[test]
 fn the_sums_of_the_page() {
     let rules = Rules::default();
-    let none = Past::default();
+    let none = EarlierRuns::default();
     let four = compared(vec![sample(0, 4, 4)], vec![sample(0, 0, 4)], &none, &rules);
     let p = four.examples[0].p.unwrap();
     assert!((p - 1.0 / 70.0).abs() < 1e-12 && four.gate.decision == Decision::Stop);
@@ -30,8 +43,13 @@ fn the_sums_of_the_page() {
     assert!(PAGE.contains(&format!("p = (1/2)⁸ = {suite:.3}")));
 
     let streak = Streak { attempts: 30, runs: 30 };
-    let record = Record { attempts: 30, passed: 30, passed_in_a_row: streak, ..Record::default() };
-    let past = Past { records: [("0".to_owned(), record)].into(), runs: Vec::new() };
+    let record = ExampleHistory {
+        attempts: 30,
+        passed: 30,
+        passed_in_a_row: streak,
+        ..ExampleHistory::default()
+    };
+    let past = EarlierRuns { records: [("0".to_owned(), record)].into(), runs: Vec::new() };
     let record = compared(vec![sample(0, 1, 1)], vec![sample(0, 0, 1)], &past, &rules);
     let p = record.examples[0].p.unwrap();
     assert!(PAGE.contains(&format!("(30/31)³⁰ × 1/31 = {p:.3}")), "{p}");

@@ -1,6 +1,6 @@
 //! Sides made from recordings: which attempts count, and who is deterministic.
 
-use proctor_compare::{Assessment, Basis, Direction, Past, Rules, Side, compare};
+use proctor_compare::{Assessment, Basis, Direction, EarlierRuns, Rules, Side, compare};
 use proctor_events::{Event, ExampleFinished, ExampleId, ExampleStarted, ModelCall, Status};
 use proctor_record::{Aggregator, RunData};
 
@@ -55,7 +55,7 @@ fn who_takes_part_decides_who_is_deterministic() {
     };
     let judged = |line: &str| {
         let (before, after) = (with(line, "passed"), with(line, "failed"));
-        let comparison = compare(&before, &after, &Past::default(), &Rules::default());
+        let comparison = compare(&before, &after, &EarlierRuns::default(), &Rules::default());
         (comparison.examples[0].basis, comparison.examples[0].verdict)
     };
     let certain = (Basis::Deterministic, Assessment::Regression);
@@ -112,7 +112,7 @@ fn t12_one_example_with_100_000_repeats_is_counted_right() {
     let (before, after) = (Side::of(&before, "before"), Side::of(&after, "after"));
     assert_eq!(before.examples[0].tally(), (90_000, 100_000));
     assert_eq!(after.examples[0].tally(), (87_500, 100_000));
-    let comparison = compare(&before, &after, &Past::default(), &Rules::default());
+    let comparison = compare(&before, &after, &EarlierRuns::default(), &Rules::default());
     let change = &comparison.examples[0];
     assert_eq!((change.verdict, change.direction), (Assessment::Regression, Direction::Worse));
     assert!((change.change.estimate + 0.025).abs() < 1e-12);
@@ -125,7 +125,8 @@ fn t12_one_example_with_100_000_repeats_is_counted_right() {
 #[test]
 fn t12_many_repeats_of_the_same_are_no_change() {
     let side = |label| Side::of(&repeated(20_000, 2), label);
-    let comparison = compare(&side("before"), &side("after"), &Past::default(), &Rules::default());
+    let comparison =
+        compare(&side("before"), &side("after"), &EarlierRuns::default(), &Rules::default());
     assert_eq!(comparison.examples[0].verdict, Assessment::NoChangeSeen);
     assert_eq!(comparison.suite.k, 20_000);
     assert!(comparison.suite.p_worse > 0.5 && comparison.suite.p_better > 0.5);

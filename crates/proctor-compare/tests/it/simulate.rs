@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use proctor_compare::{
-    Assessment, Comparison, Decision, Gate, GateRules, Past, PastRun, PastSample, Record, Rules,
-    Sample, Side, Streak, Trial, compare,
+    Assessment, Comparison, CountedAttempt, Decision, EarlierResult, EarlierRun, EarlierRuns,
+    ExampleHistory, ExampleResults, Gate, GateRules, Rules, Side, Streak, compare,
 };
 use proctor_stats::{Stratum, stratified_exact};
 
@@ -277,15 +277,19 @@ fn side(
     let example = |(number, rate): (u32, &f64)| {
         let planned = repeats(wanted, number, *rate);
         let today = shifted(*rate, day);
-        let mut sample = Sample {
+        let mut sample = ExampleResults {
             id: number.to_string(),
             pass_rate,
             planned: Some(planned).filter(|planned| *planned > 1),
-            ..Sample::default()
+            ..ExampleResults::default()
         };
         for _ in 0..planned {
             let tries = (0..=setting.retries).position(|_| random.passes(today));
-            sample.trials.push(Trial { passed: tries.is_some(), model: true, ..Trial::default() });
+            sample.trials.push(CountedAttempt {
+                passed: tries.is_some(),
+                model: true,
+                ..CountedAttempt::default()
+            });
             sample.mixed |= tries.is_some_and(|tries| tries > 0);
             if settled(&sample, planned) {
                 break;
@@ -299,7 +303,7 @@ fn side(
 }
 
 /// Whether the rest of the repeats cannot change whether the rate is reached.
-fn settled(sample: &Sample, planned: u32) -> bool {
+fn settled(sample: &ExampleResults, planned: u32) -> bool {
     let Some(rate) = sample.pass_rate else { return false };
     let (passed, attempts) = sample.tally();
     let needed = (0..=u64::from(planned))
@@ -308,14 +312,14 @@ fn settled(sample: &Sample, planned: u32) -> bool {
     passed >= needed || attempts - passed > u64::from(planned) - needed
 }
 
-fn past<'a>(sides: impl Iterator<Item = &'a Side>, any: bool) -> Past {
-    let mut past = Past::default();
+fn past<'a>(sides: impl Iterator<Item = &'a Side>, any: bool) -> EarlierRuns {
+    let mut past = EarlierRuns::default();
     for side in sides.filter(|_| any) {
-        let sample = |sample: &Sample| {
+        let sample = |sample: &ExampleResults| {
             let (passed, attempts) = sample.tally();
-            (sample.id.clone(), PastSample { passed, attempts, ..PastSample::default() })
+            (sample.id.clone(), EarlierResult { passed, attempts, ..EarlierResult::default() })
         };
-        past.runs.push(PastRun { examples: side.examples.iter().map(sample).collect() });
+        past.runs.push(EarlierRun { examples: side.examples.iter().map(sample).collect() });
         for sample in &side.examples {
             note(&mut past.records, sample);
         }
@@ -324,7 +328,7 @@ fn past<'a>(sides: impl Iterator<Item = &'a Side>, any: bool) -> Past {
 }
 
 /// Each run is on a commit of its own, so that only alternations show that an example is flaky.
-fn note(records: &mut BTreeMap<String, Record>, sample: &Sample) {
+fn note(records: &mut BTreeMap<String, ExampleHistory>, sample: &ExampleResults) {
     let record = records.entry(sample.id.clone()).or_default();
     let (passed, attempts) = sample.tally();
     record.attempts += attempts;

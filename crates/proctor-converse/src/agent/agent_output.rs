@@ -77,16 +77,16 @@ impl AgentOutput {
     }
 }
 
-/// Listens to one process.
+/// Reads the output of one process and attributes its lines to conversations.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct OutputListener {
     agent: Arc<str>,
     printed: Arc<AgentOutput>,
     served: Mutex<Served>,
     malformed: Arc<MalformedLines>,
 }
 
-/// Whom the process serves.
+/// The conversations that the process serves.
 #[derive(Debug, Default)]
 struct Served {
     now: Vec<AttemptId>,
@@ -94,7 +94,7 @@ struct Served {
     alone: Option<AttemptId>,
 }
 
-impl Listening {
+impl OutputListener {
     /// Listens to a process until it ends.
     pub(crate) fn to(
         process: &ManagedProcess,
@@ -113,7 +113,7 @@ impl Listening {
         listening
     }
 
-    /// Says something about the process where its output goes.
+    /// Adds a line about the process to its output.
     pub(crate) fn tell(&self, text: &str) {
         let (agent, text) = (Arc::clone(&self.agent), text.into());
         self.printed.push(AgentOutputLine { agent, lane: None, stderr: true, text });
@@ -146,22 +146,22 @@ impl Listening {
     }
 
     /// A conversation is being served until the guard is dropped.
-    pub(crate) fn serving(self: &Arc<Self>, lane: &AttemptId) -> Serving {
+    pub(crate) fn serving(self: &Arc<Self>, lane: &AttemptId) -> ServedConversation {
         let mut served = self.served();
         served.now.push(lane.clone());
         served.alone = (served.now.len() == 1).then(|| lane.clone());
         drop(served);
-        Serving { listening: Arc::clone(self), lane: lane.clone() }
+        ServedConversation { listening: Arc::clone(self), lane: lane.clone() }
     }
 }
 
 /// A conversation that is being served.
-pub(crate) struct Serving {
-    listening: Arc<Listening>,
+pub(crate) struct ServedConversation {
+    listening: Arc<OutputListener>,
     lane: AttemptId,
 }
 
-impl Drop for Serving {
+impl Drop for ServedConversation {
     fn drop(&mut self) {
         let mut served = self.listening.served();
         if let Some(place) = served.now.iter().position(|lane| *lane == self.lane) {

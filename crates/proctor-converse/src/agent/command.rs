@@ -16,7 +16,7 @@ use proctor_process::{Channel, ManagedProcess, RequestError, RpcMode};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-use super::agent_output::Listening;
+use super::agent_output::OutputListener;
 use super::program::{Launch, words_so_far};
 use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
 use crate::BoxFuture;
@@ -55,7 +55,7 @@ pub struct CommandAgent {
 struct Alive {
     process: ManagedProcess,
     channel: Channel,
-    listening: Arc<Listening>,
+    listening: Arc<OutputListener>,
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::agent_output::Listening;
+use super::agent_output::OutputListener;
 use super::program::Launch;
 use super::{Agent, AgentTurn, ModelAgent, Session};
 use crate::BoxFuture;
@@ -40,13 +40,13 @@ pub(crate) struct Ready {
 pub struct ServedAgent {
     make: MakeClient,
     each: bool,
-    shared: Mutex<Option<Serving>>,
+    shared: Mutex<Option<ServedConversation>>,
 }
 
 #[derive(Clone)]
-struct Serving {
+struct ServedConversation {
     process: ManagedProcess,
-    listening: Arc<Listening>,
+    listening: Arc<OutputListener>,
     client: ModelAgent,
     launch: Arc<Launch>,
 }
@@ -56,7 +56,7 @@ impl ServedAgent {
         Self { make, each, shared: Mutex::new(None) }
     }
 
-    async fn start(&self) -> Result<Serving, Failure> {
+    async fn start(&self) -> Result<ServedConversation, Failure> {
         let port = free_port().map_err(|error| {
             Failure::harness(format!("no port is free on this machine: {error}"))
         })?;
@@ -67,10 +67,10 @@ impl ServedAgent {
             let message = format!("the agent `{}` {why}", launch.name);
             return Err(Failure::party("NotStarted", message));
         }
-        Ok(Serving { process, listening, client, launch: Arc::new(launch) })
+        Ok(ServedConversation { process, listening, client, launch: Arc::new(launch) })
     }
 
-    async fn serving(&self) -> Result<Serving, Failure> {
+    async fn serving(&self) -> Result<ServedConversation, Failure> {
         if self.each {
             return self.start().await;
         }
@@ -165,7 +165,7 @@ async fn finish(process: &ManagedProcess, at_once: bool) {
 
 struct ServedSession {
     inner: Box<dyn Session>,
-    serving: Serving,
+    serving: ServedConversation,
     each: bool,
 }
 

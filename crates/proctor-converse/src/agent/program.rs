@@ -9,7 +9,7 @@ use proctor_process::{
     ChannelConfig, Guard, ManagedProcess, NotificationMode, ProcessSpec, RpcMode,
 };
 
-use super::agent_output::{AgentOutput, Listening};
+use super::agent_output::{AgentOutput, OutputListener};
 use super::malformed_lines::MalformedLines;
 use crate::failure::Failure;
 
@@ -36,7 +36,7 @@ impl Launch {
         &self,
         mode: RpcMode,
         index: usize,
-    ) -> Result<(ManagedProcess, Arc<Listening>), Failure> {
+    ) -> Result<(ManagedProcess, Arc<OutputListener>), Failure> {
         let malformed = Arc::new(MalformedLines::default());
         let (heard, told) = (Arc::clone(&malformed), Arc::clone(&malformed));
         let spec = ProcessSpec::new(self.argv.iter().map(String::as_str), self.guard.clone())
@@ -58,7 +58,7 @@ impl Launch {
                 format!("the agent `{}` is missing or broken: {error}", self.name),
             )
         })?;
-        let listening = Listening::to(&process, &self.name, &self.printed, malformed);
+        let listening = OutputListener::to(&process, &self.name, &self.printed, malformed);
         Ok((process, listening))
     }
 

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_dialogue::{
-    AgentFields, AgentSpec, At, Example, GroupKey, ModelFields, ModelSpec, PartySpecs, Reports,
-    ServerSpec,
+    AgentFields, AgentReports, AgentSpec, At, Example, GroupKey, ModelFields, ModelSpec,
+    PartySpecs, ServerSpec,
 };
 use proctor_llm::{Budget, Jitter, Layers, Price, PriceTable, ReplayMode, Secret};
 use proctor_process::Guard;
@@ -331,9 +331,11 @@ impl<'a> Maker<'a> {
     }
 
     /// What the agent of conversations that are judged again could report. It need not be there any more.
-    fn reports_of_saved(&self, specs: &PartySpecs) -> Reports {
+    fn reports_of_saved(&self, specs: &PartySpecs) -> AgentReports {
         let described = self.settings.described_agent(specs);
-        described.map_or_else(Reports::default, |(name, fields)| Reports::of(&name, fields, specs))
+        described.map_or_else(AgentReports::default, |(name, fields)| {
+            AgentReports::of(&name, fields, specs)
+        })
     }
 
     fn places(&self, file: &str) -> PlaceholderValues {
@@ -357,12 +359,12 @@ impl<'a> Maker<'a> {
         specs: &PartySpecs,
         example: &Example,
         places: &PlaceholderValues,
-    ) -> (Arc<dyn Agent>, Value, Reports) {
+    ) -> (Arc<dyn Agent>, Value, AgentReports) {
         let found = self.find_agent(specs, example);
         let described =
             found.as_ref().map(|(fields, name)| settings::of_agent(name, fields, specs, places));
         let described = described.unwrap_or_default();
-        let reports = found.as_ref().map(|(fields, name)| Reports::of(name, fields, specs));
+        let reports = found.as_ref().map(|(fields, name)| AgentReports::of(name, fields, specs));
         let reports = reports.unwrap_or_default();
         match found.and_then(|(fields, name)| self.make_agent(fields, &name, places)) {
             Ok(agent) => (agent, described, reports),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{AttemptId, Conversation, Parties};
-use proctor_dialogue::{Assertion, ExampleOrigin, Next, Reports, Scope, Simulate, read_value};
+use proctor_dialogue::{AgentReports, Assertion, ExampleOrigin, Next, Scope, Simulate, read_value};
 use proctor_events::{Body, EvaluationMode, ExampleId, StableId};
 use proctor_process::protocol::{IncomingRequest, ReplyError, code};
 use proctor_process::{Channel, HandlerFuture, HandlerResult, Payload, RequestHandler};
@@ -170,7 +170,7 @@ impl WorkerConnection {
             sent_turns: Arc::clone(&sent_turns),
         };
         let parties = Parties {
-            reports: Arc::new(Reports::rspec(described.holds.parties())),
+            reports: Arc::new(AgentReports::rspec(described.holds.parties())),
             agent: Arc::new(WorkerAgent(line.clone())),
             tools: Arc::new(WorkerTools(line.clone())),
             checks: Arc::new(WorkerChecks(line.clone())),

@@ -37,7 +37,7 @@ fn v1_absence_is_known_only_where_calls_are_reported() {
     ];
     for (agent, expected) in table {
         let known = |listed: bool, tools: &[&str]| {
-            let reports = Reports::of("shop", &fields(agent), &cast(tools));
+            let reports = AgentReports::of("shop", &fields(agent), &cast(tools));
             let unlisted = !reports.knows_calls(listed);
             let known = |tool: &str| reports.why_unknown(tool, unlisted).is_none();
             (known("search"), known("refund"))
@@ -56,9 +56,9 @@ fn v1_absence_is_known_only_where_calls_are_reported() {
 fn v1_no_tools_is_a_fact_whoever_says_so() {
     for agent in [COMMAND, CHAT, HTTP, HTTP_ASKS] {
         let scenario = PartySpecs { no_tools: true, ..PartySpecs::default() };
-        let by_scenario = Reports::of("shop", &fields(agent), &scenario);
+        let by_scenario = AgentReports::of("shop", &fields(agent), &scenario);
         let own = agent.replacen('{', r#"{"tools": "none", "#, 1);
-        let by_agent = Reports::of("shop", &fields(&own), &PartySpecs::default());
+        let by_agent = AgentReports::of("shop", &fields(&own), &PartySpecs::default());
         for reports in [by_scenario, by_agent] {
             assert!(reports.knows_calls(false), "{agent}");
             assert_eq!(reports.why_unknown("refund", false), None);
@@ -68,7 +68,7 @@ fn v1_no_tools_is_a_fact_whoever_says_so() {
             assert_eq!(reports.contradiction(None, None), None);
         }
         // None of its own: what the host offers may be asked for.
-        let offered = Reports::of("shop", &fields(&own), &cast(&["search"]));
+        let offered = AgentReports::of("shop", &fields(&own), &cast(&["search"]));
         assert_eq!(offered.contradiction(None, Some("search")), None);
         assert!(offered.contradiction(Some("search"), None).is_some());
         assert_eq!(offered.why_unknown("refund", false), None);
@@ -77,7 +77,8 @@ fn v1_no_tools_is_a_fact_whoever_says_so() {
 
 #[test]
 fn the_way_out_is_that_of_the_kind() {
-    let way = |agent: &str| Reports::of("shop", &fields(agent), &PartySpecs::default()).way_out();
+    let way =
+        |agent: &str| AgentReports::of("shop", &fields(agent), &PartySpecs::default()).way_out();
     assert_eq!(
         way(HTTP),
         "agent `shop` answers over HTTP and does not say where it lists the calls it made; add `made_calls: /pointer` or `tools: none`"

@@ -10,7 +10,7 @@ use proctor_events::{
 };
 
 use super::judging::Purpose;
-use super::outside::OutsideFor;
+use super::pending_command::CommandPurpose;
 use super::votes::{Voted, Votes, votes_as_json};
 use super::{Breakdown, Engine, FailedAssertion, Waiting, Work};
 use crate::check::{
@@ -135,7 +135,7 @@ impl Engine {
             self.ask_judge(questions, focus, Purpose::Checks(indices));
         } else if let Some((index, command)) = command {
             let conversation = self.transcript.seen_by(&batch.scope);
-            self.ask_outside(command, conversation, OutsideFor::Check(index));
+            self.run_command(command, conversation, CommandPurpose::Check(index));
         } else {
             self.record_batch();
         }
@@ -179,7 +179,7 @@ impl Engine {
     pub(super) fn is_waiting_for_checks(&self) -> bool {
         let waiting = match &self.waiting {
             Waiting::Judge(asking) => asking.is_about_checks(),
-            Waiting::Outside(outside) => outside.is_about_a_check(),
+            Waiting::Command(outside) => outside.is_about_a_check(),
             _ => false,
         };
         waiting && self.batch.is_some()
@@ -189,7 +189,7 @@ impl Engine {
     pub(super) fn leave_waited_for_checks(&mut self, trouble: &Breakdown) {
         let asked: Vec<usize> = match &self.waiting {
             Waiting::Judge(asking) => asking.checks().to_vec(),
-            Waiting::Outside(outside) => outside.check().into_iter().collect(),
+            Waiting::Command(outside) => outside.check().into_iter().collect(),
             _ => Vec::new(),
         };
         self.leave_checks(&asked, trouble);

@@ -23,7 +23,7 @@ impl Engine {
             Waiting::Judge(_) => ("the judge", Some(Fault::Judge), Status::Inconclusive),
             Waiting::Tools { .. } => ("a tool", Some(Fault::Tool), Status::TimedOut),
             Waiting::Agent { .. } => ("the agent", Some(Fault::Agent), Status::TimedOut),
-            Waiting::Outside(_) => ("a check", Some(Fault::Harness), Status::TimedOut),
+            Waiting::Command(_) => ("a check", Some(Fault::Harness), Status::TimedOut),
             Waiting::Begin | Waiting::Next | Waiting::Nothing => {
                 ("its next step", None, Status::TimedOut)
             }

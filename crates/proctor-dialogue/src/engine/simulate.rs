@@ -9,7 +9,7 @@ use proctor_events::{
 
 use super::batch::Origin;
 use super::judging::Purpose;
-use super::outside::OutsideFor;
+use super::pending_command::CommandPurpose;
 use super::votes::{Voted, Votes, votes_as_json};
 use super::{
     DEFAULT_MAX_TURNS, Effect, Engine, FailedAssertion, RequestId, SIMULATOR_RETRIES, Waiting, Work,
@@ -140,7 +140,7 @@ impl Engine {
                 if let StopWhen::Block(block) = rule {
                     let command = block.command();
                     let conversation = self.transcript.to_value(None);
-                    return self.ask_outside(command, conversation, OutsideFor::Stop(index));
+                    return self.run_command(command, conversation, CommandPurpose::Stop(index));
                 }
                 match self.stops(rule) {
                     Ok(true) => return self.leave_simulation(TerminationReason::StopCondition),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proctor_events::{Fault, Status, TerminationReason, TopicChanged, TopicTrigger};
 
 use super::judging::Purpose;
-use super::outside::OutsideFor;
+use super::pending_command::CommandPurpose;
 use super::votes::voted_topic;
 use super::{Engine, Work};
 use crate::check::{CheckError, calls_tool};
@@ -45,9 +45,9 @@ impl Engine {
         for (index, (name, candidate)) in candidates.iter().enumerate().skip(first_candidate) {
             for (number, trigger) in candidate.triggers.iter().enumerate().skip(skipped) {
                 if let Trigger::Block(block) = trigger {
-                    let asked_for = OutsideFor::Trigger(index, number);
+                    let purpose = CommandPurpose::Trigger(index, number);
                     let conversation = self.transcript.to_value(None);
-                    return self.ask_outside(block.command(), conversation, asked_for);
+                    return self.run_command(block.command(), conversation, purpose);
                 }
                 match self.trigger_holds(trigger) {
                     Ok(true) => return self.belongs_to(name, TopicTrigger::TriggerMatch),

@@ -1,21 +1,21 @@
-use proctor_compare::{Check, Past, Rules, Sample, Side, Trial, compare};
+use proctor_compare::{Check, CountedAttempt, EarlierRuns, ExampleResults, Rules, Side, compare};
 
 use super::*;
 
-fn sample(id: &str, file: &str, outcomes: &[bool], model: bool) -> Sample {
+fn sample(id: &str, file: &str, outcomes: &[bool], model: bool) -> ExampleResults {
     let check = |passed: &bool| Check {
         name: "polite".to_owned(),
         passed: Some(*passed),
         score: Some(0.5),
     };
-    let trial = |passed: &bool| Trial {
+    let trial = |passed: &bool| CountedAttempt {
         passed: *passed,
         model,
         duration_ms: Some(if *passed { 100.0 } else { 150.0 }),
         cost_usd: model.then_some(0.01),
         checks: if model { vec![check(passed)] } else { Vec::new() },
     };
-    Sample {
+    ExampleResults {
         id: id.to_owned(),
         file: Some(file.to_owned()),
         path: vec!["Cart".to_owned(), id.to_owned()],
@@ -23,7 +23,7 @@ fn sample(id: &str, file: &str, outcomes: &[bool], model: bool) -> Sample {
         trials: outcomes.iter().map(trial).collect(),
         status: "passed".to_owned(),
         mixed: outcomes.contains(&true) && outcomes.contains(&false),
-        ..Sample::default()
+        ..ExampleResults::default()
     }
 }
 
@@ -44,7 +44,10 @@ fn comparison() -> Comparison {
             sample("guesses", "a.rb", &[true], true),
             sample("same", "a.rb", &[true], false),
             sample("gone", "a.rb", &[true], false),
-            Sample { id: "old-id".to_owned(), ..sample("mended", "old.rb", &[false], false) },
+            ExampleResults {
+                id: "old-id".to_owned(),
+                ..sample("mended", "old.rb", &[false], false)
+            },
         ],
     );
     let new = side(
@@ -63,7 +66,7 @@ fn comparison() -> Comparison {
             sample("\u{1b}[2Jnew", "a.rb", &[true], false),
         ],
     );
-    compare(&old, &new, &Past::default(), &Rules::default())
+    compare(&old, &new, &EarlierRuns::default(), &Rules::default())
 }
 
 #[test]

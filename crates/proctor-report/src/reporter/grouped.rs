@@ -161,7 +161,7 @@ impl Grouped {
 
     /// Something within an example is held back; the rest is shown at once, with its worker.
     fn other(&mut self, event: &Event) -> String {
-        let shown = terminal_lines::inside(&event.body, self.style);
+        let shown = terminal_lines::within_example(&event.body, self.style);
         let key = Key::of(event);
         let held = self.held.iter_mut().find(|held| key.is_some() && held.key == key);
         let block = match held {

@@ -59,7 +59,7 @@ impl Interleaved {
                 let line = terminal_lines::worker_died(exit, self.style);
                 self.prefixed(event.worker, 0, line.into_iter().collect())
             }
-            body => self.inside(event, terminal_lines::inside(body, self.style)),
+            body => self.inside(event, terminal_lines::within_example(body, self.style)),
         }
     }
 

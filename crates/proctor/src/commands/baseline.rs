@@ -165,7 +165,7 @@ fn show(
 }
 
 fn describe(name: String, path: PathBuf, side: &Side) -> Shown {
-    let tallies = side.examples.iter().map(proctor_compare::Sample::tally);
+    let tallies = side.examples.iter().map(proctor_compare::ExampleResults::tally);
     let (passed, attempts) = tallies.fold((0, 0), |sum, tally| (sum.0 + tally.0, sum.1 + tally.1));
     Shown {
         name,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use proctor_compare::{AllowedGaps, GateRules, Past, Rules, Side, Undecided, compare};
+use proctor_compare::{AllowedGaps, EarlierRuns, GateRules, Rules, Side, Undecided, compare};
 use proctor_history::{History, Recording};
 use proctor_record::{Problem, RunChoice, RunStore};
 use proctor_report::{comparison_markdown, comparison_text};
@@ -168,7 +168,7 @@ pub(super) fn past(
     after: &Side,
     at_hand: &[Recording],
     terminal: &mut Terminal,
-) -> Past {
+) -> EarlierRuns {
     // Only a run of this project has its place among the others.
     let judged = after.run_id.as_deref().filter(|id| store.find(id).is_ok());
     let read = History::open_with(store, at_hand).and_then(|mut history| {
@@ -178,7 +178,7 @@ pub(super) fn past(
     });
     read.unwrap_or_else(|error| {
         terminal.warn(&format!("compared without the history: {error}"));
-        Past::default()
+        EarlierRuns::default()
     })
 }
 

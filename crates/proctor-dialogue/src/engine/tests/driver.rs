@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proctor_events::{Event, StableIds};
 use serde_json::{Value, json};
 
-use crate::capabilities::Reports;
+use crate::capabilities::AgentReports;
 use crate::engine::{
     AgentAnswer, ConversationOutcome, Effect, Engine, Input, RequestId, ToolOutcome,
 };
@@ -25,7 +25,7 @@ pub(super) struct Driver {
     /// Deadlines are reached when the agent is called for the n-th time.
     pub(super) late_at_call: Option<usize>,
     /// What the agent can report.
-    pub(super) reports: Arc<Reports>,
+    pub(super) reports: Arc<AgentReports>,
 }
 
 pub(super) struct Ran {

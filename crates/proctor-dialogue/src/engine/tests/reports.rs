@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::driver::{Driver, Ran, answer, call, done, example};
-use crate::capabilities::Reports;
+use crate::capabilities::AgentReports;
 use crate::engine::AgentAnswer;
 use crate::format::AgentFields;
 
@@ -15,7 +15,7 @@ const COMMAND: &str = r#"{"command": ["a"]}"#;
 fn run(agent: &str, yaml: &str, answers: Vec<AgentAnswer>) -> Ran {
     let example = example(yaml);
     let fields: AgentFields = serde_json::from_str(agent).unwrap();
-    let reports = Arc::new(Reports::of("shop", &fields, &example.parties));
+    let reports = Arc::new(AgentReports::of("shop", &fields, &example.parties));
     Driver { reports, ..Driver::with_agent(answers) }.run(example)
 }
 

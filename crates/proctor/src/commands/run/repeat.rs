@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use proctor_compare::{Sample, Side};
+use proctor_compare::{ExampleResults, Side};
 use proctor_events::ExampleId;
 use proctor_history::baselines;
 use proctor_record::RunStore;
@@ -54,8 +54,8 @@ fn past_run(side: Side) -> PastRun {
 }
 
 /// What an example did, as a comparison counts it.
-fn outcomes(sample: &Sample) -> Vec<PastOutcome> {
-    let outcome = |trial: &proctor_compare::Trial| PastOutcome {
+fn outcomes(sample: &ExampleResults) -> Vec<PastOutcome> {
+    let outcome = |trial: &proctor_compare::CountedAttempt| PastOutcome {
         passed: trial.passed,
         may_vary: trial.model,
     };

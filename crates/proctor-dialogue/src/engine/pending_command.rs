@@ -1,19 +1,19 @@
-//! Questions to commands and blocks outside: asked here, answered later, each for its own purpose.
+//! Commands and blocks that decide a check, a trigger or a stop rule: started here, answered later.
 
 use proctor_events::{Fault, Status, TerminationReason};
 
 use super::{Effect, Engine, RequestId, Waiting, Work};
 
-/// A question that is open.
+/// A command or block whose result is waited for.
 #[derive(Debug)]
-pub(super) struct Outside {
+pub(super) struct PendingCommand {
     id: RequestId,
-    asked_for: OutsideFor,
+    purpose: CommandPurpose,
 }
 
-/// What the answer is for.
+/// What the result is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OutsideFor {
+pub(super) enum CommandPurpose {
     /// The check with this index.
     Check(usize),
     /// The trigger with this index of the candidate with that one.
@@ -22,30 +22,30 @@ pub(super) enum OutsideFor {
     Stop(usize),
 }
 
-impl Outside {
+impl PendingCommand {
     pub(super) fn is_about_a_check(&self) -> bool {
         self.check().is_some()
     }
 
-    /// The check that the answer is for.
+    /// The check that the result is for.
     pub(super) fn check(&self) -> Option<usize> {
-        match self.asked_for {
-            OutsideFor::Check(index) => Some(index),
+        match self.purpose {
+            CommandPurpose::Check(index) => Some(index),
             _ => None,
         }
     }
 }
 
 impl Engine {
-    pub(super) fn ask_outside(
+    pub(super) fn run_command(
         &mut self,
         command: Vec<String>,
         conversation: serde_json::Value,
-        asked_for: OutsideFor,
+        purpose: CommandPurpose,
     ) {
         if let Some(expired) = &self.expired {
             let trouble = expired.trouble.clone();
-            if let OutsideFor::Check(index) = asked_for {
+            if let CommandPurpose::Check(index) = purpose {
                 self.leave_checks(&[index], &trouble);
                 self.do_first([Work::ContinueBatch]);
             } else {
@@ -55,41 +55,41 @@ impl Engine {
         }
         let id = self.next_id();
         self.effects.push(Effect::RunCheck { id, command, conversation });
-        self.waiting = Waiting::Outside(Outside { id, asked_for });
+        self.waiting = Waiting::Command(PendingCommand { id, purpose });
     }
 
-    fn take_outside(&mut self, id: RequestId) -> Option<OutsideFor> {
+    fn take_command_purpose(&mut self, id: RequestId) -> Option<CommandPurpose> {
         match &self.waiting {
-            Waiting::Outside(outside) if outside.id == id => Some(outside.asked_for),
+            Waiting::Command(outside) if outside.id == id => Some(outside.purpose),
             _ => None,
         }
     }
 
     pub(super) fn check_result(&mut self, id: RequestId, passed: bool, message: Option<String>) {
-        let Some(asked_for) = self.take_outside(id) else { return };
-        match asked_for {
-            OutsideFor::Check(index) => self.check_answered(index, passed, message),
-            OutsideFor::Trigger(candidate, trigger) => {
+        let Some(purpose) = self.take_command_purpose(id) else { return };
+        match purpose {
+            CommandPurpose::Check(index) => self.check_answered(index, passed, message),
+            CommandPurpose::Trigger(candidate, trigger) => {
                 self.trigger_answered(candidate, trigger, passed);
             }
-            OutsideFor::Stop(_) if passed => {
+            CommandPurpose::Stop(_) if passed => {
                 self.leave_simulation(TerminationReason::StopCondition);
             }
-            OutsideFor::Stop(index) => self.do_first([Work::StopRules(index + 1)]),
+            CommandPurpose::Stop(index) => self.do_first([Work::StopRules(index + 1)]),
         }
         self.go_on();
     }
 
     pub(super) fn check_failed(&mut self, id: RequestId, message: &str) {
-        let Some(asked_for) = self.take_outside(id) else { return };
-        let what = match asked_for {
-            OutsideFor::Check(index) => {
+        let Some(purpose) = self.take_command_purpose(id) else { return };
+        let what = match purpose {
+            CommandPurpose::Check(index) => {
                 self.check_not_run(index, message);
                 self.go_on();
                 return;
             }
-            OutsideFor::Trigger(..) => "a trigger",
-            OutsideFor::Stop(_) => "a stop condition",
+            CommandPurpose::Trigger(..) => "a trigger",
+            CommandPurpose::Stop(_) => "a stop condition",
         };
         let text = format!("{what} could not be run: {message}");
         self.break_down(Status::Errored, Some(Fault::Harness), text, TerminationReason::Error);

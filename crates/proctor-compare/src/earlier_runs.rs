@@ -11,16 +11,16 @@ use crate::pair::Pair;
 
 /// What earlier runs have shown. Empty where there is no history.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Past {
+pub struct EarlierRuns {
     /// By stable id; examples that were moved keep their past under the id they have now.
-    pub records: BTreeMap<String, Record>,
+    pub records: BTreeMap<String, ExampleHistory>,
     /// The newest earlier runs with the same configuration, oldest first.
-    pub runs: Vec<PastRun>,
+    pub runs: Vec<EarlierRun>,
 }
 
 /// What earlier runs have shown of an example.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ExampleHistory {
     /// Attempts that counted.
     pub attempts: u64,
     /// How many of them passed.
@@ -45,14 +45,14 @@ pub struct Streak {
 
 /// One earlier run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct PastRun {
-    /// Its examples by stable id, as [`Past::records`] has them.
-    pub examples: BTreeMap<String, PastSample>,
+pub struct EarlierRun {
+    /// Its examples by stable id, as [`EarlierRuns::records`] has them.
+    pub examples: BTreeMap<String, EarlierResult>,
 }
 
 /// One example in an earlier run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct PastSample {
+pub struct EarlierResult {
     /// Attempts that passed.
     pub passed: u64,
     /// Attempts that counted.
@@ -108,9 +108,9 @@ impl Between {
     }
 }
 
-impl Past {
+impl EarlierRuns {
     /// What is known of an example that may have had another id.
-    pub(crate) fn record(&self, pair: &Pair<'_>) -> Option<&Record> {
+    pub(crate) fn record(&self, pair: &Pair<'_>) -> Option<&ExampleHistory> {
         self.records.get(&pair.after.id).or_else(|| self.records.get(&pair.before.id))
     }
 
@@ -139,19 +139,19 @@ struct Step {
 }
 
 impl Step {
-    fn of(pairs: &[Pair<'_>], older: &PastRun, newer: &PastRun) -> Self {
-        let both: Vec<(&PastSample, &PastSample)> = pairs
+    fn of(pairs: &[Pair<'_>], older: &EarlierRun, newer: &EarlierRun) -> Self {
+        let both: Vec<(&EarlierResult, &EarlierResult)> = pairs
             .iter()
             .filter_map(|pair| {
                 Some((older.examples.get(&pair.after.id)?, newer.examples.get(&pair.after.id)?))
             })
             .collect();
-        let arm = |sample: &PastSample| Arm::fixed((sample.passed, sample.attempts));
+        let arm = |sample: &EarlierResult| Arm::fixed((sample.passed, sample.attempts));
         let strata: Vec<Stratum> = both
             .iter()
             .map(|(older, newer)| Stratum { before: arm(older), after: arm(newer) })
             .collect();
-        let ratio = |value: fn(&PastSample) -> Option<f64>| {
+        let ratio = |value: fn(&EarlierResult) -> Option<f64>| {
             let ratios = both.iter().filter_map(|(old, new)| Some((value(old)?, value(new)?)));
             proctor_stats::ratio_interval(&ratios.collect::<Vec<_>>(), 0.95)
                 .map(|ratio| ratio.ratio.ln())
