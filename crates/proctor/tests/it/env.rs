@@ -12,6 +12,7 @@ pub(crate) struct TestEnv {
 }
 
 /// What a command printed and how it exited, in the form of a terminal.
+#[must_use = "a command whose outcome is not looked at shows nothing"]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -144,6 +145,25 @@ impl TestEnv {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.ran(&self.command().args(arguments).output().unwrap())
+    }
+
+    /// The terminal after a command, without what differs from run to run: paths, ids, times, commits.
+    #[must_use]
+    pub(crate) fn screen(&self, arguments: &[&str]) -> String {
+        let mut text = self.run(arguments).terminal();
+        for (pattern, stands_for) in [
+            (r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?Z?", "[DATE]"),
+            (r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[RUN]"),
+            (r"\b[0-9a-f]{8}-[0-9a-f]{4}\b", "[RUN]"),
+            (r"\b(ghap|session)_\d{8}_\d{6}_[0-9a-z]{6}\b", "[ENTRY]"),
+            (r"(?m)^[0-9a-f]{8}  ", "[RUN]  "),
+            (r"\b\d+(\.\d+)? (µs|ms|s|min)\b", "[TIME]"),
+            (r"typically × [0-9.]+", "typically × [FACTOR]"),
+            (r"(?m) +$", ""),
+        ] {
+            text = regex::Regex::new(pattern).unwrap().replace_all(&text, stands_for).into_owned();
+        }
+        text
     }
 
     pub(crate) fn ran(&self, output: &Output) -> Ran {

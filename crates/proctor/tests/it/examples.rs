@@ -136,7 +136,7 @@ fn a_recorded_run_is_replayed_without_any_agent() {
 fn a_judgement_can_be_made_again() {
     let env = with_examples();
     let file = "examples/failing.scenario.yaml";
-    env.run(&["run", "--ui", "terse", file, "-e", "change of mind"]);
+    let _ = env.run(&["run", "--ui", "terse", file, "-e", "change of mind"]);
     let title = "Meant not to pass takes up a change of mind";
     assert_eq!(env.recorded().finals()[title].status, "failed");
     let text = env.read(file).replace("satisfied: false, score: 0.1", "satisfied: true, score: 1");

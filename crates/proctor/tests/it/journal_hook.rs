@@ -204,7 +204,7 @@ fn invalid_utf8_in_a_payload_becomes_the_replacement_character() {
     let mut bytes = text.to_string().into_bytes();
     let place = bytes.windows(3).position(|part| part == b"BAD").unwrap();
     bytes[place] = 0xff;
-    hook(&book, &[], &bytes);
+    let _ = hook(&book, &[], &bytes);
     let tail = book.entry(&id)["evidence"][0]["output_tail"].as_str().unwrap().to_owned();
     assert!(tail.contains("\u{fffd}AD"), "{tail}");
 }

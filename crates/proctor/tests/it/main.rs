@@ -43,6 +43,7 @@ mod run_unchecked;
 mod run_words;
 mod runs;
 mod runs_stop;
+mod screens;
 mod serve;
 mod suite_capabilities;
 mod surfaces;

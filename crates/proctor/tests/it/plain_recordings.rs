@@ -90,7 +90,7 @@ fn v8_plain_rspec_that_is_interrupted_says_so() {
 #[test]
 fn v8_plain_rspec_with_fail_fast_leaves_nothing_out() {
     let env = suite("raise");
-    rspec(&env, &["--fail-fast"]);
+    let _ = rspec(&env, &["--fail-fast"]);
     assert_eq!(left_out(&env), two_left_out("the run was stopped by --fail-fast"));
     let (code, found) = validated(&env, "last");
     assert_eq!((code, &found["state"]), (Some(0), &json!("complete")), "{found}");
@@ -105,7 +105,7 @@ fn v8_plain_rspec_that_dies_is_cut_off() {
         ("exit(0)", "crashed"),
     ] {
         let env = suite(second);
-        rspec(&env, &[]);
+        let _ = rspec(&env, &[]);
         let (code, found) = validated(&env, "last");
         assert_eq!((code, &found["state"]), (Some(1), &json!("cut_off")), "{second}: {found}");
         let message = found["findings"][0]["message"].as_str().unwrap();
@@ -124,7 +124,7 @@ fn v8_plain_rspec_that_dies_between_examples_is_cut_off() {
         RSpec.describe("Two") { it("passes") {} }
         "#,
     );
-    rspec(&env, &["--order", "defined"]);
+    let _ = rspec(&env, &["--order", "defined"]);
     let (code, found) = validated(&env, "last");
     assert_eq!((code, &found["state"]), (Some(1), &json!("cut_off")), "{found}");
     let error = env.recorded().of("ErrorOutsideExample").next().cloned().unwrap();
@@ -138,7 +138,7 @@ fn v7_an_example_that_plain_rspec_defines_late_fails_the_recording() {
     let env = suite(
         r#"RSpec.describe("late") { it("fails") { raise } }.run(RSpec.configuration.reporter)"#,
     );
-    rspec(&env, &[]);
+    let _ = rspec(&env, &[]);
     let recorded = env.recorded();
     let error = recorded.of("ErrorOutsideExample").next().cloned().unwrap();
     let message = error["message"].as_str().unwrap();
@@ -156,7 +156,7 @@ fn a_suite_hook_that_fails_leaves_every_example_out() {
         RSpec.describe("One") { it("passes") {} }
         "#,
     );
-    rspec(&env, &[]);
+    let _ = rspec(&env, &[]);
     let (_, found) = validated(&env, "last");
     assert_eq!(found["state"], "complete", "{found}");
     assert_eq!(left_out(&env)[0][3], "RSpec ended the run before it");
@@ -211,7 +211,7 @@ fn b7_two_runs_into_one_file_are_two_complete_runs() {
 #[test]
 fn r10_what_was_not_run_has_its_path() {
     let env = suite("raise");
-    env.run(&["run", "--fail-fast", "-w", "1", "--seed", "1", "--", "--order", "defined"]);
+    let _ = env.run(&["run", "--fail-fast", "-w", "1", "--seed", "1", "--", "--order", "defined"]);
     let paths: Vec<Value> =
         left_out(&env).iter().map(|event| json!([event[0], event[1], event[2]])).collect();
     let expected = two_left_out("");

@@ -115,7 +115,7 @@ fn the_tools_of_agents_take_the_same_names() {
         let ran = call(tool, &json!({ "run_id": "0190" }));
         assert!(ran.stderr.contains("`0190` could be any of 2 runs"), "{tool}: {}", ran.terminal());
     }
-    env.run(&["baseline", "bless", "good"]);
+    let _ = env.run(&["baseline", "bless", "good"]);
     let judged =
         call("run_compare", &json!({ "before": "baseline", "after": "good", "all": true }));
     let told: Value = serde_json::from_str(&judged.stdout).unwrap();

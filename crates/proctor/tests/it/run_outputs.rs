@@ -250,7 +250,7 @@ fn assert_well_formed(xml: &str) {
 #[test]
 fn events_go_to_a_file_as_well() {
     let env = TestEnv::with_spec(SHOWN);
-    env.run(&["run", "--events", "copy.jsonl"]);
+    let _ = env.run(&["run", "--events", "copy.jsonl"]);
     let recorded = std::fs::read_to_string(env.events_path().unwrap()).unwrap();
     assert_eq!(env.read("copy.jsonl"), recorded);
     // A second run is appended, by the variable this time.

@@ -102,7 +102,7 @@ fn repeats_go_where_it_is_open_whether_something_got_worse() {
 #[test]
 fn what_does_as_before_is_run_three_times() {
     let env = project(&[("one", "+"), ("two", "-")], "");
-    env.run(&["run", "--repeat", "6", "--ui", "terse"]);
+    let _ = env.run(&["run", "--repeat", "6", "--ui", "terse"]);
     let ran = auto(&env, &["--against", "last"]);
     let recorded = env.recorded();
     assert_eq!((times(&recorded, "one"), times(&recorded, "two")), (3, 3), "{}", ran.terminal());

@@ -177,7 +177,7 @@ fn shards_are_disjoint_complete_and_the_same_every_time() {
         seen.extend(mine);
     }
     assert_eq!(seen, all);
-    env.run(&["run", "--shard", "2/3"]);
+    let _ = env.run(&["run", "--shard", "2/3"]);
     let ran: BTreeSet<String> = env.recorded().starts().keys().map(|id| (*id).to_owned()).collect();
     assert_eq!(ran, ids(&listed(&env, &["--shard", "2/3"])));
     for wrong in ["0/3", "4/3", "1", "1/0", "a/b"] {
@@ -189,7 +189,7 @@ fn shards_are_disjoint_complete_and_the_same_every_time() {
 fn a_list_names_what_a_run_runs() {
     let env = project();
     let examples = listed(&env, &[]);
-    env.run(&["run"]);
+    let _ = env.run(&["run"]);
     let recorded = env.recorded();
     let ran: BTreeSet<String> = recorded.starts().keys().map(|id| (*id).to_owned()).collect();
     assert_eq!(ids(&examples), ran);

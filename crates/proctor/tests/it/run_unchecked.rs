@@ -142,7 +142,7 @@ fn what_does_not_report_its_checks_is_not_taken_for_unchecked() {
 #[test]
 fn an_end_that_contradicts_its_own_policy_is_not_believed() {
     let env = project(TALKS);
-    env.run(&["run", "--unchecked", "fail"]);
+    let _ = env.run(&["run", "--unchecked", "fail"]);
     let path = env.events_path().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let forged = text.replace(r#""exit_code":1"#, r#""exit_code":0"#);

@@ -84,8 +84,8 @@ fn pruning_says_first_and_spares_what_matters() {
     record(&env, "00-old-1", "./a.rb", &[("adds", false, &["passed"])]);
     record(&env, "00-old-2", "./a.rb", &[("adds", false, &["passed"])]);
     record(&env, "00-old-3", "./a.rb", &[("adds", false, &["passed"])]);
-    env.run(&["runs", "tag", "00-old-1", "keep"]);
-    env.run(&["baseline", "bless", "00-old-2"]);
+    let _ = env.run(&["runs", "tag", "00-old-1", "keep"]);
+    let _ = env.run(&["baseline", "bless", "00-old-2"]);
     let nothing = env.run(&["runs", "prune", "--yes"]).stdout;
     assert_eq!(nothing, "nothing to remove; 6 kept\n", "fifty are kept by default");
     let said = env.run(&["runs", "prune", "--keep", "3"]).stdout;

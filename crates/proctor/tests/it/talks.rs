@@ -91,7 +91,7 @@ fn they_are_listed_and_selected_by_path_line_tag_words_and_id() {
         assert!(listed.stdout.starts_with(&id), "{words:?}: {}", listed.terminal());
     }
     assert_eq!(env.run(&["list", "-t", "~search"]).stdout.lines().count(), 5);
-    env.run(&["run"]);
+    let _ = env.run(&["run"]);
     let again = env.run(&["run", "--only-failures"]);
     assert_eq!(env.recorded().started().len(), 3, "{}", again.terminal());
 }
@@ -272,7 +272,7 @@ fn a_report_calls_a_run_good_whose_failures_are_allowed() {
     assert!(report.starts_with("## ✅ "), "{report}");
     assert!(report.contains("1 passed (1 within its pass rate)"), "{report}");
     let env = moody(0, "repeat: 2\npass_rate: 0.5");
-    env.run(&["run", "--markdown", "report.md"]);
+    let _ = env.run(&["run", "--markdown", "report.md"]);
     assert!(env.read("report.md").starts_with("## ❌ "), "{}", env.read("report.md"));
 }
 
