@@ -13,7 +13,7 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.0"
   spec.files = Dir["lib/**/*.rb", "exe/*", "README.md"]
   spec.bindir = "exe"
-  spec.executables = %w[proctor-rspec-parent proctor-rspec-worker]
+  spec.executables = %w[proctor-rspec-parent proctor-rspec-worker proctor-minitest-parent proctor-minitest-worker]
   spec.require_paths = ["lib"]
   spec.add_dependency "rspec-core", ">= 3.10", "< 4"
   spec.add_dependency "rspec-expectations", ">= 3.10", "< 4"

@@ -98,6 +98,26 @@ RSpec.describe "Minitest" do
     end
   end
 
+  it "reports a failure in a folder that is gone" do
+    text = <<~RUBY
+      require "minitest/autorun"
+      require "tmpdir"
+      class GoneTest < Minitest::Test
+        def test_gone
+          folder = Dir.mktmpdir
+          Dir.chdir(folder)
+          Dir.rmdir(folder)
+          flunk
+        end
+      end
+    RUBY
+    project(text) do |host|
+      host.list
+      failed = run_all(host, host.fork(0).rpc).values.first["exception"]
+      expect(failed).to include("project_line" => "./test/cart_test.rb:8", "message" => /current folder .* vanished/)
+    end
+  end
+
   it "refuses what it does not understand" do
     project(MINITEST_TESTS) do |host|
       expect(host.list("--", "--bogus")["error"]["message"]).to include("invalid option: --bogus")

@@ -37,9 +37,9 @@ variables! { READ:
     PROCTOR_EVENTS = "Where events go besides the recording: `DEST[,DEST…]`, each a path for JSON lines or `ws://localhost:PORT`. Beaten by `--events`.";
     RSPEC_AGENTS_EVENTS = "The same under its older name; used when `PROCTOR_EVENTS` is not set.";
     PROCTOR_RUBY = "The Ruby to run suites with. Beats `tools.ruby` of proctor.toml.";
-    PROCTOR_BUNDLER = "`0`: RSpec suites are loaded without Bundler, Gemfile or not.";
-    PROCTOR_AT_EXIT = "Where `at_exit` blocks of an RSpec suite run: in the process that loads it (when not set), `all`: in workers too, `none`: nowhere.";
-    PROCTOR_LEAKS = "Processes that an RSpec example leaves behind are ended; `report`: only named, `off`: not looked for.";
+    PROCTOR_BUNDLER = "`0`: suites in Ruby are loaded without Bundler, Gemfile or not.";
+    PROCTOR_AT_EXIT = "Where `at_exit` blocks of a suite in Ruby run: in the process that loads it (when not set), `all`: in workers too, `none`: nowhere.";
+    PROCTOR_LEAKS = "Processes that an example in Ruby leaves behind are ended; `report`: only named, `off`: not looked for.";
     PROCTOR_RALPH = "The `ralph` to test. Beats `tools.ralph` of proctor.toml.";
     PROCTOR_WORKERS = "How many workers run at once, or `auto`. Beats `run.workers` of proctor.toml; beaten by `--workers`.";
     PROCTOR_JOURNAL_DIR = "The journal's folder. Beats `journal.dir` of proctor.toml; beaten by `--dir`.";

@@ -13,14 +13,19 @@ module Proctor
 
         attr_reader :files
 
-        # A path of the project as it is shown everywhere: `./test/a_test.rb`.
-        def self.relative(path)
-          full = File.expand_path(path)
-          inside = "#{Dir.pwd}/"
-          full.start_with?(inside) ? "./#{full.delete_prefix(inside)}" : full
+        class << self
+          # The project's folder: tests may change the current one, or remove it.
+          attr_accessor :root
+
+          # A path of the project as it is shown everywhere: `./test/a_test.rb`.
+          def relative(path)
+            full = File.expand_path(path, root)
+            full.start_with?("#{root}/") ? "./#{full.delete_prefix("#{root}/")}" : full
+          end
         end
 
         def initialize(args)
+          TestPaths.root = Dir.pwd
           @lines = {}
           @files = (args.empty? ? DEFAULT : args).flat_map { |path| expand(path) }.uniq
         end
