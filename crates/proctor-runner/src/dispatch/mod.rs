@@ -16,6 +16,8 @@
 //! | ready, ending | time is up: of a hook, to end | killed, with [`Effect::Kill`] |
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
 //! | any | `Exited`, and its link has ended it because of a time limit | empty: what it ran is timed out, unless its result came before |
+//! | any | `SlotLeft` | empty for good: ending first, if there is a worker |
+//! | – | `SlotJoined` | a further slot, empty |
 //! | any | `Unreachable` | empty: what it ran is run again as the same attempt, errored when that happens too often; what it had not started goes back |
 //!
 //! What always holds: every job is reported final exactly once; a job runs in one slot at a time; nothing is
@@ -167,6 +169,10 @@ pub(crate) enum Input {
     Exited { slot: u32, generation: u32, exit: Exit },
     /// The link to a worker is lost: nobody knows how what it ran has ended, and nobody is to blame.
     Unreachable { slot: u32, generation: u32, message: String },
+    /// There is one more slot in this pool; its number follows on those there are.
+    SlotJoined { pool: usize },
+    /// A slot is not to be used again; its worker finishes what it runs.
+    SlotLeft { slot: u32 },
     /// These need not be run any more, for this reason. What a worker already has, it runs all the same.
     Skip { jobs: Vec<JobId>, why: String },
     /// An example has missed the pass rate it demands of itself.
@@ -194,8 +200,10 @@ impl Input {
             | Self::Refused { slot, .. }
             | Self::Unreadable { slot, .. }
             | Self::Exited { slot, .. }
-            | Self::Unreachable { slot, .. } => Some(*slot),
+            | Self::Unreachable { slot, .. }
+            | Self::SlotLeft { slot } => Some(*slot),
             Self::Begin
+            | Self::SlotJoined { .. }
             | Self::Skip { .. }
             | Self::RateMissed
             | Self::AddJobs { .. }
@@ -365,6 +373,8 @@ impl Dispatcher {
             Input::Unreachable { slot, generation, message } => {
                 self.lost_contact(slot, generation, &message);
             }
+            Input::SlotJoined { pool } => self.slots.push(Slot::new(pool)),
+            Input::SlotLeft { slot } => self.slot_left(slot),
             Input::Skip { jobs, why } => self.skip(&jobs, &why),
             Input::RateMissed => self.count_failure(None),
             Input::AddJobs { jobs } => self.add_jobs(jobs),
@@ -412,9 +422,9 @@ impl Dispatcher {
         let Some(slot) = self.slot(number, generation) else { return };
         slot.quiet_since = now;
         match slot.phase {
-            Phase::Starting => slot.phase = Phase::Ready,
+            Phase::Starting if !slot.has_left => slot.phase = Phase::Ready,
             // It was told to end while it started; now it can hear it.
-            Phase::Ending { .. } => {
+            Phase::Starting | Phase::Ending { .. } => {
                 slot.phase = Phase::Ending { kill_at: end_by.max(now) };
                 self.effects.push(Effect::Shutdown { slot: number });
             }
@@ -783,10 +793,35 @@ impl Dispatcher {
         }
     }
 
+    /// A slot is not to be used again: its worker ends when it has run what it runs, and what it has not started goes back.
+    fn slot_left(&mut self, number: u32) {
+        let end_by = self.end_by();
+        let Some(slot) = self.slots.get_mut(number as usize).filter(|slot| !slot.has_left) else {
+            return;
+        };
+        slot.has_left = true;
+        let (pool, phase) = (slot.pool, slot.phase);
+        match phase {
+            Phase::Ready => self.shut_down(number as usize, end_by),
+            // One that starts hears it when it is ready.
+            Phase::Empty | Phase::Starting | Phase::Ending { .. } | Phase::Killed => {}
+        }
+        self.unpin(number);
+        self.give_up_if_broken(pool);
+    }
+
     /// Workers of this pool cannot be had: once the last one is gone, what is left will not run.
     fn give_up_if_broken(&mut self, pool: usize) {
         let alive = |slot: &Slot| slot.pool == pool && slot.phase != Phase::Empty;
-        if !self.pools[pool].broken || self.slots.iter().any(alive) {
+        if self.slots.iter().any(alive) {
+            return;
+        }
+        let mut mine = self.slots.iter().filter(|slot| slot.pool == pool).peekable();
+        if mine.peek().is_some() && mine.all(|slot| slot.has_left) {
+            self.drop_queue(pool, "every slot that could run it has left");
+            return;
+        }
+        if !self.pools[pool].broken {
             return;
         }
         let why = self.pools[pool].last_death.clone().unwrap_or_default();

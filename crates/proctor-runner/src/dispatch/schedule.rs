@@ -81,10 +81,21 @@ impl Dispatcher {
     pub(super) fn requeue(&mut self, pool: usize, slot: Option<u32>, unit: Unit) {
         let state = &mut self.pools[pool];
         let first = self.slots.iter().position(|slot| slot.pool == pool).unwrap_or(0);
-        let place = slot.map(|slot| slot as usize - first);
+        let place = slot.filter(|slot| !self.slots[*slot as usize].has_left);
+        let place = place.map(|slot| slot as usize - first);
         match place.and_then(|place| state.pinned.get_mut(place)) {
             Some(own) => own.push_front(unit),
             None => state.queue.push_front(unit),
+        }
+    }
+
+    /// What only this slot was to run, any slot of its pool may run.
+    pub(super) fn unpin(&mut self, slot: u32) {
+        let pool = self.slots[slot as usize].pool;
+        let first = self.slots.iter().position(|slot| slot.pool == pool).unwrap_or(0);
+        let state = &mut self.pools[pool];
+        if let Some(own) = state.pinned.get_mut(slot as usize - first) {
+            state.queue.append(own);
         }
     }
 
@@ -129,7 +140,8 @@ impl Dispatcher {
             } else {
                 waiting > 0
             };
-            if phase == Phase::Empty && wanted && !self.pools[pool].broken {
+            let usable = phase == Phase::Empty && !self.slots[number].has_left;
+            if usable && wanted && !self.pools[pool].broken {
                 claimed[pool] += 1;
                 let generation = self.slots[number].start();
                 self.effects.push(Effect::Start { slot: index(number), generation });

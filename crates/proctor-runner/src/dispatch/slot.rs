@@ -46,6 +46,8 @@ pub(super) enum Killed {
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) pool: usize,
+    /// Whether it gets no further worker.
+    pub(super) has_left: bool,
     pub(super) phase: Phase,
     pub(super) generation: u32,
     /// What it was given and has not started, in order.
@@ -114,6 +116,7 @@ impl Slot {
     pub(super) fn new(pool: usize) -> Self {
         Self {
             pool,
+            has_left: false,
             phase: Phase::Empty,
             generation: 0,
             units: VecDeque::new(),

@@ -719,6 +719,49 @@ fn a_worker_that_is_lost_while_it_ends_is_told_and_one_that_did_nothing_is_count
     assert!(message.contains("worker 1 cannot be reached: no route"), "{message}");
 }
 
+#[test]
+fn a_slot_that_joins_takes_work_and_one_that_leaves_finishes_what_it_runs() {
+    let mut dispatcher = Dispatcher::new(slots(1), vec![job(None, None); 3]);
+    let _ = dispatcher.step(0, Input::Begin);
+    let _ = dispatcher.step(1, Input::Ready { slot: 0, generation: 1 });
+    let _ = dispatcher.step(2, Input::Started { slot: 0, generation: 1, job: JobId(0) });
+    let joined = dispatcher.step(3, Input::SlotJoined { pool: 0 });
+    assert_eq!(joined, [Effect::Start { slot: 1, generation: 1 }]);
+    let left = dispatcher.step(4, Input::SlotLeft { slot: 0 });
+    assert_eq!(left, [Effect::Shutdown { slot: 0 }]);
+    assert_eq!(dispatcher.step(5, Input::SlotLeft { slot: 0 }), [], "it has left already");
+    let (slot, generation, job) = (0, 1, JobId(0));
+    let ended = dispatcher.step(6, Input::Finished { slot, generation, job, outcome: passed() });
+    assert_eq!(reported(&ended)[0].1, Status::Passed);
+    let exit = Exit { status: Some(0), ..Exit::default() };
+    let effects = dispatcher.step(7, Input::Exited { slot: 0, generation: 1, exit });
+    assert_eq!(effects, [], "no further worker for it");
+    let effects = dispatcher.step(8, Input::Ready { slot: 1, generation: 1 });
+    assert!(matches!(effects[..], [Effect::Assign { slot: 1, .. }]), "{effects:?}");
+}
+
+#[test]
+fn when_every_slot_has_left_what_waits_is_not_run() {
+    for schedule in [Schedule::AsListed, Schedule::RoundRobin] {
+        let policy = Policy { schedule, ..slots(2) };
+        let mut dispatcher = Dispatcher::new(policy, vec![job(None, None); 2]);
+        let _ = dispatcher.step(0, Input::Begin);
+        let _ = dispatcher.step(1, Input::SlotLeft { slot: 0 });
+        let _ = dispatcher.step(2, Input::SlotLeft { slot: 1 });
+        let mut effects = Vec::new();
+        for slot in 0..2 {
+            let ready = dispatcher.step(3, Input::Ready { slot, generation: 1 });
+            assert_eq!(ready, [Effect::Shutdown { slot }], "it is told to end when it can hear it");
+            let exit = Exit { status: Some(0), ..Exit::default() };
+            effects = dispatcher.step(4, Input::Exited { slot, generation: 1, exit });
+        }
+        let why = "every slot that could run it has left".to_owned();
+        let not_run = |job| (job, Status::NotRun, why.clone());
+        assert_eq!(reported(&effects), [not_run(0), not_run(1)], "{schedule:?}");
+        assert_eq!(effects.last(), Some(&Effect::Done));
+    }
+}
+
 fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
         12 => Just(Fate::Pass),
@@ -774,6 +817,8 @@ proptest! {
         bad_starts in prop::collection::btree_set(1_u32..40, 0..6),
         stop_at in prop::option::weighted(0.2, 0_u64..60_000),
         kill_at in prop::option::weighted(0.1, 0_u64..60_000),
+        joins in prop::collection::vec(0_u64..60_000, 0..4),
+        leaves in prop::collection::vec((0_u32..6, 0_u64..60_000), 0..4),
     ) {
         let specs = jobs.iter().map(|(_, unit, estimate)| job(*unit, *estimate)).collect();
         let fates: Vec<Fate> = jobs.iter().map(|(fate, _, _)| *fate).collect();
@@ -782,6 +827,8 @@ proptest! {
             || policy.fail_fast.is_some()
             || policy.on_crash == OnCrash::Stop;
         let retries = policy.retries as usize;
+        // Whether one slot stays for certain.
+        let stops = stops || policy.slots[0] as usize <= leaves.len();
         let mut world = World::new(policy, specs, fates.clone());
         world.bad_starts = bad_starts;
         if let Some(at) = stop_at {
@@ -789,6 +836,12 @@ proptest! {
         }
         if let Some(at) = kill_at {
             world.plan(at, Input::KillNow);
+        }
+        for at in joins {
+            world.plan(at, Input::SlotJoined { pool: 0 });
+        }
+        for (slot, at) in leaves {
+            world.plan(at, Input::SlotLeft { slot });
         }
         world.run();
         prop_assert_eq!(world.finals.len(), fates.len());

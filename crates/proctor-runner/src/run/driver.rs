@@ -18,7 +18,7 @@ use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, Ord
 use crate::worker_link::reports::{
     ExitFacts, FarewellCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
 };
-use crate::worker_link::{SlotSeat, WorkerLink};
+use crate::worker_link::{LinkFactory, SlotSeat, WorkerLink};
 
 /// How many batches of reports may wait; workers are held up beyond that.
 const INBOX: usize = 1024;
@@ -57,6 +57,8 @@ pub(super) struct RunDriver<'a> {
     names: Vec<HashMap<String, Vec<JobId>>>,
     /// Every slot with the index of its suite and its link.
     slots: Vec<(usize, Arc<dyn WorkerLink>)>,
+    /// What makes the links of further slots, by suite.
+    link_factories: Vec<LinkFactory>,
     dispatcher: Dispatcher,
     workers: BTreeMap<u32, ServedSlot>,
     started: Instant,
@@ -78,20 +80,20 @@ impl<'a> RunDriver<'a> {
         setup: &'a RunSetup,
         planned: Planned,
         fail_fast: Option<u32>,
-        links: SuiteLinks,
+        links: Vec<SuiteLinks>,
         publisher: Publisher,
         started: Instant,
         shared: &'a Arc<Shared>,
     ) -> Self {
         let options = &setup.options;
-        let counts = links.iter().map(|links| u32::try_from(links.len()).unwrap_or(u32::MAX));
+        let counts = links.iter().map(|suite| u32::try_from(suite.links.len()).unwrap_or(u32::MAX));
         let policy = options.policy(counts.collect(), fail_fast);
         let names = vec![HashMap::new(); links.len()];
-        let slots = links
-            .into_iter()
-            .enumerate()
-            .flat_map(|(suite, links)| links.into_iter().map(move |link| (suite, link)))
-            .collect();
+        let (mut slots, mut link_factories) = (Vec::new(), Vec::new());
+        for (suite, SuiteLinks { links, make_link }) in links.into_iter().enumerate() {
+            slots.extend(links.into_iter().map(|link| (suite, link)));
+            link_factories.push(make_link);
+        }
         let (tracker, specs) = JobTracker::plan(planned, options, &policy.slots, publisher);
         let (inbox, reports) = mpsc::channel(INBOX);
         shared.advance(0, tracker.jobs.len() as u64, 0);
@@ -101,6 +103,7 @@ impl<'a> RunDriver<'a> {
             tracker,
             names,
             slots,
+            link_factories,
             workers: BTreeMap::new(),
             started,
             shared,
@@ -351,6 +354,8 @@ impl<'a> RunDriver<'a> {
                 let jobs = self.jobs(slot, named);
                 self.step(Input::Returned { slot, generation, jobs });
             }
+            Report::SlotJoined => self.add_slot(slot),
+            Report::SlotLeft => self.step(Input::SlotLeft { slot }),
             Report::Refused { examples, reason } => {
                 let named = examples.iter().map(|each| (each.key.as_str(), each.repeat));
                 let jobs = self.jobs(slot, named);
@@ -392,6 +397,15 @@ impl<'a> RunDriver<'a> {
             self.tracker.publisher.worker_started(slot, generation, pid);
         }
         self.step(Input::Ready { slot, generation });
+    }
+
+    /// Adds a slot to the suite of this one.
+    fn add_slot(&mut self, beside: u32) {
+        let suite = self.slots[beside as usize].0;
+        let number = self.slots.iter().filter(|(other, _)| *other == suite).count();
+        let link = (self.link_factories[suite])(u32::try_from(number).unwrap_or(u32::MAX));
+        self.slots.push((suite, link));
+        self.step(Input::SlotJoined { pool: suite });
     }
 
     fn unlisted_result(&mut self, slot: u32, key: &str, status: &Status) {

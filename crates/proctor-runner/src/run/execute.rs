@@ -15,7 +15,7 @@ use super::{Control, Problem, RunOptions, RunResult, RunSetup, RunStatus, Shared
 use crate::example::{Example, OutsideError, duplicate_titles};
 use crate::plan::times;
 use crate::suite::{OpenedSuite, SuiteEnd, SuiteError, unchecked_is_unknown};
-use crate::worker_link::{BoxFuture, WorkerLink};
+use crate::worker_link::{BoxFuture, LinkFactory, WorkerLink};
 
 /// Makes a run from beginning to end.
 pub(super) async fn execute(
@@ -50,7 +50,8 @@ pub(super) async fn execute(
     }
     let (links, endings) = split_suites(suites, setup.options.workers);
     // Conversations need none: they are conducted in this process.
-    let has_workers = links.iter().flatten().any(|link| link.has_process());
+    let mut all_links = links.iter().flat_map(|suite| &suite.links);
+    let has_workers = all_links.any(|link| link.has_process());
     publisher.publish(SuiteStarted {
         seed: gathered.seed,
         workers: has_workers.then_some(setup.options.workers),
@@ -114,16 +115,22 @@ async fn open_all(setup: &RunSetup) -> Result<Vec<OpenedSuite>, SuiteError> {
     Ok(all)
 }
 
-/// The links of each suite's slots.
-pub(super) type SuiteLinks = Vec<Vec<Arc<dyn WorkerLink>>>;
+/// The links of one suite's slots, and what makes those of further slots.
+pub(super) struct SuiteLinks {
+    pub(super) links: Vec<Arc<dyn WorkerLink>>,
+    pub(super) make_link: LinkFactory,
+}
+
 type SuiteEnding = Box<dyn FnOnce(bool) -> BoxFuture<SuiteEnd> + Send>;
 
 /// The slots of the suites, and what ends the suites.
-fn split_suites(suites: Vec<OpenedSuite>, workers: u32) -> (SuiteLinks, Vec<SuiteEnding>) {
-    let links_of = |suite: &OpenedSuite| {
-        (0..suite.slots.unwrap_or(workers)).map(|number| (suite.links)(number)).collect()
+fn split_suites(suites: Vec<OpenedSuite>, workers: u32) -> (Vec<SuiteLinks>, Vec<SuiteEnding>) {
+    let split = |suite: OpenedSuite| {
+        let make_link = suite.links;
+        let links = (0..suite.slots.unwrap_or(workers)).map(&make_link).collect();
+        (SuiteLinks { links, make_link }, suite.finish)
     };
-    suites.into_iter().map(|suite| (links_of(&suite), suite.finish)).unzip()
+    suites.into_iter().map(split).unzip()
 }
 
 /// So many attempts fit one run: each is a job in memory and a result in the recording.

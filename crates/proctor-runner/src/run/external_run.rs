@@ -221,7 +221,9 @@ impl FollowedRun {
             | Report::Printed(_)
             | Report::Problem { .. }
             | Report::Exited { .. }
-            | Report::Unreachable { .. } => {}
+            | Report::Unreachable { .. }
+            | Report::SlotJoined
+            | Report::SlotLeft => {}
         }
     }
 

@@ -3,6 +3,8 @@
 mod driver;
 mod execute;
 mod external_run;
+#[cfg(test)]
+mod link_tests;
 mod publish;
 mod repeat_plan;
 mod repeat_report;

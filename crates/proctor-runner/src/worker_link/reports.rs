@@ -56,6 +56,10 @@ pub(crate) enum Report {
     BudgetSpent,
     /// It has given these back.
     Returned { examples: Vec<ReturnedExample> },
+    /// The side that serves this slot can serve one more of the same suite.
+    SlotJoined,
+    /// This slot is not to be served again once it has ended. It finishes what it runs.
+    SlotLeft,
     /// It will not run these.
     Refused { examples: Vec<ExampleRun>, reason: String },
     /// How much the worker has sent, by its own count, when it ends properly.
@@ -292,6 +296,8 @@ mod tests {
             (text(), text()).prop_map(|(level, message)| Report::Log { level, message }),
             text().prop_map(|message| Report::Unreadable { message }),
             Just(Report::BudgetSpent),
+            Just(Report::SlotJoined),
+            Just(Report::SlotLeft),
             (text(), 1_u32..9).prop_map(|(key, repeat)| {
                 Report::Returned { examples: vec![ReturnedExample { key, repeat }] }
             }),
