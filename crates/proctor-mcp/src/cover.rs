@@ -117,8 +117,9 @@ async fn fill(engine: Engine, given: Submitted, context: Context) -> Result<Fill
         let answer = Answer { description: given.description, body: given.body };
         proctor_cover::submit(engine.root(), engine.ruby(), &given.id, &answer)
     });
-    let outcome =
-        work.await.map_err(|error| ToolError::io(format_args!("the work was lost: {error}")))?;
+    let outcome = work
+        .await
+        .map_err(|error| ToolError::io(format_args!("the background task failed: {error}")))?;
     let kept = outcome.map_err(refused)?;
     Ok(Filled {
         kept: true,

@@ -150,7 +150,7 @@ impl Row {
         self.slow(move |engine: Engine, parameters: P, _| async move {
             let done = tokio::task::spawn_blocking(move || handle(&engine, parameters)).await;
             done.unwrap_or_else(|error| {
-                Err(ToolError::io(format_args!("the work was lost: {error}")))
+                Err(ToolError::io(format_args!("the background task failed: {error}")))
             })
         })
     }

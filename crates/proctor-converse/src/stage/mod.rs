@@ -530,7 +530,7 @@ impl<'a> Maker<'a> {
                 }
             }
         }
-        let message = format!("the model `{name}` stands for itself");
+        let message = format!("the model `{name}` refers to itself");
         self.errors.push(StageError { place: Some(example.location()), message: message.clone() });
         Err(Failure::harness(message))
     }

@@ -64,7 +64,7 @@ impl Shared {
         }
         let marks = MarkSource::random().map_err(|error| StageError {
             place: None,
-            message: format!("the system gives no random numbers, which judges need: {error}"),
+            message: format!("the operating system provides no random numbers for the marks of the judge: {error}"),
         })?;
         Ok(self.0.marks.get_or_init(|| marks).clone())
     }

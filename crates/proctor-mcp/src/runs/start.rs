@@ -280,7 +280,7 @@ impl Runner {
         }
         let words = brief(text.trim().trim_start_matches("error: "), LAST_WORDS);
         let message =
-            if words.is_empty() { "the runner ended without a word".to_owned() } else { words };
+            if words.is_empty() { "the runner ended without output".to_owned() } else { words };
         ToolError::new(kind::NOT_STARTED, message)
             .hint("list_examples shows what there is to run; `proctor doctor` says what is missing")
     }
