@@ -152,7 +152,7 @@ impl Conversation {
                 None if tools.is_empty() => Input::Break {
                     status: Status::Errored,
                     fault: Some(Fault::Harness),
-                    message: "the conversation waits for nobody; this is a bug in proctor".into(),
+                    message: "the conversation waits for no party; this is a bug in proctor".into(),
                 },
                 None => {
                     let next = async { (tools.next().await.unwrap_or(Input::Cancel), None) };

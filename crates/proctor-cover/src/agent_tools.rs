@@ -131,8 +131,9 @@ async fn fill(
         let answer = Answer { description: given.description, body: given.body };
         crate::submit(&project.root, &project.ruby, &given.id, &answer)
     });
-    let outcome =
-        work.await.map_err(|error| ToolError::io(format_args!("the work was lost: {error}")))?;
+    let outcome = work
+        .await
+        .map_err(|error| ToolError::io(format_args!("the background task failed: {error}")))?;
     let kept = outcome.map_err(refused)?;
     Ok(Filled {
         kept: true,

@@ -369,21 +369,21 @@ fn stub_rules(schema: &mut Schema) {
 }
 
 fn not_unsatisfied(schema: &mut Schema) {
-    each_item_also(schema, json!({"properties": {"satisfied": {"not": {"const": false}}}}));
+    each_item_also(schema, &json!({"properties": {"satisfied": {"not": {"const": false}}}}));
 }
 
 fn not_satisfied(schema: &mut Schema) {
-    each_item_also(schema, json!({"properties": {"satisfied": {"not": {"const": true}}}}));
+    each_item_also(schema, &json!({"properties": {"satisfied": {"not": {"const": true}}}}));
 }
 
 /// Answers near the border have to say on which side they are.
 fn decided(schema: &mut Schema) {
     let mut decided = with("satisfied", json!({"type": "boolean"}));
     decided["type"] = json!("object");
-    each_item_also(schema, decided);
+    each_item_also(schema, &decided);
 }
 
-fn each_item_also(schema: &mut Schema, condition: Value) {
+fn each_item_also(schema: &mut Schema, condition: &Value) {
     let items = schema.remove("items").unwrap_or(Value::Bool(true));
     schema.insert("items".into(), json!({"allOf": [items, condition]}));
 }

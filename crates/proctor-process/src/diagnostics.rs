@@ -29,7 +29,7 @@ pub enum Diagnostic {
         excerpt: String,
     },
     /// A line on the channel answers a request that nobody waits for: it was never asked, or given up.
-    #[error("{channel}: nobody waits for an answer to {to:?}: {excerpt}")]
+    #[error("{channel}: no open request has the id {to:?}: {excerpt}")]
     StrayReply {
         /// Which channel.
         channel: Arc<str>,

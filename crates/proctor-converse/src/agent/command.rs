@@ -201,7 +201,7 @@ impl CommandSession {
                     "the agent `{name}` answered `agent.chat` without `text`; only an answer with `tool_calls` or `pending_tool_calls` may leave it out"
                 ),
                 problem => format!(
-                    "the agent `{name}` answered `agent.chat` with something that is no answer: {problem}"
+                    "the agent `{name}` sent a malformed answer to `agent.chat`: {problem}"
                 ),
             };
             Failure::party("Malformed", message)

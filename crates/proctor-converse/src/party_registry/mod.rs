@@ -532,7 +532,7 @@ impl<'a> Maker<'a> {
                 }
             }
         }
-        let message = format!("the model `{name}` stands for itself");
+        let message = format!("the model `{name}` refers to itself");
         self.errors
             .push(PartySetupError { place: Some(example.location()), message: message.clone() });
         Err(Failure::harness(message))

@@ -64,7 +64,7 @@ impl SharedResources {
         }
         let marks = MarkSource::random().map_err(|error| PartySetupError {
             place: None,
-            message: format!("the system gives no random numbers, which judges need: {error}"),
+            message: format!("the operating system provides no random numbers for the marks of the judge: {error}"),
         })?;
         Ok(self.0.marks.get_or_init(|| marks).clone())
     }

@@ -197,7 +197,7 @@ fn u10_missing_parties_are_found_while_loading() {
             format!(
                 "{agent}models: {{judge: other, other: judge}}\nexamples: [{{it: x, steps: [{{user: a}}]}}]"
             ),
-            &["stands for itself"],
+            &["refers to itself"],
         ),
     ] {
         let found = problems(&format!("describe: A\n{text}\n"));

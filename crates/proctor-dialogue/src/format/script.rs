@@ -64,9 +64,6 @@ pub(super) fn verdicts_problem(rules: &[VerdictRule]) -> Option<&'static str> {
         () if rules.is_empty() => {
             Some("`verdicts` is an empty list: no question would be answered")
         }
-        () if rules.iter().any(|rule| rule.because.trim().is_empty()) => {
-            Some("`because` in `verdicts` is empty")
-        }
         () if rules
             .iter()
             .any(|rule| rule.score.is_some_and(|score| !(0.0..=1.0).contains(&score))) =>
@@ -216,7 +213,6 @@ pub struct VerdictRule {
     #[schemars(range(min = 0, max = 1))]
     pub score: Option<f64>,
     /// Why; a judge always says so.
-    #[schemars(transform = not_blank)]
     pub because: String,
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<(u64, Vec<Entry>), ModelEr
     let first: Value = lines
         .next()
         .and_then(|(_, line)| serde_json::from_str(line).ok())
-        .ok_or_else(|| wrong(format!("{name} is no cassette: its first line is no JSON")))?;
+        .ok_or_else(|| wrong(format!("{name} is not a cassette: the first line is not JSON")))?;
     let version = match first.get("cassette").and_then(Value::as_u64) {
         Some(version) if version <= VERSION => version,
         Some(version) => {
@@ -67,7 +67,9 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<(u64, Vec<Entry>), ModelEr
                 "{name} is a cassette of version {version}, this program reads up to {VERSION}; use a newer proctor, or record it again"
             )));
         }
-        None => return Err(wrong(format!("{name} is no cassette: its first line has no version"))),
+        None => {
+            return Err(wrong(format!("{name} is not a cassette: the first line has no version")));
+        }
     };
     let torn = !text.ends_with('\n');
     let count = text.lines().count();
@@ -77,7 +79,10 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<(u64, Vec<Entry>), ModelEr
             Ok(entry) => entries.push(entry),
             Err(_) if torn && index + 1 == count => {}
             Err(problem) => {
-                return Err(wrong(format!("{name}, line {}: no entry: {problem}", index + 1)));
+                return Err(wrong(format!(
+                    "{name}, line {}: malformed entry: {problem}",
+                    index + 1
+                )));
             }
         }
     }

@@ -224,11 +224,11 @@ fn files_that_are_no_cassettes_are_refused_and_torn_ends_forgiven() {
     std::fs::write(&tape.path, &whole[..whole.len() - 20]).unwrap();
     assert_eq!(load().unwrap().leftover().values().sum::<usize>(), 3);
     for (text, expected) in [
-        ("", "is no cassette: its first line is no JSON"),
-        ("{}\n", "is no cassette: its first line has no version"),
+        ("", "is not a cassette: the first line is not JSON"),
+        ("{}\n", "is not a cassette: the first line has no version"),
         ("{\"cassette\":3}\n", "is a cassette of version 3"),
-        ("{\"cassette\":1}\nx\n{}\n", "line 2: no entry"),
-        ("{\"cassette\":1}\nx\n", "line 2: no entry"),
+        ("{\"cassette\":1}\nx\n{}\n", "line 2: malformed entry"),
+        ("{\"cassette\":1}\nx\n", "line 2: malformed entry"),
     ] {
         std::fs::write(&tape.path, text).unwrap();
         let error = load().unwrap_err();

@@ -51,7 +51,7 @@ fn config(message: String) -> ModelError {
 impl Transport {
     pub(crate) fn new(address: &str, proxy: Option<&Secret>) -> Result<Self, ModelError> {
         let url = reqwest::Url::parse(address).map_err(|problem| {
-            config(format!("`{}` is no address: {problem}", without_user(address)))
+            config(format!("`{}` is not an address: {problem}", without_user(address)))
         })?;
         let plain = match url.scheme() {
             "http" => true,

@@ -101,7 +101,7 @@ struct Search {
     /// Only entries since a time (2025-12-03, 2025-12-03T14:30:00Z) or an age (12h, 7d, 2w).
     #[serde(default)]
     since: Option<String>,
-    /// Only falsified entries that nobody has explained.
+    /// Only falsified entries without an annotation.
     #[serde(default)]
     needs_annotation: bool,
     /// Only this lane; leave out for the journal and all lanes.

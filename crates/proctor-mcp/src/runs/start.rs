@@ -282,7 +282,7 @@ impl Runner {
         }
         let words = truncate(text.trim().trim_start_matches("error: "), MAX_LOG_CHARS);
         let message =
-            if words.is_empty() { "the runner ended without a word".to_owned() } else { words };
+            if words.is_empty() { "the runner ended without output".to_owned() } else { words };
         ToolError::new(kind::NOT_STARTED, message)
             .hint("list_examples shows what there is to run; `proctor doctor` says what is missing")
     }

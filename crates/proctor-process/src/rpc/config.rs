@@ -166,7 +166,7 @@ pub enum RequestError {
     },
     /// No reply within the time given.
     #[error("no reply from {channel} to {action:?} within {after:?}{}",
-        if *.reading_paused { "; reading is paused, because nobody takes the notifications that wait" } else { "" })]
+        if *.reading_paused { "; reading is paused until the waiting notifications are processed" } else { "" })]
     Timeout {
         /// Which channel.
         channel: Arc<str>,

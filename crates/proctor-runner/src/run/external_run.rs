@@ -163,7 +163,7 @@ impl FollowedRun {
                 }
             }
             Err(error) => {
-                self.publish_problem(&format!("something was listed that is no example: {error}"));
+                self.publish_problem(&format!("a listed example is malformed: {error}"));
             }
         }
         for (place, example) in self.register.examples.iter().enumerate().skip(self.places.len()) {

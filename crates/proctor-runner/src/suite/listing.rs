@@ -152,9 +152,9 @@ fn take(
     match what {
         "examples" => match serde_json::from_str::<Part>(body) {
             Ok(part) => part.examples.into_iter().for_each(|listed| register.add(suite, listed)),
-            Err(error) => register.errors.push(mistake(format!(
-                "suite {suite} listed something that is no example: {error}"
-            ))),
+            Err(error) => register
+                .errors
+                .push(mistake(format!("suite {suite} listed a malformed example: {error}"))),
         },
         kind::UNREADABLE => {
             let value: Value = serde_json::from_str(body).unwrap_or_default();

@@ -160,7 +160,7 @@ async fn serve(launching: BoxFuture<Result<LaunchedProcess, LaunchError>>, seat:
     }
     exit.unanswered = replies_to_shutdown && !has_answered(ending).await;
     if is_silent {
-        let why = "it had closed its channel and did not end by itself";
+        let why = "the worker closed its channel and did not exit";
         exit.message.get_or_insert_with(|| why.to_owned());
     }
     (exit.backtrace, exit.timed_out) = (hung_at, timed_out);

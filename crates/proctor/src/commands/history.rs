@@ -23,7 +23,7 @@ Examples:
   proctor history                     the whole suite, run by run
   proctor history 'books a venue'     one example, by id or by part of its description
   proctor history --tag slow          all examples with a tag
-  proctor history --search refund     where somebody said it, over all recordings
+  proctor history --search refund     messages that contain a word, in all recordings
   proctor history rebuild             make the index anew from the recordings")]
 pub(crate) struct HistoryArguments {
     #[command(subcommand)]
@@ -141,7 +141,8 @@ fn points(arguments: &HistoryArguments, history: &mut History) -> Result<Answer,
             Ok((Some(example), points))
         }
         count => {
-            let mut error = CommandError::usage(format_args!("`{wanted}` could be any of {count}"));
+            let mut error =
+                CommandError::usage(format_args!("`{wanted}` matches {count} examples"));
             for example in found.iter().take(10) {
                 error = error.hint(format!("{}  {}", example.id, shorten(&example.title, 100)));
             }

@@ -87,7 +87,7 @@ fn run_arguments(
     let parsed =
         Cli::try_parse_from(words).map_err(|error| CommandError::caused(Kind::Bug, error))?;
     let Command::Run(mut run) = parsed.command else {
-        return Err(CommandError::bug("cannot put a run together; this is a bug in proctor"));
+        return Err(CommandError::bug("cannot assemble the run; this is a bug in proctor"));
     };
     let ids: BTreeSet<&str> = talks.iter().map(|talk| talk.lane.example.as_str()).collect();
     run.selection.stable_id = ids.into_iter().map(str::to_owned).collect();

@@ -21,7 +21,7 @@ Examples:
   proctor show last                 the newest run of this project
   proctor show events.jsonl --full  every conversation in a file, in full
   proctor show last retries         the examples whose name contains `retries`
-  proctor show last --search refund where somebody said it
+  proctor show last --search refund messages that contain a word
   proctor show last --markdown -    a report for a pull request
   proctor show last --format json   the same for programs")]
 pub(crate) struct ShowArguments {
@@ -39,7 +39,7 @@ pub(crate) struct ShowArguments {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// Only list where these words stand
+    /// Only list where these words occur
     #[arg(long, value_name = "WORDS", conflicts_with = "example")]
     pub(crate) search: Option<String>,
 

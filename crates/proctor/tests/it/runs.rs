@@ -109,7 +109,7 @@ fn flaky_examples_and_the_history_of_one() {
     assert!(env.run(&["history"]).stdout.contains("5 of 7 attempts passed in 3 runs"));
     let ran = env.run(&["history", "a"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("`a` could be any of 2"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`a` matches 2 examples"), "{}", ran.stderr);
     assert_eq!(env.run(&["history", "nobody"]).code, Some(2));
     let told: Value =
         serde_json::from_str(&env.run(&["history", "adds", "--format", "json"]).stdout).unwrap();

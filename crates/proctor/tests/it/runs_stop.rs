@@ -100,7 +100,7 @@ fn what_cannot_be_stopped_says_why() {
     for (name, why) in [
         ("0001", "0001-old is not going on: it has finished"),
         ("nobody", "no recording `nobody`"),
-        ("spec/a_spec.rb", "is a file of events and not a run's folder"),
+        ("spec/a_spec.rb", "is a file of events, not the folder of a run"),
     ] {
         let ran = env.run(&["runs", "stop", name]);
         assert_eq!(ran.code, Some(2), "{}", ran.terminal());

@@ -66,10 +66,10 @@ enum ServerError {
     NoCommand,
     #[error("cannot be started ({program}): {source}")]
     NotStarted { program: String, source: std::io::Error },
-    #[error("has ended without a word")]
+    #[error("ended without output")]
     EndedSilently,
     /// `last_lines` are the last lines of its standard error.
-    #[error("has ended; its last words: {}", last_lines.join(" | "))]
+    #[error("ended; last output: {}", last_lines.join(" | "))]
     Ended { last_lines: Vec<String> },
     #[error("did not answer `{method}` within {within:?}")]
     TooSlow { method: String, within: Duration },
@@ -78,11 +78,11 @@ enum ServerError {
     /// The server no longer knows the session; the request was not carried out.
     #[error("is not at this address (HTTP 404)")]
     SessionUnknown,
-    #[error("forgets its sessions as soon as they begin")]
+    #[error("reports a session as unknown that it has just opened")]
     SessionsUnstable,
     #[error("cannot list its tools: {0}")]
     NoToolList(String),
-    #[error("refuses to begin: {0}")]
+    #[error("refused `initialize`: {0}")]
     Refused(String),
 }
 

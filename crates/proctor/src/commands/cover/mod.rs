@@ -102,7 +102,7 @@ fn recorded(
     let signals = Signals::watch(move |_| counts.stop(), end_now)?;
     if let Err(error) = &server {
         terminal
-            .warn(&format!("others cannot ask this run or stop it: no control socket: {error}"));
+            .warn(&format!("the run has no control socket, so that `proctor runs stop` and the viewer cannot reach it: {error}"));
     }
     let runner = OwnRunner {
         ruby: options.ruby.to_string_lossy().into_owned(),

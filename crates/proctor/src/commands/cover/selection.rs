@@ -33,7 +33,7 @@ pub(super) fn choose(
         return Ok(Ok(choice));
     }
     if !std::io::stdin().is_terminal() {
-        return Err(CommandError::usage("nobody is there to confirm the selection")
+        return Err(CommandError::usage("the selection cannot be confirmed: standard input is not a terminal")
             .hint("add --yes to take the proposed methods, --answers FILE to choose by a file, or --stage analyze to look only"));
     }
     ask(root, mode, choice, terminal)

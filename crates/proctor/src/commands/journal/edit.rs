@@ -122,9 +122,9 @@ pub(crate) struct AbandonArguments {
 Example:
   proctor journal annotate a1b2c3 --surprise 'the suite loads the file twice' \\
       --root-cause misleading-symptom --because 'the error named the second load'
-  proctor journal list --needs-annotation      falsified entries nobody has explained
+  proctor journal list --needs-annotation      falsified entries without an annotation
 
-Later words replace earlier ones; notes add up.")]
+Later values replace earlier ones; notes are added.")]
 pub(crate) struct AnnotateArguments {
     /// The entry's id, or enough of its start or end
     pub(crate) id: String,
@@ -248,7 +248,7 @@ pub(super) fn changed_text(changed: &Changed<'_>, verb: &str) -> String {
     let mut text = format!("{verb} {} (iteration {}{tier})\n", changed.id, changed.iteration);
     if changed.needs_annotation {
         text += &format!(
-            "nobody has explained it yet: `proctor journal annotate {} --surprise TEXT --root-cause WORD --because TEXT`\n",
+            "the entry has no annotation yet: `proctor journal annotate {} --surprise TEXT --root-cause WORD --because TEXT`\n",
             changed.id
         );
     }

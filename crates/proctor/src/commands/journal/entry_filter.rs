@@ -44,7 +44,7 @@ pub(crate) struct FilterArguments {
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
 
-    /// Only falsified entries that nobody has explained
+    /// Only falsified entries without an annotation
     #[arg(long)]
     pub(crate) needs_annotation: bool,
 }

@@ -100,7 +100,7 @@ pub(crate) enum JournalCommand {
     Session(SessionArguments),
     /// How often predictions come true, with the uncertainty said
     Stats(StatsArguments),
-    /// Find entries by their words, best first
+    /// Search entries by words, best match first
     Search(SearchArguments),
     /// Entries day by day
     Timeline(TimelineArguments),

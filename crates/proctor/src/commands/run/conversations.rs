@@ -20,7 +20,7 @@ pub(crate) struct ConversationArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Take every answer from this cassette; nobody is asked, and no key is needed
+    /// Take every answer from this cassette; no request is sent, and no key is needed
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
 
@@ -36,7 +36,7 @@ pub(crate) struct ConversationArguments {
     #[arg(long, overrides_with = "no_cache")]
     pub(crate) cache: bool,
 
-    /// Do not, although proctor.toml says so
+    /// Do not keep or use answers, whatever proctor.toml says
     #[arg(long, hide_short_help = true)]
     pub(crate) no_cache: bool,
 

@@ -44,7 +44,7 @@ impl Live {
         let server = ControlServer::start(folder, run);
         if let Err(error) = &server {
             terminal.warn(&format!(
-                "others cannot ask this run or stop it: no control socket: {error}"
+                "the run has no control socket, so that `proctor runs stop` and the viewer cannot reach it: {error}"
             ));
         }
         let out_of_time = Arc::new(AtomicBool::new(false));

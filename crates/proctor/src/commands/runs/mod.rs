@@ -28,7 +28,7 @@ use crate::{project, values};
 Examples:
   proctor runs                      the newest runs
   proctor runs tag last release-4   a name for a run: `proctor compare release-4 last`
-  proctor runs stop                 end the run that is going on
+  proctor runs stop                 stop the run in progress
   proctor runs prune                what could be removed; --yes removes it")]
 pub(crate) struct RunsArguments {
     #[command(subcommand)]
@@ -58,7 +58,7 @@ impl RunsArguments {
 pub(crate) enum RunsAction {
     /// Give a run a name, or take it away
     Tag(TagArguments),
-    /// Stop a run that is going on, whoever started it
+    /// Stop a run in progress, also one that was started elsewhere
     Stop(StopArguments),
     /// Remove old recordings; without --yes it only says which
     Prune(PruneArguments),

@@ -27,7 +27,7 @@ command returns. What was recorded stays: `proctor show RUN`.
 
 Exit codes: 0 the run is over, 1 it has not ended within --wait, 2 it is unknown or not going on.
 Examples:
-  proctor runs stop                 the run that is going on, where there is only one
+  proctor runs stop                 the only run in progress
   proctor runs stop last            the newest
   proctor runs stop 0190 --now      without letting running examples finish
   proctor --root ../other runs stop   one of another project")]
@@ -121,7 +121,7 @@ fn folder(name: &str, store: &RunStore) -> Result<PathBuf, CommandError> {
     match events.parent() {
         Some(folder) if folder.join("run.json").is_file() => Ok(folder.to_owned()),
         _ => Err(CommandError::usage(format_args!(
-            "{} is a file of events and not a run's folder: nobody can be asked to stop",
+            "{} is a file of events, not the folder of a run: there is no process to stop",
             events.display()
         ))
         .hint("name a run, or its folder in .proctor/runs")),

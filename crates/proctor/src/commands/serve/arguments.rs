@@ -13,7 +13,7 @@ Examples:
   proctor serve --port 8080      on a port of your choice
   proctor serve --format json    {\"address\", \"url\", \"token\"} on one line, for programs
 
-Runs of this project are shown whoever started them: recorded ones, those going on in other terminals, and those started from the
+All runs of this project are shown: recorded runs, runs in progress in other terminals, and those started from the
 page. Programs find the interface described at /api/openapi.json and send `Authorization: Bearer TOKEN`.
 Ctrl-C ends the server and stops a run that was started from it.")]
 pub(crate) struct ServeArguments {
