@@ -98,6 +98,22 @@ RSpec.describe "Minitest" do
     end
   end
 
+  it "shows what went wrong in a test and in its teardown" do
+    text = <<~RUBY
+      require "minitest/autorun"
+      class BothTest < Minitest::Test
+        def test_both = assert_equal(1, 2)
+        def teardown = raise(ArgumentError, "in teardown")
+      end
+    RUBY
+    project(text) do |host|
+      host.list
+      failed = run_all(host, host.fork(0).rpc).values.first
+      expect(failed["exception"]["presented"]).to match(/Expected: 1\n.*in teardown/m)
+      expect(failed["failures"].map { |part| part["class"] }).to eq(%w[Minitest::Assertion ArgumentError])
+    end
+  end
+
   it "reports a failure in a folder that is gone" do
     text = <<~RUBY
       require "minitest/autorun"

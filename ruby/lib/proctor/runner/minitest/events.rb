@@ -49,7 +49,10 @@ module Proctor
 
           parts = broken.map { |failure| Exceptions.exception(failure.error) }
           LostFolder.explain(broken.first.error, parts.first)
-          parts.size == 1 ? { exception: parts.first } : { exception: parts.first, failures: parts }
+          return { exception: parts.first } if parts.size == 1
+
+          shown = parts.map { |part| part[:presented] }.join("\n\n")
+          { exception: parts.first.merge(presented: limited(shown)), failures: parts }
         end
       end
     end
