@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::context::{JournalContext, now};
 use super::entry_filter::{entries, filter};
 use super::entry_text::Placed;
-use crate::commands::journal::filter::FilterArguments;
+use crate::commands::journal::entry_filter::FilterArguments;
 use crate::error::CommandError;
 use crate::terminal::Terminal;
 
