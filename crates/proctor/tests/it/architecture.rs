@@ -388,3 +388,44 @@ fn a_start_of_a_program_is_recognized() {
     assert!(!starts_programs("GuardCommand::new(program, [\"__guard\"])"));
     assert!(!starts_programs("// Command::new(program)"));
 }
+
+/// The paths in backticks of a part of ARCHITECTURE.md, in order.
+fn paths_in(part: &str) -> Vec<String> {
+    let roots = ["crates/", "ruby/", "web/", "docs/", "schema/", "bench/"];
+    let quoted = part.split('`').skip(1).step_by(2);
+    quoted
+        .filter(|text| roots.iter().any(|root| text.starts_with(root)) && !text.contains('*'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A part of ARCHITECTURE.md, by its heading.
+fn part<'a>(text: &'a str, heading: &str) -> &'a str {
+    let start = text.find(heading).unwrap_or_else(|| panic!("no {heading:?}"));
+    let level = heading.split(' ').next().unwrap();
+    let body = &text[start + heading.len()..];
+    let end = body.find(&format!("\n{level} ")).unwrap_or(body.len());
+    let above = if level == "###" { body.find("\n## ").unwrap_or(body.len()) } else { body.len() };
+    &body[..end.min(above)]
+}
+
+#[test]
+fn walks_and_recipes_name_files_that_exist() {
+    let text = std::fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    let walks = part(&text, "## Walks");
+    let mut named = paths_in(walks);
+    named.extend(paths_in(part(&text, "## How to add")));
+    assert!(named.len() > 60, "{}", named.len());
+    let missing: Vec<_> = named.iter().filter(|path| !repository().join(path).exists()).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+    for heading in walks.lines().filter(|line| line.starts_with("### ")) {
+        let steps = part(&text, heading);
+        let steps: Vec<&str> = steps.lines().filter(|line| line.contains(". `")).collect();
+        let mut files: Vec<&str> =
+            steps.iter().map(|step| step.split('`').nth(1).unwrap()).collect();
+        assert!(files.len() >= 10, "{heading}: {}", files.len());
+        files.sort_unstable();
+        let twice: Vec<_> = files.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert!(twice.is_empty(), "{heading}: {twice:?}");
+    }
+}
