@@ -13,8 +13,8 @@ use crate::tally::Tally;
 
 /// One run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct RunData {
-    /// Its id.
     pub run_id: Option<RunId>,
     /// The newest format version seen.
     pub format_version: Option<u32>,
@@ -24,7 +24,6 @@ pub struct RunData {
     pub finished_at: Option<Timestamp>,
     /// The duration that `SuiteFinished` states.
     pub duration_ms: Option<Millis>,
-    /// The seed that ordered the examples.
     pub seed: Option<u64>,
     /// How many examples were to run; absent while that is not known. Streams of version 0.1 count repetitions here.
     pub planned: Option<u64>,
@@ -60,7 +59,6 @@ pub struct RunData {
     pub event_count: u64,
     /// The examples, in order of appearance.
     pub examples: Vec<Example>,
-    /// Errors outside examples.
     pub errors: Vec<OutsideError>,
     /// The workers, by number.
     pub workers: Vec<Worker>,
@@ -72,23 +70,18 @@ pub struct RunData {
 
 /// One example.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct Example {
-    /// Its stable id.
     pub id: Option<ExampleId>,
-    /// The kind of suite it belongs to.
     pub suite: Option<String>,
-    /// The file it stands in.
     pub file: Option<String>,
     /// Its description chain, outermost first; with a name that became known only while it ran.
     pub path: Vec<String>,
     /// Whether the last of `path` is such a name.
     #[serde(skip)]
     pub has_late_name: bool,
-    /// `file:line`.
     pub location: Option<String>,
-    /// Its own description.
     pub description: Option<String>,
-    /// Its tags.
     pub tags: Vec<String>,
     /// The row of a scenario set.
     pub scenario: Option<Json>,
@@ -106,6 +99,7 @@ pub struct Example {
 
 /// One attempt at an example.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct Attempt {
     /// Which repetition, from 1.
     pub repeat: u32,
@@ -123,13 +117,9 @@ pub struct Attempt {
     pub flaky: bool,
     /// How many checks that could have failed it were made; `None` where that is not recorded.
     pub checks: Option<u64>,
-    /// When it started.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub finished_at: Option<Timestamp>,
-    /// How long it took.
     pub duration_ms: Option<Millis>,
-    /// What went wrong.
     pub exception: Option<Box<Exception>>,
     /// Why it is pending, or what happened to its worker.
     pub message: Option<String>,
@@ -139,21 +129,20 @@ pub struct Attempt {
     pub signal: Option<i32>,
     /// The last lines of output of a crashed or timed-out attempt.
     pub output_tail: Vec<String>,
-    /// Processes it left behind.
     pub leaked: Vec<LeakedProcess>,
-    /// What was said.
+    /// Dropped from an outline once the attempt has ended.
     pub conversation: Option<Box<Conversation>>,
-    /// What was checked.
+    /// Expectations, evaluations and invariants. Dropped from an outline once the attempt has ended.
     pub evaluations: Vec<Evaluation>,
-    /// What broke.
+    /// Errors of the agent and the judge. Not kept in an outline.
     pub troubles: Vec<PartyError>,
-    /// Models that were asked.
+    /// Dropped from an outline once the attempt has ended.
     pub model_calls: Vec<ModelUse>,
-    /// What was printed.
+    /// The last [`MAX_LOG_LINES`](crate::MAX_LOG_LINES) printed lines. Empty in an outline.
     pub output: Vec<LogLine>,
     /// How many printed lines are not kept in `output`.
     pub output_dropped: u64,
-    /// In an outline, once it has ended: its numbers, instead of what was said, checked and asked ([`tally`](Self::tally)).
+    /// In an outline, once the attempt has ended: its tally, instead of conversation, evaluations and model calls ([`tally`](Self::tally)).
     #[serde(skip)]
     pub final_tally: Option<Box<Tally>>,
 }
@@ -178,46 +167,40 @@ impl Conversation {
 
 /// One turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct Turn {
     /// Its number, from 1.
     pub number: u32,
-    /// What the user said.
+    /// Absent in a turn without `UserMessage`.
     pub user: Option<UserTurn>,
-    /// What the agent said; more than one where tools were called in between.
+    /// The messages of the agent; more than one where tools were called in between.
     pub responses: Vec<AgentMessage>,
-    /// Tools that were called.
     pub tool_calls: Vec<ToolCall>,
     /// The topic at its end.
     pub topic: Option<String>,
 }
 
-/// What the user said.
+/// The message of the user in a turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct UserTurn {
-    /// The words.
     pub text: String,
-    /// Who wrote them.
+    /// Who wrote the text: the test or the simulated user.
     pub source: Option<MessageSource>,
-    /// When.
     pub time: Option<Timestamp>,
-    /// Custom data.
     pub metadata: Option<Json>,
 }
 
-/// What the agent said.
+/// One message of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct AgentMessage {
-    /// The words.
     pub text: String,
-    /// When.
     pub time: Option<Timestamp>,
-    /// How long it took.
     pub duration_ms: Option<Millis>,
-    /// How long until its first token.
     pub first_token_ms: Option<Millis>,
     /// Tools it asked the host to call.
     pub pending_tool_calls: Vec<Json>,
-    /// Custom data.
     pub metadata: Option<Json>,
     /// `false` where the agent did not list the calls that it made itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,31 +209,26 @@ pub struct AgentMessage {
 
 /// A tool call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct ToolCall {
     /// Pairs start and completion.
     pub id: Option<String>,
-    /// The tool.
     pub name: String,
-    /// Its arguments.
     pub arguments: Option<Json>,
-    /// What it returned.
     pub result: Option<Json>,
-    /// What went wrong.
     pub error: Option<String>,
     /// Whether it has ended.
     pub completed: bool,
     /// When it started, or when it was reported.
     pub time: Option<Timestamp>,
-    /// How long it took.
     pub duration_ms: Option<Millis>,
-    /// Custom data.
     pub metadata: Option<Json>,
 }
 
 /// A simulated conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct Simulation {
-    /// What the user wanted.
     pub goal: Option<String>,
     /// The most turns it might take.
     pub max_turns: Option<u32>,
@@ -273,6 +251,7 @@ pub struct TopicVisit {
 
 /// An expectation, evaluation or invariant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct Evaluation {
     /// The turn it looks at.
     pub turn: Option<u32>,
@@ -294,35 +273,31 @@ pub struct Evaluation {
     pub reasoning: Option<String>,
     /// Expected and actual.
     pub message: Option<String>,
-    /// Custom data.
     pub metadata: Option<Json>,
 }
 
 /// An error of the agent or the judge.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct PartyError {
     /// The party: `agent` or `judge`.
     pub whose: String,
     /// The turn.
     pub turn: Option<u32>,
-    /// What was being done.
     pub operation: Option<String>,
-    /// The error's class.
     pub class: Option<String>,
-    /// What it said.
     pub message: String,
-    /// What was going on.
     pub context: Option<Json>,
 }
 
 /// An error outside any example.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct OutsideError {
     /// Where in the run.
     pub phase: Option<String>,
     /// The file or group.
     pub place: Option<String>,
-    /// What went wrong.
     pub exception: Option<Exception>,
     /// What it said, where there is no exception.
     pub message: Option<String>,
@@ -330,12 +305,10 @@ pub struct OutsideError {
 
 /// A model that was asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct ModelUse {
-    /// The kind of backend.
     pub backend: Option<String>,
-    /// The model.
     pub model: Option<String>,
-    /// What for.
     pub purpose: Option<String>,
     /// Tokens sent.
     pub input_tokens: Option<u64>,
@@ -343,20 +316,18 @@ pub struct ModelUse {
     pub output_tokens: Option<u64>,
     /// What it cost, in US dollars.
     pub cost_usd: Option<f64>,
-    /// How long it took.
     pub duration_ms: Option<Millis>,
     /// Whether the answer came from a cache or cassette.
     pub cached: bool,
-    /// What went wrong.
     pub error: Option<String>,
 }
 
 /// A printed line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "fields without a comment are named after those of their event")]
 pub struct LogLine {
     /// The stream it was printed on.
     pub stream: OutputStream,
-    /// The line.
     pub line: String,
 }
 

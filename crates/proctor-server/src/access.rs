@@ -4,6 +4,8 @@
 //! machine), a foreign Origin, or a foreign Sec-Fetch-Site, and are refused. All others need the token: as a header, in the query once, or as the
 //! cookie for which the query was exchanged.
 
+use proctor_stream::{equals_in_constant_time, host_name, is_loopback_name};
+
 /// The headers of a request that access depends on.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct RequestHeaders<'a> {
@@ -85,17 +87,9 @@ impl AccessRules {
     }
 
     fn is_own_host(&self, authority: &str) -> bool {
-        let name = without_port(authority);
-        name.eq_ignore_ascii_case("localhost")
-            || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-            || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
-    }
-}
-
-fn without_port(authority: &str) -> &str {
-    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((inside, _)) => inside,
-        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+        host_name(authority).is_some_and(|name| {
+            is_loopback_name(name) || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
+        })
     }
 }
 
@@ -114,11 +108,6 @@ pub(crate) fn without_token(query: &str) -> String {
     let rest: Vec<&str> =
         query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("token=")).collect();
     rest.join("&")
-}
-
-/// Takes the same time for every difference, so that timing does not reveal a prefix of the token.
-fn equals_in_constant_time(a: &str, b: &str) -> bool {
-    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }
 
 #[cfg(test)]
@@ -152,8 +141,14 @@ mod tests {
         {
             assert_eq!(with(Some(fine)), Ok(Admission::Known), "{fine}");
         }
-        for bad in ["evil.example", "localhost.evil.example", "10.0.0.1", "", "127.0.0.1.nip.io:80"]
-        {
+        for bad in [
+            "evil.example",
+            "localhost.evil.example",
+            "10.0.0.1",
+            "",
+            "127.0.0.1.nip.io:80",
+            "[::1].evil.example",
+        ] {
             assert_eq!(with(Some(bad)), Err(Refused::ForeignHost), "{bad}");
         }
         assert_eq!(with(None), Err(Refused::ForeignHost));

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::local_access::{equals_in_constant_time, host_name, is_loopback_name};
 use crate::session::MessageFormat;
 
 /// The parameters of an accepted client.
@@ -70,17 +71,7 @@ fn event_number(value: &str) -> Result<u64, Refused> {
 }
 
 fn is_local(authority: &str) -> bool {
-    let bare = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((inside, _)) => inside,
-        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
-    };
-    bare.eq_ignore_ascii_case("localhost")
-        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Takes the same time for every difference, so that timing does not reveal a prefix of the token.
-fn equals_in_constant_time(a: &str, b: &str) -> bool {
-    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
+    host_name(authority).is_some_and(is_loopback_name)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 mod feed;
 mod handshake;
+mod local_access;
 mod observer;
 mod observer_client;
 mod remote;
@@ -15,6 +16,7 @@ mod session;
 mod write_progress;
 
 pub use feed::{Feed, FeedRecorder};
+pub use local_access::{equals_in_constant_time, host_name, is_loopback_name};
 pub use observer::WebSocketObserver;
 pub use remote::{RemoteError, RemoteStream};
 pub use session::{
