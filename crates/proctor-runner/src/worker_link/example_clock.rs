@@ -124,7 +124,7 @@ mod tests {
     /// How long the judge waits, in milliseconds; `None` if it still waits after an hour.
     async fn waits(clock: &Arc<ExampleClock>) -> Option<u128> {
         let began = Instant::now();
-        let waited = tokio::time::timeout(Duration::from_secs(3600), clock.time_is_up()).await;
+        let waited = tokio::time::timeout(Duration::from_hours(1), clock.time_is_up()).await;
         waited.ok().map(|()| began.elapsed().as_millis())
     }
 
