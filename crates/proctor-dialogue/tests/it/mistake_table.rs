@@ -13,7 +13,8 @@ fn repository() -> PathBuf {
 /// The rows of a table that are about scenarios.
 fn table(name: &str) -> Vec<Row> {
     let path = repository().join("crates/proctor/tests/formats").join(name);
-    let rows = parse_rows(&std::fs::read_to_string(path).unwrap(), RowFormat::Yaml).unwrap();
+    let text = std::fs::read_to_string(path).expect("the table is there");
+    let rows = parse_rows(&text, RowFormat::Yaml).expect("the table is a list");
     rows.into_iter().filter(|row| row["kind"] == "scenario").collect()
 }
 
