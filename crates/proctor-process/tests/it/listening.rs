@@ -25,14 +25,16 @@ fn diagnosed(connect_timeout: Duration) -> (Seen, ListenerConfig) {
     (seen, ListenerConfig { connect_timeout, diagnostics, ..ListenerConfig::default() })
 }
 
-fn listener(connect_timeout: Duration) -> (Listener, Seen) {
+/// A listener in a folder of its own: programs of earlier versions connect to every listener in the common one.
+fn listener(connect_timeout: Duration) -> (Listener, Seen, tempfile::TempDir) {
     let (seen, config) = diagnosed(connect_timeout);
-    (Listener::bind(&std::env::temp_dir(), config).unwrap(), seen)
+    let folder = tempfile::tempdir().unwrap();
+    (Listener::bind(folder.path(), config).unwrap(), seen, folder)
 }
 
 #[tokio::test]
 async fn a_worker_connects_by_path_and_speaks_the_protocol() {
-    let (mut listener, _) = listener(PATIENCE);
+    let (mut listener, _, _folder) = listener(PATIENCE);
     let spec = worker(&["serve", "1"]).envs(listener.env()).env("WORKER_INDEX", "5");
     let process = start(spec).await;
     let connection = soon(listener.accept()).await.unwrap();
@@ -49,7 +51,7 @@ async fn a_worker_connects_by_path_and_speaks_the_protocol() {
 
 #[tokio::test]
 async fn output_connections_carry_raw_bytes_right_after_the_connect_line() {
-    let (mut listener, _) = listener(PATIENCE);
+    let (mut listener, _, _folder) = listener(PATIENCE);
     let mut stream = UnixStream::connect(listener.path()).unwrap();
     let line = json!({"type": "connect", "token": listener.token(), "stream": "stderr", "slot": 1, "generation": 2});
     stream.write_all(format!("{line}\nat once\nand").as_bytes()).unwrap();
@@ -67,7 +69,7 @@ async fn output_connections_carry_raw_bytes_right_after_the_connect_line() {
 
 #[tokio::test]
 async fn whoever_misbehaves_is_closed_and_reported_and_others_get_through() {
-    let (mut listener, seen) = listener(Duration::from_millis(100));
+    let (mut listener, seen, _folder) = listener(Duration::from_millis(100));
     let token = listener.token().to_owned();
     let table = [
         (
@@ -113,7 +115,7 @@ async fn whoever_misbehaves_is_closed_and_reported_and_others_get_through() {
 
 #[tokio::test]
 async fn the_folder_is_private_and_goes_away() {
-    let (listener, _) = listener(PATIENCE);
+    let (listener, _, _folder) = listener(PATIENCE);
     let folder = listener.path().parent().unwrap().to_owned();
     assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     assert!(listener.token().len() >= 32);
