@@ -7,7 +7,7 @@
 //!   for people elsewhere; [`comparison_text`] and [`comparison_markdown`] show what two runs differ in.
 //!
 //! All take what the recording holds and give strings; nothing here prints. Text that agents or tests
-//! produced is shown through [`plain`], so that it cannot move the cursor or repaint the screen.
+//! produced is shown through `proctor_text::printable`, so that it cannot move the cursor or repaint the screen.
 
 #[cfg(test)]
 mod agreement;

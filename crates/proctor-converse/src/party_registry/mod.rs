@@ -94,9 +94,10 @@ impl Settings {
         }
     }
 
-    /// What the project declares of that agent: whether it answers the same every time.
+    /// Whether that agent answers the same every time, as far as it is declared. A script does unless it is declared otherwise.
     pub fn declares_deterministic(&self, specs: &PartySpecs) -> Option<bool> {
-        self.described_agent(specs)?.1.deterministic
+        let (_, agent) = self.described_agent(specs)?;
+        agent.deterministic.or(agent.script.is_some().then_some(true))
     }
 }
 

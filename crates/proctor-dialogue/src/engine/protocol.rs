@@ -264,7 +264,7 @@ pub struct AgentAnswer {
     /// Whether it wants no answer to the tools it asks for: their results are there in the next turn.
     pub ends_turn: bool,
     /// Whether it lists the calls that the agent made itself; an empty list says that there were none. Counts only for
-    /// agents whose [`AgentReports`](crate::Reports) leave it to each answer.
+    /// agents whose `AgentReports` leave it to each answer.
     pub calls_listed: bool,
 }
 

@@ -244,19 +244,18 @@ fn a_comparison_that_found_a_regression() {
     before  last~1, run [RUN], [DATE], 1 example
     after   last, run [RUN], [DATE], 1 example
 
-    Cannot tell (1)
-      ? Greeting > greets  1/1 → 0/1
-          1 of 1 passed before, 0 of 1 now: may be worse or chance; a model takes part (p = 0.250); about 20 repeats a side would tell
+    Regression (1)
+      ✗ Greeting > greets  1/1 → 0/1
+          passed before, fails now; it is declared deterministic
 
     Criteria
       ? match /Hello/  1/1 → 0/1
 
     Duration: [TIME] → [TIME], typically × [FACTOR]; how much runs vary is known from three earlier runs on
-    Suite: 100.0 % → 0.0 %, −100 points (−100 to +12.2); 1 pass less often, 0 more often (exact stratified test: worse p = 0.500, better p = 1.000): cannot tell
-    Days: fewer than three earlier runs; a bad day of the model would look like a regression.
-    ? cannot tell: 0 regressions, 0 improvements, 1 cannot be told, 0 without a change
-    Gate: cannot tell (exit code 3): 1 example passes less often, perhaps by chance; about 18 repeats a side would tell (`proctor run --repeat 18`, 80 % power)
-    --- exit 3
+    Suite: 100.0 % → 0.0 %, −100 points (−100 to −100); 1 pass less often, 0 more often (exact stratified test: worse p = 0.500, better p = 1.000): cannot tell
+    ✗ regression: 1 regression, 0 improvements, 0 cannot be told, 0 without a change
+    Gate: stop (exit code 1): 1 example got worse
+    --- exit 1
     ");
 }
 
