@@ -61,7 +61,9 @@ def judged(name, plan, wanted, outcome, exit=0, args=(), **more):
               [*ONE_AT_A_TIME, *args], **more)
 
 
-judged("judge-invalid-in-between", "pippf", 0.75, "within_rate", short=True)
+judged("judge-invalid-in-between", "fippp", 0.75, "within_rate", short=True)
+# Three of three passed: the last one cannot change that the rate is reached, and is not run.
+judged("judge-invalid-settles-early", "pippf", 0.75, "passed", short=True)
 judged("judge-invalid-in-between-missed", "pifpf", 0.75, "failed", 1)
 judged("judge-all-invalid", "iii", 0.5, "inconclusive", 1, short=True)
 judged("judge-all-invalid-ok", "iii", 0.5, "inconclusive", 0, args=("--inconclusive", "ok"))

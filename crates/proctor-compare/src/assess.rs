@@ -7,8 +7,7 @@
 //! | | the same rate | no change seen |
 //! | | else | cannot tell |
 //!
-//! Deterministic is what is declared so, or in which no model takes part; with one outcome per side, and not known to be flaky.
-//! Otherwise the numbers of attempts decide which test is made, never their outcomes:
+//! Which examples are deterministic is decided in `determinism.rs`. Otherwise the numbers of attempts decide which test is made, never their outcomes:
 //!
 //! * Fisher's in one direction, where it could tell all from none. Where earlier runs have had good and bad days, an example must be
 //!   worse than the day that the other examples show explains. A table that could not have come out significant given its margins
@@ -26,10 +25,10 @@ use proctor_stats::{
 };
 use serde::Serialize;
 
+use crate::determinism::Determinism;
 use crate::earlier_runs::{Between, EarlierRuns, ExampleHistory, Streak};
 use crate::model::{Assessment, Basis, Change, ExampleChange, Rules, Tally};
 use crate::pair::Pair;
-use crate::side::ExampleResults;
 use crate::suite::{cautious, discordant, p_of_e};
 use crate::usage::mean;
 
@@ -60,7 +59,7 @@ impl Direction {
 }
 
 /// The pairs, judged, and whether each is deterministic.
-pub(crate) struct AssessedExample {
+pub(crate) struct AssessedExamples {
     pub(crate) examples: Vec<ExampleChange>,
     pub(crate) deterministic: Vec<bool>,
 }
@@ -71,7 +70,7 @@ pub(crate) fn examples(
     between: &Between,
     adaptive: bool,
     rules: &Rules,
-) -> AssessedExample {
+) -> AssessedExamples {
     let whole = if between.runs_vary() { day(pairs) } else { (0.0, 0.0) };
     let judge = Judge { past, between, adaptive, whole, rules };
     let tested: Vec<Tested> = pairs.iter().map(|pair| judge.test(pair)).collect();
@@ -87,9 +86,9 @@ pub(crate) fn examples(
         .iter()
         .zip(tested)
         .zip(worse.into_iter().zip(better))
-        .map(|((pair, test), p)| Row { pair, test, p, rules, between }.change(&mut advisor))
+        .map(|((pair, test), p)| TestedPair { pair, test, p, rules, between }.change(&mut advisor))
         .collect();
-    AssessedExample { examples, deterministic }
+    AssessedExamples { examples, deterministic }
 }
 
 /// What a test in one direction gave.
@@ -102,7 +101,7 @@ struct Tail {
 
 struct Tested {
     basis: Basis,
-    /// Why it is deterministic, or why not.
+    /// Why it is deterministic, or why not, for people.
     reason: String,
     worse: Tail,
     better: Tail,
@@ -152,14 +151,12 @@ impl Judge<'_> {
     fn test(&self, pair: &Pair<'_>) -> Tested {
         let record = self.past.record(pair);
         let nothing = Tail { p: 1.0, in_family: false };
-        let reason = match determinism(pair, record) {
-            Ok(reason) => {
-                let basis = Basis::Deterministic;
-                let variance = 0.0;
-                return Tested { basis, reason, worse: nothing, better: nothing, variance };
-            }
-            Err(reason) => reason,
-        };
+        let determinism = Determinism::of(pair, record);
+        let reason = determinism.to_string();
+        if determinism.is_deterministic() {
+            let basis = Basis::Deterministic;
+            return Tested { basis, reason, worse: nothing, better: nothing, variance: 0.0 };
+        }
         if self.adaptive {
             return self.by_pairs(pair, reason);
         }
@@ -272,28 +269,6 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Why one outcome is as good as many, or why it is not.
-fn determinism(pair: &Pair<'_>, record: Option<&ExampleHistory>) -> Result<String, String> {
-    let even = |sample: &ExampleResults| {
-        let (passed, attempts) = sample.tally();
-        !sample.mixed && (passed == 0 || passed == attempts)
-    };
-    let model = |sample: &ExampleResults| sample.trials.iter().any(|trial| trial.model);
-    let declared = pair.after.deterministic.or(pair.before.deterministic);
-    if !even(pair.before) || !even(pair.after) {
-        return Err("both outcomes were seen in one run".to_owned());
-    }
-    if let Some(how) = record.and_then(|record| record.flaky.as_ref()) {
-        return Err(format!("it is known to be flaky: {how}"));
-    }
-    match declared {
-        Some(false) => Err("it is declared not deterministic".to_owned()),
-        _ if model(pair.before) || model(pair.after) => Err("a model takes part".to_owned()),
-        Some(true) => Ok("it is declared deterministic".to_owned()),
-        None => Ok("no model takes part".to_owned()),
-    }
-}
-
 /// How many repeats would tell, computed once for rates that are alike.
 struct Advisor {
     /// What the adjustment over all examples leaves to one of them at worst.
@@ -311,7 +286,7 @@ impl Advisor {
     }
 }
 
-struct Row<'a> {
+struct TestedPair<'a> {
     pair: &'a Pair<'a>,
     test: Tested,
     /// Adjusted p-values: of worse, of better.
@@ -320,7 +295,7 @@ struct Row<'a> {
     between: &'a Between,
 }
 
-impl Row<'_> {
+impl TestedPair<'_> {
     fn change(self, advisor: &mut Advisor) -> ExampleChange {
         let Pair { before, after } = self.pair;
         let direction = Direction::of(self.pair);

@@ -8,6 +8,7 @@
 
 mod assess;
 mod criteria;
+mod determinism;
 mod earlier_runs;
 mod gate;
 mod model;

@@ -81,6 +81,9 @@ pub struct ExampleResults {
     /// What the project declares of the example's agent or suite (`deterministic: true`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deterministic: Option<bool>,
+    /// Whether the answers of its agent are a script.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub scripted: bool,
 }
 
 /// One attempt that counts.
@@ -91,6 +94,9 @@ pub struct CountedAttempt {
     /// Whether something took part that may answer differently next time: a model, or an agent of unknown kind.
     #[serde(default)]
     pub model: bool,
+    /// Whether `model` is set for an agent of unknown kind, and no model was seen.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unknown_agent: bool,
     /// How long it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
@@ -207,9 +213,9 @@ impl ExampleResults {
     pub fn of(example: &Example, over: bool) -> Option<Self> {
         let id = example.id.as_ref()?.to_string();
         let deciding = example.deciding_attempts();
-        let declared = example.deterministic == Some(true);
+        let repeats_answers = example.deterministic.unwrap_or(example.scripted);
         let trials: Vec<CountedAttempt> =
-            deciding.iter().filter_map(|attempt| trial(attempt, declared)).collect();
+            deciding.iter().filter_map(|attempt| trial(attempt, repeats_answers)).collect();
         let outcomes: Vec<bool> = example.attempts.iter().filter_map(outcome).collect();
         let verdict = example.verdict(over);
         Some(Self {
@@ -224,6 +230,7 @@ impl ExampleResults {
             pass_rate: example.pass_rate,
             planned: example.repeats,
             deterministic: example.deterministic,
+            scripted: example.scripted,
         })
     }
 
@@ -291,12 +298,15 @@ fn is_zero(value: &u64) -> bool {
 }
 
 /// The attempt that decides a repetition, where it says something.
-fn trial(attempt: &Attempt, declared: bool) -> Option<CountedAttempt> {
+fn trial(attempt: &Attempt, agent_repeats_answers: bool) -> Option<CountedAttempt> {
     let passed = outcome(attempt)?;
     let tally = attempt.tally();
+    let model = involves_a_model(&tally, agent_repeats_answers);
+    let unknown_agent = !agent_repeats_answers && is_unknown_agent(&tally);
     Some(CountedAttempt {
         passed,
-        model: involves_a_model(&tally, declared),
+        model: model || unknown_agent,
+        unknown_agent: unknown_agent && !model,
         duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),
         cost_usd: tally.cost_usd,
         checks: tally.checks.iter().filter_map(check).collect(),
@@ -312,15 +322,16 @@ fn outcome(attempt: &Attempt) -> Option<bool> {
     }
 }
 
-/// Whether the attempt could go otherwise without any change to the code.
-///
-/// Scripted answers and answers from a cache or cassette come out the same every time. An agent that was
-/// talked to without our asking its model may be anything, so it counts as one, unless it is declared deterministic.
-fn involves_a_model(tally: &Tally, declared: bool) -> bool {
-    if declared {
-        return tally.open_calls > tally.agent_calls;
-    }
-    tally.open_calls > 0 || (tally.replies > 0 && tally.agent_calls == 0)
+/// Whether a model answered live. Scripted answers and answers from a cache or cassette come out the same every time, and so do
+/// those of an agent that is declared deterministic.
+fn involves_a_model(tally: &Tally, agent_repeats_answers: bool) -> bool {
+    let of_agent = if agent_repeats_answers { tally.agent_calls } else { 0 };
+    tally.open_calls > of_agent
+}
+
+/// Whether an agent answered whose model Proctor did not ask, so that it may be anything.
+fn is_unknown_agent(tally: &Tally) -> bool {
+    tally.replies > 0 && tally.agent_calls == 0
 }
 
 /// A check that has a name and came to something.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proctor_dialogue::Words;
 use proctor_llm::Program;
+use proctor_process::Guard;
 use serde_json::Value;
 
 use crate::BoxFuture;
@@ -34,13 +35,14 @@ pub trait Checks: Send + Sync {
 #[derive(Clone)]
 pub struct CommandChecks {
     folder: PathBuf,
+    guard: Guard,
     fill: Option<Fill>,
 }
 
 impl CommandChecks {
-    /// Checks are run in this folder.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), fill: None }
+    /// Checks are run in this folder and under this guard.
+    pub fn new(folder: impl Into<PathBuf>, guard: Guard) -> Self {
+        Self { folder: folder.into(), guard, fill: None }
     }
 
     /// The same, with the placeholders of their commands filled in.
@@ -57,6 +59,7 @@ impl CommandChecks {
             argv: &argv,
             folder: Some(&self.folder),
             env: &[],
+            guard: &self.guard,
             timeout: WITHIN,
             max_bytes: MAX_BYTES,
         };

@@ -25,7 +25,7 @@ use crate::BoxFuture;
 use crate::agent::{Agent, AgentTurn, Session};
 use crate::attempt_id::AttemptId;
 use crate::check::Checks;
-use crate::failure::{Blame, Failure, PartyAnswer};
+use crate::failure::{Failure, FailureOrigin, PartyAnswer};
 use crate::judge::Judge;
 use crate::judge_marks::MarkSource;
 use crate::open_cassette::{OpenCassette, PartySettings};
@@ -69,7 +69,7 @@ pub struct Parties {
 /// One attempt at one example.
 pub struct Conversation {
     parties: Arc<Parties>,
-    lane: AttemptId,
+    attempt_id: AttemptId,
     engine: Engine,
     session: Option<Box<dyn Session>>,
     deadline: Option<(RequestId, Instant)>,
@@ -93,16 +93,16 @@ struct Wishes {
 
 impl Conversation {
     /// A conversation that has not begun.
-    pub fn new(example: Arc<Example>, parties: Arc<Parties>, lane: AttemptId) -> Self {
+    pub fn new(example: Arc<Example>, parties: Arc<Parties>, attempt_id: AttemptId) -> Self {
         let engine = Engine::new(example).with_reports(Arc::clone(&parties.reports));
-        Self { parties, lane, engine, session: None, deadline: None }
+        Self { parties, attempt_id, engine, session: None, deadline: None }
     }
 
     /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
     /// waits for [`proceed`](Self::proceed).
-    pub fn open_ended(example: Arc<Example>, parties: Arc<Parties>, lane: AttemptId) -> Self {
+    pub fn open_ended(example: Arc<Example>, parties: Arc<Parties>, attempt_id: AttemptId) -> Self {
         let engine = Engine::open_ended(example).with_reports(Arc::clone(&parties.reports));
-        Self { parties, lane, engine, session: None, deadline: None }
+        Self { parties, attempt_id, engine, session: None, deadline: None }
     }
 
     /// Conducts it to its verdict, or to its first pause.
@@ -128,7 +128,7 @@ impl Conversation {
 
     async fn conduct(&mut self, first: Input, sink: &mut impl EventSink) -> ConversationOutcome {
         let parties = Arc::clone(&self.parties);
-        let lane = self.lane.clone();
+        let attempt_id = self.attempt_id.clone();
         let mut tools: FuturesUnordered<BoxFuture<'_, Input>> = FuturesUnordered::new();
         let mut input = first;
         loop {
@@ -137,12 +137,12 @@ impl Conversation {
                 return verdict;
             }
             for (id, call) in wishes.tools {
-                tools.push(Box::pin(call_tool(&parties, &lane, id, call)));
+                tools.push(Box::pin(call_tool(&parties, &attempt_id, id, call)));
             }
             input = match wishes.ask {
                 Some(ask) => {
                     let deadline = self.deadline;
-                    let answer = answer(&parties, &lane, &mut self.session, ask);
+                    let answer = answer(&parties, &attempt_id, &mut self.session, ask);
                     let (input, call) = until(deadline, answer, sink).await;
                     if let Some(call) = call {
                         sink.emit(self.without_secrets(Body::ModelCall(*call)));
@@ -240,7 +240,7 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        self.parties.simulator.forget(&self.lane);
+        self.parties.simulator.forget(&self.attempt_id);
     }
 }
 
@@ -274,16 +274,16 @@ async fn until(
 
 async fn answer(
     parties: &Parties,
-    lane: &AttemptId,
+    attempt_id: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
     ask: Ask,
 ) -> Answered {
     match ask {
         Ask::Agent(id, turn, messages) => {
-            let asked = chat(parties, lane, session, turn, &messages).await;
+            let asked = chat(parties, attempt_id, session, turn, &messages).await;
             let input = match asked.outcome {
                 Ok(answer) => Input::AgentAnswered { id, answer },
-                Err(failure) => blamed(failure, |failure| Input::AgentFailed {
+                Err(failure) => input_of_failure(failure, |failure| Input::AgentFailed {
                     id,
                     class: Some(failure.class.into_owned()),
                     message: failure.message,
@@ -292,10 +292,10 @@ async fn answer(
             (input, asked.call)
         }
         Ask::Simulator(id, request) => {
-            let asked = parties.cassette.simulator(parties, &request, lane).await;
+            let asked = parties.cassette.simulator(parties, &request, attempt_id).await;
             let input = match asked.outcome {
                 Ok(text) => Input::SimulatorSaid { id, text },
-                Err(failure) => blamed(failure, |failure| Input::SimulatorFailed {
+                Err(failure) => input_of_failure(failure, |failure| Input::SimulatorFailed {
                     id,
                     message: failure.message,
                 }),
@@ -303,12 +303,13 @@ async fn answer(
             (input, asked.call)
         }
         Ask::Judge(id, request) => {
-            let asked = parties.cassette.judge(parties, &request, lane).await;
+            let asked = parties.cassette.judge(parties, &request, attempt_id).await;
             let input = match asked.outcome {
                 Ok(text) => Input::JudgeAnswered { id, text },
-                Err(failure) => {
-                    blamed(failure, |failure| Input::JudgeFailed { id, message: failure.message })
-                }
+                Err(failure) => input_of_failure(failure, |failure| Input::JudgeFailed {
+                    id,
+                    message: failure.message,
+                }),
             };
             (input, asked.call)
         }
@@ -323,29 +324,29 @@ async fn answer(
 }
 
 /// What goes on the party's account, or on ours.
-fn blamed(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
+fn input_of_failure(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
     let harness = |status| (status, Some(Fault::Harness));
-    let (status, fault) = match (&failure.verdict, failure.blame) {
+    let (status, fault) = match (&failure.verdict, failure.origin) {
         (Some(verdict), _) => verdict.clone(),
-        (None, Blame::Party) => return party(failure),
-        (None, Blame::Harness) => harness(Status::Errored),
+        (None, FailureOrigin::Party) => return party(failure),
+        (None, FailureOrigin::Harness) => harness(Status::Errored),
         // Nobody knows how it would have gone on.
-        (None, Blame::Budget) => harness(Status::Inconclusive),
+        (None, FailureOrigin::Budget) => harness(Status::Inconclusive),
     };
     Input::Break { status, fault, message: failure.message }
 }
 
 async fn chat(
     parties: &Parties,
-    lane: &AttemptId,
+    attempt_id: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
     turn: u32,
     messages: &[Message],
 ) -> PartyAnswer<AgentAnswer> {
-    let ask = AgentTurn { lane, turn, messages, tools: &*parties.tools };
+    let ask = AgentTurn { attempt_id, turn, messages, tools: &*parties.tools };
     let asking = async {
         if session.is_none() {
-            match parties.agent.open(lane).await {
+            match parties.agent.open(attempt_id).await {
                 Ok(opened) => *session = Some(opened),
                 Err(failure) => return PartyAnswer::plain(Err(failure)),
             }
@@ -363,11 +364,16 @@ async fn chat(
     parties.cassette.agent(&parties.settings, asking, ask).await
 }
 
-async fn call_tool(parties: &Parties, lane: &AttemptId, id: RequestId, call: ToolCall) -> Input {
-    match parties.cassette.tool(&*parties.tools, &call, lane).await {
+async fn call_tool(
+    parties: &Parties,
+    attempt_id: &AttemptId,
+    id: RequestId,
+    call: ToolCall,
+) -> Input {
+    match parties.cassette.tool(&*parties.tools, &call, attempt_id).await {
         Ok(outcome) => Input::ToolResult { id, outcome },
         Err(failure) => {
-            blamed(failure, |failure| Input::ToolFailed { id, message: failure.message })
+            input_of_failure(failure, |failure| Input::ToolFailed { id, message: failure.message })
         }
     }
 }

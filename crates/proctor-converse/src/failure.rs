@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use proctor_events::{Fault, ModelCall, Status};
 use proctor_llm::{ErrorKind, ModelError};
 
-/// Who is at fault.
+/// Where a failure comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blame {
+pub enum FailureOrigin {
     /// The party that was asked: the agent, the judge, the simulator, the tool.
     Party,
     /// Proctor, its configuration or a cassette.
@@ -19,8 +19,8 @@ pub enum Blame {
 /// A party could not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Who is at fault.
-    pub blame: Blame,
+    /// Where it comes from.
+    pub origin: FailureOrigin,
     /// The kind of failure, as `AgentError` and `JudgeError` events name it.
     pub class: Cow<'static, str>,
     /// What happened, for people.
@@ -33,27 +33,34 @@ impl Failure {
     /// The conversation ends here, with this status and fault.
     pub(crate) fn ending(status: Status, fault: Option<Fault>, message: String) -> Self {
         let verdict = Some((status, fault));
-        Self { blame: Blame::Harness, class: "SavedTalkIsOver".into(), message, verdict }
+        Self {
+            origin: FailureOrigin::Harness,
+            class: "SavedConversationEnded".into(),
+            message,
+            verdict,
+        }
     }
 
     /// A failure of the party that was asked.
     pub fn party(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         let (class, message) = (class.into(), message.into());
-        Self { blame: Blame::Party, class, message, verdict: None }
+        Self { origin: FailureOrigin::Party, class, message, verdict: None }
     }
 
     /// A failure of the configuration or of Proctor itself.
     pub fn harness(message: impl Into<String>) -> Self {
         let (class, message) = ("Harness".into(), message.into());
-        Self { blame: Blame::Harness, class, message, verdict: None }
+        Self { origin: FailureOrigin::Harness, class, message, verdict: None }
     }
 }
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        let blame = match error.kind {
-            ErrorKind::CassetteMiss | ErrorKind::Storage | ErrorKind::Config => Blame::Harness,
-            ErrorKind::BudgetExhausted => Blame::Budget,
+        let origin = match error.kind {
+            ErrorKind::CassetteMiss | ErrorKind::Storage | ErrorKind::Config => {
+                FailureOrigin::Harness
+            }
+            ErrorKind::BudgetExhausted => FailureOrigin::Budget,
             ErrorKind::Unreachable
             | ErrorKind::Timeout
             | ErrorKind::Refused
@@ -66,7 +73,7 @@ impl From<ModelError> for Failure {
             | ErrorKind::Truncated
             | ErrorKind::NoKey
             | ErrorKind::ScriptExhausted
-            | ErrorKind::CommandFailed => Blame::Party,
+            | ErrorKind::CommandFailed => FailureOrigin::Party,
         };
         let class = match error.kind {
             ErrorKind::Unreachable => "Unreachable",
@@ -87,7 +94,7 @@ impl From<ModelError> for Failure {
             ErrorKind::Storage => "Storage",
             ErrorKind::Config => "Config",
         };
-        Self { blame, class: class.into(), message: error.message, verdict: None }
+        Self { origin, class: class.into(), message: error.message, verdict: None }
     }
 }
 

@@ -20,7 +20,7 @@ pub trait Judge: Send + Sync {
     fn judge<'a>(
         &'a self,
         request: &'a JudgeRequest,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>>;
 }
 
@@ -44,7 +44,7 @@ impl ModelJudge {
     }
 
     /// The question as the model is asked it. The whole question is kept with it, to tell usable answers by.
-    fn request(&self, asked: &JudgeRequest, lane: &AttemptId) -> Request {
+    fn request(&self, asked: &JudgeRequest, attempt_id: &AttemptId) -> Request {
         let prompt = judge_prompt(asked);
         let label = asked.items.first().map_or("", |item| kind(&item.question).as_str());
         let question = Arc::new(JudgeRequest { turns: Vec::new(), ..asked.clone() });
@@ -52,7 +52,7 @@ impl ModelJudge {
             max_tokens: self.max_tokens,
             temperature: self.temperature,
             label: label.into(),
-            repeat: lane.repeat,
+            repeat: attempt_id.repeat,
             vote: asked.vote,
             mark: Some(asked.mark.clone()),
             acceptance: Acceptance::new(move |_, answer| {
@@ -60,7 +60,7 @@ impl ModelJudge {
             }),
             ..Request::ask(Purpose::Judge, self.redactor.text(&prompt.user))
                 .with_system(prompt.system)
-                .in_lane(lane.name())
+                .in_conversation(attempt_id.name())
         }
     }
 }
@@ -69,10 +69,10 @@ impl Judge for ModelJudge {
     fn judge<'a>(
         &'a self,
         request: &'a JudgeRequest,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>> {
         Box::pin(async move {
-            let request = self.request(request, lane);
+            let request = self.request(request, attempt_id);
             ask_model(&*self.model, &request).await
         })
     }

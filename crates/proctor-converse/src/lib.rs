@@ -39,7 +39,7 @@ pub use agent::{
 pub use attempt_id::AttemptId;
 pub use check::{Checks, CommandChecks};
 pub use conversation::{Conversation, EventSink, Parties};
-pub use failure::{Blame, Failure, PartyAnswer};
+pub use failure::{Failure, FailureOrigin, PartyAnswer};
 pub use judge::{Judge, ModelJudge, ScriptedJudge, model_call};
 pub use judge_marks::MarkSource;
 pub use open_cassette::{OpenCassette, PartySettings};

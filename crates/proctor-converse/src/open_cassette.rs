@@ -1,6 +1,6 @@
 //! The cassette around all parties: records what each answered, or answers in their place.
 //!
-//! One kind of entry per party, in lanes by conversation. What is compared is what the party was asked and what else
+//! One kind of entry per party, grouped by conversation. What is compared is what the party was asked and what else
 //! decides its answer ([`PartySettings`]), without what changes by nature: the mark of a judge's question is written
 //! as `MARK`. A judge's answer is kept with the mark it carries; replayed, it carries the mark of the new question.
 //! Cassettes of version 1 know neither settings nor marks in answers.
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::agent::AgentTurn;
 use crate::attempt_id::AttemptId;
 use crate::conversation::Parties;
-use crate::failure::{Blame, Failure, PartyAnswer};
+use crate::failure::{Failure, FailureOrigin, PartyAnswer};
 use crate::tools::Tools;
 use crate::wire::{WireAnswer, read_kept_answer};
 
@@ -83,32 +83,32 @@ impl OpenCassette {
         };
         let keep = |answer: &AgentAnswer| json!(WireAnswer::from(answer));
         let read = |value: Value| read_kept_answer(value).map_err(serde::de::Error::custom);
-        self.around(Purpose::Agent, turn.lane, request, asking, keep, read).await
+        self.around(Purpose::Agent, turn.attempt_id, request, asking, keep, read).await
     }
 
     pub(crate) async fn simulator(
         &self,
         parties: &Parties,
         request: &SimulatorRequest,
-        lane: &AttemptId,
+        attempt_id: &AttemptId,
     ) -> PartyAnswer<String> {
         let prompt = &request.prompt;
         let asked = || {
             let asked = json!({"system": prompt.system, "user": prompt.user});
             self.request(asked, &parties.settings.simulator)
         };
-        let asking = parties.simulator.say(request, lane);
-        self.around(Purpose::Simulator, lane, asked, asking, |text| json!(text), text).await
+        let asking = parties.simulator.say(request, attempt_id);
+        self.around(Purpose::Simulator, attempt_id, asked, asking, |text| json!(text), text).await
     }
 
     pub(crate) async fn judge(
         &self,
         parties: &Parties,
         request: &JudgeRequest,
-        lane: &AttemptId,
+        attempt_id: &AttemptId,
     ) -> PartyAnswer<String> {
         let mark = &request.mark;
-        let asking = parties.judge.judge(request, lane);
+        let asking = parties.judge.judge(request, attempt_id);
         if self.is_version_1() {
             let asked = || {
                 let prompt = judge_prompt_without_mark(request);
@@ -118,7 +118,7 @@ impl OpenCassette {
             let read =
                 |value| text(value).map(|recorded| add_mark_to_recorded_answer(&recorded, mark));
             return self
-                .around(Purpose::Judge, lane, asked, asking, |text| json!(text), read)
+                .around(Purpose::Judge, attempt_id, asked, asking, |text| json!(text), read)
                 .await;
         }
         let asked = || {
@@ -132,17 +132,17 @@ impl OpenCassette {
             let recorded: RecordedVerdict = serde_json::from_value(value)?;
             Ok(recorded.text.replace(&recorded.mark, mark))
         };
-        self.around(Purpose::Judge, lane, asked, asking, keep, read).await
+        self.around(Purpose::Judge, attempt_id, asked, asking, keep, read).await
     }
 
     pub(crate) async fn tool(
         &self,
         tools: &dyn Tools,
         call: &ToolCall,
-        lane: &AttemptId,
+        attempt_id: &AttemptId,
     ) -> Result<ToolOutcome, Failure> {
         let request = || json!({"tool": call.name, "arguments": call.arguments});
-        let asking = async { PartyAnswer::plain(tools.call(call, lane).await) };
+        let asking = async { PartyAnswer::plain(tools.call(call, attempt_id).await) };
         let keep = |outcome: &ToolOutcome| match &outcome.result {
             Ok(result) => json!({"result": result, "duration_ms": outcome.duration_ms}),
             Err(error) => json!({"error": error, "duration_ms": outcome.duration_ms}),
@@ -155,13 +155,13 @@ impl OpenCassette {
             };
             Ok(ToolOutcome { result, duration_ms })
         };
-        self.around(Purpose::Tool, lane, request, asking, keep, read).await.outcome
+        self.around(Purpose::Tool, attempt_id, request, asking, keep, read).await.outcome
     }
 
     async fn around<T>(
         &self,
         purpose: Purpose,
-        lane: &AttemptId,
+        attempt_id: &AttemptId,
         request: impl FnOnce() -> Value,
         asking: impl Future<Output = PartyAnswer<T>>,
         keep: impl FnOnce(&T) -> Value,
@@ -170,15 +170,15 @@ impl OpenCassette {
         match self {
             Self::Off => asking.await,
             Self::Replay(player) => PartyAnswer {
-                outcome: replayed(player, purpose, lane, &request(), read),
+                outcome: replayed(player, purpose, attempt_id, &request(), read),
                 call: Some(Box::new(replay_call(purpose))),
             },
             Self::Record(recorder) => {
-                let ticket = recorder.begin(purpose, &lane.name());
+                let ticket = recorder.begin(purpose, &attempt_id.name());
                 let asked = asking.await;
                 let outcome = match &asked.outcome {
                     Ok(answer) => Outcome::Answer(keep(answer)),
-                    Err(failure) if failure.blame == Blame::Party => {
+                    Err(failure) if failure.origin == FailureOrigin::Party => {
                         // The kind is kept as a word only; a replayed failure stays the party's.
                         let message = format!("{}: {}", failure.class, failure.message);
                         Outcome::Error(ModelError::new(ErrorKind::Unreachable, message))
@@ -198,11 +198,11 @@ impl OpenCassette {
 fn replayed<T>(
     player: &Player,
     purpose: Purpose,
-    lane: &AttemptId,
+    attempt_id: &AttemptId,
     request: &Value,
     read: impl FnOnce(Value) -> Result<T, serde_json::Error>,
 ) -> Result<T, Failure> {
-    match player.take(purpose, &lane.name(), request)? {
+    match player.take(purpose, &attempt_id.name(), request)? {
         Outcome::Answer(value) => read(value).map_err(|problem| {
             Failure::harness(format!(
                 "the cassette holds no answer of the {purpose} here: {problem}"

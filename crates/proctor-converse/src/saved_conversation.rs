@@ -84,7 +84,7 @@ fn not_saved(message: &str) -> Failure {
 /// The conversations of a run, by example, repetition and attempt.
 #[derive(Debug, Default)]
 pub struct SavedConversations {
-    talks: HashMap<(ExampleId, u32), BTreeMap<u32, Arc<SavedConversation>>>,
+    conversations: HashMap<(ExampleId, u32), BTreeMap<u32, Arc<SavedConversation>>>,
     progress: Mutex<HashMap<AttemptId, Progress>>,
 }
 
@@ -99,36 +99,37 @@ struct Progress {
 
 impl SavedConversations {
     /// These conversations.
-    pub fn new(talks: impl IntoIterator<Item = (AttemptId, SavedConversation)>) -> Self {
+    pub fn new(conversations: impl IntoIterator<Item = (AttemptId, SavedConversation)>) -> Self {
         let mut saved = Self::default();
-        for (lane, talk) in talks {
-            let attempts = saved.talks.entry((lane.example, lane.repeat)).or_default();
-            attempts.insert(lane.attempt, Arc::new(talk));
+        for (attempt_id, conversation) in conversations {
+            let attempts =
+                saved.conversations.entry((attempt_id.example, attempt_id.repeat)).or_default();
+            attempts.insert(attempt_id.attempt, Arc::new(conversation));
         }
         saved
     }
 
     /// How often an example was run.
     pub fn repeats(&self, example: &ExampleId) -> Option<u32> {
-        let of_example = self.talks.keys().filter(|(id, _)| id == example);
+        let of_example = self.conversations.keys().filter(|(id, _)| id == example);
         of_example.map(|(_, repeat)| *repeat).max()
     }
 
     /// How many attempts any repetition took.
     pub fn most_attempts(&self) -> u32 {
         let last = |attempts: &BTreeMap<u32, _>| attempts.keys().next_back().copied();
-        self.talks.values().filter_map(last).max().unwrap_or(1)
+        self.conversations.values().filter_map(last).max().unwrap_or(1)
     }
 
     /// The conversation of an attempt. An attempt more than there was judges the last one again.
-    fn talk(&self, lane: &AttemptId) -> Result<&Arc<SavedConversation>, Failure> {
-        let attempts = self.talks.get(&(lane.example.clone(), lane.repeat));
+    fn conversation(&self, attempt_id: &AttemptId) -> Result<&Arc<SavedConversation>, Failure> {
+        let attempts = self.conversations.get(&(attempt_id.example.clone(), attempt_id.repeat));
         let found = attempts.and_then(|attempts| {
-            let before = attempts.range(..=lane.attempt).next_back();
-            before.or_else(|| attempts.first_key_value()).map(|(_, talk)| talk)
+            let before = attempts.range(..=attempt_id.attempt).next_back();
+            before.or_else(|| attempts.first_key_value()).map(|(_, conversation)| conversation)
         });
         found.ok_or_else(|| {
-            not_saved(&format!("no conversation of repetition {} was saved", lane.repeat))
+            not_saved(&format!("no conversation of repetition {} was saved", attempt_id.repeat))
         })
     }
 
@@ -138,16 +139,19 @@ impl SavedConversations {
 }
 
 impl Agent for SavedConversations {
-    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
-        let session = self.talk(lane).map(|talk| -> Box<dyn Session> {
-            Box::new(Again { talk: Arc::clone(talk), next: 0 })
+    fn open<'a>(
+        &'a self,
+        attempt_id: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+        let session = self.conversation(attempt_id).map(|conversation| -> Box<dyn Session> {
+            Box::new(Again { conversation: Arc::clone(conversation), next: 0 })
         });
         Box::pin(std::future::ready(session))
     }
 }
 
 struct Again {
-    talk: Arc<SavedConversation>,
+    conversation: Arc<SavedConversation>,
     next: usize,
 }
 
@@ -155,7 +159,7 @@ impl Again {
     fn answer(&mut self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let place = (turn.turn as usize).saturating_sub(1);
         let said = turn.messages.iter().rev().find(|message| message.role == Role::User);
-        let then = self.talk.users.get(place);
+        let then = self.conversation.users.get(place);
         if let (Some(said), Some(then)) = (said, then)
             && said.content != *then
         {
@@ -164,8 +168,8 @@ impl Again {
                 said.content, turn.turn
             )));
         }
-        let answer = self.talk.answers.get(self.next).cloned();
-        let answer = answer.ok_or_else(|| self.talk.over("the agent"))?;
+        let answer = self.conversation.answers.get(self.next).cloned();
+        let answer = answer.ok_or_else(|| self.conversation.over("the agent"))?;
         self.next += 1;
         Ok(answer)
     }
@@ -182,20 +186,24 @@ impl Simulator for SavedConversations {
     fn say<'a>(
         &'a self,
         _: &'a SimulatorRequest,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>> {
-        let outcome = self.talk(lane).and_then(|talk| {
+        let outcome = self.conversation(attempt_id).and_then(|conversation| {
             let mut progress = self.progress();
-            let said = &mut progress.entry(lane.clone()).or_default().said;
-            let text = talk.simulated.get(*said).cloned().ok_or_else(|| talk.over("the user"))?;
+            let said = &mut progress.entry(attempt_id.clone()).or_default().said;
+            let text = conversation
+                .simulated
+                .get(*said)
+                .cloned()
+                .ok_or_else(|| conversation.over("the user"))?;
             *said += 1;
             Ok(text)
         });
         Box::pin(std::future::ready(PartyAnswer::plain(outcome)))
     }
 
-    fn forget(&self, lane: &AttemptId) {
-        self.progress().remove(lane);
+    fn forget(&self, attempt_id: &AttemptId) {
+        self.progress().remove(attempt_id);
     }
 }
 
@@ -207,20 +215,21 @@ impl Tools for SavedConversations {
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<ToolOutcome, Failure>> {
-        let outcome = self.talk(lane).and_then(|talk| {
+        let outcome = self.conversation(attempt_id).and_then(|conversation| {
             let mut progress = self.progress();
-            let called = &mut progress.entry(lane.clone()).or_default().called;
+            let called = &mut progress.entry(attempt_id.clone()).or_default().called;
             let count = called.entry(call.id.clone()).or_default();
-            let saved = talk.tools.get(&call.id).and_then(|calls| calls.get(*count)).cloned();
+            let saved =
+                conversation.tools.get(&call.id).and_then(|calls| calls.get(*count)).cloned();
             *count += 1;
             match saved {
                 Some(SavedCall::Answered(outcome)) => Ok(Some(outcome)),
                 Some(SavedCall::Failed(message)) => Err(Failure::party("Recorded", message)),
                 // The call beside it ends the conversation, as it did then.
-                Some(SavedCall::Unanswered) if talk.has_failed_call() => Ok(None),
-                Some(SavedCall::Unanswered) | None => Err(talk.over("the tool")),
+                Some(SavedCall::Unanswered) if conversation.has_failed_call() => Ok(None),
+                Some(SavedCall::Unanswered) | None => Err(conversation.over("the tool")),
             }
         });
         let outcome = match outcome {

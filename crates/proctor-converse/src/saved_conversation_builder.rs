@@ -14,7 +14,7 @@ use crate::saved_conversation::{SavedCall, SavedConversation, SavedEnding};
 /// Takes the events of one attempt in their order.
 #[derive(Debug, Default)]
 pub struct SavedConversationBuilder {
-    talk: SavedConversation,
+    conversation: SavedConversation,
     /// Calls that the agent made itself since its last answer.
     own: Vec<Call>,
     /// Calls that the host made, in order.
@@ -51,15 +51,15 @@ impl SavedConversationBuilder {
     fn user(&mut self, message: &UserMessage) {
         self.no_answer_followed();
         if message.source == Some(MessageSource::Simulator) {
-            self.talk.simulated.push(message.text.clone());
+            self.conversation.simulated.push(message.text.clone());
         }
-        self.talk.users.push(message.text.clone());
+        self.conversation.users.push(message.text.clone());
     }
 
     /// The last answer asked for tools, and the turn went on without another answer.
     fn no_answer_followed(&mut self) {
         self.asked = 0;
-        if let Some(last) = self.talk.answers.last_mut() {
+        if let Some(last) = self.conversation.answers.last_mut() {
             last.ends_turn |= !last.pending_tool_calls.is_empty();
         }
     }
@@ -110,7 +110,7 @@ impl SavedConversationBuilder {
         let pending: Vec<ToolCall> =
             response.pending_tool_calls.iter().filter_map(listed).map(|done| done.call).collect();
         self.asked = pending.len();
-        self.talk.answers.push(AgentAnswer {
+        self.conversation.answers.push(AgentAnswer {
             text: response.text.clone(),
             tool_calls: made,
             pending_tool_calls: pending,
@@ -142,11 +142,11 @@ impl SavedConversationBuilder {
                     SavedCall::Answered(ToolOutcome { result, duration_ms })
                 }
             };
-            self.talk.tools.entry(call.id).or_default().push(saved);
+            self.conversation.tools.entry(call.id).or_default().push(saved);
         }
-        self.talk.agent_error = self.agent_error;
-        self.talk.ending = ending;
-        self.talk
+        self.conversation.agent_error = self.agent_error;
+        self.conversation.ending = ending;
+        self.conversation
     }
 }
 

@@ -18,11 +18,11 @@ pub trait Simulator: Send + Sync {
     fn say<'a>(
         &'a self,
         request: &'a SimulatorRequest,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>>;
 
     /// A conversation is over.
-    fn forget(&self, _lane: &AttemptId) {}
+    fn forget(&self, _attempt_id: &AttemptId) {}
 }
 
 /// A model that plays the user. Secrets are filtered from its prompts.
@@ -49,7 +49,7 @@ impl Simulator for ModelSimulator {
     fn say<'a>(
         &'a self,
         request: &'a SimulatorRequest,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>> {
         let prompt = &request.prompt;
         Box::pin(async move {
@@ -57,13 +57,13 @@ impl Simulator for ModelSimulator {
                 max_tokens: self.max_tokens,
                 temperature: self.temperature,
                 label: "user".into(),
-                repeat: lane.repeat,
+                repeat: attempt_id.repeat,
                 acceptance: Acceptance::new(|_, answer| {
                     clean_simulator_answer(&answer.text).is_some()
                 }),
                 ..Request::ask(Purpose::Simulator, self.redactor.text(&prompt.user))
                     .with_system(self.redactor.text(&prompt.system))
-                    .in_lane(lane.name())
+                    .in_conversation(attempt_id.name())
             };
             ask_model(&*self.model, &request).await
         })
@@ -96,9 +96,9 @@ impl ScriptedSimulator {
         Self { rules, used: Mutex::default() }
     }
 
-    fn next(&self, last: &str, lane: &AttemptId) -> Result<Say, Failure> {
+    fn next(&self, last: &str, attempt_id: &AttemptId) -> Result<Say, Failure> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = used.entry(lane.clone()).or_insert_with(|| vec![0; self.rules.len()]);
+        let counts = used.entry(attempt_id.clone()).or_insert_with(|| vec![0; self.rules.len()]);
         for (rule, count) in self.rules.iter().zip(counts) {
             let applies = rule.when.as_ref().is_none_or(|pattern| pattern.occurs_in(last));
             if applies && let Some(say) = rule.reply(*count) {
@@ -118,9 +118,9 @@ impl Simulator for ScriptedSimulator {
     fn say<'a>(
         &'a self,
         request: &'a SimulatorRequest,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>> {
-        let said = self.next(&request.last_answer, lane);
+        let said = self.next(&request.last_answer, attempt_id);
         let call = ModelCall {
             backend: Some("scripted".into()),
             purpose: Some(Purpose::Simulator.as_str().into()),
@@ -142,7 +142,7 @@ impl Simulator for ScriptedSimulator {
         })
     }
 
-    fn forget(&self, lane: &AttemptId) {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(lane);
+    fn forget(&self, attempt_id: &AttemptId) {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(attempt_id);
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use proctor_tools::paging::page;
-use proctor_tools::{CallContext, Group, Hints, Progress, Row, Tool, ToolError, kind};
+use proctor_tools::{CallContext, Group, Hints, Progress, Tool, ToolDeclaration, ToolError, kind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,7 +26,7 @@ pub struct CoveredProject {
 /// The tools.
 #[must_use]
 pub fn agent_tools() -> Vec<Tool<CoveredProject>> {
-    let plan = Row {
+    let plan = ToolDeclaration {
         name: "cover_plan",
         title: "See what cover left open",
         group: Group::Cover,
@@ -34,7 +34,7 @@ pub fn agent_tools() -> Vec<Tool<CoveredProject>> {
         description: "List the situations for which `proctor cover` found no input: each with the method's source, the decisions on its path, the example's description \
              and its place in the spec. Nothing is run. Write an example for one and give it to cover_submit. Run `proctor cover` in a shell first: it covers what it can by itself.",
     };
-    let submit = Row {
+    let submit = ToolDeclaration {
         name: "cover_submit",
         title: "Fill one open situation",
         group: Group::Cover,
@@ -42,7 +42,7 @@ pub fn agent_tools() -> Vec<Tool<CoveredProject>> {
         description: "Propose the body of one example of cover_plan. It is run in a scratch copy and kept only if it parses, stays within its example, passes under several clocks \
              and orders, takes exactly its path, and fails when a small fault is put into the code. Otherwise it is refused with the reason: change the body and submit again.",
     };
-    vec![plan.quick(show), submit.slow(fill)]
+    vec![plan.with_blocking_handler(show), submit.with_async_handler(fill)]
 }
 
 /// Parameters of `cover_plan`.

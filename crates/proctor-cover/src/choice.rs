@@ -42,7 +42,7 @@ impl Choice {
             )
         })?;
         match answers.select.as_deref() {
-            Some("cancel") => Err(Stop::cancelled("the file of answers says so")),
+            Some("cancel") => Err(Stop::cancelled("the answers file says `select: cancel`")),
             Some("all") => Ok(Self::default()),
             None | Some("some") => Ok(Self {
                 only: answers.only,

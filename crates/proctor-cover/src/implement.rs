@@ -123,19 +123,19 @@ impl Place<'_> {
         }
         let verdict = self.run(&rounds, true)?;
         if verdict.error().is_some() {
-            return self.blame(drafts);
+            return self.withdraw_drafts_that_do_not_load(drafts);
         }
-        let blamed = blamed(drafts, &verdict);
+        let failing_spots = failing_spots(drafts, &verdict);
         let mut bad = false;
         for draft in drafts.iter_mut() {
-            draft.reject(&blamed);
+            draft.reject(&failing_spots);
             bad |= draft.changed;
         }
         Ok(bad)
     }
 
     /// Something does not load: each draft alone tells which; then one after the other together with those that do.
-    fn blame(&self, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
+    fn withdraw_drafts_that_do_not_load(&self, drafts: &mut [Draft<'_>]) -> io::Result<bool> {
         let how: Circumstances = CIRCUMSTANCES[0];
         let own = specs_of(drafts);
         let rounds: Vec<Round> =
@@ -170,7 +170,7 @@ fn specs_of(drafts: &[Draft<'_>]) -> Vec<String> {
 }
 
 /// The examples that must go: those that fail by themselves, and those of ours that make others fail.
-fn blamed(drafts: &[Draft<'_>], verdict: &verify::RepeatedRuns) -> BTreeSet<Spot> {
+fn failing_spots(drafts: &[Draft<'_>], verdict: &verify::RepeatedRuns) -> BTreeSet<Spot> {
     let is_ours = |spot: &Spot| drafts.iter().any(|draft| draft.unit_at(spot).is_some());
     let mut found = verdict.failed.clone();
     let mut disturbers: BTreeSet<Spot> = BTreeSet::new();

@@ -182,7 +182,7 @@ pub enum LoadError {
     /// Loading raised an exception; `place` is relative to the project.
     #[error("{error} ({place})")]
     Raised { error: String, place: String },
-    #[error("it cannot be loaded")]
+    #[error("the file cannot be loaded")]
     NoWay,
 }
 

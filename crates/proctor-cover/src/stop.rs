@@ -47,6 +47,10 @@ impl Stop {
 
 impl From<std::io::Error> for Stop {
     fn from(error: std::io::Error) -> Self {
-        Self::error("the system refused something".to_owned(), error.to_string(), "see the details")
+        Self::error(
+            "an operation of the system failed".to_owned(),
+            error.to_string(),
+            "see the details",
+        )
     }
 }

@@ -174,6 +174,8 @@ events! {
         pass_rate: Option<f64>,
         /// What the project declares of its agent or suite: whether the same code gives the same result every time.
         deterministic: Option<bool>,
+        /// Whether the answers of its agent are a script; absent where they are not.
+        scripted: Option<bool>,
         /// How many repetitions of the example are planned, where it is more than one. A pass rate may be settled before the last of
         /// them, which are then not run. In a run with a `repeat_limit` there are at most so many.
         repeats: Option<u32>,

@@ -1,12 +1,11 @@
 //! A recording reduced to what the index keeps.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use proctor_compare::{ExampleResults, Side};
 use proctor_record::{
-    Example, LoadError, Loaded, Problem, ProblemKind, RunChoice, RunData, RunFolder, RunInfo,
+    Example, FileState, LoadError, Loaded, Problem, ProblemKind, RunChoice, RunData, RunFolder,
+    RunInfo,
 };
 
 /// A run as the index keeps it.
@@ -27,8 +26,7 @@ pub(crate) struct TaggedSample {
 /// How exact the times of files are, and something to spare: the kernel takes them from a clock that ticks.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
-/// Tells one state of a recording from the next: sizes of its files, and when they were written and changed (a file that is put in
-/// the place of another may bring its old time of writing with it, but not that of its change).
+/// The states of a recording and of its `run.json` ([`FileState`]).
 #[derive(Debug)]
 pub(crate) struct Stamp {
     text: String,
@@ -39,20 +37,15 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// The state of a recording now.
     pub(crate) fn of(folder: &RunFolder) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut stamp = Self { text: String::new(), is_recent: false };
-        for path in [folder.events_path(), folder.info_path()] {
-            let Ok(file) = fs::metadata(path) else {
-                stamp.text += "- ";
-                continue;
-            };
-            let (written, changed) =
-                (time(file.mtime(), file.mtime_nsec()), time(file.ctime(), file.ctime_nsec()));
-            let (size, w, c) = (file.len(), written.as_nanos(), changed.as_nanos());
-            stamp.text += &format!("{size}@{w}/{c} ");
-            stamp.is_recent |= [written, changed].iter().any(|it| it.abs_diff(now) < CLOCK_TICK);
+        let now = SystemTime::now();
+        let files = [folder.events_path(), folder.info_path()].map(|path| FileState::at(&path));
+        let text = |file: &Option<FileState>| {
+            file.map_or_else(|| "- ".to_owned(), |state| format!("{} ", state.to_text()))
+        };
+        Self {
+            text: files.iter().map(text).collect(),
+            is_recent: files.iter().flatten().any(|state| !state.is_settled(now, CLOCK_TICK)),
         }
-        stamp
     }
 
     /// What a [kept](Self::to_keep) one must be for the recording to be as it was.
@@ -64,12 +57,6 @@ impl Stamp {
     pub(crate) fn to_keep(&self) -> String {
         if self.is_recent { format!("{}young", self.text) } else { self.text.clone() }
     }
-}
-
-/// The time since 1970; none for times before.
-fn time(seconds: i64, nanoseconds: i64) -> Duration {
-    let (seconds, nanoseconds) = (u64::try_from(seconds), u32::try_from(nanoseconds));
-    Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
 }
 
 /// A recording as it was read at one moment. What one part of a program has read another need not read again.

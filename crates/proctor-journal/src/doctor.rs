@@ -143,7 +143,7 @@ impl<D: Disk> Journal<D> {
             Err(JournalError::NotRestorable { path: path.clone(), reason: reason.to_owned() })
         };
         if !name.starts_with(SET_ASIDE) || name.contains(['/', '\\']) {
-            return refuse("only files that were set aside can be");
+            return refuse("only files that were set aside can be restored");
         }
         let mut locked = self.store.lock(moment)?;
         let state = locked.settle()?;

@@ -83,7 +83,7 @@ pub enum JournalError {
     },
     /// The journal was written by a newer version.
     #[error(
-        "{path} says format {found}, this version writes {known}: it can be read here; update proctor to write it"
+        "{path} has format {found}, and this version writes format {known}: entries can be read; upgrade proctor to write"
     )]
     NewerFormat {
         /// The file that names the format.
@@ -97,7 +97,7 @@ pub enum JournalError {
     #[error("`{0}` cannot be a lane: use 1 to 128 of A-Z a-z 0-9 _ -")]
     Lane(String),
     /// A check-in frequency of zero.
-    #[error("a check-in frequency of 0 means nothing: use 1 or more")]
+    #[error("the check-in frequency cannot be 0: use 1 or more")]
     Frequency,
     /// No entry has this id.
     #[error("no entry `{id}` in {dir}: `list` shows the ids")]
@@ -125,9 +125,7 @@ pub enum JournalError {
     #[error(transparent)]
     Word(#[from] UnknownWord),
     /// Nobody said what the run should do.
-    #[error(
-        "entry {id} says nothing about the run: give an expectation (pass, fail, exit:N or match:RE)"
-    )]
+    #[error("entry {id} has no expectation for the run: set one (pass, fail, exit:N or match:RE)")]
     NoExpectation {
         /// The entry.
         id: String,
@@ -144,7 +142,7 @@ pub enum JournalError {
     #[error("{0} is the home folder, not a project: go to a project or name the journal's folder")]
     HomeFolder(PathBuf),
     /// An export of a newer version.
-    #[error("the export says version {found}, this version reads {known}: update proctor")]
+    #[error("the export has version {found}, and this version reads {known}: upgrade proctor")]
     NewerExport {
         /// The version found.
         found: u64,

@@ -1,6 +1,6 @@
 //! One spelling per request: what caches and cassettes are keyed by.
 //!
-//! Who asks, in which lane and repeat, is left out: it does not change what a model would say.
+//! Who asks, in which conversation and repeat, is left out: it does not change what a model would say.
 //! Members are sorted and absent options are omitted, so a field added later changes no hash.
 
 use serde_json::{Map, Value};
@@ -106,7 +106,7 @@ mod tests {
         let asked = Request::ask(Purpose::Judge, "good?");
         let same =
             Request { purpose: Purpose::Agent, repeat: 3, label: "x".into(), ..asked.clone() }
-                .in_lane("l");
+                .in_conversation("l");
         assert_eq!(hash(&asked, "m"), hash(&same, "m"));
         assert_ne!(hash(&asked, "m"), hash(&asked, "n"));
         assert_ne!(hash(&asked, "m"), hash(&Request { seed: Some(1), ..asked.clone() }, "m"));

@@ -23,7 +23,7 @@
 //!     ..Layers::default()
 //! }
 //! .over(judge);
-//! let answer = judge.ask(&Request::ask(Purpose::Judge, "Was it polite?").in_lane("ex1")).await?;
+//! let answer = judge.ask(&Request::ask(Purpose::Judge, "Was it polite?").in_conversation("ex1")).await?;
 //! assert_eq!(answer.text, "yes");
 //! # Ok(()) }
 //! ```
@@ -68,7 +68,8 @@ pub use mapping::{MappedAgent, Mapping, ToolCallPaths};
 pub use model::{Asking, Billing, Identity, Model};
 pub use price::{Cost, Price, PriceTable};
 pub use request::{
-    Acceptance, Lane, Message, Purpose, Request, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,
+    Acceptance, ConversationId, Message, Purpose, Request, Role, ToolCall, ToolChoice, ToolResult,
+    ToolSpec,
 };
 pub use scripted::{Rule, ScriptedModel, ScriptedReply, WhenSpent};
 pub use secret::{Redactor, SHORTEST_SECRET, Secret, names_a_secret};

@@ -49,9 +49,9 @@ impl std::fmt::Display for Purpose {
 }
 
 /// One conversation, by a name its owner chooses (example id, repeat, attempt). Queues of scripted
-/// replies and sequences of a cassette are kept per lane, so that conversations that run at the
+/// replies and sequences of a cassette are kept per conversation, so that conversations that run at the
 /// same time do not take each other's answers.
-pub type Lane = String;
+pub type ConversationId = String;
 
 /// Whose turn a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -190,7 +190,7 @@ pub struct Request {
     pub label: String,
     /// The conversation this belongs to.
     #[serde(default)]
-    pub lane: Lane,
+    pub conversation: ConversationId,
     /// Which repeat of the example this is: repeats do not share cached answers.
     #[serde(default)]
     pub repeat: u32,
@@ -247,8 +247,8 @@ impl Request {
 
     /// The same request in a conversation.
     #[must_use]
-    pub fn in_lane(mut self, lane: impl Into<Lane>) -> Self {
-        self.lane = lane.into();
+    pub fn in_conversation(mut self, conversation: impl Into<ConversationId>) -> Self {
+        self.conversation = conversation.into();
         self
     }
 

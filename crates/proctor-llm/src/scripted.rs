@@ -147,16 +147,16 @@ impl ScriptedModel {
     }
 
     /// Drops the counts of a conversation that is over.
-    pub fn forget(&self, lane: &str) {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(lane);
+    pub fn forget(&self, conversation: &str) {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).remove(conversation);
     }
 
     fn next(&self, request: &Request) -> Result<&ScriptedReply, ModelError> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if !used.contains_key(&request.lane) {
-            used.insert(request.lane.clone(), vec![0; self.rules.len()]);
+        if !used.contains_key(&request.conversation) {
+            used.insert(request.conversation.clone(), vec![0; self.rules.len()]);
         }
-        let counts = used.get_mut(&request.lane);
+        let counts = used.get_mut(&request.conversation);
         let mut spent = 0;
         for (rule, count) in self.rules.iter().zip(counts.into_iter().flatten()) {
             if !rule.applies(request) {
@@ -175,13 +175,13 @@ impl ScriptedModel {
         let name = &self.identity.model;
         let asked = shorten(request.last_user_text(), 80);
         let why = if spent > 0 {
-            format!("has given all {spent} replies it has for this")
+            format!("has used all {spent} replies for this request")
         } else {
-            "has no rule for this".to_owned()
+            "has no rule for this request".to_owned()
         };
         let message = format!(
-            "the script `{name}` {why} (purpose {}, label `{}`, lane `{}`, last words: {asked}); add a reply or a rule that repeats",
-            request.purpose, request.label, request.lane
+            "the script `{name}` {why} (purpose {}, label `{}`, conversation `{}`, last message: {asked}); add a reply or a rule that repeats",
+            request.purpose, request.label, request.conversation
         );
         ModelError::new(ErrorKind::ScriptExhausted, message)
     }
@@ -242,15 +242,15 @@ mod tests {
                 },
             ],
         );
-        let agent = |text: &str| Request::ask(Purpose::Agent, text).in_lane("a");
+        let agent = |text: &str| Request::ask(Purpose::Agent, text).in_conversation("a");
         assert_eq!(says(&model, &agent("I want to BOOK")), "Which day?");
         assert_eq!(says(&model, &agent("hello")), "one");
-        assert_eq!(says(&model, &Request::ask(Purpose::Judge, "book").in_lane("a")), "two");
+        assert_eq!(says(&model, &Request::ask(Purpose::Judge, "book").in_conversation("a")), "two");
         assert_eq!(says(&model, &agent("book again")), "Which day?");
-        assert_eq!(says(&model, &agent("hello").in_lane("b")), "one");
+        assert_eq!(says(&model, &agent("hello").in_conversation("b")), "one");
         let goal = Request { label: "goal".into(), ..agent("reached?") };
         assert_eq!(["yes", "no", "yes"].map(|_| says(&model, &goal)), ["yes", "no", "yes"]);
-        insta::assert_snapshot!(says(&model, &agent("hello")), @"the script `venue` has given all 2 replies it has for this (purpose agent, label ``, lane `a`, last words: hello); add a reply or a rule that repeats");
+        insta::assert_snapshot!(says(&model, &agent("hello")), @"the script `venue` has used all 2 replies for this request (purpose agent, label ``, conversation `a`, last message: hello); add a reply or a rule that repeats");
         model.forget("a");
         assert_eq!(says(&model, &agent("hello")), "one");
     }
@@ -264,7 +264,7 @@ mod tests {
         );
         assert_eq!(says(&model, &Request::ask(Purpose::Judge, "?")), "busy");
         let missing = says(&model, &Request::ask(Purpose::Agent, "?"));
-        assert!(missing.starts_with("the script `x` has no rule for this"), "{missing}");
+        assert!(missing.starts_with("the script `x` has no rule for this request"), "{missing}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) type Variables = BTreeMap<String, Value>;
 pub(crate) enum TemplateError {
     #[error("`${{` without `}}` in `{template}`")]
     Unclosed { template: String },
-    #[error("`${{{name}}}` is not known here; known are {}", known.join(", "))]
+    #[error("`${{{name}}}` is not defined; use one of {}", known.join(", "))]
     UnknownName { name: String, known: Vec<String> },
 }
 
@@ -96,7 +96,7 @@ mod tests {
         );
         assert_eq!(
             fill(&json!("${x}"), &variables).unwrap_err().to_string(),
-            "`${x}` is not known here; known are n, no, who"
+            "`${x}` is not defined; use one of n, no, who"
         );
         assert!(matches!(fill(&json!("a ${x"), &variables), Err(TemplateError::Unclosed { .. })));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use proctor_history::ComparisonCache;
 use proctor_journal::{Journal, JournalError, Moment};
+use proctor_process::Guard;
 use proctor_record::RunStore;
 
 use crate::error::ToolError;
@@ -87,6 +88,11 @@ impl Engine {
 
     pub(crate) fn program(&self) -> &Path {
         &self.setup.program
+    }
+
+    /// Ends what the program starts when this process ends.
+    pub(crate) fn guard(&self) -> Guard {
+        Guard::Program(self.setup.workspaces.guard.clone())
     }
 
     pub(crate) fn ruby(&self) -> &Path {

@@ -72,7 +72,7 @@ impl std::fmt::Display for ServeError {
             Self::Start(problem) => {
                 write!(f, "the MCP client and server could not agree: {problem}")
             }
-            Self::Lost(problem) => write!(f, "the MCP server was lost: {problem}"),
+            Self::Lost(problem) => write!(f, "the MCP server failed: {problem}"),
         }
     }
 }
@@ -178,7 +178,7 @@ impl ServerHandler for Handler {
         let method = request.method;
         let is_removed = is_stateless && REMOVED_WITH_SESSIONS.contains(&&*method);
         if METHODS.contains(&&*method) && !is_removed {
-            let problem = format!("the parameters of {method} do not have the form it demands");
+            let problem = format!("the parameters of {method} are not valid");
             return Err(ErrorData::invalid_params(problem, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))

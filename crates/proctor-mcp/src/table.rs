@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_cover::CoveredProject;
-pub(crate) use proctor_tools::{CallContext as Context, Progress, ProgressSink, Row};
+pub(crate) use proctor_tools::{CallContext as Context, Progress, ProgressSink, ToolDeclaration};
 pub use proctor_tools::{Group, Hints};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

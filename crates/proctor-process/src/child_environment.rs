@@ -1,4 +1,7 @@
 //! The environment variables of a child: a base (all variables of this process, or none) and changes to it.
+//!
+//! Every way to start a program takes one, and [`ChildEnvironment::apply`] is the only code that gives variables to a child. Under a
+//! guard it is applied by the guard, which has the environment of the process that started it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,9 +10,9 @@ use std::process::Command;
 /// The environment of a child process. Each caller chooses the base, so that inheriting is never an accident.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildEnvironment {
-    inherits: bool,
+    pub(crate) inherits: bool,
     /// `None` removes a variable.
-    changes: BTreeMap<OsString, Option<OsString>>,
+    pub(crate) changes: BTreeMap<OsString, Option<OsString>>,
 }
 
 impl ChildEnvironment {

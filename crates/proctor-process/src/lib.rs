@@ -9,12 +9,15 @@
 //! - [`Listener`]: the transport for workers that connect to a socket path.
 //! - [`guard`]: the small process that ends a child tree when we end, however we end.
 //! - [`ShortCommand`]: a program with a time limit whose output is read whole; [`git::Git`] is built on it.
-//! - [`start_detached`]: a program that goes on when this process ends.
+//! - [`capture_output`]: a managed program that is given its input, run to its end and read.
+//! - [`DetachedCommand`]: a program that goes on when this process ends.
+//! - [`ChildEnvironment`]: the variables of a child; every way to start a program takes one.
 //! - [`worker`]: the other side, for writing a worker in a few lines.
 //!
 //! Pure parts, tested without processes or clocks: [`framer`], [`protocol`], the lifecycle, the table of
 //! pending requests, the splitter of output lines.
 
+mod captured_output;
 mod child_environment;
 mod detached_command;
 mod diagnostics;
@@ -36,15 +39,16 @@ mod spec;
 mod sys;
 pub mod worker;
 
+pub use captured_output::{CaptureError, CapturedOutput, capture_output};
 pub use child_environment::ChildEnvironment;
-pub use detached_command::start_detached;
+pub use detached_command::{DetachedCommand, DetachedProcess};
 pub use diagnostics::{Diagnostic, DiagnosticSink};
 pub use exit::{ExitReport, ExitStatus, Leaked};
 pub use launch::StartError;
 pub use lifecycle::State;
 pub use listener::{Connection, Listener, ListenerConfig, ListenerError};
 pub use output::{Line, Lines, OutputConfig, OutputStream, Overflow};
-pub use process::{ManagedProcess, StopError, WaitTimeout, WeakProcess};
+pub use process::{ChildInput, ManagedProcess, StopError, WaitTimeout, WeakProcess};
 pub use rpc::{
     Channel, ChannelClosed, ChannelConfig, CloseReason, HandlerFuture, HandlerResult,
     NotificationBatch, NotificationMode, Notifications, NotifyError, Payload, RequestError,

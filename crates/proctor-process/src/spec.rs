@@ -1,9 +1,9 @@
 //! What to run and how: the description of a process. Plain values, built by chaining.
 
+use crate::child_environment::ChildEnvironment;
 use crate::diagnostics::DiagnosticSink;
 use crate::output::OutputConfig;
 use crate::rpc::ChannelConfig;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -13,6 +13,9 @@ pub enum RpcMode {
     /// Not at all; standard output and error are captured.
     #[default]
     None,
+    /// Without messages: we write raw bytes to its standard input ([`crate::ManagedProcess::take_stdin`]); standard output and
+    /// error are captured.
+    RawStdin,
     /// Messages on standard input and output; only standard error is captured.
     Stdio,
     /// Messages on an inherited socket (`RPC_SOCKET_FD`); standard output and error are captured,
@@ -53,9 +56,7 @@ pub enum Guard {
 #[derive(Debug, Clone)]
 pub struct ProcessSpec {
     pub(crate) argv: Vec<OsString>,
-    pub(crate) clear_env: bool,
-    /// `None` removes a variable.
-    pub(crate) env: BTreeMap<OsString, Option<OsString>>,
+    pub(crate) environment: ChildEnvironment,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) rpc: RpcMode,
     pub(crate) guard: Guard,
@@ -64,51 +65,22 @@ pub struct ProcessSpec {
 }
 
 impl ProcessSpec {
-    /// A command (program and arguments, no shell) under a guard or without one. It inherits our
-    /// environment and working directory unless told otherwise.
-    pub fn new<A: Into<OsString>>(argv: impl IntoIterator<Item = A>, guard: Guard) -> Self {
+    /// A command (program and arguments, no shell) with its environment, under a guard or without one. It inherits our
+    /// working directory unless told otherwise.
+    pub fn new<A: Into<OsString>>(
+        argv: impl IntoIterator<Item = A>,
+        environment: ChildEnvironment,
+        guard: Guard,
+    ) -> Self {
         Self {
             argv: argv.into_iter().map(Into::into).collect(),
-            clear_env: false,
-            env: BTreeMap::new(),
+            environment,
             cwd: None,
             rpc: RpcMode::None,
             guard,
             output: OutputConfig::default(),
             channel: ChannelConfig::default(),
         }
-    }
-
-    /// Sets a variable.
-    #[must_use]
-    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.env.insert(name.into(), Some(value.into()));
-        self
-    }
-
-    /// Sets several variables.
-    #[must_use]
-    pub fn envs<N: Into<OsString>, V: Into<OsString>>(
-        mut self,
-        variables: impl IntoIterator<Item = (N, V)>,
-    ) -> Self {
-        let pairs = variables.into_iter().map(|(name, value)| (name.into(), Some(value.into())));
-        self.env.extend(pairs);
-        self
-    }
-
-    /// Removes an inherited variable.
-    #[must_use]
-    pub fn env_remove(mut self, name: impl Into<OsString>) -> Self {
-        self.env.insert(name.into(), None);
-        self
-    }
-
-    /// Inherits nothing: the child sees only what is set here.
-    #[must_use]
-    pub fn env_clear(mut self) -> Self {
-        self.clear_env = true;
-        self
     }
 
     /// Sets the working directory.

@@ -57,11 +57,6 @@ impl Aggregator {
         &self.run
     }
 
-    /// Where an example stands in [`RunData::examples`].
-    pub fn place_of(&self, id: &ExampleId) -> Option<usize> {
-        self.index.get(&Some(id.clone())).copied()
-    }
-
     /// The end result.
     pub fn into_run(self) -> RunData {
         self.run
@@ -192,8 +187,10 @@ impl Aggregator {
             example.location.clone_from(&payload.location);
         }
         let failed_before = self.failed_before(place, event);
+        let end_event = self.event_place();
         let attempt = self.attempt_at(place, event);
         attempt.finished_at = event.time;
+        attempt.end_event = Some(end_event);
         attempt.worker = event.worker.or(attempt.worker);
         attempt.is_final = payload.r#final.unwrap_or(true);
         attempt.flaky = payload.flaky.unwrap_or(payload.status == Status::Passed && failed_before);
@@ -275,6 +272,11 @@ impl Aggregator {
         place
     }
 
+    /// The place of the event that is being folded among the events of the run, from 0.
+    fn event_place(&self) -> u64 {
+        self.run.event_count.saturating_sub(1)
+    }
+
     fn attempt(&mut self, event: &Event) -> &mut Attempt {
         let place = self.example_place(event);
         self.attempt_at(place, event)
@@ -284,10 +286,11 @@ impl Aggregator {
     fn attempt_at(&mut self, example: usize, event: &Event) -> &mut Attempt {
         let number = AttemptNumber::of(event);
         let AttemptNumber { repeat, attempt } = number;
+        let first_event = self.event_place();
         let attempts = &mut self.run.examples[example].attempts;
         let found = self.attempt_index.find(example, attempts, number);
         let place = found.unwrap_or_else(|| {
-            push(attempts, Attempt { repeat, attempt, ..Attempt::default() });
+            push(attempts, Attempt { repeat, attempt, first_event, ..Attempt::default() });
             attempts.len() - 1
         });
         &mut attempts[place]
@@ -319,6 +322,7 @@ fn apply_description(example: &mut Example, payload: &ExampleStarted, detail: De
     example.pass_rate = payload.pass_rate.or(example.pass_rate);
     example.repeats = payload.repeats.or(example.repeats);
     example.deterministic = payload.deterministic.or(example.deterministic);
+    example.scripted = payload.scripted.unwrap_or(example.scripted);
 }
 
 /// Appends the name that an example without one was given while it ran. An example of which only the end is recorded has no path to

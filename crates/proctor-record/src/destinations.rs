@@ -68,7 +68,7 @@ fn parse_one(text: &str) -> Result<Destination, BadDestination> {
         return Err(bad(text, "is empty; give a path or ws://localhost:PORT"));
     }
     if text.contains('\0') {
-        return Err(bad(text, "holds a NUL character, which no path can"));
+        return Err(bad(text, "contains a NUL character, which a path cannot"));
     }
     match text.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ws") => {

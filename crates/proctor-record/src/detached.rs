@@ -110,7 +110,7 @@ impl DetachedRecorder {
                 let missing = state.accepted - state.written;
                 let stall = self.limits.stall.as_secs_f64();
                 return Err(format!(
-                    "it takes nothing (waited {stall} s); {missing} events and all that follow are missing there"
+                    "it has accepted nothing for {stall} s; {missing} events and all later ones are missing there"
                 ));
             }
             let waited = shared.changed.wait_timeout(state, left);
@@ -244,7 +244,7 @@ mod tests {
         detached.close().unwrap();
         let all: Vec<String> = reasons.try_iter().collect();
         assert_eq!(all.len(), 1, "{all:?}");
-        assert!(all[0].starts_with("it takes nothing"), "{all:?}");
+        assert!(all[0].starts_with("it has accepted nothing"), "{all:?}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod aggregate;
 pub mod control;
 pub mod destinations;
 mod detached;
+mod file_state;
 #[doc(hidden)]
 pub mod fuzzing;
 mod line_digest;
@@ -28,6 +29,7 @@ mod workspaces;
 
 pub use aggregate::{Aggregator, MAX_LOG_LINES};
 pub use detached::{DetachedLimits, DetachedRecorder};
+pub use file_state::FileState;
 pub use line_digest::without_digest;
 pub use model::{
     AgentMessage, Attempt, Conversation, Evaluation, Example, LogLine, ModelUse, OutsideError,
@@ -35,7 +37,7 @@ pub use model::{
 };
 pub use reader::{
     Entry, LoadError, Loaded, MAX_LINE, Problem, ProblemKind, Reader, RunChoice, RunSplitter, load,
-    load_example, load_outline,
+    load_outline,
 };
 pub use recorder::{JsonlRecorder, RecordError};
 pub use recording_reader::{

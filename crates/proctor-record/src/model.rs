@@ -90,6 +90,9 @@ pub struct Example {
     /// What the project declares: whether the same code gives the same result every time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deterministic: Option<bool>,
+    /// Whether the answers of its agent are a script.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub scripted: bool,
     /// The planned number of repetitions; the largest possible number in a run with a `repeat_limit`. Absent where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
@@ -119,6 +122,12 @@ pub struct Attempt {
     pub checks: Option<u64>,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
+    /// The place of its first event among the events of the run, from 0.
+    #[serde(skip)]
+    pub first_event: u64,
+    /// The place of its last `ExampleFinished`.
+    #[serde(skip)]
+    pub end_event: Option<u64>,
     pub duration_ms: Option<Millis>,
     pub exception: Option<Box<Exception>>,
     /// Why it is pending, or what happened to its worker.

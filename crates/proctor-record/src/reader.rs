@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use proctor_events::{Body, Event, ReadError, RunId};
 
 use crate::aggregate::Aggregator;
-use crate::model::{Example, RunData};
+use crate::model::RunData;
 use crate::recording_reader::line_assembler::LineAssembler;
-use crate::recording_reader::{IndexRules, RecordingChunks, RecordingReader};
+use crate::recording_reader::{IndexRules, RecordingReader};
 use crate::store::RunFolder;
 
 /// The longest line that is read; a longer one is reported and passed over.
@@ -56,10 +56,10 @@ pub enum ProblemKind {
     #[error(transparent)]
     NotAnEvent(#[from] ReadError),
     /// It is the last line and incomplete: its writer died while writing it.
-    #[error("incomplete: the writer ended in the middle of it")]
+    #[error("incomplete: the writer stopped in the middle of the line")]
     Torn,
     /// The file cannot be read any further.
-    #[error("cannot read on: {0}")]
+    #[error("cannot read further: {0}")]
     Io(String),
 }
 
@@ -271,27 +271,6 @@ pub fn load_outline(path: &Path, choice: &RunChoice) -> Result<Loaded, LoadError
     load_into(path, choice, &Aggregator::outline())
 }
 
-/// One example with everything that is recorded of it; without attempts where nothing is. Lines that do not name it are not parsed.
-pub fn load_example(path: &Path, id: &str) -> io::Result<Example> {
-    let name = memchr::memmem::Finder::new(id.as_bytes());
-    let mut folded = Aggregator::default();
-    let mut chunks = RecordingChunks::open(path)?;
-    while let Some(chunk) = chunks.next()? {
-        for line in chunk.split(|byte| *byte == b'\n') {
-            if name.find(line).is_none() {
-                continue;
-            }
-            let event = std::str::from_utf8(line).ok().and_then(|it| Event::from_json(it).ok());
-            let own =
-                |event: &Event| event.example_id.as_ref().is_some_and(|own| own.as_str() == id);
-            if let Some(event) = event.filter(own) {
-                folded.apply(&event);
-            }
-        }
-    }
-    Ok(folded.into_run().examples.into_iter().next().unwrap_or_default())
-}
-
 fn load_into(path: &Path, choice: &RunChoice, empty: &Aggregator) -> Result<Loaded, LoadError> {
     let reader =
         Reader::open(path).map_err(|source| LoadError::Io { path: path.to_owned(), source })?;
@@ -369,7 +348,7 @@ mod tests {
                 "line 3: not a JSON object: expected value at line 1 column 1",
                 "line 4: not valid UTF-8 at byte 0",
                 "5 5 B",
-                "line 6: incomplete: the writer ended in the middle of it",
+                "line 6: incomplete: the writer stopped in the middle of the line",
             ]
         );
     }

@@ -24,7 +24,7 @@ pub enum ResolveError {
         known: Vec<String>,
     },
     /// There are several.
-    #[error("`{name}` could be any of {}", listing(candidates))]
+    #[error("`{name}` matches {}", listing(candidates))]
     Ambiguous {
         /// As it was given.
         name: String,

@@ -409,7 +409,7 @@ mod tests {
         assert_eq!((found("last"), found("last~2")), ("0200-c".into(), "0190-a".into()));
         assert_eq!(found("02"), "0200-c");
         let error = store.resolve("0190").unwrap_err().to_string();
-        assert_eq!(error, "`0190` could be any of 0190-b, 0190-a");
+        assert_eq!(error, "`0190` matches 0190-b, 0190-a");
         let runs = store.list().unwrap();
         for run in &runs[..2] {
             run.change_tags(|tags| tags.push("good".to_owned())).unwrap();

@@ -47,6 +47,9 @@ pub struct Example {
     /// What the project declares of its agent or suite: whether the same code gives the same result every time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deterministic: Option<bool>,
+    /// Whether the answers of its agent are a script.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub scripted: bool,
 }
 
 #[expect(clippy::ref_option, reason = "serde asks for this signature")]
@@ -190,6 +193,7 @@ fn example(suite: &str, mut listed: Listed, id: ExampleId) -> Example {
         repeats: None,
         pass_rate: None,
         deterministic: None,
+        scripted: false,
     }
 }
 

@@ -31,7 +31,6 @@ pub use run::{
 };
 pub use suite::{
     BadPattern, CommandSuite, DialogueSuite, ExampleFiles, ExampleFilter, LoadNotices,
-    MinitestRequest, MinitestSuite, MissingPath, Reported, RspecRequest, RspecSuite,
-    SUITE_CAPABILITIES, ScenarioFile, Suite, SuiteCapabilities, SuiteEnvironment, SuiteError,
-    WorkspaceSuite,
+    MinitestSuite, MissingPath, Reported, RspecSuite, RubySuites, SUITE_CAPABILITIES, ScenarioFile,
+    Suite, SuiteCapabilities, SuiteEnvironment, SuiteError, WorkspaceSuite,
 };

@@ -198,6 +198,7 @@ mod tests {
             repeats: None,
             pass_rate: None,
             deterministic: None,
+            scripted: false,
         }
     }
 

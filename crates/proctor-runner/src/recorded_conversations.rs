@@ -11,7 +11,7 @@ use proctor_record::{Entry, Reader, RunData, RunSplitter};
 /// A conversation of a recording.
 pub struct RecordedConversation {
     /// The attempt it belongs to.
-    pub lane: AttemptId,
+    pub attempt_id: AttemptId,
     /// The scenario file, relative to the project's root.
     pub file: String,
     /// What was said, and how it ended.
@@ -38,32 +38,34 @@ pub fn recorded_conversations(
     let mut order: Vec<AttemptId> = Vec::new();
     let mut ended: HashMap<AttemptId, ExampleFinished> = HashMap::new();
     for event in last_run(path)? {
-        let Some(lane) = lane(&event).filter(|lane| files.contains_key(&lane.example)) else {
+        let Some(attempt_id) =
+            attempt_of(&event).filter(|attempt_id| files.contains_key(&attempt_id.example))
+        else {
             continue;
         };
         match event.body {
-            Body::ExampleFinished(finished) => drop(ended.insert(lane, finished)),
-            Body::UserMessage(_) if !open.contains_key(&lane) => {
-                order.push(lane.clone());
-                open.entry(lane).or_default().add(&event.body);
+            Body::ExampleFinished(finished) => drop(ended.insert(attempt_id, finished)),
+            Body::UserMessage(_) if !open.contains_key(&attempt_id) => {
+                order.push(attempt_id.clone());
+                open.entry(attempt_id).or_default().add(&event.body);
             }
             body => {
-                if let Some(talk) = open.get_mut(&lane) {
-                    talk.add(&body);
+                if let Some(conversation) = open.get_mut(&attempt_id) {
+                    conversation.add(&body);
                 }
             }
         }
     }
-    let talks = order.into_iter().filter_map(|lane| {
-        let said = open.remove(&lane)?.finish(ended.get(&lane));
-        let file = (*files.get(&lane.example)?).to_owned();
-        Some(RecordedConversation { lane, file, said })
+    let conversations = order.into_iter().filter_map(|attempt_id| {
+        let said = open.remove(&attempt_id)?.finish(ended.get(&attempt_id));
+        let file = (*files.get(&attempt_id.example)?).to_owned();
+        Some(RecordedConversation { attempt_id, file, said })
     });
-    Ok(talks.collect())
+    Ok(conversations.collect())
 }
 
 /// Which attempt an event belongs to.
-fn lane(event: &Event) -> Option<AttemptId> {
+fn attempt_of(event: &Event) -> Option<AttemptId> {
     let (repeat, attempt) = (event.repeat.unwrap_or(1), event.attempt.unwrap_or(1));
     Some(AttemptId { example: event.example_id.clone()?, repeat, attempt })
 }

@@ -15,7 +15,7 @@ pub(crate) fn to_api_error(error: ResolveError) -> ApiError {
     match error {
         ResolveError::NotFound { name, known } => no_such_run(&name, known.first()),
         ResolveError::Ambiguous { name, candidates } => ApiError::bad_request(format_args!(
-            "`{name}` could be any of {} runs; give more of the id",
+            "`{name}` matches {} runs; give more of the id",
             candidates.len()
         )),
         ResolveError::Store(error) => ApiError::internal(error),

@@ -9,4 +9,4 @@ pub mod schema;
 mod tool;
 
 pub use error::{ToolError, kind};
-pub use tool::{CallContext, Group, Hints, Progress, ProgressSink, Row, Tool};
+pub use tool::{CallContext, Group, Hints, Progress, ProgressSink, Tool, ToolDeclaration};

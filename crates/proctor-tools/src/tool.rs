@@ -172,7 +172,7 @@ impl<S: 'static> Tool<S> {
 
 /// What a tool has beside its types and its handler.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct ToolDeclaration {
     /// See [`Tool::name`].
     pub name: &'static str,
     /// See [`Tool::title`].
@@ -185,16 +185,16 @@ pub struct Row {
     pub description: &'static str,
 }
 
-impl Row {
+impl ToolDeclaration {
     /// A tool with a handler that blocks, but not for long.
-    pub fn quick<S, P, R, E>(self, handle: fn(&S, P) -> Result<R, E>) -> Tool<S>
+    pub fn with_blocking_handler<S, P, R, E>(self, handle: fn(&S, P) -> Result<R, E>) -> Tool<S>
     where
         S: Send + 'static,
         P: DeserializeOwned + JsonSchema + Send + 'static,
         R: Serialize + JsonSchema + Send + 'static,
         E: Into<ToolError> + 'static,
     {
-        self.slow(move |state: S, parameters: P, _| async move {
+        self.with_async_handler(move |state: S, parameters: P, _| async move {
             let work = move || handle(&state, parameters).map_err(Into::into);
             let done = tokio::task::spawn_blocking(work).await;
             done.unwrap_or_else(|error| {
@@ -204,7 +204,7 @@ impl Row {
     }
 
     /// A tool with an asynchronous handler.
-    pub fn slow<S, P, R, E, F>(
+    pub fn with_async_handler<S, P, R, E, F>(
         self,
         handle: impl Fn(S, P, CallContext) -> F + Send + Sync + 'static,
     ) -> Tool<S>
@@ -293,7 +293,7 @@ mod tests {
         text: String,
     }
 
-    const ROW: Row = Row {
+    const DECLARATION: ToolDeclaration = ToolDeclaration {
         name: "repeat",
         title: "Repeat a word",
         group: Group::Runs,
@@ -311,7 +311,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_tool_reads_parameters_and_writes_a_result() {
-        let tool = ROW.quick(repeat);
+        let tool = DECLARATION.with_blocking_handler(repeat);
         let call = |value: Value| tool.call(Word("ab"), value, CallContext::default());
         assert_eq!(call(json!({ "times": 2 })).await.unwrap(), json!({ "text": "abab" }));
         assert_eq!(call(json!({ "times": null })).await.unwrap(), json!({ "text": "" }));
@@ -322,7 +322,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_wrong_parameter_is_named_beside_the_known_ones() {
-        let tool = ROW.quick(repeat);
+        let tool = DECLARATION.with_blocking_handler(repeat);
         for (given, message) in [
             (json!({ "times": "x" }), "times: invalid type: string \"x\", expected u32"),
             (json!({ "often": 1 }), "often: unknown field `often`, expected `times`"),
@@ -339,7 +339,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_tool_works_over_a_state_that_holds_its_own() {
-        let tool = ROW.quick(repeat).over(|pair: &(Word, u32)| pair.0);
+        let tool = DECLARATION.with_blocking_handler(repeat).over(|pair: &(Word, u32)| pair.0);
         let state = (Word("cd"), 7);
         let result = tool.call(state, json!({ "times": 1 }), CallContext::patient()).await;
         assert_eq!(result.unwrap(), json!({ "text": "cd" }));

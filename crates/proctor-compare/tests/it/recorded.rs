@@ -73,6 +73,48 @@ fn who_takes_part_decides_who_is_deterministic() {
     assert_eq!(judged(&taped), certain);
 }
 
+/// What a recording says of the agent reaches the reason: scripted, declared, or not known.
+#[test]
+fn the_reason_names_what_is_recorded_of_the_agent() {
+    let side = |fields: &str, more: &str, status: &str| {
+        let start = format!(
+            r#"{{"event_type":"ExampleStarted","example_id":"x","file":"a.yaml","path":["x"]{fields}}}"#
+        );
+        let reply =
+            r#"{"event_type":"AgentResponse","example_id":"x","turn_number":1,"text":"hi"}"#;
+        let mut lines = vec![start, reply.to_owned()];
+        lines.extend((!more.is_empty()).then(|| more.to_owned()));
+        lines.push(finished("x", 1, 1, &format!(r#""status":"{status}""#)));
+        Side::of(&folded(&lines), status)
+    };
+    let judged = |fields: &str, more: &str| {
+        let (before, after) = (side(fields, more, "passed"), side(fields, more, "failed"));
+        let comparison = compare(&before, &after, &EarlierRuns::default(), &Rules::default());
+        let change = comparison.examples[0].clone();
+        (change.verdict, change.why)
+    };
+    let judge =
+        r#"{"event_type":"ModelCall","example_id":"x","backend":"openai","purpose":"judge"}"#;
+    let scripted = r#","scripted":true"#;
+    for (fields, more, verdict, reason) in [
+        (scripted, "", Assessment::Regression, "the agent's answers are scripted"),
+        (r#","deterministic":true"#, "", Assessment::Regression, "it is declared deterministic"),
+        ("", "", Assessment::CannotTell, "whether the agent calls a model is not known"),
+        (scripted, judge, Assessment::CannotTell, "a model takes part"),
+        ("", judge, Assessment::CannotTell, "a model takes part"),
+        (
+            r#","scripted":true,"deterministic":false"#,
+            "",
+            Assessment::CannotTell,
+            "it is declared not deterministic",
+        ),
+    ] {
+        let (found, why) = judged(fields, more);
+        assert_eq!(found, verdict, "{fields} {more}: {why}");
+        assert!(why.contains(reason), "{fields} {more}: {why}");
+    }
+}
+
 /// One example with so many repetitions: every `fails`-th fails for good, every seventh passes only when it is retried.
 fn repeated(repeats: u32, fails: u32) -> RunData {
     let id = ExampleId::from("x");

@@ -23,7 +23,7 @@ pub struct AgentOutputLine {
     /// The agent whose program printed it.
     pub agent: Arc<str>,
     /// The conversation it was printed for, where that is known.
-    pub lane: Option<AttemptId>,
+    pub attempt_id: Option<AttemptId>,
     /// Whether it went to standard error.
     pub stderr: bool,
     /// Without line feed and without known secrets.
@@ -116,7 +116,7 @@ impl OutputListener {
     /// Adds a line about the process to its output.
     pub(crate) fn tell(&self, text: &str) {
         let (agent, text) = (Arc::clone(&self.agent), text.into());
-        self.printed.push(AgentOutputLine { agent, lane: None, stderr: true, text });
+        self.printed.push(AgentOutputLine { agent, attempt_id: None, stderr: true, text });
     }
 
     /// How many unreadable lines the process has sent on its channel.
@@ -134,9 +134,9 @@ impl OutputListener {
         let mut lines = stream.lines();
         tokio::spawn(async move {
             while let Some(line) = lines.next().await {
-                let lane = self.served().alone.clone();
+                let attempt_id = self.served().alone.clone();
                 let agent = Arc::clone(&self.agent);
-                self.printed.push(AgentOutputLine { agent, lane, stderr, text: line.text });
+                self.printed.push(AgentOutputLine { agent, attempt_id, stderr, text: line.text });
             }
         });
     }
@@ -146,25 +146,26 @@ impl OutputListener {
     }
 
     /// A conversation is being served until the guard is dropped.
-    pub(crate) fn serving(self: &Arc<Self>, lane: &AttemptId) -> ServedConversation {
+    pub(crate) fn serving(self: &Arc<Self>, attempt_id: &AttemptId) -> ServedConversation {
         let mut served = self.served();
-        served.now.push(lane.clone());
-        served.alone = (served.now.len() == 1).then(|| lane.clone());
+        served.now.push(attempt_id.clone());
+        served.alone = (served.now.len() == 1).then(|| attempt_id.clone());
         drop(served);
-        ServedConversation { listening: Arc::clone(self), lane: lane.clone() }
+        ServedConversation { listening: Arc::clone(self), attempt_id: attempt_id.clone() }
     }
 }
 
 /// A conversation that is being served.
 pub(crate) struct ServedConversation {
     listening: Arc<OutputListener>,
-    lane: AttemptId,
+    attempt_id: AttemptId,
 }
 
 impl Drop for ServedConversation {
     fn drop(&mut self) {
         let mut served = self.listening.served();
-        if let Some(place) = served.now.iter().position(|lane| *lane == self.lane) {
+        if let Some(place) = served.now.iter().position(|attempt_id| *attempt_id == self.attempt_id)
+        {
             served.now.remove(place);
         }
     }

@@ -132,14 +132,17 @@ impl CommandAgent {
 }
 
 impl Agent for CommandAgent {
-    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(
+        &'a self,
+        attempt_id: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
             let alive = self.process(self.next.fetch_add(1, Ordering::Relaxed)).await?;
             let session: Box<dyn Session> = Box::new(CommandSession {
                 alive,
                 launch: Arc::clone(&self.launch),
                 timeout: self.timeout,
-                name: conversation_id(lane),
+                name: conversation_id(attempt_id),
                 own: self.places.is_empty(),
             });
             Ok(session)
@@ -159,10 +162,10 @@ impl Agent for CommandAgent {
 
 /// A name that no other conversation has: not in another run, and not on the other side of a comparison, where example,
 /// repetition and attempt are the same. The program may keep what it knows of a conversation under it.
-fn conversation_id(lane: &AttemptId) -> String {
+fn conversation_id(attempt_id: &AttemptId) -> String {
     static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    format!("{}.{:016x}.{}", lane.name(), *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{}.{:016x}.{}", attempt_id.name(), *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 async fn finish(process: &ManagedProcess, at_once: bool) {
@@ -182,7 +185,7 @@ impl CommandSession {
     async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let name = &self.launch.name;
         let tools = turn.tools.specs().await?;
-        let _serving = self.alive.listening.serving(turn.lane);
+        let _serving = self.alive.listening.serving(turn.attempt_id);
         let request = ChatRequest {
             conversation_id: &self.name,
             turn: turn.turn,

@@ -140,10 +140,13 @@ async fn answers(ready: &Ready) -> bool {
 }
 
 impl Agent for ServedAgent {
-    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(
+        &'a self,
+        attempt_id: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
             let serving = self.serving().await?;
-            let inner = serving.client.open(lane).await?;
+            let inner = serving.client.open(attempt_id).await?;
             let session: Box<dyn Session> =
                 Box::new(ServedSession { inner, serving, each: self.each });
             Ok(session)
@@ -172,7 +175,7 @@ struct ServedSession {
 impl Session for ServedSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         Box::pin(async move {
-            let serving = self.serving.listening.serving(turn.lane);
+            let serving = self.serving.listening.serving(turn.attempt_id);
             let mut asked = self.inner.chat(turn).await;
             drop(serving);
             // A broken connection says little; a server that has ended says more.

@@ -30,7 +30,10 @@ use crate::tools::Tools;
 /// An agent under test.
 pub trait Agent: Send + Sync {
     /// Begins a conversation.
-    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>>;
+    fn open<'a>(
+        &'a self,
+        attempt_id: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>>;
 
     /// Ends what was started for it; `at_once` kills instead of asking.
     fn end(&self, _at_once: bool) -> BoxFuture<'_, ()> {
@@ -53,7 +56,7 @@ pub trait Session: Send {
 #[derive(Clone, Copy)]
 pub struct AgentTurn<'a> {
     /// Which attempt the conversation belongs to.
-    pub lane: &'a AttemptId,
+    pub attempt_id: &'a AttemptId,
     /// The turn, from 1.
     pub turn: u32,
     /// Everything said so far.

@@ -52,22 +52,25 @@ impl ModelAgent {
 }
 
 impl Agent for ModelAgent {
-    fn open<'a>(&'a self, lane: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
+    fn open<'a>(
+        &'a self,
+        attempt_id: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         let session: Box<dyn Session> =
-            Box::new(ModelSession { agent: self.clone(), lane: lane.name() });
+            Box::new(ModelSession { agent: self.clone(), conversation: attempt_id.name() });
         Box::pin(std::future::ready(Ok(session)))
     }
 }
 
 struct ModelSession {
     agent: ModelAgent,
-    lane: String,
+    conversation: String,
 }
 
 impl Drop for ModelSession {
     fn drop(&mut self) {
         if let Some(forget) = &self.agent.forget {
-            forget(&self.lane);
+            forget(&self.conversation);
         }
     }
 }
@@ -83,8 +86,8 @@ impl Session for ModelSession {
                 messages: messages(turn.messages),
                 tools: tools.to_vec(),
                 purpose: Purpose::Agent,
-                lane: self.lane.clone(),
-                repeat: turn.lane.repeat,
+                conversation: self.conversation.clone(),
+                repeat: turn.attempt_id.repeat,
                 ..(*self.agent.template).clone()
             };
             let model = &*self.agent.model;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_process::{
-    ChannelConfig, Guard, ManagedProcess, NotificationMode, ProcessSpec, RpcMode,
+    ChannelConfig, ChildEnvironment, Guard, ManagedProcess, NotificationMode, ProcessSpec, RpcMode,
 };
 
 use super::agent_output::{AgentOutput, OutputListener};
@@ -39,7 +39,10 @@ impl Launch {
     ) -> Result<(ManagedProcess, Arc<OutputListener>), Failure> {
         let malformed = Arc::new(MalformedLines::default());
         let (heard, told) = (Arc::clone(&malformed), Arc::clone(&malformed));
-        let spec = ProcessSpec::new(self.argv.iter().map(String::as_str), self.guard.clone())
+        let environment =
+            ChildEnvironment::inherited().set("WORKER_INDEX", index.to_string()).set_all(&self.env);
+        let argv = self.argv.iter().map(String::as_str);
+        let spec = ProcessSpec::new(argv, environment, self.guard.clone())
             .cwd(&self.folder)
             .rpc(mode)
             .channel(
@@ -49,9 +52,7 @@ impl Launch {
                     .notifications(NotificationMode::Call(Arc::new(move |news| {
                         told.record_notification(&news);
                     }))),
-            )
-            .env("WORKER_INDEX", index.to_string())
-            .envs(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+            );
         let process = ManagedProcess::spawn(spec).await.map_err(|error| {
             Failure::party(
                 "NotStarted",
@@ -69,7 +70,7 @@ impl Launch {
         let said = if lines.is_empty() {
             " without a word".to_owned()
         } else {
-            format!("; its last words: {}", lines.join(" | "))
+            format!("; its last output: {}", lines.join(" | "))
         };
         Some(format!("it ended with {}{said}", report.status))
     }

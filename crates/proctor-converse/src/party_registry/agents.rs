@@ -186,7 +186,8 @@ fn mapped_client(
     let agent = Arc::new(MappedAgent::new(mapping)?);
     let forgetful = Arc::clone(&agent);
     let model = layers.clone().over(agent);
-    Ok(ModelAgent::new(model, Request::default()).forgetting(move |lane| forgetful.forget(lane)))
+    Ok(ModelAgent::new(model, Request::default())
+        .forgetting(move |conversation| forgetful.forget(conversation)))
 }
 
 fn tool_call_paths(places: &ToolCallPlaces) -> ToolCallPaths {

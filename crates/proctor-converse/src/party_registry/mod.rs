@@ -42,7 +42,7 @@ use crate::judge_marks::MarkSource;
 use crate::open_cassette::{OpenCassette, PartySettings};
 use crate::saved_conversation::SavedConversations;
 use crate::simulator::{NoSimulator, Simulator};
-use crate::tools::{Fill, McpServer, McpTransport, ScenarioTools};
+use crate::tools::{Fill, McpProgramSpec, McpServer, McpTransport, ScenarioTools};
 
 /// How long a call to a tool server may take unless it says otherwise.
 const TOOL_WITHIN: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ pub struct Settings {
     pub root: PathBuf,
     /// The folder of the `proctor` program, for `${bin}`.
     pub bin: PathBuf,
-    /// Who guards the programs of agents.
+    /// What ends the programs of a conversation when this process ends.
     pub guard: Guard,
     /// Looks variables of the environment up.
     pub environment: Environment,
@@ -94,10 +94,14 @@ impl Settings {
         }
     }
 
-    /// Whether that agent answers the same every time, as far as it is declared. A script does unless it is declared otherwise.
+    /// What the project declares of that agent: whether it answers the same every time.
     pub fn declares_deterministic(&self, specs: &PartySpecs) -> Option<bool> {
-        let (_, agent) = self.described_agent(specs)?;
-        agent.deterministic.or(agent.script.is_some().then_some(true))
+        self.described_agent(specs)?.1.deterministic
+    }
+
+    /// Whether the answers of that agent are a script.
+    pub fn has_scripted_agent(&self, specs: &PartySpecs) -> bool {
+        self.described_agent(specs).is_some_and(|(_, agent)| agent.script.is_some())
     }
 }
 
@@ -129,7 +133,7 @@ pub enum Cassette {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PartySetupError {
-    /// Where, as `file:line:column`, if a scenario is to blame.
+    /// Where, as `file:line:column`, if the mistake is in a scenario file.
     pub place: Option<String>,
     /// What is wrong, and the way out.
     pub message: String,
@@ -263,7 +267,13 @@ impl<'a> Maker<'a> {
             seen: HashSet::new(),
             agents: MadeParties::default(),
             servers: MadeParties::default(),
-            common: SharedModelParts { prices, budget, cache, jitter },
+            common: SharedModelParts {
+                prices,
+                budget,
+                cache,
+                jitter,
+                guard: settings.guard.clone(),
+            },
             marks: settings.shared.marks()?,
             printed: Arc::new(AgentOutput::new(settings.shared.redactor().clone())),
             lacking: HashMap::new(),
@@ -286,6 +296,10 @@ impl<'a> Maker<'a> {
         self.lacking.entry(example.group.clone()).or_default().push(lack);
     }
 
+    fn checks(&self, fill: Fill) -> CommandChecks {
+        CommandChecks::new(&self.settings.root, self.settings.guard.clone()).filling(fill)
+    }
+
     /// The parties of a group, which a first example of it stands for.
     fn parties(&mut self, example: &Example) -> Parties {
         let specs = &example.parties;
@@ -299,7 +313,7 @@ impl<'a> Maker<'a> {
                 simulator: saved.clone(),
                 judge,
                 tools: saved.clone(),
-                checks: Arc::new(CommandChecks::new(&self.settings.root).filling(fill)),
+                checks: Arc::new(self.checks(fill)),
                 cassette: OpenCassette::Off,
                 settings: Arc::default(),
                 redactor: self.settings.shared.redactor().clone(),
@@ -311,8 +325,9 @@ impl<'a> Maker<'a> {
         let servers = self.servers(specs, &places);
         let (agent, agent_settings, reports) = self.agent(specs, example, &places);
         let folder = self.settings.root.clone();
-        let checks = CommandChecks::new(&folder).filling(Arc::clone(&fill));
-        let tools = ScenarioTools::new(Arc::clone(specs), servers, folder, fill);
+        let checks = self.checks(Arc::clone(&fill));
+        let guard = self.settings.guard.clone();
+        let tools = ScenarioTools::new(Arc::clone(specs), servers, folder, guard, fill);
         Parties {
             agent,
             simulator,
@@ -556,10 +571,11 @@ impl<'a> Maker<'a> {
 
     fn servers(&mut self, specs: &PartySpecs, places: &PlaceholderValues) -> Vec<Arc<McpServer>> {
         let mut servers = Vec::new();
+        let guard = self.settings.guard.clone();
         for (name, spec) in &specs.mcp {
             let make = || {
                 let timeout = spec.timeout.map_or(TOOL_WITHIN, |span| span.0);
-                let way = server_way(spec, places)?;
+                let way = server_way(spec, places, &guard)?;
                 Ok(Arc::new(McpServer::new(name.clone(), way, timeout, spec.only.clone())))
             };
             match self.servers.get(name, &spec.value, &places.here, make) {
@@ -574,7 +590,11 @@ impl<'a> Maker<'a> {
     }
 }
 
-fn server_way(spec: &ServerSpec, places: &PlaceholderValues) -> Result<McpTransport, Failure> {
+fn server_way(
+    spec: &ServerSpec,
+    places: &PlaceholderValues,
+    guard: &Guard,
+) -> Result<McpTransport, Failure> {
     if let Some(url) = &spec.url {
         let headers = places.map(&spec.headers)?.into_iter();
         let headers = headers.map(|(name, value)| (name, Secret::new(value))).collect();
@@ -582,7 +602,8 @@ fn server_way(spec: &ServerSpec, places: &PlaceholderValues) -> Result<McpTransp
     }
     let words = places.words(&spec.command.clone().unwrap_or_default())?;
     let (env, folder) = (places.map(&spec.env)?, places.root.clone());
-    Ok(McpTransport::Program { argv: words.argv(), env, folder })
+    let program = McpProgramSpec { argv: words.argv(), env, folder, guard: guard.clone() };
+    Ok(McpTransport::Program(program))
 }
 
 fn no_model(role: &str) -> Failure {

@@ -10,6 +10,7 @@ use proctor_llm::{
     Budget, Cache, CommandConfig, CommandInput, CommandModel, CommandOutput, Endpoint, HttpModel,
     Jitter, Layers, Limits, Model, PriceTable, Redactor, RequestLimiter, RetryPolicy, Secret,
 };
+use proctor_process::Guard;
 
 use super::placeholder_values::PlaceholderValues;
 use crate::failure::Failure;
@@ -27,6 +28,8 @@ pub(super) struct SharedModelParts {
     pub(super) budget: Option<Arc<Budget>>,
     pub(super) cache: Option<Arc<Cache>>,
     pub(super) jitter: Jitter,
+    /// Of models that are commands.
+    pub(super) guard: Guard,
 }
 
 /// A model that was made once and is used by many.
@@ -83,7 +86,7 @@ pub(super) fn model(
     }
     let layers = layers(fields, common);
     let model = match &fields.command {
-        Some(_) => layers.over(command(fields, places)?),
+        Some(_) => layers.over(command(fields, places, &common.guard)?),
         None => layers.over(http(fields, places)?),
     };
     let max_tokens = Some(fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get));
@@ -138,9 +141,13 @@ fn http(fields: &ModelFields, places: &PlaceholderValues) -> Result<HttpModel, F
     Ok(HttpModel::new(dialect, endpoint)?)
 }
 
-fn command(fields: &ModelFields, places: &PlaceholderValues) -> Result<CommandModel, Failure> {
+fn command(
+    fields: &ModelFields,
+    places: &PlaceholderValues,
+    guard: &Guard,
+) -> Result<CommandModel, Failure> {
     let words = places.words(&fields.command.clone().unwrap_or_default())?;
-    let mut config = CommandConfig::new(words.argv());
+    let mut config = CommandConfig::new(words.argv(), guard.clone());
     config.model = words.0.first().cloned().unwrap_or_default();
     config.folder = Some(places.root.clone());
     config.timeout = fields.timeout.map_or(ANSWER_WITHIN, |span| span.0);

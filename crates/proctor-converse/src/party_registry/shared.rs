@@ -159,8 +159,10 @@ fn replayed(player: &Player) -> Vec<String> {
     let left = player.leftover();
     let count: usize = left.values().sum();
     if count > 0 {
-        let lanes = left.len();
-        notes.push(format!("{count} recorded calls were not asked for, in {lanes} lanes"));
+        let conversations = left.len();
+        notes.push(format!(
+            "{count} recorded calls were not asked for, in {conversations} conversations"
+        ));
     }
     notes
 }

@@ -9,6 +9,7 @@ use proctor_llm::{
     Budget, Cost, Jitter, Layers, Model, Player, PriceTable, Recorder, Redactor, Replay,
     ReplayMode, Rule, ScriptedModel, ScriptedReply, UnknownPrice, WhenSpent,
 };
+use proctor_process::Guard;
 
 use super::models::{self, MAX_TOKENS, MadeModel, SharedModelParts};
 use super::placeholder_values::{Environment, PlaceholderValues};
@@ -21,6 +22,8 @@ pub struct SingleModelSetup {
     pub root: PathBuf,
     /// The folder of the programs that come with Proctor: `${bin}`.
     pub bin: PathBuf,
+    /// What ends a model's command when this process ends.
+    pub guard: Guard,
     /// Looks up variables of the environment.
     pub environment: Environment,
     /// What the model may cost in all, in US dollars.
@@ -84,6 +87,7 @@ fn make(
         budget: budget.map(|limit| Arc::new(Budget::new(limit, UnknownPrice::Refuse))),
         cache: None,
         jitter: Jitter::seeded(setup.seed),
+        guard: setup.guard,
     };
     let model = match models::model(fields, name, &places, &common)? {
         MadeModel::Model(model, _, _) => model,

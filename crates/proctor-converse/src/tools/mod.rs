@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use proctor_dialogue::{PartySpecs, ToolCall, ToolOutcome, ToolStub, Words};
 use proctor_llm::{Program, ToolSpec};
+use proctor_process::Guard;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 pub use self::mcp::McpServer;
-pub(crate) use self::mcp::McpTransport;
+pub(crate) use self::mcp::{McpProgramSpec, McpTransport};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
 use crate::failure::Failure;
@@ -31,7 +32,7 @@ pub trait Tools: Send + Sync {
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<ToolOutcome, Failure>>;
 }
 
@@ -40,6 +41,7 @@ pub struct ScenarioTools {
     parties: Arc<PartySpecs>,
     servers: Vec<Arc<McpServer>>,
     folder: PathBuf,
+    guard: Guard,
     fill: Fill,
     specs: OnceCell<Arc<[ToolSpec]>>,
 }
@@ -52,9 +54,10 @@ impl ScenarioTools {
         parties: Arc<PartySpecs>,
         servers: Vec<Arc<McpServer>>,
         folder: PathBuf,
+        guard: Guard,
         fill: Fill,
     ) -> Self {
-        Self { parties, servers, folder, fill, specs: OnceCell::new() }
+        Self { parties, servers, folder, guard, fill, specs: OnceCell::new() }
     }
 
     async fn gather(&self) -> Result<Arc<[ToolSpec]>, Failure> {
@@ -124,6 +127,7 @@ impl ScenarioTools {
             argv: &argv,
             folder: Some(&self.folder),
             env: &[],
+            guard: &self.guard,
             timeout: WITHIN,
             max_bytes: MAX_BYTES,
         };

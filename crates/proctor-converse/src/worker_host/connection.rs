@@ -181,10 +181,11 @@ impl WorkerConnection {
             }),
             ..(*described.parties).clone()
         };
-        let lane = self.lane(&start);
+        let attempt_id = self.attempt_id(&start);
         let Start { conversation: name, key, repeat, attempt, file, line, path, row, .. } = start;
         let example = described.holds.example(ExampleOrigin { file, line, path, row });
-        let conversation = Conversation::open_ended(Arc::new(example), Arc::new(parties), lane);
+        let conversation =
+            Conversation::open_ended(Arc::new(example), Arc::new(parties), attempt_id);
         let reporter = ConversationReporter {
             events: Arc::clone(&self.events),
             attempt: WorkerAttempt { key, repeat, attempt },
@@ -199,8 +200,8 @@ impl WorkerConnection {
         Payload::new(&outcome)
     }
 
-    /// The first conversation of an attempt has the example's lane, further ones a lane of their own.
-    fn lane(&self, start: &Start<'_>) -> AttemptId {
+    /// The first conversation of an attempt has the id of the attempt, further ones an id of their own.
+    fn attempt_id(&self, start: &Start<'_>) -> AttemptId {
         let attempt = (start.key.clone(), start.repeat, start.attempt);
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let number = begun.entry(attempt).or_insert(0);

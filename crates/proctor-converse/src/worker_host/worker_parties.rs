@@ -184,23 +184,23 @@ impl Simulator for WorkerSimulator {
     fn say<'a>(
         &'a self,
         request: &'a SimulatorRequest,
-        lane: &'a AttemptId,
+        attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>> {
         if !self.dynamic.load(Ordering::Relaxed) {
-            return self.simulator.say(request, lane);
+            return self.simulator.say(request, attempt_id);
         }
         Box::pin(async move {
             match self.prompt(&request.prompt).await {
                 Ok(prompt) => {
                     let request = SimulatorRequest { prompt, ..request.clone() };
-                    self.simulator.say(&request, lane).await
+                    self.simulator.say(&request, attempt_id).await
                 }
                 Err(failure) => PartyAnswer::plain(Err(failure)),
             }
         })
     }
 
-    fn forget(&self, lane: &AttemptId) {
-        self.simulator.forget(lane);
+    fn forget(&self, attempt_id: &AttemptId) {
+        self.simulator.forget(attempt_id);
     }
 }

@@ -4,7 +4,7 @@ use proctor_events::Body;
 use serde_json::json;
 
 use crate::server::{Server, calls, ok, says, status, streams};
-use crate::world::{World, python, talk};
+use crate::world::{World, conduct_example, python};
 
 fn chat(url: &str, more: &str) -> String {
     format!(
@@ -299,7 +299,7 @@ async fn what_a_program_prints_is_known_to_be_of_its_conversation() {
         let examples = World::examples(&program(more, &["talk", "quiet"]));
         let stage = world.stage(&examples);
         for example in &examples {
-            crate::world::talk(&stage, example, 1).await;
+            crate::world::conduct_example(&stage, example, 1).await;
         }
         stage.end(false).await;
         // The last line may still be on its way from the pipe.
@@ -315,7 +315,7 @@ async fn what_a_program_prints_is_known_to_be_of_its_conversation() {
         assert_eq!(told, [(false, "echo", "loud"), (true, "echo", "thinking")], "{more}");
         for line in &lines {
             assert_eq!(
-                line.lane.as_ref().map(|lane| &lane.example),
+                line.attempt_id.as_ref().map(|attempt_id| &attempt_id.example),
                 Some(&examples[0].id.id),
                 "{more}"
             );
@@ -352,7 +352,7 @@ async fn u11_a_program_that_does_not_say_hello_is_reported_with_its_output() {
             }
         }
     };
-    let (reported, talk) = tokio::join!(reported, talk(&stage, &examples[0], 1));
+    let (reported, talk) = tokio::join!(reported, conduct_example(&stage, &examples[0], 1));
     assert!(
         reported.contains("agent `mute`") && reported.contains("so far: listening on port 8080"),
         "{reported}"

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proctor_events::Body;
 
 use crate::server::{Server, says, status, verdict};
-use crate::world::{Talk, World};
+use crate::world::{FinishedConversation, World};
 
 fn scenario(judge: &str, agent: &str, user: &str, simulate: &str) -> String {
     format!(
@@ -17,7 +17,7 @@ const USER: &str = "{script: [{say: Hello, then: repeat}]}";
 const NEVER: &str = "{verdicts: [{satisfied: false, because: no hall}]}";
 const AGENT: &str = "{say: Well, then: repeat}";
 
-fn reason(talk: &Talk) -> String {
+fn reason(talk: &FinishedConversation) -> String {
     let ended = talk.events.iter().find_map(|body| match body {
         Body::SimulationEnded(ended) => Some(ended.termination_reason.as_str().to_owned()),
         _ => None,
@@ -139,7 +139,7 @@ async fn a_budget_that_is_spent_ends_conversations_without_blame() {
     );
     let examples = World::examples(&text);
     let stage = world.stage(&examples);
-    let talk = crate::world::talk(&stage, &examples[0], 1).await;
+    let talk = crate::world::conduct_example(&stage, &examples[0], 1).await;
     assert_eq!((talk.status(), talk.fault()), ("inconclusive", "harness"), "{}", talk.message());
     assert!(talk.message().contains("budget"), "{}", talk.message());
     assert!(stage.is_spent() && server.seen().is_empty());

@@ -338,7 +338,7 @@ async fn all_conversations_share_the_limits_of_a_model() {
     let examples = World::examples(&text);
     let stage = World::new().stage(&examples);
     let began = Instant::now();
-    let all = examples.iter().map(|example| crate::world::talk(&stage, example, 1));
+    let all = examples.iter().map(|example| crate::world::conduct_example(&stage, example, 1));
     let talks = futures_util::future::join_all(all).await;
     assert!(talks.iter().all(|talk| talk.status() == "passed"));
     assert_eq!(server.seen().len(), 14);

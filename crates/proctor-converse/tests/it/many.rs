@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::world::{World, talk};
+use crate::world::{World, conduct_example};
 
 #[tokio::test]
 async fn thousands_are_conducted_at_once() {
@@ -13,9 +13,10 @@ async fn thousands_are_conducted_at_once() {
     let examples = World::examples(text);
     let stage = world.stage(&examples);
     let began = Instant::now();
-    let talks =
-        futures_util::future::join_all((1..=3000).map(|repeat| talk(&stage, &examples[0], repeat)))
-            .await;
+    let talks = futures_util::future::join_all(
+        (1..=3000).map(|repeat| conduct_example(&stage, &examples[0], repeat)),
+    )
+    .await;
     for talk in &talks {
         assert_eq!(talk.status(), "passed", "{}", talk.message());
         assert_eq!(talk.said(), ["Hi", "Hi", "Bye"], "each has the script to itself");

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use proctor_events::Body;
 
 use crate::server::{Server, ok, says, verdict};
-use crate::world::{Talk, World, talk};
+use crate::world::{FinishedConversation, World, conduct_example};
 
 /// An agent that says this, and a judge that is asked whether it is kind.
 fn judged(url: &str, more: &str, says: &str) -> String {
@@ -25,7 +25,7 @@ fn world_with_cache() -> World {
 }
 
 /// A further run of the same project: nothing is shared but the files.
-async fn run_again(world: &mut World, text: &str) -> Talk {
+async fn run_again(world: &mut World, text: &str) -> FinishedConversation {
     world.settings.shared = proctor_converse::SharedResources::default();
     world.conduct(text).await
 }
@@ -136,7 +136,7 @@ async fn d9_limits_hold_for_a_model_whatever_folder_its_scenarios_stand_in() {
     let stages = [world.stage(&examples[..2]), world.stage(&examples[2..])];
     let talks = examples.iter().enumerate().flat_map(|(index, example)| {
         let stage = &stages[index / 2];
-        (1..4).map(move |repeat| talk(stage, example, repeat))
+        (1..4).map(move |repeat| conduct_example(stage, example, repeat))
     });
     for ran in join_all(talks).await {
         assert_eq!(ran.status(), "passed", "{}", ran.message());
@@ -157,7 +157,7 @@ async fn d9_an_agent_is_started_once_whatever_folder_its_scenarios_stand_in() {
         .flat_map(|folder| World::examples_of(&format!("./f{folder}/a.scenario.yaml"), &text))
         .collect();
     let stage = world.stage(&examples);
-    for ran in join_all(examples.iter().map(|example| talk(&stage, example, 1))).await {
+    for ran in join_all(examples.iter().map(|example| conduct_example(&stage, example, 1))).await {
         assert_eq!(ran.status(), "passed", "{}", ran.message());
     }
     stage.end(false).await;

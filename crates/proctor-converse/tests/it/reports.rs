@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::server::{Server, ok, says};
-use crate::world::{Talk, World, python};
+use crate::world::{FinishedConversation, World, python};
 
 /// An agent behind an interface of its own that has refunded already when it answers.
 async fn refunding() -> Server {
@@ -180,7 +180,7 @@ for line in incoming:
     outgoing.write(json.dumps(reply) + "\n"); outgoing.flush()
 "#;
 
-async fn program(answer: &Value, check: &str) -> Talk {
+async fn program(answer: &Value, check: &str) -> FinishedConversation {
     let world = World::new();
     world.write("agent.py", ECHO);
     let (python, said) = (python(), answer.to_string().replace('\'', "''"));

@@ -123,13 +123,14 @@ impl Tools for CountingTools {
     }
 }
 
-fn lane(example: &Example) -> AttemptId {
+fn attempt_id(example: &Example) -> AttemptId {
     AttemptId { example: example.id.id.clone(), repeat: 1, attempt: 1 }
 }
 
 /// Conducts a conversation; what it emits goes through JSON, as in a recording.
 fn conduct(example: &Arc<Example>, parties: Parties) -> (ConversationOutcome, Vec<Body>) {
-    let mut conversation = Conversation::new(Arc::clone(example), Arc::new(parties), lane(example));
+    let mut conversation =
+        Conversation::new(Arc::clone(example), Arc::new(parties), attempt_id(example));
     let mut sink = Collect::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let verdict = runtime.block_on(conversation.run(&mut sink));
@@ -176,7 +177,7 @@ fn judged_again(
     example: &Arc<Example>,
     talk: SavedConversation,
 ) -> (ConversationOutcome, Vec<Body>) {
-    let saved = Arc::new(SavedConversations::new([(lane(example), talk)]));
+    let saved = Arc::new(SavedConversations::new([(attempt_id(example), talk)]));
     let (agent, simulator, tools) = (saved.clone(), saved.clone(), saved);
     conduct(example, Parties { agent, simulator, tools, ..parties(example) })
 }

@@ -5,7 +5,7 @@
 use proctor_events::Body;
 
 use crate::server::{Server, verdict};
-use crate::world::{Talk, World};
+use crate::world::{FinishedConversation, World};
 
 /// An assertion that holds for the conversation below, one that does not, and what the failure says it found.
 struct Case {
@@ -131,7 +131,7 @@ examples:
 }
 
 /// Whether the recorded evaluation passed, and how it was meant.
-fn recorded(talk: &Talk) -> Vec<(Option<bool>, String)> {
+fn recorded(talk: &FinishedConversation) -> Vec<(Option<bool>, String)> {
     let found = talk.events.iter().filter_map(|body| match body {
         Body::EvaluationRecorded(it) => Some((it.passed, it.mode.as_str().to_owned())),
         _ => None,

@@ -12,12 +12,12 @@ use proctor_events::{Body, StableIds};
 use proctor_process::Guard;
 
 /// A conversation that is over.
-pub(crate) struct Talk {
+pub(crate) struct FinishedConversation {
     pub(crate) verdict: ConversationOutcome,
     pub(crate) events: Vec<Body>,
 }
 
-impl Talk {
+impl FinishedConversation {
     pub(crate) fn status(&self) -> &str {
         self.verdict.status.as_str()
     }
@@ -114,29 +114,33 @@ impl World {
     }
 
     /// Conducts all conversations of a scenario, one after the other, and returns what is said at the end.
-    pub(crate) async fn conduct_all(&self, text: &str) -> (Vec<Talk>, Vec<String>) {
+    pub(crate) async fn conduct_all(&self, text: &str) -> (Vec<FinishedConversation>, Vec<String>) {
         let examples = Self::examples(text);
         let stage = self.stage(&examples);
         let mut talks = Vec::new();
         for example in &examples {
-            talks.push(talk(&stage, example, 1).await);
+            talks.push(conduct_example(&stage, example, 1).await);
         }
         (talks, stage.end(false).await.notes)
     }
 
-    pub(crate) async fn conduct(&self, text: &str) -> Talk {
+    pub(crate) async fn conduct(&self, text: &str) -> FinishedConversation {
         self.conduct_all(text).await.0.remove(0)
     }
 }
 
-pub(crate) async fn talk(stage: &PartyRegistry, example: &Arc<Example>, repeat: u32) -> Talk {
+pub(crate) async fn conduct_example(
+    stage: &PartyRegistry,
+    example: &Arc<Example>,
+    repeat: u32,
+) -> FinishedConversation {
     let parties = Arc::clone(stage.parties_of(example).unwrap());
-    let lane = AttemptId { example: example.id.id.clone(), repeat, attempt: 1 };
-    let mut conversation = Conversation::new(Arc::clone(example), parties, lane);
+    let attempt_id = AttemptId { example: example.id.id.clone(), repeat, attempt: 1 };
+    let mut conversation = Conversation::new(Arc::clone(example), parties, attempt_id);
     let mut sink = Collect::default();
     let verdict = conversation.run(&mut sink).await;
     conversation.close().await;
-    Talk { verdict, events: sink.0 }
+    FinishedConversation { verdict, events: sink.0 }
 }
 
 pub(crate) fn python() -> String {

@@ -156,7 +156,7 @@ fn lines(body: &str) -> Result<Vec<String>, Refusal> {
         return Err(Refusal::new(
             "place",
             "the body holds marks that separate examples",
-            "leave comments with `proctor:` and `__END__` away",
+            "remove comments with `proctor:` and `__END__`",
         ));
     }
     let all: Vec<&str> = body.lines().map(str::trim_end).collect();
@@ -197,12 +197,16 @@ fn within_its_place(program: &Node<'_>) -> Result<(), Refusal> {
     if let Some(problem) = looker.problem {
         return Err(Refusal::new(
             "place",
-            format!("{problem} does not belong into an example"),
-            "build what is needed with plain objects, verified doubles and stubs inside of the body",
+            format!("{problem} is not allowed in an example"),
+            "build what is needed with plain objects, verified doubles and stubs inside the body",
         ));
     }
     if looker.demands == 0 {
-        return Err(Refusal::new("place", "the body expects nothing", "end with `expect(…).to …`"));
+        return Err(Refusal::new(
+            "place",
+            "the body has no expectation",
+            "end with `expect(…).to …`",
+        ));
     }
     Ok(())
 }
@@ -270,7 +274,7 @@ impl<'pr> Visit<'pr> for Looker {
                 ANYWHERE.contains(&hidden.as_str())
                     || matches!(hidden.as_str(), "exit" | "fork" | "system" | "exec" | "spawn")
             }) {
-                self.refuse(format!("`{word}` of such a method"));
+                self.refuse(format!("`{word}` of a forbidden method"));
             }
         }
         if matches!(word.as_str(), "to" | "not_to" | "to_not")

@@ -57,7 +57,7 @@ impl Gate<'_> {
         if !ruby_prism::parse(text.as_bytes()).is_success() {
             return Err(Refusal::new(
                 "parse",
-                "the spec would not be valid Ruby with it",
+                "the spec with this example is not valid Ruby",
                 "send only the lines between `do` and `end` of the example",
             ));
         }
@@ -107,7 +107,7 @@ impl Gate<'_> {
             verify::run(self.sandbox, programs, clean, &rounds, false).map_err(machine)?;
         if verdict.error().is_some() || !verdict.failed.is_empty() || verdict.passed == 0 {
             write(&path, before).map_err(machine)?;
-            let why = verdict.error().unwrap_or("it does not pass every time");
+            let why = verdict.error().unwrap_or("the example does not pass every time");
             return Err(Refusal::new(
                 "unstable",
                 format!(
@@ -133,7 +133,7 @@ fn judged(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
     if let Some(error) = &seen.error {
         return Err(Refusal::new(
             "fails",
-            format!("the spec cannot be loaded with it: {}", shorten(error, TOLD)),
+            format!("the spec with this example cannot be loaded: {}", shorten(error, TOLD)),
             "use only what the spec has loaded",
         ));
     }
@@ -152,14 +152,14 @@ fn judged(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal> {
             .collect();
         return Err(Refusal::new(
             "path",
-            format!("the example passes, but does not take its path: {}", wanted.join(", then ")),
-            "choose inputs for which every one of these decisions comes out as stated",
+            format!("the example passes, but takes another path: {}", wanted.join(", then ")),
+            "choose inputs for which each of these decisions comes out as stated",
         ));
     }
     if seen.killed.is_empty() {
         return Err(Refusal::new(
             "fault",
-            "the example would not notice any of the faults that were put into the code",
+            "the example notices none of the faults that were put into the code",
             "expect the exact value, error or change instead of something vague",
         ));
     }

@@ -59,7 +59,7 @@ impl Refusal {
     }
 
     fn machine(error: &std::io::Error) -> Self {
-        Self::new("machine", format!("the system refused something: {error}"), "try again")
+        Self::new("machine", format!("an operation of the system failed: {error}"), "try again")
     }
 }
 
@@ -146,8 +146,8 @@ fn open_situations(root: &Path, files: &[String]) -> Result<OpenSituations, Stop
     paths.sort();
     if paths.is_empty() {
         return Err(Stop::error(
-            "nothing was covered here yet".to_owned(),
-            format!("{} holds no metadata", folder.display()),
+            "no file of this project is covered yet".to_owned(),
+            format!("{} has no metadata", folder.display()),
             "run `proctor cover` first: it does what it can without a model and leaves the rest open",
         ));
     }
@@ -222,17 +222,17 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
         .map_err(|stop| Refusal::new("unknown", stop.to_string(), stop.suggestion))?;
     let Some(item) = found.items.iter().find(|item| item.id == id) else {
         let is_changed = |error: &&UnusableFile| matches!(error, UnusableFile::Changed { .. });
-        let message = format!("no situation `{id}` waits for an answer");
+        let message = format!("there is no open situation `{id}`");
         return Err(match found.unusable.iter().find(is_changed) {
             Some(changed) => Refusal::new(
                 "stale",
                 format!("{message}; {changed}"),
-                "cover the file again, then take a new plan",
+                "cover the file again, then get a new plan",
             ),
             None => Refusal::new(
                 "unknown",
                 message,
-                "take a new plan: it may have been filled or the spec may have changed",
+                "get a new plan: the situation may be filled, or the spec may have changed",
             ),
         });
     };
@@ -245,7 +245,7 @@ pub fn submit(root: &Path, ruby: &Path, id: &str, answer: &Answer) -> Result<Kep
         )
     })?;
     let source = source(root, &metadata).map_err(|error| {
-        Refusal::new("stale", error.to_string(), "cover the file again, then take a new plan")
+        Refusal::new("stale", error.to_string(), "cover the file again, then get a new plan")
     })?;
     let spec =
         fs::read_to_string(root.join(&item.spec)).map_err(|error| Refusal::machine(&error))?;

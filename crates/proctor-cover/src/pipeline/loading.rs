@@ -81,7 +81,7 @@ impl PipelineRun<'_> {
         };
         if !real.starts_with(&root) {
             return Err(format!(
-                "{} is a link to a place outside of the project; nothing is written through it",
+                "{} is a symbolic link that leads out of the project; proctor does not write through it",
                 target.spec_path
             ));
         }
@@ -90,7 +90,7 @@ impl PipelineRun<'_> {
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(text)),
             Err(error) => Err(format!(
-                "{} is not UTF-8 text (byte {}); convert it, then run again. It was left as it is",
+                "{} is not UTF-8 text (byte {}); convert the file, then run again. The file is unchanged",
                 target.spec_path,
                 error.utf8_error().valid_up_to() + 1
             )),

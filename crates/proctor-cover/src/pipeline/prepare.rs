@@ -63,7 +63,7 @@ impl PipelineRun<'_> {
             Ok(Some(old)) => Ok(Some(old)),
             Ok(None) => Ok(None),
             Err(error) if first == 0 => {
-                self.report.warnings.push(format!("damaged metadata are made again: {error}"));
+                self.report.warnings.push(format!("damaged metadata is created again: {error}"));
                 Ok(None)
             }
             Err(error) => Err(Stop::error(
@@ -99,17 +99,17 @@ impl PipelineRun<'_> {
         };
         let Some(old) = old else {
             return refuse(
-                format!("the stage before is not complete: there is no {}", path.display()),
+                format!("the previous stage is not complete: {} does not exist", path.display()),
                 "run without --from and --stage first",
             );
         };
         if !old.is_complete(before) {
             return refuse(
                 format!(
-                    "the stage before is not complete: {} has no {before}_completed",
+                    "the previous stage is not complete: {} has no {before}_completed",
                     path.display()
                 ),
-                "run the stage before first, or leave --from away",
+                "run the previous stage first, or leave out --from",
             );
         }
         if old.source_hash != digest {

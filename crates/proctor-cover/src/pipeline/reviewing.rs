@@ -91,7 +91,7 @@ impl PipelineRun<'_> {
             let nothing = ran.error.clone().filter(|_| ran.passed + ran.failed.len() == 0);
             if let Some(problem) = nothing.filter(|_| measured.error.is_none()) {
                 let warning = format!(
-                    "the runner could not be used, so specs were run without it: {problem}"
+                    "the runner could not run the specs, so they were run without it: {problem}"
                 );
                 self.report.warnings.push(warning);
                 ran = own_run(&measured);

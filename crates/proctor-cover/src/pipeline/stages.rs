@@ -177,7 +177,7 @@ impl PipelineRun<'_> {
             {
                 return Err(Stop::error(
                     format!("{stage} failed for {}", lost.source.path),
-                    "the work was lost; this is a bug in proctor".to_owned(),
+                    "a background task failed; this is a bug in proctor".to_owned(),
                     "report it with the file",
                 ));
             }

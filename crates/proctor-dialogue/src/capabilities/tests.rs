@@ -103,7 +103,7 @@ fn what_excludes_each_other_is_a_mistake() {
         (r#"{"script": ["a"], "made_calls": "/x"}"#, "goes with `chat` or `http`"),
         (r#"{"http": {"url": "u", "made_calls": "/x"}, "made_calls": "/x"}"#, "keep one"),
         (r#"{"http": {"url": "u"}, "made_calls": "/x", "tools": "none"}"#, "exclude each other"),
-        (r#"{"http": {"url": "u"}, "made_calls": "x"}"#, "no JSON pointer"),
+        (r#"{"http": {"url": "u"}, "made_calls": "x"}"#, "not a JSON pointer"),
     ] {
         assert!(fields(agent).problem().unwrap().contains(part), "{agent}");
     }

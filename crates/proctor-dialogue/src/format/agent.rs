@@ -182,7 +182,7 @@ impl HttpSpec {
         let is_pointer = |text: &str| text.is_empty() || text.starts_with('/');
         if !places.into_iter().flatten().chain(remembered).all(is_pointer) {
             return Some(
-                "a place in the answer is no JSON pointer: it begins with `/`, as in `/reply/text`",
+                "a place in the answer is not a JSON pointer: it begins with `/`, as in `/reply/text`",
             );
         }
         let is_method = |method: &String| {
@@ -312,7 +312,7 @@ impl AgentFields {
             ),
             () if self.tools.is_some() => Some("`made_calls` and `tools: none` exclude each other"),
             () if !made.list.is_empty() && !made.list.starts_with('/') => {
-                Some("`made_calls` is no JSON pointer; it begins with `/`")
+                Some("`made_calls` is not a JSON pointer; it begins with `/`")
             }
             () => None,
         }

@@ -157,7 +157,7 @@ impl ModelFields {
                 .as_ref()
                 .is_some_and(|place| !place.is_empty() && !place.starts_with('/')) =>
             {
-                Some("`answer` is no JSON pointer; it begins with `/`")
+                Some("`answer` is not a JSON pointer; it begins with `/`")
             }
             () => self
                 .script

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
-struct Desk {
+struct AgentState {
     key: Option<String>,
     sessions: Mutex<HashMap<String, Session>>,
 }
@@ -52,12 +52,12 @@ async fn main() -> Outcome {
         arguments.get(at + 1).cloned()
     };
     let port: u16 = value("--port").ok_or("usage: support-agent --port N [--key WORD]")?.parse()?;
-    let desk = Arc::new(Desk { key: value("--key"), ..Desk::default() });
+    let state = Arc::new(AgentState { key: value("--key"), ..AgentState::default() });
     let app = Router::new()
         .route("/health", get(|| async { "ok" }))
         .route("/v1/chat/completions", post(|body: Bytes| async move { completion(&body) }))
         .route("/chat", post(chat))
-        .with_state(desk);
+        .with_state(state);
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     axum::serve(listener, app).await?;
     Ok(())
@@ -93,9 +93,13 @@ fn completion(body: &[u8]) -> Response<Body> {
     answer(StatusCode::OK, "text/event-stream", Body::from_stream(pieces))
 }
 
-async fn chat(State(desk): State<Arc<Desk>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+async fn chat(
+    State(state): State<Arc<AgentState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
     let shown = headers.get("authorization").and_then(|value| value.to_str().ok());
-    if let Some(key) = &desk.key
+    if let Some(key) = &state.key
         && shown != Some(&format!("Bearer {key}"))
     {
         return refused(StatusCode::UNAUTHORIZED, "a key is needed");
@@ -103,7 +107,7 @@ async fn chat(State(desk): State<Arc<Desk>>, headers: HeaderMap, body: Bytes) ->
     let Ok(Chat { session, message }) = serde_json::from_slice(&body) else {
         return refused(StatusCode::BAD_REQUEST, "`message` is missing");
     };
-    let mut sessions = desk.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sessions = state.sessions.lock().unwrap_or_else(PoisonError::into_inner);
     let name = session.unwrap_or_else(|| format!("s{}", sessions.len() + 1));
     let session = sessions.entry(name.clone()).or_default();
     let text = session.answer(message);

@@ -49,13 +49,13 @@ struct Weakness {
 }
 
 #[derive(Default)]
-struct Desk {
+struct AgentState {
     conversations: Mutex<HashMap<String, Agent>>,
     opened: AtomicU32,
     weakness: Weakness,
 }
 
-impl Desk {
+impl AgentState {
     fn chat(&self, chat: Chat) -> Result<Answer, ReplyError> {
         let Some(last) = chat.messages.last() else {
             return Err(ReplyError::failed("there is no message to answer".to_owned()));
@@ -100,8 +100,8 @@ fn main() -> Outcome<ExitCode> {
 }
 
 fn serve(weakness: Weakness) -> Outcome<()> {
-    let desk = Arc::new(Desk { weakness, ..Desk::default() });
-    let forgetting = Arc::clone(&desk);
+    let state = Arc::new(AgentState { weakness, ..AgentState::default() });
+    let forgetting = Arc::clone(&state);
     let answers = AtomicU32::new(0);
     let worker = Worker::new("venue-agent", env!("CARGO_PKG_VERSION"))
         .capability("agent.chat")
@@ -110,7 +110,7 @@ fn serve(weakness: Weakness) -> Outcome<()> {
             if weakness.stop_after == Some(answers.fetch_add(1, Ordering::Relaxed) + 1) {
                 give_up();
             }
-            desk.chat(chat)
+            state.chat(chat)
         })
         .on("agent.reset", move |request, _| {
             let reset: Reset = request.body.parse().map_err(failed)?;

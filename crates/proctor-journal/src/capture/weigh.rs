@@ -105,7 +105,7 @@ fn weigh_match(
         ),
         (None, None) if run.output_is_cut => (
             CapturedOutcome::Inconclusive,
-            "the end of the output does not match, the rest is lost".to_owned(),
+            "the end of the output does not match, and the rest was not kept".to_owned(),
         ),
         (None, None) => {
             (CapturedOutcome::Falsified, format!("nothing in the output matches `{pattern}`"))
@@ -138,7 +138,7 @@ fn tests_passed(
         return Err(Obstacle::not_run(format!("the command could not be run (exit code {code})")));
     }
     if command.runs_no_tests() && run.recorded.is_none() {
-        return Err(Obstacle::uncounted("it ran no tests; expect `exit:N`"));
+        return Err(Obstacle::uncounted("the command ran no tests; expect `exit:N`"));
     }
     let Some(reading) = reading else { return Err(uncounted(run, command)) };
     counted(run, command, reading, exit)
@@ -156,7 +156,7 @@ fn counted(
     if tally.bad() > 0 {
         return match exit {
             Some(0) if exit_speaks => Err(Obstacle::uncounted(format!(
-                "{numbers}, yet exit code 0: which is right is not known"
+                "{numbers}, but the exit code is 0: the two contradict each other"
             ))),
             _ => Ok((false, numbers)),
         };
@@ -183,7 +183,7 @@ fn counted(
         ))),
         None => Err(Obstacle::uncounted(format!("{numbers}, but the exit code is not known"))),
         Some(code) => Err(Obstacle::uncounted(format!(
-            "{numbers}, yet exit code {code}: which is right is not known"
+            "{numbers}, but the exit code is {code}: the two contradict each other"
         ))),
     }
 }
@@ -218,7 +218,7 @@ fn uncounted(run: &CommandResult, command: &CommandReading) -> Obstacle {
     }
     let Some(code) = run.exit else { return Obstacle::uncounted("the exit code is not known") };
     if code != 0 && text::has_compile_error(&run.output) {
-        let reason = format!("it could not be compiled or loaded (exit code {code})");
+        let reason = format!("the tests could not be compiled or loaded (exit code {code})");
         return Obstacle::not_run(reason);
     }
     Obstacle::uncounted(match (command.runners().next(), command.unknown()) {

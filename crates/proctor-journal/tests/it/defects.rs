@@ -311,7 +311,7 @@ fn a_newer_format_is_read_and_not_written() {
         assert_eq!(desk.current().unwrap(), entry, "reading still works");
         let error = desk.journal.update(note("n"), &desk.now()).unwrap_err();
         assert!(matches!(error, JournalError::NewerFormat { .. }));
-        assert!(error.to_string().contains("update proctor to write it"));
+        assert!(error.to_string().contains("upgrade proctor to write"));
         let error = desk.journal.increment_tool_count(&desk.now()).unwrap_err();
         assert!(matches!(error, JournalError::NewerFormat { .. }));
         let lane = Journal::at(desk.dir()).lane("a").unwrap();

@@ -5,7 +5,7 @@ use std::fmt;
 use proctor_text::shorten;
 use serde_json::Value;
 
-use crate::request::{Lane, Purpose};
+use crate::request::{ConversationId, Purpose};
 
 /// How many characters of a text are shown around the place where it differs.
 const SHOWN: usize = 60;
@@ -43,7 +43,7 @@ pub struct Drift {
     /// What the model was asked for.
     pub kind: Purpose,
     /// The conversation that the request belongs to.
-    pub lane: Lane,
+    pub conversation: ConversationId,
     /// Which call of it.
     pub n: u64,
     /// Where it differs.
@@ -52,7 +52,7 @@ pub struct Drift {
 
 impl fmt::Display for Drift {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} call {} in `{}` changed", self.kind, self.n + 1, self.lane)?;
+        write!(formatter, "{} call {} in `{}` changed", self.kind, self.n + 1, self.conversation)?;
         self.differences.iter().try_for_each(|difference| write!(formatter, "\n  {difference}"))
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{ErrorKind, ModelError};
-use crate::request::{Lane, Purpose};
+use crate::request::{ConversationId, Purpose};
 
 /// The version this crate writes, and the newest it reads.
 pub const VERSION: u64 = 2;
@@ -35,7 +35,8 @@ pub struct Entry {
     /// What the model was asked for.
     pub kind: Purpose,
     /// The conversation that the request belongs to.
-    pub lane: Lane,
+    #[serde(rename = "lane")]
+    pub conversation: ConversationId,
     /// The how-manieth call of this kind in this conversation it was, in the order of asking.
     pub n: u64,
     /// Hash of the request.
@@ -64,7 +65,7 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<(u64, Vec<Entry>), ModelEr
         Some(version) if version <= VERSION => version,
         Some(version) => {
             return Err(wrong(format!(
-                "{name} is a cassette of version {version}, this program reads up to {VERSION}; use a newer proctor, or record it again"
+                "{name} is a cassette of version {version}, and this proctor reads versions up to {VERSION}; upgrade proctor, or record the cassette again"
             )));
         }
         None => {

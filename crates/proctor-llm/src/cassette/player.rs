@@ -12,7 +12,7 @@ use crate::answer::Answer;
 use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Billing, Identity, Model};
-use crate::request::{Lane, Purpose, Request};
+use crate::request::{ConversationId, Purpose, Request};
 use crate::secret::Redactor;
 
 /// How many differences a message shows, and how many recorded requests are looked at for it.
@@ -32,8 +32,8 @@ pub enum ReplayMode {
 
 #[derive(Debug, Default)]
 struct State {
-    asked: HashMap<(Purpose, Lane), u64>,
-    by_key: HashMap<(Purpose, String, Lane), usize>,
+    asked: HashMap<(Purpose, ConversationId), u64>,
+    by_key: HashMap<(Purpose, String, ConversationId), usize>,
     played: Vec<bool>,
     drift: Vec<Drift>,
 }
@@ -46,7 +46,7 @@ pub struct Player {
     redactor: Redactor,
     version: u64,
     entries: Vec<Entry>,
-    sequences: HashMap<(Purpose, Lane), BTreeMap<u64, usize>>,
+    sequences: HashMap<(Purpose, ConversationId), BTreeMap<u64, usize>>,
     keys: HashMap<(Purpose, String), Vec<usize>>,
     state: Mutex<State>,
 }
@@ -56,7 +56,8 @@ impl Player {
     pub fn load(path: &Path, mode: ReplayMode, redactor: Redactor) -> Result<Self, ModelError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|problem| {
-            let message = format!("cannot read the cassette {name}: {problem}; record it first");
+            let message =
+                format!("cannot read the cassette {name}: {problem}; record the cassette first");
             ModelError::new(ErrorKind::Storage, message)
         })?;
         let (version, entries) = parse(&text, &name)?;
@@ -70,7 +71,10 @@ impl Player {
         order.sort_by_key(|&index| (entries[index].n, entries[index].seq));
         for index in order {
             let entry = &entries[index];
-            sequences.entry((entry.kind, entry.lane.clone())).or_default().insert(entry.n, index);
+            sequences
+                .entry((entry.kind, entry.conversation.clone()))
+                .or_default()
+                .insert(entry.n, index);
             keys.entry((entry.kind, entry.hash.clone())).or_default().push(index);
         }
         let state = State { played: vec![false; entries.len()], ..State::default() };
@@ -84,25 +88,31 @@ impl Player {
     }
 
     /// The recorded outcome of a call.
-    pub fn take(&self, kind: Purpose, lane: &str, request: &Value) -> Result<Outcome, ModelError> {
+    pub fn take(
+        &self,
+        kind: Purpose,
+        conversation: &str,
+        request: &Value,
+    ) -> Result<Outcome, ModelError> {
         let request = sorted(&self.redactor.value(request));
         let hash = request_hash(&request);
-        let lane = self.redactor.text(lane);
+        let conversation = self.redactor.text(conversation);
         let mut state = self.state();
-        let n = *state.asked.entry((kind, lane.clone())).and_modify(|n| *n += 1).or_insert(0);
+        let n =
+            *state.asked.entry((kind, conversation.clone())).and_modify(|n| *n += 1).or_insert(0);
         let found = match self.mode {
-            ReplayMode::Sequence => self.nth(kind, &lane, n),
-            ReplayMode::Keyed => self.same(&mut state, kind, &lane, &hash),
+            ReplayMode::Sequence => self.nth(kind, &conversation, n),
+            ReplayMode::Keyed => self.same(&mut state, kind, &conversation, &hash),
         };
         let Some(index) = found else {
             drop(state);
-            return Err(self.miss(kind, &lane, n, &request));
+            return Err(self.miss(kind, &conversation, n, &request));
         };
         state.played[index] = true;
         let entry = &self.entries[index];
         if entry.hash != hash {
             let differences = differences(&entry.request, &request);
-            state.drift.push(Drift { kind, lane, n, differences });
+            state.drift.push(Drift { kind, conversation, n, differences });
         }
         Ok(entry.outcome.clone())
     }
@@ -113,51 +123,62 @@ impl Player {
     }
 
     /// How many recorded calls were not replayed, by kind and conversation.
-    pub fn leftover(&self) -> BTreeMap<(Purpose, Lane), usize> {
+    pub fn leftover(&self) -> BTreeMap<(Purpose, ConversationId), usize> {
         let state = self.state();
         let mut left = BTreeMap::new();
         for (entry, _) in self.entries.iter().zip(&state.played).filter(|(_, played)| !**played) {
-            *left.entry((entry.kind, entry.lane.clone())).or_default() += 1;
+            *left.entry((entry.kind, entry.conversation.clone())).or_default() += 1;
         }
         left
     }
 
     /// A call that was given up while it was recorded has no entry, and its number stays a gap: to
     /// move the others up would give every later call the wrong answer.
-    fn nth(&self, kind: Purpose, lane: &str, n: u64) -> Option<usize> {
-        self.sequences.get(&(kind, lane.to_owned()))?.get(&n).copied()
+    fn nth(&self, kind: Purpose, conversation: &str, n: u64) -> Option<usize> {
+        self.sequences.get(&(kind, conversation.to_owned()))?.get(&n).copied()
     }
 
     /// The answer to the same request: of the same conversation if it asked it, else of another;
     /// asked more often than recorded, the last one again.
-    fn same(&self, state: &mut State, kind: Purpose, lane: &str, hash: &str) -> Option<usize> {
+    fn same(
+        &self,
+        state: &mut State,
+        kind: Purpose,
+        conversation: &str,
+        hash: &str,
+    ) -> Option<usize> {
         let all = self.keys.get(&(kind, hash.to_owned()))?;
-        let own: Vec<_> =
-            all.iter().copied().filter(|&index| self.entries[index].lane == lane).collect();
+        let own: Vec<_> = all
+            .iter()
+            .copied()
+            .filter(|&index| self.entries[index].conversation == conversation)
+            .collect();
         let among = if own.is_empty() { all } else { &own };
-        let used = state.by_key.entry((kind, hash.to_owned(), lane.to_owned())).or_default();
+        let used =
+            state.by_key.entry((kind, hash.to_owned(), conversation.to_owned())).or_default();
         let index = among.get(*used).or(among.last()).copied();
         *used += 1;
         index
     }
 
-    fn miss(&self, kind: Purpose, lane: &str, n: u64, request: &Value) -> ModelError {
-        let count =
-            |lane: &str| self.sequences.get(&(kind, lane.to_owned())).map_or(0, BTreeMap::len);
+    fn miss(&self, kind: Purpose, conversation: &str, n: u64, request: &Value) -> ModelError {
+        let count = |conversation: &str| {
+            self.sequences.get(&(kind, conversation.to_owned())).map_or(0, BTreeMap::len)
+        };
         let why = match self.mode {
             ReplayMode::Sequence => {
                 format!(
-                    "it holds {} {kind} calls in `{lane}`, this is number {}",
-                    count(lane),
+                    "it has {} {kind} calls of conversation `{conversation}`, and this is call {}",
+                    count(conversation),
                     n + 1
                 )
             }
             ReplayMode::Keyed => format!("no {kind} call in it asked the same"),
         };
-        let near = self.nearest(kind, lane, request);
+        let near = self.nearest(kind, conversation, request);
         let near = near.map_or_else(|| " ".into(), |entry| Self::explain(entry, request));
         let message = format!(
-            "the cassette {} has no answer to this request: {why}.{near}Record it again if the change is meant",
+            "the cassette {} has no answer to this request: {why}.{near}Record the cassette again if the change is intended",
             self.name
         );
         ModelError::new(ErrorKind::CassetteMiss, message)
@@ -165,11 +186,11 @@ impl Player {
 
     /// The recorded request that is most like this one; of equally near ones, one of the same
     /// conversation.
-    fn nearest(&self, kind: Purpose, lane: &str, request: &Value) -> Option<&Entry> {
+    fn nearest(&self, kind: Purpose, conversation: &str, request: &Value) -> Option<&Entry> {
         let same_kind = self.entries.iter().filter(|entry| entry.kind == kind);
-        same_kind
-            .take(LOOKED_AT)
-            .min_by_key(|entry| (distance(&entry.request, request), entry.lane != lane))
+        same_kind.take(LOOKED_AT).min_by_key(|entry| {
+            (distance(&entry.request, request), entry.conversation != conversation)
+        })
     }
 
     fn explain(entry: &Entry, request: &Value) -> String {
@@ -179,7 +200,7 @@ impl Player {
             entry.seq + 2,
             entry.kind,
             entry.n + 1,
-            entry.lane
+            entry.conversation
         );
         if differences.is_empty() {
             return format!(" The same request is recorded in {place}. ");
@@ -217,12 +238,12 @@ impl Replay {
 
     fn play(&self, request: &Request) -> Result<Answer, ModelError> {
         let asked = canonical_request(request, &self.identity.model);
-        match self.player.take(request.purpose, &request.lane, &asked)? {
+        match self.player.take(request.purpose, &request.conversation, &asked)? {
             Outcome::Error(error) => Err(error),
             Outcome::Answer(answer) => {
                 let answer: Answer = serde_json::from_value(answer).map_err(|problem| {
                     let message = format!(
-                        "the cassette {} holds no answer of a model here: {problem}",
+                        "the cassette {} has a malformed model answer: {problem}",
                         self.player.name
                     );
                     ModelError::new(ErrorKind::Storage, message)

@@ -14,14 +14,14 @@ use crate::answer::Answer;
 use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
 use crate::model::{Asking, Identity, Model};
-use crate::request::{Lane, Purpose, Request};
+use crate::request::{ConversationId, Purpose, Request};
 use crate::secret::Redactor;
 
 #[derive(Debug)]
 struct Writing {
     file: File,
     seq: u64,
-    asked: HashMap<(Purpose, Lane), u64>,
+    asked: HashMap<(Purpose, ConversationId), u64>,
 }
 
 /// The cassette of a run that is being recorded. Every entry is written when it is known, so a
@@ -37,7 +37,7 @@ pub struct Recorder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
     kind: Purpose,
-    lane: Lane,
+    conversation: ConversationId,
     n: u64,
 }
 
@@ -69,12 +69,12 @@ impl Recorder {
 
     /// Takes down that a call is being made. Calls of one conversation that run at the same time
     /// are replayed in the order of their tickets, however they end.
-    pub fn begin(&self, kind: Purpose, lane: &str) -> Ticket {
+    pub fn begin(&self, kind: Purpose, conversation: &str) -> Ticket {
         let mut writing = self.writing();
-        let asked = writing.asked.entry((kind, lane.to_owned())).or_default();
+        let asked = writing.asked.entry((kind, conversation.to_owned())).or_default();
         let n = *asked;
         *asked += 1;
-        Ticket { kind, lane: lane.to_owned(), n }
+        Ticket { kind, conversation: conversation.to_owned(), n }
     }
 
     /// Writes what came of a call. Secrets are removed from both sides.
@@ -92,11 +92,11 @@ impl Recorder {
                 Outcome::Error(ModelError { message, ..error })
             }
         };
-        let Ticket { kind, lane, n } = ticket;
-        let lane = self.redactor.text(&lane);
+        let Ticket { kind, conversation, n } = ticket;
+        let conversation = self.redactor.text(&conversation);
         let hash = request_hash(&request);
         let mut writing = self.writing();
-        let entry = Entry { seq: writing.seq, kind, lane, n, hash, request, outcome };
+        let entry = Entry { seq: writing.seq, kind, conversation, n, hash, request, outcome };
         let line = serde_json::to_string(&entry).map_err(|problem| self.failed(&problem))?;
         writing.seq += 1;
         self.write(&mut writing, line)
@@ -134,7 +134,7 @@ impl<M: Model> Recorded<M> {
 impl<M: Model> Model for Recorded<M> {
     fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
         Box::pin(async move {
-            let ticket = self.recorder.begin(request.purpose, &request.lane);
+            let ticket = self.recorder.begin(request.purpose, &request.conversation);
             let outcome = self.inner.ask(request).await;
             let recorded = match &outcome {
                 // Raw bodies are large, and may hold what no one thought of.

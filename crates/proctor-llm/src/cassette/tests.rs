@@ -42,7 +42,7 @@ fn ask(model: &impl Model, request: &Request) -> Result<String, ModelError> {
 }
 
 fn judge(text: &str) -> Request {
-    Request::ask(Purpose::Judge, text).in_lane("ex1")
+    Request::ask(Purpose::Judge, text).in_conversation("ex1")
 }
 
 fn answers(texts: &[&str]) -> Fake {
@@ -56,7 +56,7 @@ fn recorded() -> Tape {
     let model = Recorded::new(answers(&["one", "two", "other"]), Arc::clone(&recorder));
     ask(&model, &judge("Is the reply polite?")).unwrap();
     ask(&model, &judge("Was the venue booked?")).unwrap();
-    ask(&model, &judge("Is the reply polite?").in_lane("ex2")).unwrap();
+    ask(&model, &judge("Is the reply polite?").in_conversation("ex2")).unwrap();
     let ticket = recorder.begin(Purpose::Tool, "ex1");
     let call = json!({"tool": "find", "arguments": {"town": "Ulm"}});
     recorder.note(ticket, &call, Outcome::Answer(json!({"venues": 2}))).unwrap();
@@ -80,7 +80,10 @@ fn a_cassette_is_readable_and_for_its_owner_only() {
 fn by_sequence_answers_come_in_order_per_conversation_and_drift_is_reported() {
     let player = recorded().player(ReplayMode::Sequence);
     let model = Replay::new(Arc::clone(&player), "gpt-4o");
-    assert_eq!(ask(&model, &judge("Is the reply polite?").in_lane("ex2")).unwrap(), "other");
+    assert_eq!(
+        ask(&model, &judge("Is the reply polite?").in_conversation("ex2")).unwrap(),
+        "other"
+    );
     assert_eq!(ask(&model, &judge("Is the reply very polite?")).unwrap(), "one");
     assert_eq!(ask(&model, &judge("Was the venue booked?")).unwrap(), "two");
     let drift: Vec<_> = player.drift().iter().map(ToString::to_string).collect();
@@ -91,7 +94,7 @@ fn by_sequence_answers_come_in_order_per_conversation_and_drift_is_reported() {
     assert_eq!(player.leftover(), [((Purpose::Tool, "ex1".to_owned()), 1)].into());
     let error = ask(&model, &judge("Was the venue booked?")).unwrap_err();
     assert_eq!(error.kind, ErrorKind::CassetteMiss);
-    insta::assert_snapshot!(error.message.replace(&player_name(&error), "TAPE"), @"the cassette TAPE has no answer to this request: it holds 2 judge calls in `ex1`, this is number 3. The same request is recorded in line 3 (judge call 2 in `ex1`). Record it again if the change is meant");
+    insta::assert_snapshot!(error.message.replace(&player_name(&error), "TAPE"), @"the cassette TAPE has no answer to this request: it has 2 judge calls of conversation `ex1`, and this is call 3. The same request is recorded in line 3 (judge call 2 in `ex1`). Record the cassette again if the change is intended");
 }
 
 /// The path in a message, which is another one each time.
@@ -106,9 +109,12 @@ fn keyed_answers_are_found_by_what_is_asked() {
         assert_eq!(ask(&model, &judge("Was the venue booked?")).unwrap(), "two");
     }
     assert_eq!(ask(&model, &judge("Is the reply polite?")).unwrap(), "one");
-    assert_eq!(ask(&model, &judge("Is the reply polite?").in_lane("ex2")).unwrap(), "other");
+    assert_eq!(
+        ask(&model, &judge("Is the reply polite?").in_conversation("ex2")).unwrap(),
+        "other"
+    );
     // A conversation that was not recorded is served by one that asked the same.
-    assert_eq!(ask(&model, &judge("Was the venue booked?").in_lane("new")).unwrap(), "two");
+    assert_eq!(ask(&model, &judge("Was the venue booked?").in_conversation("new")).unwrap(), "two");
 }
 
 #[test]
@@ -121,7 +127,7 @@ fn a_keyed_miss_is_loud_and_says_what_changed() {
     the cassette TAPE has no answer to this request: no judge call in it asked the same. The nearest is in line 3 (judge call 2 in `ex1`) and differs at
       /messages/0/text: recorded “Was the venue booked?”, now “Was the venue cancelled?”
       /temperature: recorded nothing, now 0.0
-    Record it again if the change is meant
+    Record the cassette again if the change is intended
     ");
     let other_kind = Request { purpose: Purpose::Simulator, ..judge("Was the venue booked?") };
     let error = ask(&model, &other_kind).unwrap_err();
@@ -202,7 +208,7 @@ fn secrets_are_not_written_and_do_not_change_what_is_found() {
     ]);
     let model = Recorded::new(fake, Arc::new(recorder));
     let request =
-        judge(&format!("my key: {secret}, sk-ant-api03-abcdefghijklmnop")).in_lane(secret);
+        judge(&format!("my key: {secret}, sk-ant-api03-abcdefghijklmnop")).in_conversation(secret);
     ask(&model, &request).unwrap();
     ask(&model, &request).unwrap_err();
     let text = tape.text();
@@ -235,7 +241,7 @@ fn files_that_are_no_cassettes_are_refused_and_torn_ends_forgiven() {
         assert!(error.message.contains(expected), "{error}");
     }
     std::fs::remove_file(&tape.path).unwrap();
-    assert!(load().unwrap_err().message.contains("record it first"));
+    assert!(load().unwrap_err().message.contains("record the cassette first"));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

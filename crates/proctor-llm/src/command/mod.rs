@@ -8,6 +8,7 @@ mod prompt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proctor_process::Guard;
 use proctor_text::shorten;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -55,6 +56,8 @@ pub struct CommandConfig {
     pub folder: Option<PathBuf>,
     /// Variables added to its environment.
     pub env: Vec<(String, Secret)>,
+    /// What ends it and its children when this process ends.
+    pub guard: Guard,
     /// What it reads.
     pub input: CommandInput,
     /// What it writes.
@@ -69,13 +72,14 @@ pub struct CommandConfig {
 
 impl CommandConfig {
     /// A command that reads a prompt and writes text, within two minutes and 16 MiB.
-    pub fn new<S: Into<String>>(argv: impl IntoIterator<Item = S>) -> Self {
+    pub fn new<S: Into<String>>(argv: impl IntoIterator<Item = S>, guard: Guard) -> Self {
         let argv: Vec<String> = argv.into_iter().map(Into::into).collect();
         Self {
             model: argv.first().cloned().unwrap_or_default(),
             argv,
             folder: None,
             env: Vec::new(),
+            guard,
             input: CommandInput::default(),
             output: CommandOutput::default(),
             timeout: Duration::from_mins(2),
@@ -120,7 +124,7 @@ impl CommandModel {
                 let mut value = canonical_request(request, &self.config.model);
                 value["purpose"] = request.purpose.as_str().into();
                 value["label"] = request.label.clone().into();
-                value["lane"] = request.lane.clone().into();
+                value["lane"] = request.conversation.clone().into();
                 if let Some(mark) = &request.mark {
                     value["mark"] = mark.clone().into();
                 }
@@ -135,6 +139,7 @@ impl CommandModel {
             argv: &self.config.argv,
             folder: self.config.folder.as_deref(),
             env: &self.config.env,
+            guard: &self.config.guard,
             timeout: self.config.timeout,
             max_bytes: self.config.max_bytes,
         };

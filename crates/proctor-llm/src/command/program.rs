@@ -1,22 +1,16 @@
-//! Running a program once: input in, output out, no process left behind.
-//!
-//! The program gets a process group of its own, and the whole group is killed when it has ended, the time is
-//! over or the caller stops waiting.
+//! Running a program once, under its guard, within a time limit: input in, output out.
 
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use proctor_process::{
+    CaptureError, CapturedOutput, ChildEnvironment, ExitStatus, Guard, ProcessSpec, StartError,
+    capture_output,
+};
 use proctor_text::shorten;
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
 
 use crate::error::{ErrorKind, ModelError};
 use crate::secret::Secret;
-
-/// How much of the end of standard error is kept.
-const STDERR_TAIL: usize = 4096;
 
 /// A program to be run once.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +21,8 @@ pub struct Program<'a> {
     pub folder: Option<&'a Path>,
     /// Variables added to its environment.
     pub env: &'a [(String, Secret)],
+    /// What ends it and its children when this process ends.
+    pub guard: &'a Guard,
     /// The longest it may take.
     pub timeout: Duration,
     /// The most it may write, in bytes.
@@ -40,7 +36,7 @@ pub struct ProgramOutput {
     pub status: ExitStatus,
     /// What it wrote.
     pub stdout: String,
-    /// The end of what it complained about.
+    /// The end of its standard error.
     pub stderr: String,
 }
 
@@ -64,13 +60,31 @@ impl ProgramOutput {
 }
 
 impl Program<'_> {
-    /// Runs it with this on its standard input. Its exit status is for the caller to judge.
+    /// Runs it with this on its standard input. Its exit status is for the caller to judge. It is killed with its children when the
+    /// time is over or the caller stops waiting.
     pub async fn run(&self, input: &str) -> Result<ProgramOutput, ModelError> {
+        if self.argv.is_empty() {
+            return Err(ModelError::new(ErrorKind::Config, "the command is empty"));
+        }
         let limit = self.timeout;
-        tokio::time::timeout(limit, self.run_to_the_end(input)).await.map_err(|_| {
+        let running = capture_output(self.spec(), input.as_bytes(), self.max_bytes);
+        let ended = tokio::time::timeout(limit, running).await.map_err(|_| {
             let words = format!("did not finish within {} s", limit.as_secs_f64());
             self.error(ErrorKind::Timeout, &words)
-        })?
+        })?;
+        let CapturedOutput { status, stdout, stderr } =
+            ended.map_err(|problem| self.capture_error(&problem))?;
+        Ok(ProgramOutput { status, stdout, stderr })
+    }
+
+    fn spec(&self) -> ProcessSpec {
+        let variables = self.env.iter().map(|(name, value)| (name, value.reveal()));
+        let environment = ChildEnvironment::inherited().set_all(variables);
+        let spec = ProcessSpec::new(self.argv, environment, self.guard.clone());
+        match self.folder {
+            Some(folder) => spec.cwd(folder),
+            None => spec,
+        }
     }
 
     fn error(&self, kind: ErrorKind, words: &str) -> ModelError {
@@ -78,108 +92,19 @@ impl Program<'_> {
         ModelError::new(kind, format!("the command `{program}` {words}"))
     }
 
-    fn mute(&self, problem: &std::io::Error) -> ModelError {
-        self.error(ErrorKind::CommandFailed, &format!("cannot be spoken to: {problem}"))
-    }
-
-    fn spawn(&self) -> Result<Group, ModelError> {
-        let Some((program, arguments)) = self.argv.split_first() else {
-            return Err(ModelError::new(ErrorKind::Config, "the command is empty"));
-        };
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .envs(self.env.iter().map(|(name, value)| (name, value.reveal())))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
-        if let Some(folder) = self.folder {
-            command.current_dir(folder);
-        }
-        let child = command.spawn().map_err(|problem| {
-            self.error(ErrorKind::CommandFailed, &format!("cannot be started: {problem}"))
-        })?;
-        let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Ok(Group { child, leader })
-    }
-
-    async fn run_to_the_end(&self, input: &str) -> Result<ProgramOutput, ModelError> {
-        let mut group = self.spawn()?;
-        let child = &mut group.child;
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let write = async move {
-            if let Some(mut stdin) = stdin {
-                // A command that does not read its input is no failure; its exit code decides.
-                let _ = stdin.write_all(input.as_bytes()).await;
+    fn capture_error(&self, problem: &CaptureError) -> ModelError {
+        match problem {
+            CaptureError::NotStarted(StartError::Spawn { error, .. }) => {
+                self.error(ErrorKind::CommandFailed, &format!("cannot be started: {error}"))
             }
-            Ok(())
-        };
-        let ended = async { group.ended().await.map_err(|problem| self.mute(&problem)) };
-        // The first failure ends the others: a flood must not wait for a child that waits for us.
-        let ((), stdout, stderr, status) =
-            tokio::try_join!(write, self.head(stdout), async { Ok(tail(stderr).await) }, ended)?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(ProgramOutput { status, stdout: text(&stdout), stderr: text(&stderr) })
-    }
-
-    /// Reads to the end, or to the limit.
-    async fn head(&self, stream: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, ModelError> {
-        let mut bytes = Vec::new();
-        let Some(stream) = stream else { return Ok(bytes) };
-        let limit = self.max_bytes;
-        let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-        stream.take(most).read_to_end(&mut bytes).await.map_err(|problem| self.mute(&problem))?;
-        if bytes.len() > limit {
-            let words = format!("wrote more than {limit} bytes");
-            return Err(self.error(ErrorKind::Malformed, &words));
-        }
-        Ok(bytes)
-    }
-}
-
-/// Kills the group of a child, whatever becomes of the future that waits for it.
-struct Group {
-    child: Child,
-    leader: Option<Pid>,
-}
-
-impl Group {
-    /// Waits for the child, then ends the processes it left behind: they would hold its output open.
-    async fn ended(&mut self) -> std::io::Result<ExitStatus> {
-        let status = self.child.wait().await;
-        self.end();
-        status
-    }
-
-    /// Ends the group, once. Later its number might be someone else's.
-    fn end(&mut self) {
-        if let Some(leader) = self.leader.take() {
-            // Gone already is as good.
-            let _ = kill_process_group(leader, Signal::KILL);
+            CaptureError::NotStarted(problem) => {
+                self.error(ErrorKind::CommandFailed, &format!("cannot be started: {problem}"))
+            }
+            CaptureError::TooMuchOutput { limit } => {
+                self.error(ErrorKind::Malformed, &format!("wrote more than {limit} bytes"))
+            }
         }
     }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// Reads to the end, keeping the last bytes.
-async fn tail(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let mut kept = Vec::new();
-    let Some(mut stream) = stream else { return kept };
-    let mut piece = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut piece).await {
-        kept.extend_from_slice(&piece[..count]);
-        let surplus = kept.len().saturating_sub(STDERR_TAIL);
-        kept.drain(..surplus);
-    }
-    kept
 }
 
 /// The last three lines: what a program says before it dies is at the end.

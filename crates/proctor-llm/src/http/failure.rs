@@ -28,7 +28,7 @@ impl Peer {
 
     pub(crate) fn no_key(&self) -> ModelError {
         let hint = self.hint();
-        self.error(ErrorKind::NoKey, format!("needs a key and none was given{hint}"))
+        self.error(ErrorKind::NoKey, format!("needs an API key, and none is set{hint}"))
     }
 
     pub(crate) fn too_slow(&self, limit: Duration) -> ModelError {
@@ -55,7 +55,7 @@ impl Peer {
             let words = if text.trim().is_empty() {
                 "answered with an empty body".to_owned()
             } else if problem.is_eof() {
-                format!("broke off in the middle of its answer: {shown}")
+                format!("sent an incomplete answer: {shown}")
             } else {
                 format!("answered with {content_type} that is not JSON ({problem}): {shown}")
             };
@@ -73,10 +73,12 @@ impl Peer {
             return self.error(ErrorKind::Timeout, "did not answer in time");
         }
         if problem.is_builder() {
-            return self.error(ErrorKind::Config, format!("cannot be asked: {cause}"));
+            return self.error(ErrorKind::Config, format!("cannot be sent the request: {cause}"));
         }
         if problem.is_connect() {
-            let words = format!("cannot be reached: {cause}; is it running, is the address right?");
+            let words = format!(
+                "cannot be reached: {cause}; check that it is running and that the address is right"
+            );
             return self.error(ErrorKind::Unreachable, words);
         }
         self.error(
@@ -88,7 +90,10 @@ impl Peer {
     /// An answer that broke off.
     pub(crate) fn broken(&self, problem: reqwest::Error) -> ModelError {
         let cause = root_cause(&problem.without_url());
-        self.error(ErrorKind::Truncated, format!("broke off in the middle of its answer: {cause}"))
+        self.error(
+            ErrorKind::Truncated,
+            format!("closed the connection in the middle of its answer: {cause}"),
+        )
     }
 
     /// An answer that is no success.
@@ -112,11 +117,11 @@ impl Peer {
         let plain = |kind, words: &str| (kind, words.to_owned());
         match status {
             401 if !self.has_key => {
-                (ErrorKind::Refused, format!("wants a key and none was given{}", self.hint()))
+                (ErrorKind::Refused, format!("needs an API key, and none is set{}", self.hint()))
             }
-            401 => (ErrorKind::Refused, format!("did not accept the key{}", self.hint())),
-            403 => plain(ErrorKind::Refused, "does not allow this request with this key"),
-            402 => plain(ErrorKind::QuotaExhausted, "wants to be paid first"),
+            401 => (ErrorKind::Refused, format!("rejected the API key{}", self.hint())),
+            403 => plain(ErrorKind::Refused, "does not allow this request with this API key"),
+            402 => plain(ErrorKind::QuotaExhausted, "requires payment"),
             429 if code == "insufficient_quota" => {
                 plain(ErrorKind::QuotaExhausted, "says that the account's quota is used up")
             }

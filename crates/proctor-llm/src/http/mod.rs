@@ -216,7 +216,7 @@ impl Stream {
     fn finish(mut self) -> Result<(Parts, Option<Duration>), WireFault> {
         // A last event without its blank line counts only if it can be read.
         if let Some(event) = self.decoder.finish() {
-            let broken = |_| WireFault::truncated("broke off in the middle of an event");
+            let broken = |_| WireFault::truncated("ended the stream in the middle of an event");
             self.fold.event(&event).map_err(broken)?;
         }
         Ok((self.fold.finish()?, self.first_token))

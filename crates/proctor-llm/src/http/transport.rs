@@ -51,13 +51,13 @@ fn config(message: String) -> ModelError {
 impl Transport {
     pub(crate) fn new(address: &str, proxy: Option<&Secret>) -> Result<Self, ModelError> {
         let url = reqwest::Url::parse(address).map_err(|problem| {
-            config(format!("`{}` is not an address: {problem}", without_user(address)))
+            config(format!("`{}` is not a URL: {problem}", without_user(address)))
         })?;
         let plain = match url.scheme() {
             "http" => true,
             "https" => false,
             other => {
-                return Err(config(format!("addresses begin with http or https, not `{other}`")));
+                return Err(config(format!("a URL begins with http or https, not `{other}`")));
             }
         };
         // A provider that someone else has installed serves as well, so the outcome is ignored.
@@ -77,9 +77,9 @@ impl Transport {
                 .map_err(|_| config("the proxy's address cannot be understood".into()))?;
             builder = builder.proxy(proxy);
         }
-        let client = builder
-            .build()
-            .map_err(|problem| config(format!("cannot set up HTTP: {}", problem.without_url())))?;
+        let client = builder.build().map_err(|problem| {
+            config(format!("cannot create the HTTP client: {}", problem.without_url()))
+        })?;
         Ok(Self { client, shown: without_user(address) })
     }
 

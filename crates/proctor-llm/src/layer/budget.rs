@@ -173,7 +173,7 @@ impl<M: Model> BudgetedModel<M> {
                 return Err(ModelError::new(
                     ErrorKind::Config,
                     format!(
-                        "there is a budget, but no price for the model `{model}`: give its price, or allow unknown prices"
+                        "the budget cannot be kept, because the price of the model `{model}` is not known: set its price, or allow unknown prices"
                     ),
                 ));
             }

@@ -65,7 +65,7 @@ impl Cache {
     pub fn open(folder: impl Into<PathBuf>, redactor: Redactor) -> Result<Self, ModelError> {
         let folder = folder.into();
         make_folder(&folder).map_err(|problem| {
-            let message = format!("cannot make the cache folder {}: {problem}", folder.display());
+            let message = format!("cannot create the cache folder {}: {problem}", folder.display());
             ModelError::new(ErrorKind::Storage, message)
         })?;
         let zero = || AtomicU64::new(0);

@@ -341,7 +341,7 @@ proptest! {
 async fn unknown_is_not_zero() {
     let (fake, _, model) = metered("mystery-1", 1.0, UnknownPrice::Refuse);
     let error = model.ask(&question()).await.unwrap_err();
-    insta::assert_snapshot!(error, @"there is a budget, but no price for the model `mystery-1`: give its price, or allow unknown prices");
+    insta::assert_snapshot!(error, @"the budget cannot be kept, because the price of the model `mystery-1` is not known: set its price, or allow unknown prices");
     assert_eq!((error.kind, fake.count()), (ErrorKind::Config, 0));
     let fake = Fake::of_model(
         "mystery-1",
@@ -364,7 +364,7 @@ async fn the_cache_answers_the_second_time_per_repeat_and_for_its_owner_only() {
     let (first, second) = (open(), open());
     let live = CachedModel::new(Arc::clone(&fake), first).ask(&question()).await.unwrap();
     let model = CachedModel::new(Arc::clone(&fake), Arc::clone(&second));
-    let kept = model.ask(&question().in_lane("another")).await.unwrap();
+    let kept = model.ask(&question().in_conversation("another")).await.unwrap();
     assert_eq!(kept, Answer { cached: true, ..live });
     assert!(!model.ask(&Request { repeat: 2, ..question() }).await.unwrap().cached);
     assert_eq!(fake.count(), 2);
@@ -480,7 +480,7 @@ async fn d8_the_key_holds_everything_that_can_change_an_answer() {
     ];
     let script = folder.path().join("judge.sh");
     let command = |change: &dyn Fn(&mut CommandConfig)| {
-        let mut config = CommandConfig::new(["sh", "judge.sh"]);
+        let mut config = CommandConfig::new(["sh", "judge.sh"], proctor_process::Guard::None);
         config.folder = Some(folder.path().to_owned());
         change(&mut config);
         cache.key(&question(), CommandModel::new(config).unwrap().identity())
@@ -528,7 +528,7 @@ async fn d8_the_key_holds_everything_that_can_change_an_answer() {
     assert!(same(&|endpoint| endpoint.timeout = Duration::from_secs(1)));
     assert!(same(&|endpoint| endpoint.stream = true));
     assert!(same(&|endpoint| endpoint.key_hint = "set KEY".into()));
-    assert_eq!(asked(&|request| request.lane = "l".into()), asked(&|_| {}));
+    assert_eq!(asked(&|request| request.conversation = "l".into()), asked(&|_| {}));
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ impl MappedAgent {
     pub fn new(mapping: Mapping) -> Result<Self, ModelError> {
         if let Some(wrong) = mapping.pointers().find(|pointer| !pointer.starts_with('/')) {
             let message = format!(
-                "the mapping of agent `{}`: `{wrong}` is no JSON pointer; write `/{wrong}`",
+                "the mapping of agent `{}`: `{wrong}` is not a JSON pointer; write `/{wrong}`",
                 mapping.name
             );
             return Err(ModelError::new(ErrorKind::Config, message));
@@ -70,8 +70,8 @@ impl MappedAgent {
     }
 
     /// Drops what was remembered of a conversation that is over.
-    pub fn forget(&self, lane: &str) {
-        self.remembered().remove(lane);
+    pub fn forget(&self, conversation: &str) {
+        self.remembered().remove(conversation);
     }
 
     fn remembered(&self) -> MutexGuard<'_, HashMap<String, Variables>> {
@@ -86,7 +86,7 @@ impl MappedAgent {
             ("messages", chat_messages(request)),
             ("tools", chat_tools(request)),
             ("system", request.system.clone().into()),
-            ("lane", request.lane.clone().into()),
+            ("lane", request.conversation.clone().into()),
             ("turn", turn.into()),
             ("repeat", request.repeat.into()),
             ("seed", request.seed.into()),
@@ -96,7 +96,7 @@ impl MappedAgent {
         .into();
         variables.extend(self.mapping.remember.keys().map(|name| (name.clone(), Value::Null)));
         variables.extend(self.mapping.initially.clone());
-        variables.extend(self.remembered().get(&request.lane).cloned().unwrap_or_default());
+        variables.extend(self.remembered().get(&request.conversation).cloned().unwrap_or_default());
         let secrets = self.mapping.secrets.iter();
         variables.extend(secrets.map(|(name, secret)| (name.clone(), secret.reveal().into())));
         variables
@@ -160,7 +160,7 @@ impl MappedAgent {
             _ => {
                 let shown = shorten(raw, 160);
                 return Err(self.malformed(&format!(
-                    "answered without anything at `{text_path}`, where its words should be; it answered {shown}"
+                    "answered without anything at `{text_path}`, where its text should be; the answer was {shown}"
                 )));
             }
         };
@@ -225,7 +225,7 @@ impl MappedAgent {
         tool_calls: Vec<ToolCall>,
         body: &Value,
     ) -> Answer {
-        self.remember(&request.lane, body);
+        self.remember(&request.conversation, body);
         let count = |path: &str| body.pointer(path).and_then(Value::as_u64);
         let usage = self.mapping.usage.as_ref().and_then(|(input, output)| {
             let (input_tokens, output_tokens) = (count(input)?, count(output)?);
@@ -281,14 +281,14 @@ impl MappedAgent {
             .collect()
     }
 
-    fn remember(&self, lane: &str, body: &Value) {
+    fn remember(&self, conversation: &str, body: &Value) {
         if self.mapping.remember.is_empty() {
             return;
         }
         let found = self.mapping.remember.iter().filter_map(|(name, path)| {
             Some((name.clone(), body.pointer(path).filter(|value| !value.is_null())?.clone()))
         });
-        self.remembered().entry(lane.to_owned()).or_default().extend(found);
+        self.remembered().entry(conversation.to_owned()).or_default().extend(found);
     }
 
     fn malformed(&self, words: &str) -> ModelError {

@@ -154,7 +154,7 @@ impl StreamDecoder for AnthropicStreamDecoder {
 
     fn finish(self: Box<Self>) -> Result<Parts, WireFault> {
         if !self.ended {
-            return Err(WireFault::truncated("broke off before the end of its answer"));
+            return Err(WireFault::truncated("ended the stream before the end of its answer"));
         }
         let mut parts = Parts {
             model: self.model,
@@ -208,7 +208,7 @@ impl AnthropicStreamDecoder {
     fn extend(&mut self, data: &Value) -> Result<bool, WireFault> {
         let delta = &data["delta"];
         let Some(block) = self.blocks.get_mut(&count_at(data, "/index")) else {
-            return Err(WireFault::malformed("continued a content block that it never began"));
+            return Err(WireFault::malformed("continued a content block that was not started"));
         };
         match block {
             Block::Text(text) => *text += &string_at(delta, "text"),

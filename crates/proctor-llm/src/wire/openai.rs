@@ -205,7 +205,7 @@ impl StreamDecoder for OpenAiStreamDecoder {
     fn finish(self: Box<Self>) -> Result<Parts, WireFault> {
         // A server that gives a reason to stop and closes has finished, even without the mark.
         if !self.ended && self.reason.is_none() {
-            return Err(WireFault::truncated("broke off before the end of its answer"));
+            return Err(WireFault::truncated("ended the stream before the end of its answer"));
         }
         let tool_calls: Vec<_> = self
             .calls

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::server::{Reaction, Server};
 
 fn turn(text: &str) -> Request {
-    Request::ask(Purpose::Agent, text).in_lane("ex1#1")
+    Request::ask(Purpose::Agent, text).in_conversation("ex1#1")
 }
 
 async fn fails(mapping: Mapping) -> ModelError {
@@ -44,7 +44,7 @@ async fn a_turn_is_written_and_read_as_the_mapping_says() {
     };
     let agent = MappedAgent::new(mapping).unwrap();
     let mut request = turn("Hello");
-    request.lane = "ex1".into();
+    request.conversation = "ex1".into();
     request.messages.extend([Message::assistant("Yes?"), Message::user("A venue in Ulm")]);
     let answer = agent.ask(&request).await.unwrap();
     assert_eq!((answer.text.as_str(), answer.model.as_str()), ("Which day?", "venue"));
@@ -84,11 +84,11 @@ async fn what_an_agent_hands_out_is_given_back_in_the_same_conversation() {
         ..Mapping::new("a", &server.url)
     };
     let agent = MappedAgent::new(mapping).unwrap();
-    for lane in ["one", "one", "two"] {
-        agent.ask(&turn("Hi").in_lane(lane)).await.unwrap();
+    for conversation in ["one", "one", "two"] {
+        agent.ask(&turn("Hi").in_conversation(conversation)).await.unwrap();
     }
     agent.forget("one");
-    agent.ask(&turn("Hi").in_lane("one")).await.unwrap();
+    agent.ask(&turn("Hi").in_conversation("one")).await.unwrap();
     let sent: Vec<_> = server.seen().iter().map(|seen| seen.body["session"].clone()).collect();
     assert_eq!(sent, [Value::Null, json!(41), Value::Null, Value::Null]);
 }
@@ -118,7 +118,7 @@ async fn failures_name_the_agent() {
     assert!(error.message.contains("no db"), "it shows what came instead: {error}");
     let wrong = Mapping { text: Some("text".into()), ..Mapping::new("venue", &server.url) };
     let error = MappedAgent::new(wrong).unwrap_err();
-    assert!(error.message.ends_with("`text` is no JSON pointer; write `/text`"), "{error}");
+    assert!(error.message.ends_with("`text` is not a JSON pointer; write `/text`"), "{error}");
     let error =
         fails(Mapping { error: Some("/problem".into()), ..Mapping::new("venue", &server.url) })
             .await;
@@ -140,7 +140,7 @@ async fn a_hole_in_a_template_is_not_sent() {
             .await;
     assert_eq!(error.kind, ErrorKind::Config);
     assert!(
-        error.message.starts_with("the mapping of agent `venue`: `${nobody}` is not known here"),
+        error.message.starts_with("the mapping of agent `venue`: `${nobody}` is not defined"),
         "{error}"
     );
     assert!(server.seen().is_empty());

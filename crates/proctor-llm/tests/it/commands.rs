@@ -6,9 +6,10 @@ use proctor_llm::{
     CommandConfig, CommandInput, CommandModel, CommandOutput, Cost, ErrorKind, Message, Model,
     ModelError, Purpose, Request, Secret,
 };
+use proctor_process::Guard;
 
 fn shell(script: &str) -> CommandConfig {
-    CommandConfig::new(["sh", "-c", script])
+    CommandConfig::new(["sh", "-c", script], Guard::None)
 }
 
 fn request() -> Request {
@@ -56,18 +57,20 @@ async fn failures_say_what_the_command_said_last() {
     assert_eq!(error.kind, ErrorKind::CommandFailed);
     assert_eq!(
         error.message,
-        "the command `sh` failed (exit status: 3): line 4 line 5 bad key [redacted]"
+        "the command `sh` failed (exit code 3): line 4 line 5 bad key [redacted]"
     );
     let error = ask(shell("exit 1"), &request()).await.unwrap_err();
-    assert_eq!(error.message, "the command `sh` failed (exit status: 1) and said nothing");
+    assert_eq!(error.message, "the command `sh` failed (exit code 1) and said nothing");
     let error = ask(shell("kill -9 $$"), &request()).await.unwrap_err();
-    assert!(error.message.contains("signal: 9"), "{error}");
-    let error = ask(CommandConfig::new(["/no/such/program"]), &request()).await.unwrap_err();
+    assert!(error.message.contains("signal 9"), "{error}");
+    let error =
+        ask(CommandConfig::new(["/no/such/program"], Guard::None), &request()).await.unwrap_err();
     assert!(
         error.message.starts_with("the command `/no/such/program` cannot be started: No such file"),
         "{error}"
     );
-    let error = CommandModel::new(CommandConfig::new(Vec::<String>::new())).unwrap_err();
+    let error =
+        CommandModel::new(CommandConfig::new(Vec::<String>::new(), Guard::None)).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Config);
 }
 

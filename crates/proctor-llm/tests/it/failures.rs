@@ -38,9 +38,9 @@ async fn statuses_are_classified_and_explained() {
     let said = json!({"error": {"message": "the words of the server"}});
     let expected = [
         (400, K::BadRequest, "does not accept the request"),
-        (401, K::Refused, "did not accept the key; set EXAM_KEY"),
-        (402, K::QuotaExhausted, "wants to be paid first"),
-        (403, K::Refused, "does not allow this request with this key"),
+        (401, K::Refused, "rejected the API key; set EXAM_KEY"),
+        (402, K::QuotaExhausted, "requires payment"),
+        (403, K::Refused, "does not allow this request with this API key"),
         (404, K::NotFound, "knows no such address or model"),
         (302, K::NotFound, "points to another address; use that one"),
         (408, K::Timeout, "gave up waiting for the request"),
@@ -128,14 +128,20 @@ async fn bodies_that_are_no_answers_are_malformed() {
 async fn answers_that_break_off_are_truncated() {
     let piece = json!({"choices": [{"delta": {"content": "half a"}}]});
     let cases = [
-        Reaction::events(&[("", piece)]),
-        Reaction::new(200, "text/event-stream", "data: {\"choices\":[{\"del"),
-        Reaction::new(200, "application/json", "{\"choices\":[{\"mess"),
+        (Reaction::events(&[("", piece)]), "ended the stream before the end of its answer"),
+        (
+            Reaction::new(200, "text/event-stream", "data: {\"choices\":[{\"del"),
+            "ended the stream in the middle of an event",
+        ),
+        (
+            Reaction::new(200, "application/json", "{\"choices\":[{\"mess"),
+            "sent an incomplete answer: {\"choices\":[{\"mess",
+        ),
     ];
-    for reaction in cases {
+    for (reaction, words) in cases {
         let (error, message) = refusal(reaction).await;
         assert_eq!(error.kind, ErrorKind::Truncated, "{message}");
-        assert!(message.starts_with("URL/chat/completions broke off"), "{message}");
+        assert_eq!(message, format!("URL/chat/completions {words}"));
     }
     for bytes in [
         &b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"a\":"[..],
@@ -220,17 +226,17 @@ async fn a_missing_key_is_noticed_before_anything_is_sent() {
     assert_eq!(error.kind, ErrorKind::NoKey);
     assert_eq!(
         error.message,
-        "https://api.anthropic.com/v1/messages needs a key and none was given; set ANTHROPIC_API_KEY"
+        "https://api.anthropic.com/v1/messages needs an API key, and none is set; set ANTHROPIC_API_KEY"
     );
     let error = fails(Dialect::OpenAi, Endpoint::openai("m", None)).await;
     assert_eq!(
         error.message,
-        "https://api.openai.com/v1/chat/completions needs a key and none was given; set OPENAI_API_KEY"
+        "https://api.openai.com/v1/chat/completions needs an API key, and none is set; set OPENAI_API_KEY"
     );
     let server = Server::fixed(Reaction::json(401, &json!({}))).await;
     let error = fails(Dialect::OpenAi, Endpoint { key: None, ..endpoint(&server.url) }).await;
     assert!(
-        error.message.contains("wants a key and none was given; set EXAM_KEY (HTTP 401)"),
+        error.message.contains("needs an API key, and none is set; set EXAM_KEY (HTTP 401)"),
         "{error}"
     );
 }

@@ -36,7 +36,7 @@ fn outcomes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 /// Parameters of a tool that needs nothing but the lane.
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct LaneOnly {
+struct LaneParams {
     /// Your own lane, if several agents work at once: letters, digits, `_`, `-`. Leave out for the main journal.
     #[serde(default)]
     lane: Option<String>,

@@ -8,15 +8,15 @@ use proctor_journal::{Domain, Filter, OutcomeStatus, Strategy, UtcTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::view::{Brief, Full, said};
-use super::{LaneOnly, domains, outcomes, refused, strategies};
+use super::view::{EntrySummary, EntryView, said};
+use super::{LaneParams, domains, outcomes, refused, strategies};
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::table::{Group, Hints, Row, Tool};
+use crate::table::{Group, Hints, Tool, ToolDeclaration};
 use proctor_tools::paging::{limited, start};
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = |name, title, description| Row {
+    let declare = |name, title, description| ToolDeclaration {
         name,
         title,
         group: Group::Journal,
@@ -24,36 +24,36 @@ pub(super) fn tools() -> Vec<Tool> {
         description,
     };
     vec![
-        row(
+        declare(
             "ghap_current",
             "Show the active entry",
             "Show the active entry in full, and the open session. Call it when you resume work, to see what you believed and predicted. \
              `orphan` is true when an earlier session left the entry: adopt it or abandon it with ghap_orphan first.",
         )
-        .quick(current),
-        row(
+        .with_blocking_handler(current),
+        declare(
             "ghap_search",
             "Search past entries",
             "Search the entries of this project and all its lanes. With `query`, the best matches over goal, hypothesis, surprise and lesson come first; \
              without, the newest. With `id`, one entry in full. Use it before you try something that may have been tried before.",
         )
-        .quick(search),
-        row(
+        .with_blocking_handler(search),
+        declare(
             "ghap_stats",
             "How often predictions came true",
             "How often predictions came true: rates with counts and 95 % intervals, by domain, strategy, trust tier and month. \
              `too_few` says when a rate means nothing yet.",
         )
-        .quick(stats),
+        .with_blocking_handler(stats),
     ]
 }
 
 /// Answer of `ghap_current`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Current {
+struct CurrentAnswer {
     /// The active entry; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<Full>,
+    entry: Option<EntryView>,
     /// Whether an earlier session left it.
     orphan: bool,
     /// The open session; absent if there is none.
@@ -64,19 +64,19 @@ struct Current {
     warnings: Vec<String>,
 }
 
-fn current(engine: &Engine, given: LaneOnly) -> Result<Current, ToolError> {
+fn current(engine: &Engine, given: LaneParams) -> Result<CurrentAnswer, ToolError> {
     let journal = engine.journal(given.lane.as_deref())?;
     let current = journal.current(&engine.moment()).map_err(refused)?;
     let session = journal.session_id().map_err(refused)?;
     let orphan = current.value.as_ref().is_some_and(|current| current.orphan);
-    let entry = current.value.map(|current| Full::new(&current.entry, journal.lane_name()));
-    Ok(Current { entry, orphan, session, warnings: said(&current.warnings) })
+    let entry = current.value.map(|current| EntryView::new(&current.entry, journal.lane_name()));
+    Ok(CurrentAnswer { entry, orphan, session, warnings: said(&current.warnings) })
 }
 
 /// Which entries.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Search {
+struct SearchParams {
     /// Words to look for; leave out for the newest entries.
     #[serde(default)]
     query: Option<String>,
@@ -117,12 +117,12 @@ struct Search {
 
 /// Answer of `ghap_search`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Searched {
+struct SearchAnswer {
     /// The entries, best or newest first.
-    entries: Vec<Brief>,
+    entries: Vec<EntrySummary>,
     /// The one entry that was asked for by id, in full.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<Full>,
+    entry: Option<EntryView>,
     /// How many there are in all.
     total: u64,
     /// Give this as `cursor` for the next ones; absent at the end.
@@ -133,14 +133,14 @@ struct Searched {
     warnings: Vec<String>,
 }
 
-fn search(engine: &Engine, given: Search) -> Result<Searched, ToolError> {
+fn search(engine: &Engine, given: SearchParams) -> Result<SearchAnswer, ToolError> {
     // A lane is a filter here: everybody may learn from everybody.
     let journal = engine.journal(None)?;
     if let Some(id) = &given.id {
         let found = journal.show(id).map_err(refused)?;
-        let entry = Full::new(&found.value.entry, found.value.lane.as_deref());
+        let entry = EntryView::new(&found.value.entry, found.value.lane.as_deref());
         let warnings = said(&found.warnings);
-        return Ok(Searched {
+        return Ok(SearchAnswer {
             entries: Vec::new(),
             entry: Some(entry),
             total: 1,
@@ -168,8 +168,8 @@ fn search(engine: &Engine, given: Search) -> Result<Searched, ToolError> {
     let (found, total) = page.value;
     let end = start.saturating_add(limit);
     let next = (end < total).then(|| end.to_string());
-    Ok(Searched {
-        entries: found.iter().map(Brief::found).collect(),
+    Ok(SearchAnswer {
+        entries: found.iter().map(EntrySummary::found).collect(),
         entry: None,
         total: total as u64,
         next,
@@ -199,7 +199,7 @@ fn time(text: &str, engine: &Engine) -> Result<UtcTime, ToolError> {
 /// Which entries are counted.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct StatsOf {
+struct StatsParams {
     /// Only this kind of work.
     #[serde(default)]
     #[schemars(schema_with = "domains")]
@@ -214,17 +214,17 @@ struct StatsOf {
 
 /// Answer of `ghap_stats`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Statistics {
+struct StatsAnswer {
     /// All of them.
-    total: Score,
+    total: OutcomeCounts,
     /// By kind of work.
-    by_domain: BTreeMap<String, Score>,
+    by_domain: BTreeMap<String, OutcomeCounts>,
     /// By approach.
-    by_strategy: BTreeMap<String, Score>,
+    by_strategy: BTreeMap<String, OutcomeCounts>,
     /// By trust tier.
-    by_tier: BTreeMap<String, Score>,
+    by_tier: BTreeMap<String, OutcomeCounts>,
     /// By month.
-    by_month: BTreeMap<String, Score>,
+    by_month: BTreeMap<String, OutcomeCounts>,
     /// Falsified entries that nobody has explained.
     needing_annotation: u64,
     /// The Brier score of stated confidences (0 is perfect, 0.25 is guessing), where any were stated.
@@ -234,7 +234,7 @@ struct Statistics {
 
 /// A group of entries in numbers.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Score {
+struct OutcomeCounts {
     /// Predictions that came true.
     confirmed: u64,
     /// Predictions that did not.
@@ -275,7 +275,7 @@ impl From<Rate> for Share {
     }
 }
 
-impl From<&Counted> for Score {
+impl From<&Counted> for OutcomeCounts {
     fn from(group: &Counted) -> Self {
         Self {
             confirmed: group.confirmed,
@@ -288,7 +288,7 @@ impl From<&Counted> for Score {
     }
 }
 
-fn stats(engine: &Engine, given: StatsOf) -> Result<Statistics, ToolError> {
+fn stats(engine: &Engine, given: StatsParams) -> Result<StatsAnswer, ToolError> {
     let filter = Filter {
         lane: given.lane,
         domain: given.domain,
@@ -299,7 +299,7 @@ fn stats(engine: &Engine, given: StatsOf) -> Result<Statistics, ToolError> {
     let named = |groups: &BTreeMap<&'static str, Counted>| {
         groups.iter().map(|(name, group)| ((*name).to_owned(), group.into())).collect()
     };
-    Ok(Statistics {
+    Ok(StatsAnswer {
         total: (&stats.total).into(),
         by_domain: named(&stats.by_domain),
         by_strategy: named(&stats.by_strategy),

@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::refused;
-use super::view::{Brief, Changed, Full, said};
+use super::view::{EntryChange, EntrySummary, EntryView, said};
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::table::{Group, Hints, Row, Tool};
+use crate::table::{Group, Hints, Tool, ToolDeclaration};
 use proctor_tools::paging::page;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = |name, title, description| Row {
+    let declare = |name, title, description| ToolDeclaration {
         name,
         title,
         group: Group::Journal,
@@ -20,21 +20,21 @@ pub(super) fn tools() -> Vec<Tool> {
         description,
     };
     vec![
-        row(
+        declare(
             "ghap_orphan",
             "The entry an earlier session left",
             "The entry that an earlier session left active. `show` it, `adopt` it to go on with it, or `abandon` it with a reason. \
              As long as it is there, no new entry can be created in this lane.",
         )
-        .quick(orphan),
-        row(
+        .with_blocking_handler(orphan),
+        declare(
             "ghap_session",
             "Sessions and the tool counter",
             "Sessions group entries. `start` one when you begin work (the same id again resumes it), `id` tells the open one, `entries` lists what it resolved, \
              `end` archives it and abandons its active entry. `count` counts a tool call, `check_in` says whether it is time to look at the active entry, \
              `reset` sets the counter to zero.",
         )
-        .quick(session),
+        .with_blocking_handler(session),
     ]
 }
 
@@ -53,7 +53,7 @@ enum OrphanAction {
 /// Parameters of `ghap_orphan`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct OrphanRequest {
+struct OrphanParams {
     /// What to do.
     action: OrphanAction,
     /// Why it is given up; needed for `abandon`.
@@ -71,19 +71,19 @@ struct OrphanAnswer {
     found: bool,
     /// The orphan in full, for `show`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    orphan: Option<Full>,
+    orphan: Option<EntryView>,
     /// What became of it, for `adopt` and `abandon`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<Changed>,
+    entry: Option<EntryChange>,
 }
 
-fn orphan(engine: &Engine, given: OrphanRequest) -> Result<OrphanAnswer, ToolError> {
+fn orphan(engine: &Engine, given: OrphanParams) -> Result<OrphanAnswer, ToolError> {
     let journal = engine.journal(given.lane.as_deref())?;
     let moment = engine.moment();
     let done = match (given.action, given.reason) {
         (OrphanAction::Show, _) => {
             let orphan = journal.orphan(&moment).map_err(refused)?.value;
-            let orphan = orphan.map(|entry| Full::new(&entry, journal.lane_name()));
+            let orphan = orphan.map(|entry| EntryView::new(&entry, journal.lane_name()));
             return Ok(OrphanAnswer { found: orphan.is_some(), orphan, entry: None });
         }
         (OrphanAction::Adopt, _) => journal.adopt_orphan(&moment),
@@ -97,7 +97,7 @@ fn orphan(engine: &Engine, given: OrphanRequest) -> Result<OrphanAnswer, ToolErr
     let done = done.map_err(refused)?;
     match done.value {
         Some(entry) => {
-            let entry = Changed::new(&entry, journal.lane_name(), &done.warnings);
+            let entry = EntryChange::new(&entry, journal.lane_name(), &done.warnings);
             Ok(OrphanAnswer { found: true, orphan: None, entry: Some(entry) })
         }
         None => Err(ToolError::new(kind::REFUSED, "no earlier session left an entry active")
@@ -128,7 +128,7 @@ enum SessionAction {
 /// Parameters of `ghap_session`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SessionRequest {
+struct SessionParams {
     /// What to do.
     action: SessionAction,
     /// The session's id, for `start` and `end`: letters, digits, `_`, `-`. `end` with another session's id does nothing and says so.
@@ -159,7 +159,7 @@ struct SessionAnswer {
     orphan: Option<String>,
     /// Entries, for `entries`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entries: Option<Vec<Brief>>,
+    entries: Option<Vec<EntrySummary>>,
     /// How many entries were archived, for `end`.
     #[serde(skip_serializing_if = "Option::is_none")]
     archived: Option<u64>,
@@ -177,7 +177,7 @@ struct SessionAnswer {
     warnings: Vec<String>,
 }
 
-fn session(engine: &Engine, given: SessionRequest) -> Result<SessionAnswer, ToolError> {
+fn session(engine: &Engine, given: SessionParams) -> Result<SessionAnswer, ToolError> {
     let journal = engine.journal(given.lane.as_deref())?;
     match given.action {
         SessionAction::Start => start(engine, &journal, given.id.as_deref()),
@@ -236,17 +236,17 @@ fn end(engine: &Engine, journal: &Journal, id: Option<&str>) -> Result<SessionAn
             kind::REFUSED,
             format_args!("{} is not the open session", id.unwrap_or_default()),
         )
-        .hint("action `id` tells the open session")),
+        .hint("action `id` returns the open session")),
     }
 }
 
-fn entries(journal: &Journal, given: &SessionRequest) -> Result<SessionAnswer, ToolError> {
+fn entries(journal: &Journal, given: &SessionParams) -> Result<SessionAnswer, ToolError> {
     let listed = journal.session_entries().map_err(refused)?;
     let page = page(&listed.value, given.cursor.as_deref(), given.limit)?;
     let lane = journal.lane_name();
     Ok(SessionAnswer {
         session: journal.session_id().map_err(refused)?,
-        entries: Some(page.items.iter().map(|entry| Brief::new(entry, lane)).collect()),
+        entries: Some(page.items.iter().map(|entry| EntrySummary::new(entry, lane)).collect()),
         next: page.next,
         warnings: said(&listed.warnings),
         ..open()

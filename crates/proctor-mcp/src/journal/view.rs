@@ -12,7 +12,7 @@ const FULL: usize = 10;
 
 /// The short answer of a tool that changed an entry.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Changed {
+pub(super) struct EntryChange {
     /// The entry.
     id: String,
     /// `active`, `confirmed`, `falsified` or `abandoned`.
@@ -35,7 +35,7 @@ pub(super) struct Changed {
     warnings: Vec<String>,
 }
 
-impl Changed {
+impl EntryChange {
     pub(super) fn new(entry: &Entry, lane: Option<&str>, warnings: &[Warning]) -> Self {
         Self {
             id: entry.id.clone(),
@@ -56,7 +56,7 @@ impl Changed {
 
 /// An entry in few words.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Brief {
+pub(super) struct EntrySummary {
     /// The entry.
     id: String,
     /// `active`, `confirmed`, `falsified` or `abandoned`.
@@ -83,7 +83,7 @@ pub(super) struct Brief {
     lane: Option<String>,
 }
 
-impl Brief {
+impl EntrySummary {
     pub(super) fn new(entry: &Entry, lane: Option<&str>) -> Self {
         let short = |text: &str| truncate(text, SHORT);
         let lesson = entry.lesson.as_ref();
@@ -109,7 +109,7 @@ impl Brief {
 
 /// An entry in full, but for the older of many notes and iterations.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Full {
+pub(super) struct EntryView {
     /// The entry.
     id: String,
     /// `active`, `confirmed`, `falsified` or `abandoned`.
@@ -164,15 +164,15 @@ pub(super) struct Full {
     notes: Vec<String>,
     /// The newest of the iterations before this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    earlier: Vec<Earlier>,
+    earlier: Vec<EarlierIteration>,
     /// What commands really did, newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    evidence: Vec<Seen>,
+    evidence: Vec<EvidenceView>,
 }
 
 /// An iteration that was replaced.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Earlier {
+struct EarlierIteration {
     /// What was believed.
     hypothesis: String,
     /// What was predicted.
@@ -181,7 +181,7 @@ struct Earlier {
 
 /// What a command really did.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Seen {
+struct EvidenceView {
     /// `confirmed`, `falsified`, `inconclusive` or `seen`.
     verdict: String,
     /// The command.
@@ -191,7 +191,7 @@ struct Seen {
     reason: Option<String>,
 }
 
-impl Full {
+impl EntryView {
     pub(super) fn new(entry: &Entry, lane: Option<&str>) -> Self {
         let lesson = entry.lesson.as_ref();
         let cause = entry.root_cause.as_ref();
@@ -218,7 +218,7 @@ impl Full {
             takeaway: lesson.and_then(|lesson| lesson.takeaway.clone()),
             notes: newest(&entry.notes).cloned().collect(),
             earlier: newest(&entry.history)
-                .map(|earlier| Earlier {
+                .map(|earlier| EarlierIteration {
                     hypothesis: truncate(&earlier.hypothesis, SHORT),
                     prediction: truncate(&earlier.prediction, SHORT),
                 })
@@ -228,8 +228,8 @@ impl Full {
     }
 }
 
-fn seen(evidence: &Evidence) -> Seen {
-    Seen {
+fn seen(evidence: &Evidence) -> EvidenceView {
+    EvidenceView {
         verdict: evidence.verdict.clone().unwrap_or_else(|| "seen".to_owned()),
         command: truncate(&evidence.argv.join(" "), SHORT),
         reason: evidence.reason.clone(),

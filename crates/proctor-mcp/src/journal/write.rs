@@ -8,17 +8,17 @@ use proctor_journal::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::view::{Brief, Changed};
+use super::view::{EntryChange, EntrySummary};
 use super::{domains, outcomes, refused, strategies};
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::table::{Group, Hints, Row, Tool};
+use crate::table::{Group, Hints, Tool, ToolDeclaration};
 
 /// How many similar entries of the past a new one is answered with.
 const SIMILAR: usize = 3;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = |name, title, hints, description| Row {
+    let declare = |name, title, hints, description| ToolDeclaration {
         name,
         title,
         group: Group::Journal,
@@ -26,44 +26,44 @@ pub(super) fn tools() -> Vec<Tool> {
         description,
     };
     vec![
-        row(
+        declare(
             "ghap_create",
             "Write down a hypothesis",
             Hints::ADDS,
             "Before you act on a belief, write it down: goal, hypothesis, action, prediction. One entry can be active at a time (per lane). \
              Answers with the new entry's id and up to three similar entries of the past, falsified ones first: read their lessons before you go on.",
         )
-        .quick(create),
-        row(
+        .with_blocking_handler(create),
+        declare(
             "ghap_update",
             "Change the active entry",
             Hints::ADDS,
             "Change the active entry when your belief, plan or prediction changes, or append a note. A different hypothesis, action or prediction \
              begins a new iteration; the old one is kept as history. Goal and domain never change: for another goal, resolve or abandon first.",
         )
-        .quick(update),
-        row(
+        .with_blocking_handler(update),
+        declare(
             "ghap_resolve",
             "Say how the active entry ended",
             Hints::ENDS,
             "End the active entry with what really happened: `confirmed` if the prediction came true, `falsified` if it did not. \
              When falsified, also say what was surprising, the root cause and the lesson; that is what later entries learn from.",
         )
-        .quick(resolve),
-        row(
+        .with_blocking_handler(resolve),
+        declare(
             "ghap_abandon",
             "Give the active entry up",
             Hints::ENDS,
             "Give the active entry up without an outcome, for example because the goal changed. Use ghap_resolve when there is an outcome.",
         )
-        .quick(abandon),
+        .with_blocking_handler(abandon),
     ]
 }
 
 /// Parameters of `ghap_create`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Create {
+struct CreateParams {
     /// The kind of work.
     #[schemars(schema_with = "domains")]
     domain: Domain,
@@ -91,14 +91,14 @@ struct Create {
 
 /// Answer of `ghap_create`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Created {
+struct CreateAnswer {
     /// The new entry.
-    entry: Changed,
+    entry: EntryChange,
     /// Similar entries of the past, at most three, falsified ones first.
-    similar: Vec<Brief>,
+    similar: Vec<EntrySummary>,
 }
 
-fn create(engine: &Engine, given: Create) -> Result<Created, ToolError> {
+fn create(engine: &Engine, given: CreateParams) -> Result<CreateAnswer, ToolError> {
     let draft = Draft {
         goal: given.goal,
         hypothesis: given.hypothesis,
@@ -112,7 +112,7 @@ fn create(engine: &Engine, given: Create) -> Result<Created, ToolError> {
     let journal = engine.journal(given.lane.as_deref())?;
     join_host_session(engine, &journal)?;
     let created = journal.create(draft, &engine.moment()).map_err(refused)?;
-    let mut entry = Changed::new(&created.value, journal.lane_name(), &created.warnings);
+    let mut entry = EntryChange::new(&created.value, journal.lane_name(), &created.warnings);
     // The entry is made; that nothing can be recalled must not look as if it were not.
     let similar = match journal.recall(&created.value, SIMILAR, &engine.moment()) {
         Ok(similar) => similar.value,
@@ -121,8 +121,8 @@ fn create(engine: &Engine, given: Create) -> Result<Created, ToolError> {
             Vec::new()
         }
     };
-    let similar = similar.iter().map(|entry| Brief::new(entry, None)).collect();
-    Ok(Created { entry, similar })
+    let similar = similar.iter().map(|entry| EntrySummary::new(entry, None)).collect();
+    Ok(CreateAnswer { entry, similar })
 }
 
 /// The first entry of an agent's session belongs to the session that its host names.
@@ -139,7 +139,7 @@ fn join_host_session(engine: &Engine, journal: &Journal) -> Result<(), ToolError
 /// Parameters of `ghap_update`. Give at least one thing to change.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Update {
+struct UpdateParams {
     /// A new belief.
     #[serde(default)]
     hypothesis: Option<String>,
@@ -167,7 +167,7 @@ struct Update {
     lane: Option<String>,
 }
 
-fn update(engine: &Engine, given: Update) -> Result<Changed, ToolError> {
+fn update(engine: &Engine, given: UpdateParams) -> Result<EntryChange, ToolError> {
     let change = Change {
         hypothesis: given.hypothesis,
         action: given.action,
@@ -189,7 +189,7 @@ fn update(engine: &Engine, given: Update) -> Result<Changed, ToolError> {
 /// Parameters of `ghap_resolve`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Resolve {
+struct ResolveParams {
     /// How it ended.
     #[schemars(schema_with = "outcomes")]
     status: OutcomeStatus,
@@ -216,7 +216,7 @@ struct Resolve {
     lane: Option<String>,
 }
 
-fn resolve(engine: &Engine, given: Resolve) -> Result<Changed, ToolError> {
+fn resolve(engine: &Engine, given: ResolveParams) -> Result<EntryChange, ToolError> {
     let root_cause = match (given.root_cause, given.because) {
         (Some(category), Some(description)) => Some(RootCause::new(category, description)),
         (None, None) => None,
@@ -245,7 +245,7 @@ fn resolve(engine: &Engine, given: Resolve) -> Result<Changed, ToolError> {
 /// Parameters of `ghap_abandon`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Abandon {
+struct AbandonParams {
     /// Why, in a sentence.
     reason: String,
     /// The lane of the entry.
@@ -253,14 +253,14 @@ struct Abandon {
     lane: Option<String>,
 }
 
-fn abandon(engine: &Engine, given: Abandon) -> Result<Changed, ToolError> {
+fn abandon(engine: &Engine, given: AbandonParams) -> Result<EntryChange, ToolError> {
     let journal = engine.journal(given.lane.as_deref())?;
     answer(journal.abandon(given.reason, &engine.moment()), &journal)
 }
 
-fn answer(done: Answer<Entry>, journal: &Journal) -> Result<Changed, ToolError> {
+fn answer(done: Answer<Entry>, journal: &Journal) -> Result<EntryChange, ToolError> {
     let done = done.map_err(refused)?;
-    Ok(Changed::new(&done.value, journal.lane_name(), &done.warnings))
+    Ok(EntryChange::new(&done.value, journal.lane_name(), &done.warnings))
 }
 
 fn expectation(text: Option<&str>) -> Result<Option<Expectation>, ToolError> {

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::run_names;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::table::{Group, Hints, Row, Tool};
+use crate::table::{Group, Hints, Tool, ToolDeclaration};
 use proctor_tools::paging::page;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = Row {
+    let declaration = ToolDeclaration {
         name: "run_compare",
         title: "Judge a run against another",
         group: Group::Runs,
@@ -26,13 +26,13 @@ pub(super) fn tools() -> Vec<Tool> {
              A deterministic example that goes from pass to fail is a regression at once; others are tested. Regressions come first; examples without a change are only counted. \
              `gate` is what `proctor compare --gate` decides, and why.",
     };
-    vec![row.quick(compare)]
+    vec![declaration.with_blocking_handler(compare)]
 }
 
 /// Parameters of `run_compare`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ask {
+struct CompareParams {
     /// What to compare with: a run (its id or the start of it, a tag, `last~1`), `baseline` or `baseline:NAME`. The run before the newest
     /// if not given.
     #[serde(default)]
@@ -56,7 +56,7 @@ struct Ask {
 
 /// Answer of `run_compare`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Compared {
+struct CompareAnswer {
     /// The run compared with.
     before: String,
     /// The run that is judged.
@@ -72,23 +72,23 @@ struct Compared {
     /// The suite as a whole: its verdict.
     suite: String,
     /// The suite in numbers.
-    suite_test: Suite,
+    suite_test: SuiteChangeView,
     /// The examples that changed or may have, regressions first.
-    examples: Vec<Change>,
+    examples: Vec<ExampleChangeView>,
     /// Examples that only one of the runs can say something about; they stop a gate.
     gaps: u64,
     /// With `all`: the first of those gaps, at most 10.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    gap_examples: Vec<Missing>,
+    gap_examples: Vec<GapView>,
     /// Criteria, worst first, at most 10.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    criteria: Vec<Criterion>,
+    criteria: Vec<CriterionView>,
     /// How much longer examples take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    duration: Option<Usage>,
+    duration: Option<UsageView>,
     /// How much more examples cost.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<Usage>,
+    cost: Option<UsageView>,
     /// Give this as `cursor` for the next ones; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
@@ -99,7 +99,7 @@ struct Compared {
 
 /// One example on both sides.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Change {
+struct ExampleChangeView {
     /// Its stable id.
     id: String,
     /// What it describes.
@@ -124,7 +124,7 @@ struct Change {
     repeats_to_tell: Option<u64>,
 }
 
-impl Change {
+impl ExampleChangeView {
     fn new(change: &ExampleChange) -> Self {
         Self {
             id: change.id.clone(),
@@ -143,7 +143,7 @@ impl Change {
 
 /// The suite as a whole, in numbers.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Suite {
+struct SuiteChangeView {
     /// Examples that pass less often than before.
     worse: u64,
     /// Examples that pass more often than before.
@@ -160,7 +160,7 @@ struct Suite {
     possible_drop: Option<f64>,
 }
 
-impl Suite {
+impl SuiteChangeView {
     fn new(comparison: &Comparison) -> Self {
         let suite = &comparison.suite;
         Self {
@@ -176,7 +176,7 @@ impl Suite {
 
 /// An example that only one side can say something about.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Missing {
+struct GapView {
     /// Its stable id.
     id: String,
     /// What it describes.
@@ -187,7 +187,7 @@ struct Missing {
     reason: String,
 }
 
-impl Missing {
+impl GapView {
     fn new(gap: &Gap) -> Self {
         Self {
             id: gap.id.clone(),
@@ -200,7 +200,7 @@ impl Missing {
 
 /// One criterion over the examples that check it on both sides.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Criterion {
+struct CriterionView {
     /// Its name.
     name: String,
     /// regression, `cannot_tell`, improvement or `no_change_seen`.
@@ -217,7 +217,7 @@ struct Criterion {
     score_after: Option<f64>,
 }
 
-impl Criterion {
+impl CriterionView {
     fn new(change: &CriterionChange) -> Self {
         Self {
             name: truncate(&change.name, 200),
@@ -232,7 +232,7 @@ impl Criterion {
 
 /// How much more something takes.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Usage {
+struct UsageView {
     /// The typical factor, after over before; absent where there was nothing before.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
@@ -241,7 +241,7 @@ struct Usage {
     clear: Option<bool>,
 }
 
-impl Usage {
+impl UsageView {
     fn new(change: &UsageChange) -> Self {
         Self { ratio: change.ratio.map(short), clear: change.clear }
     }
@@ -264,7 +264,7 @@ fn word(verdict: impl Serialize) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn compare(engine: &Engine, given: Ask) -> Result<Compared, ToolError> {
+fn compare(engine: &Engine, given: CompareParams) -> Result<CompareAnswer, ToolError> {
     let before = given.before.as_deref().unwrap_or("last~1");
     let after = given.after.as_deref().unwrap_or("last");
     let rules = match given.margin {
@@ -311,7 +311,7 @@ fn warnings(judged: &Judged) -> Vec<String> {
     warnings
 }
 
-fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
+fn answer(judged: &Judged, given: &CompareParams) -> Result<CompareAnswer, ToolError> {
     let comparison: &Comparison = &judged.comparison;
     let told = |change: &&ExampleChange| given.all || change.verdict != Assessment::NoChangeSeen;
     let mut counts = BTreeMap::new();
@@ -324,7 +324,7 @@ fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
         folder.as_ref().map_or_else(|| label.to_owned(), proctor_record::RunFolder::name)
     };
     let gaps = comparison.gaps.iter().take(if given.all { MAX_LISTED } else { 0 });
-    Ok(Compared {
+    Ok(CompareAnswer {
         before: name(&judged.before, &comparison.before.label),
         after: name(&judged.after, &comparison.after.label),
         verdict: word(comparison.verdict),
@@ -332,13 +332,13 @@ fn answer(judged: &Judged, given: &Ask) -> Result<Compared, ToolError> {
         gate_reasons: comparison.gate.reasons.clone(),
         counts,
         suite: word(comparison.suite.verdict),
-        suite_test: Suite::new(comparison),
-        examples: page.items.into_iter().map(Change::new).collect(),
+        suite_test: SuiteChangeView::new(comparison),
+        examples: page.items.into_iter().map(ExampleChangeView::new).collect(),
         gaps: comparison.gaps.len() as u64,
-        gap_examples: gaps.map(Missing::new).collect(),
-        criteria: comparison.criteria.iter().take(MAX_LISTED).map(Criterion::new).collect(),
-        duration: comparison.duration.as_ref().map(Usage::new),
-        cost: comparison.cost.as_ref().map(Usage::new),
+        gap_examples: gaps.map(GapView::new).collect(),
+        criteria: comparison.criteria.iter().take(MAX_LISTED).map(CriterionView::new).collect(),
+        duration: comparison.duration.as_ref().map(UsageView::new),
+        cost: comparison.cost.as_ref().map(UsageView::new),
         next: page.next,
         warnings: warnings(judged),
     })

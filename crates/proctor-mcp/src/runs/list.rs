@@ -4,25 +4,27 @@
 //! list`), and a call that would have to wait too long says so; the next one with the same parameters gets the answer.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use proctor_process::{CaptureError, ChildEnvironment, ProcessSpec, capture_output};
 use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::process::Command;
 use tokio::sync::watch;
 
 use super::project_paths;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::table::{Context, Group, Hints, Row, Tool};
+use crate::table::{Context, Group, Hints, Tool, ToolDeclaration};
 use proctor_tools::paging::page;
 
 /// How long finding examples may take in all.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_mins(2);
+/// How many bytes a listing may have.
+const MAX_LISTING: usize = 256 << 20;
 /// How long an unfetched result is kept; the project may have changed since.
 const RESULT_LIFETIME: Duration = Duration::from_mins(1);
 /// How many tags of an example come.
@@ -31,7 +33,7 @@ const MAX_TAGS: usize = 20;
 const MAX_TITLE_CHARS: usize = 300;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = Row {
+    let declaration = ToolDeclaration {
         name: "list_examples",
         title: "List the examples of this project",
         group: Group::Runs,
@@ -39,13 +41,13 @@ pub(super) fn tools() -> Vec<Tool> {
         description: "List the examples that a run would run, with their stable ids, descriptions, places and tags. Nothing is run, but the project is loaded. \
              Narrow it with the same parameters as run_start. If loading takes too long the error says `not_ready`: call again with the same parameters.",
     };
-    vec![row.slow(list)]
+    vec![declaration.with_async_handler(list)]
 }
 
 /// Parameters of `list_examples`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ListParams {
     /// Files, folders, `FILE:LINE` or `FILE[1:2]`, as seen from the project's root. Leave out for everything.
     #[serde(default)]
     paths: Vec<String>,
@@ -110,7 +112,7 @@ impl Selection<'_> {
 
 /// Answer of `list_examples`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listed {
+struct ListAnswer {
     /// The examples, in the order of their suites.
     examples: Vec<ListedExample>,
     /// How many there are in all.
@@ -138,7 +140,7 @@ struct ListedExample {
 
 /// An example as `proctor list --format json` prints it.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Printed {
+pub(crate) struct PrintedExample {
     id: String,
     suite: String,
     file: String,
@@ -149,7 +151,7 @@ pub(crate) struct Printed {
     tags: Vec<String>,
 }
 
-impl Printed {
+impl PrintedExample {
     fn shown(&self) -> ListedExample {
         let title = match self.path.as_slice() {
             [] => self.full_description.clone(),
@@ -170,7 +172,7 @@ impl Printed {
     }
 }
 
-type Outcome = Result<Arc<Vec<Printed>>, ToolError>;
+type Outcome = Result<Arc<Vec<PrintedExample>>, ToolError>;
 
 /// A listing: nothing while it is under way, then when it was done and what came of it.
 type Listing = watch::Receiver<Option<(Instant, Outcome)>>;
@@ -216,7 +218,11 @@ impl Listings {
     }
 }
 
-async fn list(engine: Engine, given: List, context: Context) -> Result<Listed, ToolError> {
+async fn list(
+    engine: Engine,
+    given: ListParams,
+    context: Context,
+) -> Result<ListAnswer, ToolError> {
     let which = Selection {
         paths: &given.paths,
         examples: &given.examples,
@@ -236,41 +242,40 @@ async fn list(engine: Engine, given: List, context: Context) -> Result<Listed, T
         }
         Ok(found) => found.ok().and_then(|found| found.as_ref().map(|(_, told)| told.clone())),
     };
-    let page_of = |all: &Arc<Vec<Printed>>| {
+    let page_of = |all: &Arc<Vec<PrintedExample>>| {
         let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
-        let examples = page.items.into_iter().map(Printed::shown).collect();
-        Ok(Listed { examples, total: all.len() as u64, next: page.next })
+        let examples = page.items.into_iter().map(PrintedExample::shown).collect();
+        Ok(ListAnswer { examples, total: all.len() as u64, next: page.next })
     };
-    let lost = || Err(ToolError::io("the listing was lost"));
+    let lost = || Err(ToolError::io("the listing failed: a background task ended early"));
     let told = outcome.unwrap_or_else(lost).and_then(|all| page_of(&all));
     let more = told.as_ref().is_ok_and(|listed| listed.next.is_some());
     engine.listings().answered(&arguments, listing, more);
     told
 }
 
-/// Asks `proctor list`. Its guards end what it started if it must be ended.
+/// Asks `proctor list`, under a guard of its own.
 async fn discover(engine: &Engine, arguments: &[String]) -> Outcome {
-    let asking = Command::new(engine.program())
-        .arg("--root")
-        .arg(engine.root())
-        .args(["list", "--format=json"])
-        .args(arguments)
-        .current_dir(engine.root())
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
+    let own = [engine.program().as_os_str(), "--root".as_ref(), engine.root().as_os_str()];
+    let words = ["list", "--format=json"].into_iter().chain(arguments.iter().map(String::as_str));
+    let argv = own.into_iter().map(OsString::from).chain(words.map(OsString::from));
+    let spec = ProcessSpec::new(argv, ChildEnvironment::inherited(), engine.guard());
+    let asking = capture_output(spec.cwd(engine.root()), b"", MAX_LISTING);
     let Ok(output) = tokio::time::timeout(DISCOVERY_TIMEOUT, asking).await else {
         let limit = DISCOVERY_TIMEOUT.as_secs();
         let message = format!("the project was not loaded within {limit} s");
         return Err(ToolError::new(kind::REFUSED, message));
     };
-    let output = output.map_err(|error| {
-        ToolError::io(format_args!("cannot start {}: {error}", engine.program().display()))
+    let output = output.map_err(|error| match error {
+        CaptureError::NotStarted(error) => ToolError::io(error),
+        CaptureError::TooMuchOutput { limit } => {
+            ToolError::io(format_args!("the list of examples has more than {limit} bytes"))
+        }
     })?;
-    let examples: Option<Vec<Printed>> = serde_json::from_slice(&output.stdout).ok();
+    let examples: Option<Vec<PrintedExample>> = serde_json::from_str(&output.stdout).ok();
     examples.map(Arc::new).ok_or_else(|| {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let message = error_message(&stderr).unwrap_or_else(|| stderr.trim().to_owned());
+        let stderr = &output.stderr;
+        let message = error_message(stderr).unwrap_or_else(|| stderr.trim().to_owned());
         ToolError::new(kind::REFUSED, truncate(&message, 2000))
             .hint("`proctor doctor` says what is missing")
     })

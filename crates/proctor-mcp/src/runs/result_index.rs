@@ -1,35 +1,25 @@
-//! A run in outline, folded from its recording as far as that has been read, and kept between calls.
+//! A run as tools read it, kept between calls.
 //!
-//! A recording may be large and is looked at often. So each look reads only what has been written since the one before. The fold is that of
-//! every other view ([`Aggregator::outline`]); what was said in conversations is not in it, and `show_example` reads it from the file for
-//! the one example that it shows. Kept besides are the final results in the order in which they came, each with its place in the
-//! stream, which is what cursors are, and a few words about each that an outline lets go.
+//! A recording may be large and is looked at often. So each look reads only what has been written since the one before, and the first look at a
+//! large finished recording begins with its index on disk ([`RecordingReader`]). Kept is the run in outline; what was said and
+//! checked in an attempt is read from the recording for the attempts that are shown.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::Path;
 
-use proctor_events::{Body, EvaluationRecorded, Event, ExampleFinished};
+use proctor_events::{Body, Event, ExampleId};
 use proctor_record::{
-    Aggregator, Attempt, Example, Growth, RecordingFollower, RunData, WorkspaceEvaluation,
-    WorkspaceFold,
+    Attempt, EventBatch, EventFilter, Example, Growth, RecordingReader, RunData,
+    WorkspaceEvaluation, WorkspaceFold,
 };
 
-use proctor_verdict::AttemptNumber;
-
-use super::view::ResultNotes;
+use super::view::WORKSPACE;
 use crate::error::ToolError;
 
-/// One final result, with its place in the stream.
-#[derive(Debug)]
-struct Row {
-    /// The number of its event.
-    seq: u64,
-    /// Its example, as a place in the outline.
-    example: u32,
-    /// Its attempt, as a place in the example.
-    attempt: u32,
-    /// Most results have nothing to say.
-    notes: Option<Box<ResultNotes>>,
-}
+/// How many evaluations are read at a time.
+const EVALUATIONS_AT_ONCE: usize = 1000;
 
 /// One final result.
 #[derive(Debug, Clone, Copy)]
@@ -37,64 +27,56 @@ pub(super) struct FinalResult<'a> {
     /// The number of its event.
     pub(super) seq: u64,
     pub(super) example: &'a Example,
+    /// Without what an outline leaves out: see [`ResultIndex::whole_attempt`].
     pub(super) attempt: &'a Attempt,
-    pub(super) notes: Option<&'a ResultNotes>,
 }
 
-/// The fold.
-#[derive(Debug)]
-struct FoldedRun {
-    outline: Aggregator,
-    rows: Vec<Row>,
-    finished: bool,
-    workspaces: WorkspaceFold,
-}
-
-/// A run in outline.
+/// A run as far as its recording was read.
 #[derive(Debug)]
 pub(super) struct ResultIndex {
-    follower: RecordingFollower,
-    folded: FoldedRun,
+    reader: RecordingReader,
+    workspaces: Workspaces,
+}
+
+/// What the workspace examples reached, up to an event.
+#[derive(Debug, Default)]
+struct Workspaces {
+    fold: WorkspaceFold,
+    /// The place of the first event that is not folded yet.
+    next: usize,
 }
 
 impl ResultIndex {
     pub(super) fn new(path: &Path) -> Self {
-        Self { follower: RecordingFollower::new(path), folded: FoldedRun::new() }
+        Self { reader: RecordingReader::without_texts(path), workspaces: Workspaces::default() }
     }
 
     /// Reads what has been written since the last call.
     pub(super) fn refresh(&mut self) -> Result<(), ToolError> {
-        let Self { follower, folded } = self;
+        // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
         loop {
-            let growth = follower.read_including_torn_line(|line| {
-                // A line that cannot be read is `proctor validate`'s concern; the rest still counts.
-                if let Ok(event) = &line.event {
-                    folded.apply(event, event.seq.unwrap_or(line.number));
-                }
-            });
-            match growth.map_err(|error| {
-                ToolError::io(format_args!("the recording cannot be read: {error}"))
-            })? {
-                Growth::Nothing => return Ok(()),
-                Growth::Restarted => *folded = FoldedRun::new(),
+            match self.reader.read().map_err(unreadable)? {
+                Growth::Nothing => break,
+                Growth::Restarted => self.workspaces = Workspaces::default(),
                 Growth::More => {}
             }
         }
+        self.workspaces.read_on(&self.reader)
     }
 
-    /// The run as every view has it.
+    /// The run in outline.
     pub(super) fn run(&self) -> &RunData {
-        self.folded.outline.run()
+        self.reader.run()
     }
 
     /// Whether it says that it is over.
     pub(super) fn is_finished(&self) -> bool {
-        self.folded.finished
+        self.run().ending.is_some()
     }
 
     /// The number of the last event.
     pub(super) fn last_seq(&self) -> u64 {
-        self.run().last_seq.unwrap_or_default()
+        self.reader.last_seq()
     }
 
     pub(super) fn examples(&self) -> impl Iterator<Item = &Example> {
@@ -102,19 +84,25 @@ impl ResultIndex {
     }
 
     /// Final results in the order in which they came.
-    pub(super) fn results(&self) -> impl Iterator<Item = FinalResult<'_>> {
+    pub(super) fn results(&self) -> Vec<FinalResult<'_>> {
         self.results_since(0)
     }
 
     /// The results after a place in the stream.
-    pub(super) fn results_since(&self, seq: u64) -> impl Iterator<Item = FinalResult<'_>> {
-        let rows = &self.folded.rows;
-        let start = rows.partition_point(|row| row.seq <= seq);
-        rows[start..].iter().filter_map(|row| {
-            let example = self.run().examples.get(row.example as usize)?;
-            let attempt = example.attempts.get(row.attempt as usize)?;
-            Some(FinalResult { seq: row.seq, example, attempt, notes: row.notes.as_deref() })
-        })
+    pub(super) fn results_since(&self, seq: u64) -> Vec<FinalResult<'_>> {
+        let attempts = self
+            .examples()
+            .flat_map(|example| example.attempts.iter().map(move |attempt| (example, attempt)));
+        let mut results: Vec<FinalResult<'_>> = attempts
+            .filter(|(_, attempt)| attempt.is_final)
+            .filter_map(|(example, attempt)| {
+                let seq = self.reader.seq_at(usize::try_from(attempt.end_event?).ok()?)?;
+                Some(FinalResult { seq, example, attempt })
+            })
+            .filter(|result| result.seq > seq)
+            .collect();
+        results.sort_by_key(|result| result.seq);
+        results
     }
 
     /// Of every example the last attempt, if it has no final result. They come after all results.
@@ -123,76 +111,72 @@ impl ResultIndex {
             let attempt = example.attempts.last()?;
             let open = attempt.status.is_none() || !attempt.is_final;
             let seq = self.last_seq() + 1 + place as u64;
-            open.then_some(FinalResult { seq, example, attempt, notes: None })
+            open.then_some(FinalResult { seq, example, attempt })
         })
     }
 
+    /// The attempt of a result with everything that was recorded of it up to its end. One without an end still has what it was made of.
+    pub(super) fn whole_attempt<'a>(
+        &self,
+        result: &FinalResult<'a>,
+    ) -> Result<Cow<'a, Attempt>, ToolError> {
+        let FinalResult { example, attempt, .. } = *result;
+        let (Some(end), Some(id)) = (attempt.end_event, &example.id) else {
+            return Ok(Cow::Borrowed(attempt));
+        };
+        let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+        let places = place(attempt.first_event)..place(end).saturating_add(1);
+        let whole = self.reader.example(id.as_str(), places).map_err(unreadable)?;
+        let mut attempts = whole.attempts.into_iter();
+        let own = attempts.find(|one| one.number() == attempt.number());
+        own.map(Cow::Owned).ok_or_else(|| unreadable("a result is not where it was found before"))
+    }
+
+    /// One example with everything that is recorded of it.
+    pub(super) fn whole_example(&self, id: &str) -> Result<Example, ToolError> {
+        self.reader.example(id, 0..self.reader.event_count()).map_err(unreadable)
+    }
+
     pub(super) fn workspaces(&self) -> &WorkspaceFold {
-        &self.folded.workspaces
+        &self.workspaces.fold
     }
 }
 
-impl FoldedRun {
-    fn new() -> Self {
-        Self {
-            outline: Aggregator::outline(),
-            rows: Vec::new(),
-            finished: false,
-            workspaces: WorkspaceFold::default(),
+impl Workspaces {
+    /// Folds the evaluations that were recorded since the last call. A run without workspace examples has none to fold.
+    fn read_on(&mut self, reader: &RecordingReader) -> Result<(), ToolError> {
+        let is_workspace = |example: &Example| example.suite.as_deref() == Some(WORKSPACE);
+        if !reader.run().examples.iter().any(is_workspace) {
+            return Ok(());
         }
-    }
-
-    fn apply(&mut self, event: &Event, seq: u64) {
-        match &event.body {
-            // Before the fold reduces the ended attempt to its tally.
-            Body::ExampleFinished(it) => {
-                let notes = self.notes(event, it);
-                self.outline.apply(event);
-                self.ended(event, seq, notes);
+        let types = vec!["EvaluationRecorded".to_owned()];
+        let filter = EventFilter { examples: Vec::new(), types };
+        let suites: HashMap<&ExampleId, Option<&str>> = reader
+            .run()
+            .examples
+            .iter()
+            .filter_map(|example| Some((example.id.as_ref()?, example.suite.as_deref())))
+            .collect();
+        while self.next < reader.event_count() {
+            let (events, next) = match reader.batch(self.next, &filter, EVALUATIONS_AT_ONCE) {
+                EventBatch::InMemory(events, next) => (events, next),
+                EventBatch::OnDisk(spans, next) => (spans.read().map_err(unreadable)?, next),
+            };
+            for event in events {
+                self.take(&Event::from_json(&event.text).map_err(unreadable)?, &suites);
             }
-            body => {
-                self.outline.apply(event);
-                match body {
-                    Body::SuiteFinished(_) => self.finished = true,
-                    Body::EvaluationRecorded(it) => self.judged(event, it),
-                    _ => {}
-                }
-            }
+            self.next = next;
         }
+        Ok(())
     }
 
-    /// Where the attempt that an event is about stands: its example and itself.
-    fn place(&self, event: &Event) -> Option<(usize, usize)> {
-        let example = self.outline.place_of(event.example_id.as_ref()?)?;
-        let number = AttemptNumber::of(event);
-        let attempts = &self.outline.run().examples.get(example)?.attempts;
-        let own = |one: &Attempt| one.number() == number;
-        Some((example, attempts.iter().rposition(own)?))
-    }
-
-    fn notes(&self, event: &Event, it: &ExampleFinished) -> ResultNotes {
-        let open = self.place(event);
-        let open = open.map(|(example, own)| &self.outline.run().examples[example].attempts[own]);
-        open.map(ResultNotes::of).unwrap_or_default().with_end(it)
-    }
-
-    fn ended(&mut self, event: &Event, seq: u64, notes: ResultNotes) {
-        let Some((example, own)) = self.place(event) else { return };
-        let attempt = &self.outline.run().examples[example].attempts[own];
-        if !attempt.is_final {
+    fn take(&mut self, event: &Event, suites: &HashMap<&ExampleId, Option<&str>>) {
+        let (Body::EvaluationRecorded(it), Some(id)) = (&event.body, &event.example_id) else {
             return;
-        }
-        let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        let notes = (notes != ResultNotes::default()).then(|| Box::new(notes));
-        self.rows.push(Row { seq, example: place(example), attempt: place(own), notes });
-    }
-
-    fn judged(&mut self, event: &Event, it: &EvaluationRecorded) {
-        let place = event.example_id.as_ref().and_then(|id| self.outline.place_of(id));
-        let Some(example) = place.map(|place| &self.outline.run().examples[place]) else { return };
-        self.workspaces.take(&WorkspaceEvaluation {
-            example_id: event.example_id.as_ref().map_or("", |id| id.as_str()),
-            suite: example.suite.as_deref(),
+        };
+        self.fold.take(&WorkspaceEvaluation {
+            example_id: id.as_str(),
+            suite: suites.get(id).copied().flatten(),
             mode: &it.mode,
             kind: it.evaluation_type.as_deref(),
             description: it.description.as_deref(),
@@ -200,6 +184,10 @@ impl FoldedRun {
             metadata: it.metadata.as_ref(),
         });
     }
+}
+
+fn unreadable(error: impl Display) -> ToolError {
+    ToolError::io(format_args!("the recording cannot be read: {error}"))
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use super::result_index::FinalResult;
 use super::run_names;
 use super::run_state::CurrentRun;
 use super::view::{ResultView, RunView};
-use super::workspace_coverage::Reach;
+use super::workspace_coverage::WorkspaceCoverageView;
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::table::{Group, Hints, Row, Tool};
+use crate::table::{Group, Hints, Tool, ToolDeclaration};
 use proctor_tools::paging::page;
 
 /// The statuses there are.
@@ -34,7 +34,7 @@ const STATUSES: [&str; 12] = [
 ];
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = Row {
+    let declaration = ToolDeclaration {
         name: "run_results",
         title: "What became of the examples",
         group: Group::Runs,
@@ -42,13 +42,13 @@ pub(super) fn tools() -> Vec<Tool> {
         description: "The examples of a run, those that fail it unless `statuses` says otherwise, a page at a time. Each has its id, title, place, verdict, \
              and what went wrong in the repetition that tells most. Text that the agent under test may have written is left out; show_example gives it on request.",
     };
-    vec![row.quick(results)]
+    vec![declaration.with_blocking_handler(results)]
 }
 
 /// Parameters of `run_results`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ask {
+struct ResultsParams {
     /// The run: its id or the start of it, a tag, `last`, `last~2`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
@@ -68,7 +68,7 @@ struct Ask {
 
 /// Answer of `run_results`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Results {
+struct ResultsAnswer {
     /// The run in numbers.
     run: RunView,
     /// A result for each example, in the order in which they came.
@@ -80,10 +80,10 @@ struct Results {
     next: Option<String>,
     /// What the workspace examples of this run reached together: topics, hats, endings, assertions that changed their mind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    workspaces: Option<Reach>,
+    workspaces: Option<WorkspaceCoverageView>,
 }
 
-fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
+fn results(engine: &Engine, given: ResultsParams) -> Result<ResultsAnswer, ToolError> {
     let known = |status: &&String| *status != "all" && !STATUSES.contains(&status.as_str());
     if let Some(unknown) = given.statuses.iter().find(known) {
         return Err(ToolError::invalid(format_args!("statuses: there is no status `{unknown}`"))
@@ -94,22 +94,18 @@ fn results(engine: &Engine, given: Ask) -> Result<Results, ToolError> {
     engine.run_cache().with_current_run(&folder, |current| answer(current, &given))
 }
 
-fn answer(current: &CurrentRun<'_>, given: &Ask) -> Result<Results, ToolError> {
+fn answer(current: &CurrentRun<'_>, given: &ResultsParams) -> Result<ResultsAnswer, ToolError> {
     let text = given.matching.as_deref().map(str::to_lowercase);
     let index = current.index;
     let mut all = deciding_results(current, |example| given.wants(current, example));
     all.retain(|result| text.as_ref().is_none_or(|text| mentions(result.example, text)));
     let page = page(all.iter(), given.cursor.as_deref(), given.limit)?;
-    Ok(Results {
+    Ok(ResultsAnswer {
         run: RunView::new(current),
-        results: page
-            .items
-            .iter()
-            .map(|result| ResultView::of(**result, current.verdict_of(result.example)))
-            .collect(),
+        results: page.items.iter().map(|result| current.view(result)).collect::<Result<_, _>>()?,
         total: all.len() as u64,
         next: page.next,
-        workspaces: index.workspaces().coverage().map(Reach::new),
+        workspaces: index.workspaces().coverage().map(WorkspaceCoverageView::new),
     })
 }
 
@@ -150,7 +146,7 @@ fn deciding_results<'a>(
     all
 }
 
-impl Ask {
+impl ResultsParams {
     fn wants(&self, current: &CurrentRun<'_>, example: &Example) -> bool {
         let outcome = current.verdict_of(example).outcome();
         let fits = |word: &str| word == outcome.word() || word == outcome.counted_as();

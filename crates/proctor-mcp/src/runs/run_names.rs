@@ -26,9 +26,8 @@ pub(super) fn resolve_or_newest(
         return resolve(&engine.store(), name);
     }
     let own = engine.started().newest(timeout).map_err(|_| {
-        ToolError::new(kind::NOT_STARTED, "your run_start is still under way").hint(
-            "call again in a moment, or name a run: `last` is the newest that there is already",
-        )
+        ToolError::new(kind::NOT_STARTED, "the run of your run_start is still starting")
+            .hint("call again in a moment, or name a run: `last` is the newest recorded run")
     })?;
     let own = own.and_then(|id| resolve(&engine.store(), &id).ok());
     // The run may have been removed since.
@@ -49,7 +48,7 @@ pub(super) fn to_tool_error(error: ResolveError) -> ToolError {
             candidates.truncate(MAX_NAMED_RUNS);
             ToolError::new(
                 kind::UNKNOWN_RUN,
-                format_args!("`{name}` could be any of {count} runs: give more of the id"),
+                format_args!("`{name}` matches {count} runs: give more of the id"),
             )
             .details(json!({ "candidates": candidates }))
         }

@@ -1,7 +1,6 @@
 //! The current state of a run, from its recording and its control socket.
 //!
-//! [`RunCache`] keeps the indexes of the most recently used runs, so that a call reads only new events. `show_example` reads the recording
-//! itself.
+//! [`RunCache`] keeps the indexes of the most recently used runs, so that a call reads only new events.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,8 @@ use proctor_verdict::{ExampleVerdict, Liveness, RunState, RunVerdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::result_index::ResultIndex;
+use super::result_index::{FinalResult, ResultIndex};
+use super::view::ResultView;
 use crate::error::ToolError;
 
 /// The number of cached runs.
@@ -22,7 +22,7 @@ const MAX_CACHED_RUNS: usize = 8;
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum State {
+pub(super) enum StateView {
     /// It looks for its examples.
     Loading,
     /// It runs them.
@@ -43,7 +43,7 @@ pub(super) enum State {
     Silent,
 }
 
-impl State {
+impl StateView {
     pub(super) fn is_over(self) -> bool {
         !matches!(self, Self::Loading | Self::Running | Self::Stopping | Self::Silent)
     }
@@ -52,7 +52,7 @@ impl State {
 /// A run as it is now.
 pub(super) struct CurrentRun<'a> {
     pub(super) id: String,
-    pub(super) state: State,
+    pub(super) state: StateView,
     pub(super) verdict: RunVerdict,
     pub(super) index: &'a ResultIndex,
 }
@@ -61,6 +61,12 @@ impl CurrentRun<'_> {
     /// The verdict of an example as far as the run has come.
     pub(super) fn verdict_of(&self, example: &Example) -> ExampleVerdict {
         example.verdict(self.state.is_over())
+    }
+
+    /// A result as tools answer it.
+    pub(super) fn view(&self, result: &FinalResult<'_>) -> Result<ResultView, ToolError> {
+        let attempt = self.index.whole_attempt(result)?;
+        Ok(ResultView::new(result.example, &attempt, self.verdict_of(result.example)))
     }
 
     /// Whether an example fails the run, or did not run although it was to.
@@ -118,7 +124,7 @@ fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
         .held_to_plan(run.summary().repetitions, run.planned_repetitions)
 }
 
-fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> State {
+fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> StateView {
     if verdict.ending().is_some() {
         state_of_recording(verdict.state())
     } else {
@@ -127,32 +133,25 @@ fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> State {
 }
 
 /// The state of a run whose recording has a `SuiteFinished`.
-fn state_of_recording(state: RunState) -> State {
+fn state_of_recording(state: RunState) -> StateView {
     match state {
-        RunState::Loading => State::Loading,
-        RunState::Running => State::Running,
-        RunState::Finished => State::Finished,
-        RunState::Stopped => State::Stopped,
-        RunState::Died => State::Died,
-        RunState::DidNotLoad => State::DidNotLoad,
-        RunState::NothingFound => State::NothingFound,
+        RunState::Loading => StateView::Loading,
+        RunState::Running => StateView::Running,
+        RunState::Finished => StateView::Finished,
+        RunState::Stopped => StateView::Stopped,
+        RunState::Died => StateView::Died,
+        RunState::DidNotLoad => StateView::DidNotLoad,
+        RunState::NothingFound => StateView::NothingFound,
     }
 }
 
 /// The state of a run without `SuiteFinished`, from the reply of its process.
-fn state_of_process(live: Result<Live, &AskError>) -> State {
+fn state_of_process(live: Result<Live, &AskError>) -> StateView {
     match live {
-        Ok(Live::Loading) => State::Loading,
-        Ok(Live::Running) => State::Running,
-        Ok(Live::Stopping | Live::Ended) => State::Stopping,
-        Err(AskError::NotLive) => State::Died,
-        Err(AskError::NoReply(_) | AskError::Refused(_)) => State::Silent,
+        Ok(Live::Loading) => StateView::Loading,
+        Ok(Live::Running) => StateView::Running,
+        Ok(Live::Stopping | Live::Ended) => StateView::Stopping,
+        Err(AskError::NotLive) => StateView::Died,
+        Err(AskError::NoReply(_) | AskError::Refused(_)) => StateView::Silent,
     }
-}
-
-/// One example with everything that is recorded of it.
-pub(super) fn load_example(folder: &RunFolder, id: &str) -> Result<Example, ToolError> {
-    let path = folder.events_path();
-    proctor_record::load_example(&path, id)
-        .map_err(|error| ToolError::io(format_args!("cannot read {}: {error}", path.display())))
 }

@@ -4,16 +4,16 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use proctor_history::baseline_name;
+use proctor_process::{ChildEnvironment, DetachedCommand, DetachedProcess};
 use proctor_record::control::State as Live;
 use proctor_record::{RunFolder, RunStore};
 use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::process::{Child, Command};
 
 use super::list::Selection;
 use super::run_names;
@@ -21,7 +21,7 @@ use super::run_state::RunCache;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::table::{Context, Group, Hints, Progress, Row, Tool};
+use crate::table::{Context, Group, Hints, Progress, Tool, ToolDeclaration};
 
 /// The default time limit of a run.
 const TIME_LIMIT: &str = "30m";
@@ -35,7 +35,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_LOG_CHARS: usize = 2000;
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = Row {
+    let declaration = ToolDeclaration {
         name: "run_start",
         title: "Start a run",
         group: Group::Runs,
@@ -44,13 +44,13 @@ pub(super) fn tools() -> Vec<Tool> {
              The run is a process of its own: it goes on when this call or this server ends, until it is finished, cancelled with run_cancel, or over its time limit. \
              Then call run_wait with the run_id until `state` is finished. Without parameters everything runs.",
     };
-    vec![row.slow(start)]
+    vec![declaration.with_async_handler(start)]
 }
 
 /// Parameters of `run_start`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Start {
+pub(super) struct StartParams {
     /// Files, folders, `FILE:LINE` or `FILE[1:2]`, as seen from the project's root. Leave out for everything.
     #[serde(default)]
     paths: Vec<String>,
@@ -105,7 +105,7 @@ pub(super) struct Start {
     lane: Option<String>,
 }
 
-impl Start {
+impl StartParams {
     fn which(&self) -> Selection<'_> {
         Selection {
             paths: &self.paths,
@@ -145,7 +145,7 @@ impl Start {
     }
 }
 
-impl Start {
+impl StartParams {
     /// What a run with `repeat_up_to` is compared with: a baseline, or a run of this project by its id. A path would lead elsewhere.
     fn against(&self, root: &Path) -> Result<Option<String>, ToolError> {
         if self.repeat.is_some() && self.repeat_up_to.is_some() {
@@ -154,7 +154,7 @@ impl Start {
         match &self.against {
             None => Ok(None),
             Some(_) if self.repeat_up_to.is_none() => {
-                Err(ToolError::invalid("against has a meaning only with repeat_up_to"))
+                Err(ToolError::invalid("`against` needs `repeat_up_to`"))
             }
             Some(name) if baseline_name(name).is_some() => Ok(Some(name.clone())),
             Some(name) => Ok(Some(run_names::resolve(&RunStore::new(root), name)?.name())),
@@ -162,13 +162,13 @@ impl Start {
     }
 }
 
-async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView, ToolError> {
+async fn start(engine: Engine, given: StartParams, context: Context) -> Result<RunView, ToolError> {
     // Before the first await: later calls without a run id mean this run.
     let starting = engine.started().begin();
     let id = engine.new_run_id();
     let arguments = given.arguments(&id, engine.root())?;
     let folder = engine.store().runs_folder().join(&id);
-    let mut runner = Runner::spawn(&engine, arguments, folder)?;
+    let runner = StartedRunner::spawn(&engine, arguments, folder)?;
     let outcome = runner.wait_until_running(&context).await;
     if outcome.is_err() {
         runner.abort().await;
@@ -183,44 +183,39 @@ async fn start(engine: Engine, given: Start, context: Context) -> Result<RunView
 }
 
 /// A runner that was started and may not be going yet.
-struct Runner {
-    child: Child,
+struct StartedRunner {
+    process: Arc<DetachedProcess>,
     folder: PathBuf,
     log: PathBuf,
 }
 
-impl Runner {
+impl StartedRunner {
     fn spawn(engine: &Engine, arguments: Vec<String>, folder: PathBuf) -> Result<Self, ToolError> {
         let log = folder.join("runner.log");
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
         made.map_err(|error| {
-            ToolError::io(format_args!("cannot make {}: {error}", folder.display()))
+            ToolError::io(format_args!("cannot create {}: {error}", folder.display()))
         })?;
         let output = open(&log)?;
-        let errors = output.try_clone().map_err(ToolError::io)?;
         // It makes a session of its own as soon as it is up (`--detached`), so nothing that ends us reaches it.
-        let child = Command::new(engine.program())
-            .arg("--root")
-            .arg(engine.root())
+        let process = DetachedCommand::new(engine.program(), ChildEnvironment::inherited())
+            .args(["--root".as_ref(), engine.root().as_os_str()])
             .args(arguments)
-            .current_dir(engine.root())
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors)
-            .kill_on_drop(false)
-            .spawn()
+            .folder(engine.root())
+            .output(output)
+            .start()
             .map_err(|error| {
                 ToolError::io(format_args!("cannot start {}: {error}", engine.program().display()))
             })?;
-        Ok(Self { child, folder, log })
+        Ok(Self { process: Arc::new(process), folder, log })
     }
 
     /// Waits until the run answers, and a little for its examples. Ends early with the run.
-    async fn wait_until_running(&mut self, context: &Context) -> Result<(), ToolError> {
+    async fn wait_until_running(&self, context: &Context) -> Result<(), ToolError> {
         let begun = Instant::now();
         let mut answered: Option<Instant> = None;
         loop {
-            if self.child.try_wait().map_err(ToolError::io)?.is_some() {
+            if self.process.has_ended().map_err(ToolError::io)? {
                 return if self.has_results() { Ok(()) } else { Err(self.failure_from_log()) };
             }
             let folder = self.folder.clone();
@@ -252,7 +247,7 @@ impl Runner {
             tokio::select! {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = context.cancel.cancelled() => {
-                    return Err(ToolError::new(kind::CANCELLED, "the call was cancelled before the run was going; the run was ended"));
+                    return Err(ToolError::new(kind::CANCELLED, "the call was cancelled before the run had started; the run was ended"));
                 }
             }
         }
@@ -288,9 +283,10 @@ impl Runner {
     }
 
     /// Ends a runner that did not start its run; the guards of its children end them.
-    async fn abort(&mut self) {
-        let _ = self.child.start_kill();
-        let _ = self.child.wait().await;
+    async fn abort(&self) {
+        let process = Arc::clone(&self.process);
+        // What cannot be killed has ended.
+        let _ = tokio::task::spawn_blocking(move || process.kill()).await;
         if !RunFolder::new(&self.folder).events_path().exists() {
             // Nothing was recorded, so nothing is lost.
             let _ = std::fs::remove_dir_all(&self.folder);

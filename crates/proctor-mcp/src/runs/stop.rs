@@ -7,18 +7,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::run_names;
-use super::run_state::State;
+use super::run_state::StateView;
 use super::view::RunView;
 use crate::engine::Engine;
 use crate::error::{ToolError, kind};
-use crate::table::{Group, Hints, Row, Tool};
+use crate::table::{Group, Hints, Tool, ToolDeclaration};
 
 /// How long the call waits for the run's end.
 const END_TIMEOUT: Duration = Duration::from_secs(4);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = Row {
+    let declaration = ToolDeclaration {
         name: "run_cancel",
         title: "Stop a run",
         group: Group::Runs,
@@ -26,13 +26,13 @@ pub(super) fn tools() -> Vec<Tool> {
         description: "Stop a run: nothing new starts, running examples get two seconds, the rest is reported as not run. With `now`, everything ends at once. \
              What was recorded stays. Answers when the run is over, or after a few seconds with state `stopping`.",
     };
-    vec![row.quick(cancel)]
+    vec![declaration.with_blocking_handler(cancel)]
 }
 
 /// Parameters of `run_cancel`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Cancel {
+struct CancelParams {
     /// The run: its id or the start of it. Must be given: there is no way back.
     run_id: String,
     /// End running examples at once instead of letting them finish within the grace.
@@ -40,7 +40,7 @@ struct Cancel {
     now: bool,
 }
 
-fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
+fn cancel(engine: &Engine, given: CancelParams) -> Result<RunView, ToolError> {
     let folder = run_names::resolve(&engine.store(), &given.run_id)?;
     let state = || engine.run_cache().with_current_run(&folder, |current| Ok(current.state));
     // The process of a run may outlive the end of its recording by a moment; there is nothing left to stop.
@@ -69,12 +69,12 @@ fn cancel(engine: &Engine, given: Cancel) -> Result<RunView, ToolError> {
     }
 }
 
-fn not_running(run: &str, state: State) -> Result<ToolError, ToolError> {
+fn not_running(run: &str, state: StateView) -> Result<ToolError, ToolError> {
     let message = format!("run {run} is not live: it is {}", word(state)?);
-    Ok(ToolError::new(kind::NOT_RUNNING, message).hint("run_results shows what became of it"))
+    Ok(ToolError::new(kind::NOT_RUNNING, message).hint("run_results shows its results"))
 }
 
-fn word(state: State) -> Result<String, ToolError> {
+fn word(state: StateView) -> Result<String, ToolError> {
     let value = serde_json::to_value(state).map_err(ToolError::io)?;
     Ok(value.as_str().unwrap_or_default().to_owned())
 }

@@ -6,15 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use proctor_events::{EvaluationMode, ExampleFinished, Exception, Fault};
+use proctor_events::{EvaluationMode, Exception, Fault};
 use proctor_record::{Attempt, Example, OutsideError, Turn};
 use proctor_text::truncate;
 use proctor_verdict::{Counts, ExampleVerdict, Outcome, never_ran};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::result_index::FinalResult;
-use super::run_state::{CurrentRun, State};
+use super::run_state::{CurrentRun, StateView};
 
 /// How much of a failure's message comes.
 const MAX_MESSAGE_CHARS: usize = 600;
@@ -32,7 +31,7 @@ pub(super) const NOTICE: &str = "Written by the agent under test or by programs 
 
 /// Suites whose failure messages quote an agent.
 const AGENT_SUITES: [&str; 2] = ["scenario", WORKSPACE];
-const WORKSPACE: &str = "workspace";
+pub(super) const WORKSPACE: &str = "workspace";
 
 /// A run in numbers.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -40,7 +39,7 @@ pub(super) struct RunView {
     /// The run.
     pub(super) run_id: String,
     /// Where it is.
-    pub(super) state: State,
+    pub(super) state: StateView,
     /// `passed` or `failed`; absent until it has finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<&'static str>,
@@ -199,30 +198,14 @@ fn is_first(number: &u32) -> bool {
 }
 
 impl ResultView {
-    /// A result as the index has it.
-    pub(super) fn of(result: FinalResult<'_>, verdict: ExampleVerdict) -> Self {
-        // An attempt without an end still holds what it was made of.
-        let open = result.attempt.status.is_none().then(|| ResultNotes::of(result.attempt));
-        let notes = open.or_else(|| result.notes.cloned()).unwrap_or_default();
-        Self::with(result.example, result.attempt, verdict, notes)
-    }
-
-    /// An attempt that was read as a whole.
+    /// A result of an attempt that has everything that is recorded of it.
     pub(super) fn new(example: &Example, attempt: &Attempt, verdict: ExampleVerdict) -> Self {
-        Self::with(example, attempt, verdict, ResultNotes::of(attempt))
-    }
-
-    fn with(
-        example: &Example,
-        attempt: &Attempt,
-        verdict: ExampleVerdict,
-        notes: ResultNotes,
-    ) -> Self {
+        let conversed = attempt.conversation.is_some();
         let suite = example.suite.as_deref();
         let exception = attempt.exception.as_deref();
         let class = exception.and_then(|exception| exception.class.as_deref());
         let message = exception.map(|e| e.message.as_str()).or(attempt.message.as_deref());
-        let message = message.filter(|_| !may_quote_agent(suite, attempt, notes.conversed));
+        let message = message.filter(|_| !may_quote_agent(suite, attempt, conversed));
         Self {
             id: example.id.as_ref().map(ToString::to_string).unwrap_or_default(),
             title: truncate(&example.title(), MAX_TITLE_CHARS),
@@ -236,9 +219,9 @@ impl ResultView {
             duration_ms: attempt.duration_ms.map(proctor_events::Millis::get),
             class: class.map(|class| truncate(class, MAX_LINE_CHARS)),
             message: message.map(|text| truncate(text.trim(), MAX_MESSAGE_CHARS)),
-            place: notes.place,
-            broken: notes.broken,
-            untrusted_available: quotes(suite, notes.conversed) || notes.printed,
+            place: exception.and_then(project_line),
+            broken: failed_checks(attempt),
+            untrusted_available: quotes(suite, conversed) || has_output(attempt),
         }
     }
 }
@@ -266,40 +249,8 @@ pub(super) fn quotes(suite: Option<&str>, conversed: bool) -> bool {
     conversed || suite.is_some_and(|suite| AGENT_SUITES.contains(&suite))
 }
 
-/// What a result says of how it came about, and an outline does not keep.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ResultNotes {
-    /// An agent took part.
-    conversed: bool,
-    /// Something was printed.
-    printed: bool,
-    /// Where it went wrong.
-    place: Option<String>,
-    /// The checks that did not hold.
-    broken: Vec<String>,
-}
-
-impl ResultNotes {
-    /// Those of an attempt that still has everything that happened in it.
-    pub(super) fn of(attempt: &Attempt) -> Self {
-        let lines = attempt.output_dropped > 0 || !attempt.output.is_empty();
-        Self {
-            conversed: attempt.conversation.is_some(),
-            printed: lines || !attempt.output_tail.is_empty(),
-            place: attempt.exception.as_deref().and_then(project_line),
-            broken: failed_checks(attempt),
-        }
-    }
-
-    /// With what its end tells.
-    #[must_use]
-    pub(super) fn with_end(self, end: &ExampleFinished) -> Self {
-        Self {
-            printed: self.printed || !end.output_tail.is_empty(),
-            place: end.exception.as_ref().and_then(project_line),
-            ..self
-        }
-    }
+fn has_output(attempt: &Attempt) -> bool {
+    attempt.output_dropped > 0 || !attempt.output.is_empty() || !attempt.output_tail.is_empty()
 }
 
 /// The first line of a backtrace that the project wrote.
@@ -322,7 +273,7 @@ fn failed_checks(attempt: &Attempt) -> Vec<String> {
 
 /// Text written by the agent under test, with a notice.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Untrusted {
+pub(super) struct UntrustedText {
     /// What to keep in mind.
     notice: &'static str,
     /// What went wrong, in words that may quote the agent.
@@ -333,7 +284,7 @@ pub(super) struct Untrusted {
     output: Vec<String>,
     /// What was said in the conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    conversation: Vec<Said>,
+    conversation: Vec<TranscriptLine>,
     /// How much of the conversation was left out of this answer, in messages; ask with `from_turn` for what follows.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: u64,
@@ -354,7 +305,7 @@ pub(super) struct UntrustedLimits {
 
 /// Something said in a conversation.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Said {
+struct TranscriptLine {
     /// The turn.
     turn: u32,
     /// `user`, `agent` or `tool NAME`.
@@ -363,7 +314,7 @@ struct Said {
     text: String,
 }
 
-impl Untrusted {
+impl UntrustedText {
     pub(super) fn new(attempt: &Attempt, wanted: &mut UntrustedLimits) -> Self {
         let message = attempt.exception.as_ref().map(|exception| exception.message.as_str());
         let message = message.or(attempt.message.as_deref());
@@ -391,7 +342,7 @@ impl Untrusted {
 }
 
 /// What was said, as far as there is room; and how many messages were left out.
-fn conversation(attempt: &Attempt, wanted: &mut UntrustedLimits) -> (Vec<Said>, u64) {
+fn conversation(attempt: &Attempt, wanted: &mut UntrustedLimits) -> (Vec<TranscriptLine>, u64) {
     let (mut shown, mut left_out) = (Vec::new(), 0);
     let turns = attempt.conversation.iter().flat_map(|conversation| &conversation.turns);
     for said in
@@ -409,9 +360,12 @@ fn conversation(attempt: &Attempt, wanted: &mut UntrustedLimits) -> (Vec<Said>, 
     (shown, left_out)
 }
 
-fn said(turn: &Turn, limit: usize) -> Vec<Said> {
-    let said =
-        |who: String, text: &str| Said { turn: turn.number, who, text: truncate(text, limit) };
+fn said(turn: &Turn, limit: usize) -> Vec<TranscriptLine> {
+    let said = |who: String, text: &str| TranscriptLine {
+        turn: turn.number,
+        who,
+        text: truncate(text, limit),
+    };
     let mut all = Vec::new();
     all.extend(turn.user.iter().map(|user| said("user".to_owned(), &user.text)));
     all.extend(turn.tool_calls.iter().map(|call| {

@@ -13,7 +13,7 @@ use super::run_state::CurrentRun;
 use super::view::{ResultView, RunView};
 use crate::engine::Engine;
 use crate::error::ToolError;
-use crate::table::{Context, Group, Hints, Progress, Row, Tool};
+use crate::table::{Context, Group, Hints, Progress, Tool, ToolDeclaration};
 use proctor_tools::paging::limited;
 
 /// The default wait of `run_wait`, in seconds.
@@ -28,7 +28,7 @@ const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) fn tools() -> Vec<Tool> {
-    let row = |name, title, description| Row {
+    let declare = |name, title, description| ToolDeclaration {
         name,
         title,
         group: Group::Runs,
@@ -36,27 +36,27 @@ pub(super) fn tools() -> Vec<Tool> {
         description,
     };
     vec![
-        row(
+        declare(
             "run_status",
             "How far is a run",
             "How far a run is: its state, counts per status, and the examples that failed since `cursor` (all results with include: all). \
              Answers at once. Give the `cursor` of the answer before to see only what is new; while `more` is true there is more right away.",
         )
-        .quick(status),
-        row(
+        .with_blocking_handler(status),
+        declare(
             "run_wait",
             "Wait for a run",
             "Like run_status, but waits up to wait_seconds (4 if not given, at most 5) until the run is over or something failed since `cursor`. \
              Call it again with the new cursor until `state` is finished, stopped, died, did_not_load or nothing_found.",
         )
-        .slow(wait),
+        .with_async_handler(wait),
     ]
 }
 
 /// Which results come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Include {
+enum IncludedResults {
     /// Those that did not pass.
     #[default]
     Failures,
@@ -69,7 +69,7 @@ enum Include {
 /// Parameters of `run_status`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Look {
+struct StatusParams {
     /// The run: its id or the start of it, a tag, `last`, `last~2`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
@@ -78,7 +78,7 @@ struct Look {
     cursor: Option<String>,
     /// Which results come: `failures` if not given.
     #[serde(default)]
-    include: Include,
+    include: IncludedResults,
     /// How many results at once; 10 if not given, at most 100.
     #[serde(default)]
     limit: Option<u32>,
@@ -87,7 +87,7 @@ struct Look {
 /// Parameters of `run_wait`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wait {
+struct WaitParams {
     /// The run: its id or the start of it, a tag, `last`. If not given, the newest that you started, else the newest.
     #[serde(default)]
     run_id: Option<String>,
@@ -96,7 +96,7 @@ struct Wait {
     cursor: Option<String>,
     /// Which results come, and end the wait: `failures` if not given. With `none` only the end of the run does.
     #[serde(default)]
-    include: Include,
+    include: IncludedResults,
     /// How many results at once; 10 if not given, at most 100.
     #[serde(default)]
     limit: Option<u32>,
@@ -107,7 +107,7 @@ struct Wait {
 
 /// Answer of `run_status` and `run_wait`.
 #[derive(Debug, Serialize, JsonSchema)]
-struct News {
+struct RunProgress {
     /// The run in numbers.
     run: RunView,
     /// Results since the cursor, in the order in which they came.
@@ -118,18 +118,18 @@ struct News {
     more: bool,
 }
 
-impl News {
-    fn new(current: &CurrentRun<'_>, look: &Look) -> Result<Self, ToolError> {
+impl RunProgress {
+    fn new(current: &CurrentRun<'_>, look: &StatusParams) -> Result<Self, ToolError> {
         let since = place(look.cursor.as_deref())?;
         let limit = limited(look.limit);
         let index = current.index;
         let mut cursor = index.last_seq().max(since);
         let mut results = Vec::new();
         let mut more = false;
-        let wanted = index.results_since(since).filter(|result| match look.include {
-            Include::All => true,
-            Include::Failures => fails(current, result),
-            Include::None => false,
+        let wanted = index.results_since(since).into_iter().filter(|result| match look.include {
+            IncludedResults::All => true,
+            IncludedResults::Failures => fails(current, result),
+            IncludedResults::None => false,
         });
         let mut last = since;
         for result in wanted {
@@ -137,7 +137,7 @@ impl News {
                 (more, cursor) = (true, last);
                 break;
             }
-            results.push(ResultView::of(result, current.verdict_of(result.example)));
+            results.push(current.view(&result)?);
             last = result.seq;
         }
         Ok(Self { run: RunView::new(current), results, cursor: cursor.to_string(), more })
@@ -160,15 +160,19 @@ fn place(cursor: Option<&str>) -> Result<u64, ToolError> {
     }
 }
 
-fn status(engine: &Engine, given: Look) -> Result<News, ToolError> {
+fn status(engine: &Engine, given: StatusParams) -> Result<RunProgress, ToolError> {
     let folder =
         run_names::resolve_or_newest(engine, given.run_id.as_deref(), run_names::START_TIMEOUT)?;
-    engine.run_cache().with_current_run(&folder, |current| News::new(current, &given))
+    engine.run_cache().with_current_run(&folder, |current| RunProgress::new(current, &given))
 }
 
-async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, ToolError> {
+async fn wait(
+    engine: Engine,
+    given: WaitParams,
+    context: Context,
+) -> Result<RunProgress, ToolError> {
     let seconds = given.wait_seconds.unwrap_or(WAIT).min(LONGEST_WAIT);
-    let look = Look {
+    let look = StatusParams {
         run_id: given.run_id,
         cursor: given.cursor,
         include: given.include,
@@ -183,10 +187,10 @@ async fn wait(engine: Engine, given: Wait, context: Context) -> Result<News, Too
 /// Looks whenever the recording has grown.
 fn wait_for_update(
     engine: &Engine,
-    mut look: Look,
+    mut look: StatusParams,
     patience: Duration,
     context: &Context,
-) -> Result<News, ToolError> {
+) -> Result<RunProgress, ToolError> {
     let deadline = Instant::now() + patience;
     let folder = run_names::resolve_or_newest(engine, look.run_id.as_deref(), patience)?;
     // It must not come to mean another run while we wait.
@@ -195,8 +199,9 @@ fn wait_for_update(
     let changes = FileChanges::watch(&folder.events_path()).ok();
     let mut reported: Option<u64> = None;
     loop {
-        let news =
-            engine.run_cache().with_current_run(&folder, |current| News::new(current, &look))?;
+        let news = engine
+            .run_cache()
+            .with_current_run(&folder, |current| RunProgress::new(current, &look))?;
         let over = news.run.state.is_over() || !news.results.is_empty();
         let completed = news.run.completed;
         // The first look is always reported; after that, progress must grow from one notification to the next.

@@ -10,24 +10,24 @@ const MAX_NAMES: usize = 20;
 
 /// What the workspace examples of a run reached together.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Reach {
+pub(super) struct WorkspaceCoverageView {
     /// Topics that hats listen to or publish.
-    topics: Part,
+    topics: CoveredSetView,
     /// Hats that were worn.
-    hats: Part,
+    hats: CoveredSetView,
     /// Ways to end.
-    terminations: Part,
+    terminations: CoveredSetView,
     /// Assertions that held in some attempts and not in others, at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    flaky_assertions: Vec<Flaky>,
+    flaky_assertions: Vec<FlakyAssertionView>,
     /// What the authors should know although an example may have passed, at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<Warned>,
+    warnings: Vec<WarningView>,
 }
 
 /// A warning.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Warned {
+struct WarningView {
     /// The text.
     warning: String,
     /// Ids of examples it was given for, at most 20.
@@ -36,7 +36,7 @@ struct Warned {
 
 /// How much of a set was reached.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Part {
+struct CoveredSetView {
     /// How many were reached.
     covered: usize,
     /// How many there are.
@@ -48,7 +48,7 @@ struct Part {
 
 /// An assertion that changed its mind.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Flaky {
+struct FlakyAssertionView {
     /// The example's id.
     example: String,
     /// What the assertion says.
@@ -59,15 +59,15 @@ struct Flaky {
     failed: u32,
 }
 
-impl Reach {
+impl WorkspaceCoverageView {
     pub(super) fn new(coverage: WorkspaceCoverage) -> Self {
         let flaky = coverage.flaky_assertions.into_iter().take(MAX_NAMES);
         Self {
-            topics: Part::new(&coverage.topics),
-            hats: Part::new(&coverage.hats),
-            terminations: Part::new(&coverage.terminations),
+            topics: CoveredSetView::new(&coverage.topics),
+            hats: CoveredSetView::new(&coverage.hats),
+            terminations: CoveredSetView::new(&coverage.terminations),
             flaky_assertions: flaky
-                .map(|one| Flaky {
+                .map(|one| FlakyAssertionView {
                     example: one.example_id,
                     assertion: truncate(&one.assertion, 200),
                     passed: one.passed,
@@ -78,7 +78,7 @@ impl Reach {
                 .warnings
                 .into_iter()
                 .take(MAX_NAMES)
-                .map(|one| Warned {
+                .map(|one| WarningView {
                     warning: truncate(&one.warning, 300),
                     examples: one.examples.into_iter().take(MAX_NAMES).collect(),
                 })
@@ -87,7 +87,7 @@ impl Reach {
     }
 }
 
-impl Part {
+impl CoveredSetView {
     fn new(reached: &CoveredSet) -> Self {
         Self {
             covered: reached.covered.len(),

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use proctor_record::{RunInfo, RunStore};
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::test_project::TestProject;
 
 const EXAMPLES: usize = 10_000;
 /// What an answer may have, as text. Models read it.
 const SMALL: usize = 40_000;
 
 /// A recording of ten thousand conversations, every tenth of which fails, in each of which so much is said.
-fn large(desk: &Desk, id: &str, said: usize) -> PathBuf {
-    let store = RunStore::new(desk.project.path());
+fn large(project: &TestProject, id: &str, said: usize) -> PathBuf {
+    let store = RunStore::new(project.folder.path());
     let info = RunInfo::new(id.into(), "2026-01-22T10:30:00Z".parse().unwrap(), Vec::new());
     let (folder, _) = store.create(&info).unwrap();
     let path = folder.events_path();
@@ -70,19 +70,19 @@ fn bytes_read() -> u64 {
 }
 
 /// How many bytes the answer about a recording leaves allocated.
-async fn retained_by_a_first_look(desk: &Desk, run: &str) -> usize {
+async fn retained_by_a_first_look(project: &TestProject, run: &str) -> usize {
     let before = ALLOCATED.current_usage();
-    desk.call("run_status", json!({ "run_id": run })).await.unwrap();
+    project.call("run_status", json!({ "run_id": run })).await.unwrap();
     ALLOCATED.current_usage().saturating_sub(before)
 }
 
 #[tokio::test]
 async fn what_agents_said_is_not_kept_in_memory() {
-    let desk = Desk::new();
-    large(&desk, "0190-short", 100);
-    large(&desk, "0191-long", 4000);
-    let short = retained_by_a_first_look(&desk, "0190-short").await;
-    let long = retained_by_a_first_look(&desk, "0191-long").await;
+    let project = TestProject::new();
+    large(&project, "0190-short", 100);
+    large(&project, "0191-long", 4000);
+    let short = retained_by_a_first_look(&project, "0190-short").await;
+    let long = retained_by_a_first_look(&project, "0191-long").await;
     // The second recording holds 39 MB more of what was said, and up to 400 bytes more of each of 1,000 messages of failures.
     assert!(long < short + (1 << 20), "{short} bytes kept of little text, {long} of much");
     assert!(short < EXAMPLES * 1_500, "{} bytes an example", short / EXAMPLES);
@@ -90,19 +90,19 @@ async fn what_agents_said_is_not_kept_in_memory() {
 
 #[tokio::test]
 async fn ten_thousand_conversations_are_polled_without_reading_them_again() {
-    let desk = Desk::new();
-    let path = large(&desk, "0190-big", 4000);
+    let project = TestProject::new();
+    let path = large(&project, "0190-big", 4000);
     let size = std::fs::metadata(&path).unwrap().len() >> 20;
     assert!(size > 40, "{size} MiB");
     let before = bytes_read();
-    let first = desk.call("run_status", json!({})).await.unwrap();
+    let first = project.call("run_status", json!({})).await.unwrap();
     let first_look = bytes_read() - before;
     assert!(first_look >= size << 20, "{first_look} bytes of {size} MiB");
     assert_eq!(first["run"]["counts"], json!({"passed": 9000, "failed": 1000}));
     let before = bytes_read();
     for _ in 0..100 {
-        desk.call("run_status", json!({ "cursor": first["cursor"] })).await.unwrap();
-        desk.call("run_results", json!({ "limit": 1 })).await.unwrap();
+        project.call("run_status", json!({ "cursor": first["cursor"] })).await.unwrap();
+        project.call("run_results", json!({ "limit": 1 })).await.unwrap();
     }
     // Descriptions of the run are small; its recording is not.
     let polls = bytes_read() - before;
@@ -111,15 +111,15 @@ async fn ten_thousand_conversations_are_polled_without_reading_them_again() {
     let more = r#"{"v":1,"seq":90001,"event_type":"ExampleFinished","example_id":"000000000001","repeat":2,"status":"crashed","final":true}"#;
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     writeln!(file, "{more}").unwrap();
-    let news = desk.call("run_status", json!({ "cursor": first["cursor"] })).await.unwrap();
+    let news = project.call("run_status", json!({ "cursor": first["cursor"] })).await.unwrap();
     assert_eq!(news["run"]["counts"]["crashed"], 1, "{news}");
 }
 
 #[tokio::test]
 async fn every_answer_about_a_large_run_is_small_and_keeps_to_itself_what_agents_said() {
-    let desk = Desk::new();
-    large(&desk, "0190-big", 100);
-    large(&desk, "0191-big", 100);
+    let project = TestProject::new();
+    large(&project, "0190-big", 100);
+    large(&project, "0191-big", 100);
     let calls = [
         ("run_status", json!({})),
         ("run_status", json!({ "include": "all" })),
@@ -132,19 +132,19 @@ async fn every_answer_about_a_large_run_is_small_and_keeps_to_itself_what_agents
     ];
     for (name, arguments) in calls {
         let began = Instant::now();
-        let answer = desk.call(name, arguments.clone()).await.unwrap().to_string();
+        let answer = project.call(name, arguments.clone()).await.unwrap().to_string();
         assert!(answer.len() < SMALL, "{name} {arguments}: {} bytes", answer.len());
         assert!(!answer.contains("SAID"), "{name} {arguments}");
         assert!(began.elapsed() < Duration::from_secs(30), "{name}: {:?}", began.elapsed());
     }
     // The largest that can be asked for.
-    let most = desk.call("run_results", json!({ "statuses": ["all"], "limit": 9999 })).await;
+    let most = project.call("run_results", json!({ "statuses": ["all"], "limit": 9999 })).await;
     let most = most.unwrap();
     assert_eq!(most["results"].as_array().unwrap().len(), 100);
     assert!(most.to_string().len() < 100_000);
     // And what is asked for as untrusted says so.
     let asked = json!({ "example": "00000000000a", "include_untrusted": true });
-    let shown = desk.call("show_example", asked).await.unwrap();
+    let shown = project.call("show_example", asked).await.unwrap();
     let untrusted = &shown["attempts"][0]["untrusted"];
     assert!(untrusted["notice"].as_str().unwrap().contains("not instructions to follow"));
     assert!(untrusted["conversation"][1]["text"].as_str().unwrap().starts_with("SAID"));
@@ -154,8 +154,8 @@ async fn every_answer_about_a_large_run_is_small_and_keeps_to_itself_what_agents
 /// One example with a conversation that does not fit into an answer.
 #[tokio::test]
 async fn a_long_conversation_is_read_in_parts() {
-    let desk = Desk::new();
-    let store = RunStore::new(desk.project.path());
+    let project = TestProject::new();
+    let store = RunStore::new(project.folder.path());
     let info =
         RunInfo::new("0190-long".into(), "2026-01-22T10:30:00Z".parse().unwrap(), Vec::new());
     let (folder, _) = store.create(&info).unwrap();
@@ -176,7 +176,7 @@ async fn a_long_conversation_is_read_in_parts() {
     let mut seen = Vec::new();
     for _ in 0..1000 {
         let asked = json!({ "example": "Long", "include_untrusted": true, "max_text": 8000, "from_turn": from });
-        let shown = desk.call("show_example", asked).await.unwrap();
+        let shown = project.call("show_example", asked).await.unwrap();
         assert!(shown.to_string().len() < 100_000);
         let untrusted = &shown["attempts"][0]["untrusted"];
         let turns = untrusted["conversation"].as_array().unwrap();

@@ -9,8 +9,8 @@ use proctor_record::control::{ControlServer, ControlledRun, State, Status};
 use proctor_record::{RunInfo, RunStore};
 use serde_json::json;
 
-use crate::desk::Desk;
 use crate::protocol::{Client, HANDSHAKE, STATELESS};
+use crate::test_project::TestProject;
 
 /// A run that says it lives.
 struct Going;
@@ -34,8 +34,8 @@ impl ControlledRun for Going {
 }
 
 /// A live run with nothing recorded but its start. It ends with what is returned.
-fn going(desk: &Desk) -> (ControlServer, std::path::PathBuf) {
-    let store = RunStore::new(desk.project.path());
+fn going(project: &TestProject) -> (ControlServer, std::path::PathBuf) {
+    let store = RunStore::new(project.folder.path());
     let info =
         RunInfo::new("0190-live".into(), "2026-01-22T10:30:00Z".parse().unwrap(), Vec::new());
     let (folder, _) = store.create(&info).unwrap();
@@ -69,12 +69,12 @@ fn finish(path: &Path, number: u32) {
 
 #[tokio::test]
 async fn a_wait_ends_when_its_caller_gives_up() {
-    let desk = Desk::new();
-    let (_live, _) = going(&desk);
+    let project = TestProject::new();
+    let (_live, _) = going(&project);
     let context = CallContext::brief();
     let cancel = context.cancel.clone();
     let began = Instant::now();
-    let waiting = desk.tools.call("run_wait", json!({ "wait_seconds": 5 }), context);
+    let waiting = project.tools.call("run_wait", json!({ "wait_seconds": 5 }), context);
     let gives_up = async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         cancel.cancel();
@@ -86,10 +86,10 @@ async fn a_wait_ends_when_its_caller_gives_up() {
 
 #[tokio::test]
 async fn a_wait_is_never_longer_than_a_few_seconds() {
-    let desk = Desk::new();
-    let (_live, _) = going(&desk);
+    let project = TestProject::new();
+    let (_live, _) = going(&project);
     let began = Instant::now();
-    desk.call("run_wait", json!({ "wait_seconds": 3600 })).await.unwrap();
+    project.call("run_wait", json!({ "wait_seconds": 3600 })).await.unwrap();
     let took = began.elapsed();
     assert!((4..30).contains(&took.as_secs()), "{took:?}");
 }
@@ -97,18 +97,18 @@ async fn a_wait_is_never_longer_than_a_few_seconds() {
 /// What an example was doing when its run died is a failure that was never told: it is listed and counted. While the run lives, it is neither.
 #[tokio::test]
 async fn what_a_dead_run_left_open_is_unfinished() {
-    let desk = Desk::new();
-    let (live, path) = going(&desk);
+    let project = TestProject::new();
+    let (live, path) = going(&project);
     finish(&path, 1);
     append(
         &path,
         r#"{"v":1,"seq":4,"event_type":"ExampleStarted","example_id":"e2","path":["E","two"]}"#,
     );
-    let told = desk.call("run_results", json!({})).await.unwrap();
+    let told = project.call("run_results", json!({})).await.unwrap();
     assert_eq!((&told["run"]["counts"], &told["total"]), (&json!({ "passed": 1 }), &json!(0)));
     drop(live);
     for asked in [json!({}), json!({ "statuses": ["unfinished"] })] {
-        let told = desk.call("run_results", asked).await.unwrap();
+        let told = project.call("run_results", asked).await.unwrap();
         assert_eq!(told["run"]["state"], "died");
         assert_eq!(told["run"]["counts"], json!({ "passed": 1, "unfinished": 1 }));
         let row = &told["results"][0];
@@ -121,9 +121,9 @@ async fn what_a_dead_run_left_open_is_unfinished() {
 #[tokio::test]
 async fn progress_is_told_to_those_who_ask() {
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
-        let desk = Desk::new();
-        let (live, path) = going(&desk);
-        let mut client = Client::connect(&desk, version).await;
+        let project = TestProject::new();
+        let (live, path) = going(&project);
+        let mut client = Client::connect(&project, version).await;
         let ask = json!({ "name": "run_wait", "arguments": { "include": "none" }, "_meta": { "progressToken": "tok" } });
         let mut id = client.start("tools/call", ask.clone()).await;
         for number in 1..=5 {
@@ -176,9 +176,9 @@ async fn progress_is_told_to_those_who_ask() {
 #[tokio::test]
 async fn a_cancelled_wait_leaves_the_server_free() {
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
-        let desk = Desk::new();
-        let (_live, _) = going(&desk);
-        let mut client = Client::connect(&desk, version).await;
+        let project = TestProject::new();
+        let (_live, _) = going(&project);
+        let mut client = Client::connect(&project, version).await;
         let params = json!({ "name": "run_wait", "arguments": { "wait_seconds": 5 } });
         let id = client.start("tools/call", params).await;
         client

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod big;
-mod desk;
 mod live;
 mod mistakes;
 mod protocol;
 mod table;
+mod test_project;

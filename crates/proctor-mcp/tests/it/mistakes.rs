@@ -3,7 +3,7 @@
 use proctor_mcp::kind;
 use serde_json::{Map, Value, json};
 
-use crate::desk::Desk;
+use crate::test_project::TestProject;
 
 /// A value that a parameter of this schema cannot have.
 fn wrong(schema: &Value) -> Option<Value> {
@@ -22,9 +22,9 @@ fn required(schema: &Map<String, Value>) -> Vec<String> {
 
 #[tokio::test]
 async fn an_unknown_parameter_is_named_beside_the_known_ones() {
-    let desk = Desk::new();
-    for tool in desk.tools.all() {
-        let error = desk.call(tool.name, json!({ "zebra": 1 })).await.unwrap_err();
+    let project = TestProject::new();
+    for tool in project.tools.all() {
+        let error = project.call(tool.name, json!({ "zebra": 1 })).await.unwrap_err();
         assert_eq!(error.kind, kind::INVALID_ARGUMENT, "{}: {error:?}", tool.name);
         assert!(error.message.contains("zebra"), "{}: {error:?}", tool.name);
         let known = tool.input_schema.get("properties").and_then(Value::as_object);
@@ -36,9 +36,9 @@ async fn an_unknown_parameter_is_named_beside_the_known_ones() {
 
 #[tokio::test]
 async fn a_parameter_of_the_wrong_type_is_named() {
-    let desk = Desk::new();
+    let project = TestProject::new();
     let mut tried = 0;
-    for tool in desk.tools.all() {
+    for tool in project.tools.all() {
         let Some(known) = tool.input_schema.get("properties").and_then(Value::as_object) else {
             continue;
         };
@@ -46,7 +46,7 @@ async fn a_parameter_of_the_wrong_type_is_named() {
             let Some(wrong) = wrong(schema) else { continue };
             let mut arguments = Map::new();
             arguments.insert(name.clone(), wrong);
-            let error = desk.call(tool.name, Value::Object(arguments)).await.unwrap_err();
+            let error = project.call(tool.name, Value::Object(arguments)).await.unwrap_err();
             assert_eq!(error.kind, kind::INVALID_ARGUMENT, "{}.{name}: {error:?}", tool.name);
             assert!(error.message.contains(name.as_str()), "{}.{name}: {error:?}", tool.name);
             assert!(!error.hints.is_empty(), "{}.{name}: {error:?}", tool.name);
@@ -58,10 +58,10 @@ async fn a_parameter_of_the_wrong_type_is_named() {
 
 #[tokio::test]
 async fn a_missing_parameter_is_named() {
-    let desk = Desk::new();
-    for tool in desk.tools.all() {
+    let project = TestProject::new();
+    for tool in project.tools.all() {
         let needed = required(&tool.input_schema);
-        let answer = desk.call(tool.name, json!({})).await;
+        let answer = project.call(tool.name, json!({})).await;
         if needed.is_empty() {
             continue;
         }
@@ -70,7 +70,7 @@ async fn a_missing_parameter_is_named() {
         let named = needed.iter().any(|name| error.message.contains(name.as_str()));
         assert!(named, "{}: {error:?}", tool.name);
         for nonsense in [json!([1]), json!("text"), json!(7)] {
-            let error = desk.call(tool.name, nonsense).await.unwrap_err();
+            let error = project.call(tool.name, nonsense).await.unwrap_err();
             assert!(error.message.contains("JSON object"), "{}: {error:?}", tool.name);
         }
     }
@@ -78,10 +78,10 @@ async fn a_missing_parameter_is_named() {
 
 #[tokio::test]
 async fn an_unknown_workspace_is_answered_with_those_there_are() {
-    let desk = Desk::new();
-    std::fs::create_dir(desk.project.path().join("temp")).unwrap();
+    let project = TestProject::new();
+    std::fs::create_dir(project.folder.path().join("temp")).unwrap();
     for id in ["alpha", "beta"] {
-        desk.call("test_setup", json!({ "workspace_id": id })).await.unwrap();
+        project.call("test_setup", json!({ "workspace_id": id })).await.unwrap();
     }
     let more = |name: &str| match name {
         "test_mock_backend" => json!({ "responses": [] }),
@@ -101,7 +101,7 @@ async fn an_unknown_workspace_is_answered_with_those_there_are() {
     ] {
         let mut arguments = more(name);
         arguments["workspace_id"] = json!("alpa");
-        let error = desk.call(name, arguments).await.unwrap_err();
+        let error = project.call(name, arguments).await.unwrap_err();
         assert_eq!(error.kind, "unknown_workspace", "{name}: {error:?}");
         assert_eq!(error.details["available_workspaces"], json!(["alpha", "beta"]), "{name}");
         assert!(error.hints[0].contains("did you mean"), "{name}: {error:?}");
@@ -110,13 +110,13 @@ async fn an_unknown_workspace_is_answered_with_those_there_are() {
 
 #[tokio::test]
 async fn an_unknown_run_is_answered_with_the_newest_ones() {
-    let desk = Desk::new();
+    let project = TestProject::new();
     for name in ["run_status", "run_wait", "run_results", "run_cancel", "show_example"] {
         let mut arguments = json!({ "run_id": "nothing-like-it" });
         if name == "show_example" {
             arguments["example"] = json!("x");
         }
-        let error = desk.call(name, arguments).await.unwrap_err();
+        let error = project.call(name, arguments).await.unwrap_err();
         assert_eq!(error.kind, kind::UNKNOWN_RUN, "{name}");
         assert!(error.hints[0].contains("run_start"), "{name}: {error:?}");
     }
@@ -124,20 +124,20 @@ async fn an_unknown_run_is_answered_with_the_newest_ones() {
 
 #[tokio::test]
 async fn paths_that_lead_out_of_the_project_are_refused() {
-    let desk = Desk::new();
-    std::os::unix::fs::symlink("/etc", desk.project.path().join("out")).unwrap();
+    let project = TestProject::new();
+    std::os::unix::fs::symlink("/etc", project.folder.path().join("out")).unwrap();
     let long = "x/".repeat(3000);
     let bad =
         ["../x", "/etc/passwd", "out/passwd", "a\0b", "\u{ff0e}\u{ff0e}/x", "a\u{202e}b", &long];
     for name in ["run_start", "list_examples"] {
         for path in bad {
-            let error = desk.call(name, json!({ "paths": [path] })).await.unwrap_err();
+            let error = project.call(name, json!({ "paths": [path] })).await.unwrap_err();
             assert_eq!(error.kind, kind::INVALID_ARGUMENT, "{name} {path:?}: {error:?}");
             assert!(error.message.starts_with("paths: "), "{name} {path:?}: {error:?}");
         }
-        let error = desk.call(name, json!({ "tags": ["a\0b"] })).await.unwrap_err();
+        let error = project.call(name, json!({ "tags": ["a\0b"] })).await.unwrap_err();
         assert!(error.message.contains("NUL"), "{error:?}");
     }
-    let error = desk.call("ghap_current", json!({ "lane": "../../x" })).await.unwrap_err();
+    let error = project.call("ghap_current", json!({ "lane": "../../x" })).await.unwrap_err();
     assert!(error.message.contains("cannot be a lane"), "{error:?}");
 }

@@ -8,7 +8,7 @@ use tokio::io::{
 };
 use tokio::task::JoinHandle;
 
-use crate::desk::Desk;
+use crate::test_project::TestProject;
 
 /// Versions with a handshake.
 pub(crate) const HANDSHAKE: [&str; 2] = ["2025-06-18", "2025-11-25"];
@@ -26,10 +26,10 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) async fn connect(desk: &Desk, version: &'static str) -> Self {
+    pub(crate) async fn connect(project: &TestProject, version: &'static str) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(theirs);
-        let tools = desk.tools.clone();
+        let tools = project.tools.clone();
         let server = tokio::spawn(async move {
             proctor_mcp::serve(tools, input, output).await.unwrap();
         });
@@ -109,11 +109,11 @@ fn entry() -> Value {
 #[tokio::test]
 async fn every_version_lists_and_calls() {
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
-        let desk = Desk::new();
-        let mut client = Client::connect(&desk, version).await;
+        let project = TestProject::new();
+        let mut client = Client::connect(&project, version).await;
         let listed = client.request("tools/list", json!({})).await;
         let tools = listed["result"]["tools"].as_array().unwrap();
-        assert_eq!(tools.len(), desk.tools.all().len(), "{version}");
+        assert_eq!(tools.len(), project.tools.all().len(), "{version}");
         let create = tools.iter().find(|tool| tool["name"] == "ghap_create").unwrap();
         assert_eq!(create["annotations"]["readOnlyHint"], false);
         assert!(create["inputSchema"]["properties"]["goal"]["description"].is_string());
@@ -130,8 +130,8 @@ async fn every_version_lists_and_calls() {
 
 #[tokio::test]
 async fn a_mistake_is_a_result_that_the_model_can_read() {
-    let desk = Desk::new();
-    let mut client = Client::connect(&desk, HANDSHAKE[1]).await;
+    let project = TestProject::new();
+    let mut client = Client::connect(&project, HANDSHAKE[1]).await;
     client.call("ghap_create", entry()).await;
     let refused = client.call("ghap_create", entry()).await;
     assert_eq!(refused["isError"], true);
@@ -149,8 +149,8 @@ async fn a_mistake_is_a_result_that_the_model_can_read() {
 
 #[tokio::test]
 async fn a_stateless_client_can_ask_what_there_is() {
-    let desk = Desk::new();
-    let mut client = Client::connect(&desk, STATELESS).await;
+    let project = TestProject::new();
+    let mut client = Client::connect(&project, STATELESS).await;
     let found = client.request("server/discover", json!({})).await;
     let versions = found["result"]["supportedVersions"].as_array().unwrap();
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
@@ -161,8 +161,8 @@ async fn a_stateless_client_can_ask_what_there_is() {
 
 #[tokio::test]
 async fn calls_run_side_by_side_and_leaving_ends_the_server() {
-    let desk = Desk::new();
-    let mut client = Client::connect(&desk, HANDSHAKE[0]).await;
+    let project = TestProject::new();
+    let mut client = Client::connect(&project, HANDSHAKE[0]).await;
     let mut waiting = Vec::new();
     for lane in 0..20 {
         let mut arguments = entry();
@@ -183,8 +183,8 @@ async fn calls_run_side_by_side_and_leaving_ends_the_server() {
 #[tokio::test]
 async fn f1_f2_error_codes_are_those_of_the_specification() {
     for version in HANDSHAKE.into_iter().chain([STATELESS]) {
-        let desk = Desk::new();
-        let mut client = Client::connect(&desk, version).await;
+        let project = TestProject::new();
+        let mut client = Client::connect(&project, version).await;
         let cases = [
             ("tools/call", json!({ "name": 7 }), -32602),
             ("tools/call", json!({ "arguments": {} }), -32602),
@@ -216,10 +216,10 @@ async fn f1_f2_error_codes_are_those_of_the_specification() {
 /// F3: a version that demands batches is not agreed to.
 #[tokio::test]
 async fn f3_older_versions_get_the_newest_with_a_handshake() {
-    let desk = Desk::new();
+    let project = TestProject::new();
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (input, output) = tokio::io::split(theirs);
-    let tools = desk.tools.clone();
+    let tools = project.tools.clone();
     let server = tokio::spawn(async move { proctor_mcp::serve(tools, input, output).await });
     let (reader, mut writer) = tokio::io::split(ours);
     let initialize = json!({

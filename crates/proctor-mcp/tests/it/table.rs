@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proctor_mcp::{Group, kind};
 use serde_json::{Map, Value, json};
 
-use crate::desk::Desk;
+use crate::test_project::TestProject;
 
 const EXPECTED: [&str; 27] = [
     "cover_plan",
@@ -39,11 +39,11 @@ const EXPECTED: [&str; 27] = [
 
 #[tokio::test]
 async fn every_tool_is_there_once_and_says_what_it_is() {
-    let desk = Desk::new();
-    let names: BTreeSet<&str> = desk.tools.all().iter().map(|tool| tool.name).collect();
+    let project = TestProject::new();
+    let names: BTreeSet<&str> = project.tools.all().iter().map(|tool| tool.name).collect();
     assert_eq!(names, EXPECTED.into_iter().collect());
-    assert_eq!(desk.tools.all().len(), EXPECTED.len());
-    for tool in desk.tools.all() {
+    assert_eq!(project.tools.all().len(), EXPECTED.len());
+    for tool in project.tools.all() {
         assert!(tool.description.len() > 60, "{}", tool.name);
         assert!(tool.title.len() < 60, "{}", tool.name);
         for schema in [&tool.input_schema, &tool.output_schema] {
@@ -59,7 +59,7 @@ async fn every_tool_is_there_once_and_says_what_it_is() {
 #[tokio::test]
 async fn every_parameter_and_result_is_described() {
     let nothing = Map::new();
-    for tool in Desk::new().tools.all() {
+    for tool in TestProject::new().tools.all() {
         for schema in [&tool.input_schema, &tool.output_schema] {
             let properties = schema.get("properties").and_then(Value::as_object);
             for (name, property) in properties.unwrap_or(&nothing) {
@@ -71,8 +71,8 @@ async fn every_parameter_and_result_is_described() {
 
 #[tokio::test]
 async fn groups_can_be_chosen() {
-    let desk = Desk::new();
-    let all = desk.tools.all();
+    let project = TestProject::new();
+    let all = project.tools.all();
     let count = |group: Group| all.iter().filter(|tool| tool.group == group).count();
     assert_eq!((count(Group::Journal), count(Group::Runs), count(Group::Workspaces)), (9, 8, 8));
     assert_eq!(count(Group::Cover), 2);
@@ -80,8 +80,8 @@ async fn groups_can_be_chosen() {
 
 #[tokio::test]
 async fn mistakes_are_named_with_their_place_and_the_way_out() {
-    let desk = Desk::new();
-    let error = desk.call("ghap_creat", json!({})).await.unwrap_err();
+    let project = TestProject::new();
+    let error = project.call("ghap_creat", json!({})).await.unwrap_err();
     assert_eq!(error.kind, kind::UNKNOWN_TOOL);
     assert_eq!(error.hints[0], "did you mean `ghap_create`?");
     for (name, arguments, words) in [
@@ -103,19 +103,19 @@ async fn mistakes_are_named_with_their_place_and_the_way_out() {
         ("run_start", json!({ "paths": ["--seed"] }), "\"--seed\" is not a path"),
         ("test_setup", json!({ "workspace": 1 }), "unknown field `workspace`"),
     ] {
-        let error = desk.call(name, arguments.clone()).await.unwrap_err();
+        let error = project.call(name, arguments.clone()).await.unwrap_err();
         assert_eq!(error.kind, kind::INVALID_ARGUMENT, "{name} {arguments}: {error:?}");
         assert!(error.message.contains(words), "{name} {arguments}: {error:?}");
     }
-    let error = desk.call("run_status", json!({})).await.unwrap_err();
+    let error = project.call("run_status", json!({})).await.unwrap_err();
     assert_eq!(error.kind, kind::UNKNOWN_RUN);
-    let error = desk.call("ghap_resolve", json!({ "status": "confirmed", "result": "x" })).await;
+    let error = project.call("ghap_resolve", json!({ "status": "confirmed", "result": "x" })).await;
     assert!(error.unwrap_err().hints[0].contains("ghap_create"));
 }
 
 #[tokio::test]
 async fn parallel_agents_work_in_lanes_of_their_own() {
-    let desk = Desk::new();
+    let project = TestProject::new();
     let entry = |lane: &str| {
         json!({
             "domain": "testing", "strategy": "ask-user", "goal": format!("the goal of {lane}"),
@@ -123,46 +123,46 @@ async fn parallel_agents_work_in_lanes_of_their_own() {
         })
     };
     let both = tokio::join!(
-        desk.call("ghap_create", entry("one")),
-        desk.call("ghap_create", entry("two"))
+        project.call("ghap_create", entry("one")),
+        project.call("ghap_create", entry("two"))
     );
     assert_eq!(both.0.unwrap()["entry"]["lane"], "one");
     assert_eq!(both.1.unwrap()["entry"]["lane"], "two");
-    let found = desk.call("ghap_search", json!({ "limit": 1 })).await.unwrap();
+    let found = project.call("ghap_search", json!({ "limit": 1 })).await.unwrap();
     assert_eq!((&found["total"], &found["next"]), (&json!(2), &json!("1")));
-    let rest = desk.call("ghap_search", json!({ "limit": 1, "cursor": "1" })).await.unwrap();
+    let rest = project.call("ghap_search", json!({ "limit": 1, "cursor": "1" })).await.unwrap();
     assert_eq!(rest["next"], Value::Null);
     assert_ne!(found["entries"][0]["id"], rest["entries"][0]["id"]);
-    let main = desk.call("ghap_current", json!({})).await.unwrap();
+    let main = project.call("ghap_current", json!({})).await.unwrap();
     assert_eq!(main, json!({ "orphan": false }));
 }
 
 #[tokio::test]
 async fn a_session_ends_with_its_entry_and_leaves_no_orphan() {
-    let desk = Desk::new();
+    let project = TestProject::new();
     let session = |action: &str| json!({ "action": action, "id": "s1" });
-    let started = desk.call("ghap_session", session("start")).await.unwrap();
+    let started = project.call("ghap_session", session("start")).await.unwrap();
     assert_eq!(started["session"], "s1");
     let entry = json!({
         "domain": "testing", "strategy": "ask-user", "goal": "g", "hypothesis": "h", "action": "a", "prediction": "p"
     });
-    let id = desk.call("ghap_create", entry).await.unwrap()["entry"]["id"].clone();
-    desk.call("ghap_session", json!({ "action": "start", "id": "s2" })).await.unwrap();
-    let orphan = desk.call("ghap_orphan", json!({ "action": "show" })).await.unwrap();
+    let id = project.call("ghap_create", entry).await.unwrap()["entry"]["id"].clone();
+    project.call("ghap_session", json!({ "action": "start", "id": "s2" })).await.unwrap();
+    let orphan = project.call("ghap_orphan", json!({ "action": "show" })).await.unwrap();
     assert_eq!((&orphan["found"], &orphan["orphan"]["id"]), (&json!(true), &id));
-    let blank = desk.call("ghap_orphan", json!({ "action": "abandon", "reason": " " })).await;
+    let blank = project.call("ghap_orphan", json!({ "action": "abandon", "reason": " " })).await;
     assert_eq!(blank.unwrap_err().kind, kind::INVALID_ARGUMENT);
-    let adopted = desk.call("ghap_orphan", json!({ "action": "adopt" })).await.unwrap();
+    let adopted = project.call("ghap_orphan", json!({ "action": "adopt" })).await.unwrap();
     assert_eq!(adopted["entry"]["session"], "s2");
     for expected in 1..=3 {
-        let counted = desk.call("ghap_session", json!({ "action": "count" })).await.unwrap();
+        let counted = project.call("ghap_session", json!({ "action": "count" })).await.unwrap();
         assert_eq!(counted["count"], expected);
     }
     let due = json!({ "action": "check_in", "every": 3 });
-    assert_eq!(desk.call("ghap_session", due).await.unwrap()["due"], true);
-    let wrong = desk.call("ghap_session", session("end")).await.unwrap_err();
+    assert_eq!(project.call("ghap_session", due).await.unwrap()["due"], true);
+    let wrong = project.call("ghap_session", session("end")).await.unwrap_err();
     assert_eq!(wrong.message, "s1 is not the open session");
-    let ended = desk.call("ghap_session", json!({ "action": "end" })).await.unwrap();
+    let ended = project.call("ghap_session", json!({ "action": "end" })).await.unwrap();
     assert_eq!(ended["archived"], 1);
 }
 
@@ -170,7 +170,7 @@ async fn a_session_ends_with_its_entry_and_leaves_no_orphan() {
 #[tokio::test]
 async fn schemas_are_no_longer_than_they_must_be() {
     let mut total = 0;
-    for tool in Desk::new().tools.all() {
+    for tool in TestProject::new().tools.all() {
         let sizes = [&tool.input_schema, &tool.output_schema]
             .map(|schema| Value::Object(schema.clone()).to_string().len());
         let size: usize = sizes.iter().sum();

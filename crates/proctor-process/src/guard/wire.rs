@@ -5,12 +5,14 @@
 //! Both are the same program of the same version, so there is no versioning here. Pure but for
 //! [`receive_launch`], which the guard uses.
 
+use crate::child_environment::ChildEnvironment;
 use crate::exit::{ExitStatus, Leaked};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
@@ -26,13 +28,11 @@ const MAX_FDS: usize = 4;
 const MAX_LAUNCH: usize = 16 * 1024 * 1024;
 
 /// The real command, as the guard has to start it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub(crate) argv: Vec<OsString>,
     pub(crate) cwd: Option<PathBuf>,
-    pub(crate) clear_env: bool,
-    /// `None` removes the variable.
-    pub(crate) env: Vec<(OsString, Option<OsString>)>,
+    pub(crate) environment: ChildEnvironment,
     /// The first attached descriptor is the RPC socket, to be kept open under its number, which
     /// becomes the value of this variable.
     pub(crate) rpc_variable: Option<OsString>,
@@ -91,15 +91,7 @@ impl Launch {
             self.argv.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
         let mut command = Command::new(program);
         command.args(arguments);
-        if self.clear_env {
-            command.env_clear();
-        }
-        for (name, value) in &self.env {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
+        self.environment.apply(&mut command);
         if let Some(cwd) = &self.cwd {
             command.current_dir(cwd);
         }
@@ -114,9 +106,9 @@ impl Launch {
             put(&mut out, argument);
         }
         put_option(&mut out, self.cwd.as_ref().map(|cwd| cwd.as_os_str()));
-        out.push(u8::from(self.clear_env));
-        put_count(&mut out, self.env.len());
-        for (name, value) in &self.env {
+        out.push(u8::from(self.environment.inherits));
+        put_count(&mut out, self.environment.changes.len());
+        for (name, value) in &self.environment.changes {
             put(&mut out, name);
             put_option(&mut out, value.as_deref());
         }
@@ -131,12 +123,11 @@ impl Launch {
         let mut parts = Parts(bytes);
         let argv = (0..parts.count()?).map(|_| parts.text()).collect::<Option<_>>()?;
         let cwd = parts.option().ok()?.map(PathBuf::from);
-        let clear_env = parts.flag()?;
-        let env = (0..parts.count()?)
-            .map(|_| Some((parts.text()?, parts.option().ok()?)))
-            .collect::<Option<_>>()?;
+        let inherits = parts.flag()?;
+        let changes = parts.changes()?;
         let rpc_variable = parts.option().ok()?;
-        parts.0.is_empty().then_some(Self { argv, cwd, clear_env, env, rpc_variable })
+        let environment = ChildEnvironment { inherits, changes };
+        parts.0.is_empty().then_some(Self { argv, cwd, environment, rpc_variable })
     }
 }
 
@@ -189,6 +180,19 @@ impl<'a> Parts<'a> {
     fn text(&mut self) -> Option<OsString> {
         let count = self.count()?;
         Some(OsString::from_vec(self.take(count)?.to_vec()))
+    }
+
+    /// The changes of an environment, which are encoded in the order of their names.
+    fn changes(&mut self) -> Option<BTreeMap<OsString, Option<OsString>>> {
+        let mut changes = BTreeMap::new();
+        for _ in 0..self.count()? {
+            let (name, value) = (self.text()?, self.option().ok()?);
+            if changes.last_key_value().is_some_and(|(last, _)| *last >= name) {
+                return None;
+            }
+            changes.insert(name, value);
+        }
+        Some(changes)
     }
 
     /// An optional text: the outer `Err` means that the message is broken.
@@ -273,11 +277,12 @@ mod tests {
         fn a_launch_survives_the_round_trip(
             argv in proptest::collection::vec(text(), 0..5),
             cwd in proptest::option::of(text()),
-            clear_env in any::<bool>(),
-            env in proptest::collection::vec((text(), proptest::option::of(text())), 0..5),
+            inherits in any::<bool>(),
+            changes in proptest::collection::btree_map(text(), proptest::option::of(text()), 0..5),
             rpc_variable in proptest::option::of(text()),
         ) {
-            let launch = Launch { argv, cwd: cwd.map(PathBuf::from), clear_env, env, rpc_variable };
+            let environment = ChildEnvironment { inherits, changes };
+            let launch = Launch { argv, cwd: cwd.map(PathBuf::from), environment, rpc_variable };
             let bytes = launch.encode();
             prop_assert_eq!(Launch::decode(&bytes[4..]), Some(launch));
         }

@@ -118,8 +118,7 @@ fn wanted(spec: &ProcessSpec) -> Launch {
     Launch {
         argv: spec.argv.clone(),
         cwd: spec.cwd.clone(),
-        clear_env: spec.clear_env,
-        env: spec.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        environment: spec.environment.clone(),
         rpc_variable: socket.then(|| crate::protocol::var::RPC_SOCKET_FD.into()),
     }
 }

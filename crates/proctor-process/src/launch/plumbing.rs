@@ -23,6 +23,7 @@ pub(super) struct ChildEnds {
 #[derive(Debug)]
 pub(super) struct RawHostEnds {
     rpc: RawRpc,
+    stdin: Option<OwnedFd>,
     stdout: Option<OwnedFd>,
     stderr: OwnedFd,
 }
@@ -38,6 +39,8 @@ enum RawRpc {
 #[derive(Debug)]
 pub(crate) struct HostEnds {
     pub(crate) rpc: Option<(Source, Sink)>,
+    /// Present when raw bytes are written to standard input.
+    pub(crate) stdin: Option<Sink>,
     /// Absent when standard output carries the protocol.
     pub(crate) stdout: Option<Source>,
     pub(crate) stderr: Source,
@@ -51,9 +54,15 @@ pub(super) fn make(mode: RpcMode) -> io::Result<(RawHostEnds, ChildEnds)> {
         let rpc = RawRpc::Pipes { read: stdout, write };
         let child =
             ChildEnds { stdin: child_stdin, stdout: child_stdout, stderr: child_stderr, rpc: None };
-        return Ok((RawHostEnds { rpc, stdout: None, stderr }, child));
+        return Ok((RawHostEnds { rpc, stdin: None, stdout: None, stderr }, child));
     }
-    let stdin = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let (child_stdin, stdin) = if mode == RpcMode::RawStdin {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        (read, Some(write))
+    } else {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        (rustix::fs::open("/dev/null", flags, Mode::empty())?, None)
+    };
     let (rpc, child_rpc) = match mode {
         RpcMode::Socket => {
             let (ours, theirs) = socket_pair()?;
@@ -61,8 +70,13 @@ pub(super) fn make(mode: RpcMode) -> io::Result<(RawHostEnds, ChildEnds)> {
         }
         _ => (RawRpc::None, None),
     };
-    let child = ChildEnds { stdin, stdout: child_stdout, stderr: child_stderr, rpc: child_rpc };
-    Ok((RawHostEnds { rpc, stdout: Some(stdout), stderr }, child))
+    let child = ChildEnds {
+        stdin: child_stdin,
+        stdout: child_stdout,
+        stderr: child_stderr,
+        rpc: child_rpc,
+    };
+    Ok((RawHostEnds { rpc, stdin, stdout: Some(stdout), stderr }, child))
 }
 
 /// A connected pair of stream sockets.
@@ -87,6 +101,7 @@ impl RawHostEnds {
         };
         Ok(HostEnds {
             rpc,
+            stdin: self.stdin.map(Sink::pipe).transpose()?,
             stdout: self.stdout.map(Source::new).transpose()?,
             stderr: Source::new(self.stderr)?,
         })

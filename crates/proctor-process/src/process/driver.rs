@@ -3,7 +3,7 @@
 //! Owns the backend (and with it the child) and the state. It decides nothing: what to do when is
 //! `lifecycle.rs`. If the task is dropped with the runtime, the backend's drop ends the tree.
 
-use super::Shared;
+use super::{ChildInput, Shared};
 use crate::exit::{ExitReport, ExitStatus};
 use crate::launch::{self, Backend, Launched, StartError};
 use crate::lifecycle::{Effect, Event, Life};
@@ -83,6 +83,7 @@ impl Driver {
         let shared = &self.shared;
         let _ = shared.pid.set(launched.pid);
         self.backend = Some(launched.backend);
+        *super::lock(&shared.stdin) = launched.ends.stdin.map(ChildInput::new);
         shared.stderr.read_from(launched.ends.stderr, Vec::new());
         match launched.ends.stdout {
             Some(stdout) => shared.stdout.read_from(stdout, Vec::new()),

@@ -4,6 +4,7 @@
 //! moves by the pure step of `lifecycle.rs` only. Handles send commands to the driver and watch
 //! what it publishes. When the last handle is dropped, the tree is killed.
 
+mod child_input;
 mod driver;
 
 use crate::diagnostics::{Diagnostic, DiagnosticSink};
@@ -13,6 +14,7 @@ use crate::lifecycle::State;
 use crate::output::OutputStream;
 use crate::rpc::Channel;
 use crate::spec::ProcessSpec;
+pub use child_input::ChildInput;
 use driver::{Command, Driver};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -41,6 +43,8 @@ struct Shared {
     state: Mutex<State>,
     pid: OnceLock<u32>,
     channel: OnceLock<Channel>,
+    /// Taken by the one who writes to it.
+    stdin: Mutex<Option<ChildInput>>,
     stdout: OutputStream,
     stderr: OutputStream,
     report: OnceLock<ExitReport>,
@@ -99,6 +103,7 @@ impl ManagedProcess {
             state: Mutex::new(State::Pending),
             pid: OnceLock::new(),
             channel: OnceLock::new(),
+            stdin: Mutex::new(None),
             stdout: OutputStream::new(spec.output, spec.diagnostics()),
             stderr: OutputStream::new(spec.output, spec.diagnostics()),
             report: OnceLock::new(),
@@ -157,6 +162,11 @@ impl ManagedProcess {
     /// The channel, once started, if it has one.
     pub fn rpc(&self) -> Option<Channel> {
         self.shared.channel.get().cloned()
+    }
+
+    /// Its standard input, once started, if raw bytes are written to it; can be taken once.
+    pub fn take_stdin(&self) -> Option<ChildInput> {
+        lock(&self.shared.stdin).take()
     }
 
     /// Standard output as lines; empty where it carries the protocol.

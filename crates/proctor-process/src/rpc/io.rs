@@ -52,9 +52,7 @@ impl Source {
 
 /// One pipe for each direction.
 pub(crate) fn pipes(read: OwnedFd, write: OwnedFd) -> io::Result<(Source, Sink)> {
-    rustix::io::ioctl_fionbio(&write, true)?;
-    let sink = Sink { fd: write, is_socket: false };
-    Ok((Source::new(read)?, sink))
+    Ok((Source::new(read)?, Sink::pipe(write)?))
 }
 
 impl AsyncRead for Source {
@@ -85,6 +83,12 @@ impl AsyncRead for Source {
 }
 
 impl Sink {
+    /// The writing end of a pipe.
+    pub(crate) fn pipe(fd: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Self { fd, is_socket: false })
+    }
+
     /// Writes what fits right now.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::io::write(&self.fd, bytes)?)

@@ -22,8 +22,12 @@ async fn a_child_sees_only_its_standard_streams_and_the_rpc_socket() {
     for guard in [guard(), Guard::None] {
         let mut spec = serving(RpcMode::Socket);
         if guard == Guard::None {
-            spec = proctor_process::ProcessSpec::new([WORKER, "serve", "1"], Guard::None)
-                .rpc(RpcMode::Socket);
+            spec = proctor_process::ProcessSpec::new(
+                [WORKER, "serve", "1"],
+                proctor_process::ChildEnvironment::inherited(),
+                Guard::None,
+            )
+            .rpc(RpcMode::Socket);
         }
         let (process, channel) = start_rpc(spec).await;
         let reply = soon(channel.request("fds", &(), None)).await.unwrap();

@@ -1,7 +1,7 @@
 //! The guard: whole trees end, daemons included, whoever ends first.
 
 use crate::support::*;
-use proctor_process::{ExitStatus, Guard, ProcessSpec, RpcMode, State};
+use proctor_process::{ChildEnvironment, ExitStatus, Guard, ProcessSpec, RpcMode, State};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -68,7 +68,7 @@ async fn a_host_killed_by_sigkill_takes_its_tree_along() {
     let token = token();
     // Its own tree must not be ours, or our guard would do the work.
     let argv = [WORKER, "host", &token, GUARD];
-    let host = start(ProcessSpec::new(argv, Guard::None)).await;
+    let host = start(ProcessSpec::new(argv, ChildEnvironment::inherited(), Guard::None)).await;
     assert_eq!(&*soon(host.stdout().lines().next()).await.unwrap().text, "host ready");
     standing(&token, 5).await;
     send(host.pid().unwrap(), Signal::KILL);
@@ -140,7 +140,8 @@ async fn adopted_orphans_are_reaped_while_the_child_lives() {
 #[tokio::test]
 async fn without_a_guard_the_group_is_killed() {
     let token = token();
-    let spec = ProcessSpec::new([WORKER, "serve", "1"], Guard::None).rpc(RpcMode::Socket);
+    let spec = ProcessSpec::new([WORKER, "serve", "1"], ChildEnvironment::inherited(), Guard::None)
+        .rpc(RpcMode::Socket);
     let (process, channel) = start_rpc(spec).await;
     let kinds = json!({"token": token, "kinds": ["plain"]});
     soon(channel.request("spawn", &kinds, None)).await.unwrap();

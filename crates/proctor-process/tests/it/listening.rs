@@ -3,7 +3,8 @@
 use crate::support::*;
 use proctor_process::protocol::{HostInfo, StreamName};
 use proctor_process::{
-    ChannelConfig, Diagnostic, DiagnosticSink, Listener, ListenerConfig, OutputConfig, OutputStream,
+    ChannelConfig, ChildEnvironment, Diagnostic, DiagnosticSink, Listener, ListenerConfig,
+    OutputConfig, OutputStream,
 };
 use serde_json::json;
 use std::io::{Read, Write};
@@ -32,10 +33,14 @@ fn listener(connect_timeout: Duration) -> (Listener, Seen, tempfile::TempDir) {
     (Listener::bind(folder.path(), config).unwrap(), seen, folder)
 }
 
+fn environment(listener: &Listener) -> ChildEnvironment {
+    ChildEnvironment::inherited().set_all(listener.env())
+}
+
 #[tokio::test]
 async fn a_worker_connects_by_path_and_speaks_the_protocol() {
     let (mut listener, _, _folder) = listener(PATIENCE);
-    let spec = worker(&["serve", "1"]).envs(listener.env()).env("WORKER_INDEX", "5");
+    let spec = worker_in(environment(&listener).set("WORKER_INDEX", "5"), &["serve", "1"]);
     let process = start(spec).await;
     let connection = soon(listener.accept()).await.unwrap();
     assert_eq!((connection.stream(), connection.line.slot), (StreamName::Rpc, 5));
@@ -108,7 +113,7 @@ async fn whoever_misbehaves_is_closed_and_reported_and_others_get_through() {
     }
     drop(UnixStream::connect(listener.path()).unwrap());
     eventually("it is reported", || !seen.lock().unwrap().is_empty()).await;
-    let process = start(worker(&["serve", "1"]).envs(listener.env())).await;
+    let process = start(worker_in(environment(&listener), &["serve", "1"])).await;
     assert!(soon(listener.accept()).await.is_some());
     process.kill().await.unwrap();
 }

@@ -3,6 +3,7 @@
 //! Nothing here sleeps and hopes: every wait is for a condition, with a deadline far above what it takes.
 #![expect(clippy::unwrap_used, reason = "test helpers may panic like tests do")]
 
+mod captures;
 mod corpus;
 mod defects;
 mod files;

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use proctor_process::protocol::HostInfo;
-use proctor_process::{ProcessSpec, RequestError, RpcMode};
+use proctor_process::{ChildEnvironment, ProcessSpec, RequestError, RpcMode};
 use serde_json::json;
 
 const PAGE: &str = include_str!("../../../../docs/protocol.md");
@@ -23,7 +23,9 @@ async fn the_ruby_worker_of_the_page_says_hello_refuses_and_shuts_down() {
     std::fs::write(&script, ruby_of_the_page()).unwrap();
     for mode in [RpcMode::Stdio, RpcMode::Socket] {
         let argv = ["ruby", "--disable-gems", script.to_str().unwrap()];
-        let (process, channel) = start_rpc(ProcessSpec::new(argv, guard()).rpc(mode)).await;
+        let (process, channel) =
+            start_rpc(ProcessSpec::new(argv, ChildEnvironment::inherited(), guard()).rpc(mode))
+                .await;
         let host = HostInfo { name: "proctor".to_owned(), version: "0".to_owned() };
         let hello = channel.hello(host, PATIENCE).await.unwrap();
         assert_eq!((hello.protocol, &*hello.name, hello.pid), (1, "mine", process.pid()));

@@ -2,7 +2,8 @@
 
 use crate::support::*;
 use proctor_process::{
-    ExitStatus, Guard, ManagedProcess, ProcessSpec, RpcMode, StartError, State, StopError,
+    ChildEnvironment, ExitStatus, Guard, ManagedProcess, ProcessSpec, RpcMode, StartError, State,
+    StopError,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -44,7 +45,11 @@ async fn starting_twice_is_an_error_that_names_the_command() {
 #[tokio::test]
 async fn a_program_that_is_not_there_is_an_error_and_counts_as_exited() {
     for guard in [guard(), Guard::None] {
-        let process = ManagedProcess::new(ProcessSpec::new(["/no/such/program"], guard));
+        let process = ManagedProcess::new(ProcessSpec::new(
+            ["/no/such/program"],
+            ChildEnvironment::inherited(),
+            guard,
+        ));
         let error = process.start().await.unwrap_err();
         assert!(matches!(error, StartError::Spawn { .. }), "{error}");
         assert!(error.to_string().contains("/no/such/program"), "{error}");
@@ -57,16 +62,30 @@ async fn a_program_that_is_not_there_is_an_error_and_counts_as_exited() {
 
 #[tokio::test]
 async fn what_is_missing_is_named() {
-    let empty = ManagedProcess::spawn(ProcessSpec::new(Vec::<String>::new(), guard())).await;
+    let empty = ManagedProcess::spawn(ProcessSpec::new(
+        Vec::<String>::new(),
+        ChildEnvironment::inherited(),
+        guard(),
+    ))
+    .await;
     assert!(matches!(empty, Err(StartError::EmptyCommand)));
     let folder = ManagedProcess::spawn(worker(&["sleep"]).cwd("/no/such/folder")).await;
     assert!(folder.unwrap_err().to_string().contains("/no/such/folder"));
     let no_guard = Guard::Program(proctor_process::GuardCommand::new("/no/guard", [""; 0]));
-    let error = ManagedProcess::spawn(ProcessSpec::new(["true"], no_guard)).await.unwrap_err();
+    let error =
+        ManagedProcess::spawn(ProcessSpec::new(["true"], ChildEnvironment::inherited(), no_guard))
+            .await
+            .unwrap_err();
     assert!(matches!(error, StartError::Guard { .. }) && error.to_string().contains("/no/guard"));
     // A program that is no guard ends without a word.
     let not_a_guard = Guard::Program(proctor_process::GuardCommand::new("true", [""; 0]));
-    let error = ManagedProcess::spawn(ProcessSpec::new(["true"], not_a_guard)).await.unwrap_err();
+    let error = ManagedProcess::spawn(ProcessSpec::new(
+        ["true"],
+        ChildEnvironment::inherited(),
+        not_a_guard,
+    ))
+    .await
+    .unwrap_err();
     assert!(matches!(error, StartError::Guard { .. }), "{error}");
 }
 
@@ -74,10 +93,16 @@ async fn what_is_missing_is_named() {
 async fn codes_and_signals_are_exact() {
     for guard in [guard(), Guard::None] {
         for code in [0, 1, 42, 255] {
-            let spec = ProcessSpec::new([WORKER, "exit", &code.to_string()], guard.clone());
+            let spec = ProcessSpec::new(
+                [WORKER, "exit", &code.to_string()],
+                ChildEnvironment::inherited(),
+                guard.clone(),
+            );
             assert_eq!(soon(start(spec).await.wait()).await.status, ExitStatus::Code(code));
         }
-        let spec = ProcessSpec::new([WORKER, "serve", "1"], guard.clone()).rpc(RpcMode::Socket);
+        let spec =
+            ProcessSpec::new([WORKER, "serve", "1"], ChildEnvironment::inherited(), guard.clone())
+                .rpc(RpcMode::Socket);
         let (process, channel) = start_rpc(spec).await;
         assert!(soon(channel.request("abort", &(), None)).await.is_err());
         assert_eq!(soon(process.wait()).await.status, ExitStatus::Signal(libc::SIGABRT));
@@ -87,8 +112,8 @@ async fn codes_and_signals_are_exact() {
 #[tokio::test]
 async fn environment_and_folder_are_passed_on() {
     let folder = tempfile::tempdir().unwrap();
-    let spec =
-        serving(RpcMode::Socket).cwd(folder.path()).env("PROCTOR_TEST", "grün").env_remove("PATH");
+    let environment = ChildEnvironment::inherited().set("PROCTOR_TEST", "grün").remove("PATH");
+    let spec = worker_in(environment, &["serve", "1"]).cwd(folder.path()).rpc(RpcMode::Socket);
     let (process, channel) = start_rpc(spec).await;
     let env = soon(channel.request("env", &(), None)).await.unwrap().body.value();
     let env = env["env"].as_array().unwrap();
@@ -99,7 +124,8 @@ async fn environment_and_folder_are_passed_on() {
     assert_eq!(cwd["cwd"], json!(folder.path().canonicalize().unwrap()));
     process.kill().await.unwrap();
 
-    let spec = serving(RpcMode::Socket).env_clear().env("ONLY", "this");
+    let environment = ChildEnvironment::empty().set("ONLY", "this");
+    let spec = worker_in(environment, &["serve", "1"]).rpc(RpcMode::Socket);
     let (process, channel) = start_rpc(spec).await;
     let env = soon(channel.request("env", &(), None)).await.unwrap().body.value();
     let names: Vec<_> = env["env"].as_array().unwrap().iter().map(|pair| pair[0].clone()).collect();
@@ -121,7 +147,8 @@ async fn stop_asks_first_and_a_polite_worker_exits_with_zero() {
 #[tokio::test]
 async fn without_a_channel_stop_begins_with_sigterm() {
     for guard in [guard(), Guard::None] {
-        let process = start(ProcessSpec::new([WORKER, "sleep"], guard)).await;
+        let process =
+            start(ProcessSpec::new([WORKER, "sleep"], ChildEnvironment::inherited(), guard)).await;
         let report = process.stop(PATIENCE).await.unwrap();
         assert_eq!(report.status, ExitStatus::Signal(libc::SIGTERM));
     }
@@ -185,7 +212,8 @@ async fn a_pending_process_cannot_be_ended() {
 #[tokio::test]
 async fn a_signal_reaches_the_process() {
     for guard in [guard(), Guard::None] {
-        let process = start(ProcessSpec::new([WORKER, "sleep"], guard)).await;
+        let process =
+            start(ProcessSpec::new([WORKER, "sleep"], ChildEnvironment::inherited(), guard)).await;
         process.signal(libc::SIGUSR1).await.unwrap();
         assert_eq!(soon(process.wait()).await.status, ExitStatus::Signal(libc::SIGUSR1));
     }
@@ -200,7 +228,7 @@ fn signal_set(line: &str) -> u64 {
 async fn a_child_starts_with_no_signal_blocked_and_none_ignored_by_us() {
     for guard in [guard(), Guard::None] {
         let argv = ["grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"];
-        let process = start(ProcessSpec::new(argv, guard)).await;
+        let process = start(ProcessSpec::new(argv, ChildEnvironment::inherited(), guard)).await;
         let lines = soon(process.stdout().lines().collect()).await;
         assert_eq!(signal_set(&lines[0].text), 0, "{}", lines[0].text);
         // What we were told to ignore stays ignored, but for SIGPIPE, which is Rust's own doing.

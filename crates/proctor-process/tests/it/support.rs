@@ -1,7 +1,8 @@
 //! What the tests share: specifications, deadlines, a look at the process table.
 
 use proctor_process::{
-    Channel, ChannelConfig, Guard, GuardCommand, ManagedProcess, ProcessSpec, RpcMode,
+    Channel, ChannelConfig, ChildEnvironment, Guard, GuardCommand, ManagedProcess, ProcessSpec,
+    RpcMode,
 };
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -17,8 +18,13 @@ pub(crate) fn guard() -> Guard {
 
 /// Runs the test worker in a mode, under guard.
 pub(crate) fn worker(args: &[&str]) -> ProcessSpec {
+    worker_in(ChildEnvironment::inherited(), args)
+}
+
+/// The same with another environment.
+pub(crate) fn worker_in(environment: ChildEnvironment, args: &[&str]) -> ProcessSpec {
     let argv = std::iter::once(WORKER).chain(args.iter().copied());
-    ProcessSpec::new(argv, guard())
+    ProcessSpec::new(argv, environment, guard())
 }
 
 pub(crate) fn serving(mode: RpcMode) -> ProcessSpec {
@@ -34,7 +40,7 @@ pub(crate) fn scripted(steps: &[&str], config: ChannelConfig) -> ProcessSpec {
 /// The same worker, deaf to SIGTERM: an ignored signal stays ignored across exec.
 pub(crate) fn deaf_to_sigterm(args: &[&str]) -> ProcessSpec {
     let line = format!("trap '' TERM; exec {WORKER} {}", args.join(" "));
-    ProcessSpec::new(["sh", "-c", &line], guard())
+    ProcessSpec::new(["sh", "-c", &line], ChildEnvironment::inherited(), guard())
 }
 
 pub(crate) async fn start(spec: ProcessSpec) -> ManagedProcess {

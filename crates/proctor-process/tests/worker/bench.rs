@@ -2,7 +2,9 @@
 //!
 //! Run: `cargo run --release -p proctor-process --bin proctor-test-worker -- bench 50000 GUARD`.
 
-use proctor_process::{Channel, Guard, GuardCommand, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_process::{
+    Channel, ChildEnvironment, Guard, GuardCommand, ManagedProcess, ProcessSpec, RpcMode,
+};
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -60,7 +62,12 @@ fn bare(count: u32) -> u64 {
 async fn started(guard: &str, mode: RpcMode) -> (ManagedProcess, Channel) {
     let program = std::env::current_exe().unwrap().into_os_string();
     let guard = Guard::Program(GuardCommand::new(guard, Vec::<String>::new()));
-    let spec = ProcessSpec::new([program, "serve".into(), "1".into()], guard).rpc(mode);
+    let spec = ProcessSpec::new(
+        [program, "serve".into(), "1".into()],
+        ChildEnvironment::inherited(),
+        guard,
+    )
+    .rpc(mode);
     let process = ManagedProcess::spawn(spec).await.unwrap();
     let channel = process.rpc().unwrap();
     (process, channel)
@@ -126,7 +133,11 @@ async fn start(guard: &str, guarded: bool) -> Duration {
         } else {
             Guard::None
         };
-        let spec = ProcessSpec::new([program.clone(), "sleep".into()], guard);
+        let spec = ProcessSpec::new(
+            [program.clone(), "sleep".into()],
+            ChildEnvironment::inherited(),
+            guard,
+        );
         let begun = Instant::now();
         let process = ManagedProcess::spawn(spec).await.unwrap();
         took += begun.elapsed();

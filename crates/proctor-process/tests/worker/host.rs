@@ -1,7 +1,9 @@
 //! A host process of its own, to be killed by the tests.
 
 use crate::LIFE;
-use proctor_process::{Guard, GuardCommand, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_process::{
+    ChildEnvironment, Guard, GuardCommand, ManagedProcess, ProcessSpec, RpcMode,
+};
 
 pub(crate) fn run(token: &str, guard: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -9,7 +11,10 @@ pub(crate) fn run(token: &str, guard: &str) {
         let program = std::env::current_exe().unwrap();
         let argv = [program.into_os_string(), "tree".into(), token.into()];
         let guard = Guard::Program(GuardCommand::new(guard, Vec::<String>::new()));
-        let process = ManagedProcess::spawn(ProcessSpec::new(argv, guard)).await.unwrap();
+        let process =
+            ManagedProcess::spawn(ProcessSpec::new(argv, ChildEnvironment::inherited(), guard))
+                .await
+                .unwrap();
         process.stdout().lines().next().await.unwrap();
         println!("host ready");
         tokio::time::sleep(LIFE).await;
@@ -43,14 +48,20 @@ async fn cycle(guard: &str, number: u32) {
         _ => Guard::Program(GuardCommand::new(guard, Vec::<String>::new())),
     };
     let mode = [RpcMode::Stdio, RpcMode::Socket, RpcMode::None][(number % 3) as usize];
-    let spec = ProcessSpec::new([program, "serve".into(), "1".into()], guard).rpc(mode);
+    let spec = ProcessSpec::new(
+        [program, "serve".into(), "1".into()],
+        ChildEnvironment::inherited(),
+        guard,
+    )
+    .rpc(mode);
     let process = ManagedProcess::spawn(spec).await.unwrap();
     if number.is_multiple_of(2) {
         process.stop(std::time::Duration::from_secs(10)).await.unwrap();
     } else {
         process.kill().await.unwrap();
     }
-    let missing = ProcessSpec::new(["/no/such/program"], Guard::None);
+    let missing =
+        ProcessSpec::new(["/no/such/program"], ChildEnvironment::inherited(), Guard::None);
     ManagedProcess::spawn(missing).await.unwrap_err();
 }
 

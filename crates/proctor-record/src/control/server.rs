@@ -117,7 +117,7 @@ fn handle_request(client: &UnixStream, run: &dyn ControlledRun) -> io::Result<()
     client.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let answer = match serde_json::from_str::<Request>(&read_line(client)?) {
         Ok(request) if request.v > VERSION => Answer::Error {
-            message: format!("this run speaks version {VERSION}, not {}", request.v),
+            message: format!("this run uses protocol version {VERSION}, not {}", request.v),
         },
         Ok(request) => {
             match request.action {
@@ -127,7 +127,7 @@ fn handle_request(client: &UnixStream, run: &dyn ControlledRun) -> io::Result<()
             }
             Answer::Status(Status { v: VERSION, pid: std::process::id(), ..run.status() })
         }
-        Err(error) => Answer::Error { message: format!("this is not a request: {error}") },
+        Err(error) => Answer::Error { message: format!("malformed request: {error}") },
     };
     let mut client = client;
     client.write_all(&to_line(&answer)?)

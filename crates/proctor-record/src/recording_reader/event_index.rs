@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
@@ -127,6 +128,19 @@ impl EventIndex {
     /// The place of the first event after the one with this number.
     pub(super) fn place_after(&self, seq: u64) -> usize {
         self.rows.partition_point(|row| row.seq <= seq)
+    }
+
+    /// The events about an example in these places.
+    pub(super) fn spans_of(
+        &self,
+        example: &str,
+        places: Range<usize>,
+        file: Option<&Arc<File>>,
+    ) -> EventSpans {
+        let number = self.examples.get(&ExampleId::new(example));
+        let rows = self.rows.get(places).unwrap_or_default().iter();
+        let rows = rows.filter(|row| Some(&row.example) == number).copied().collect();
+        EventSpans { file: file.cloned(), rows }
     }
 
     /// Up to `limit` wanted events from a place on.

@@ -10,7 +10,8 @@ use proctor_events::Event;
 use super::file_changes::FileChanges;
 use super::index_file::ReadPosition;
 use super::line_assembler::{Line, LineAssembler};
-use super::recording_file::{Bytes, FileState, RecordingFile};
+use super::recording_file::{Bytes, RecordingFile};
+use crate::file_state::FileState;
 use crate::reader::ProblemKind;
 use crate::store::RunFolder;
 

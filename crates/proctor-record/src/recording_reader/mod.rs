@@ -35,6 +35,7 @@ mod recent_events;
 mod recording_file;
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use proctor_events::{Event, ExampleId, RunId};
@@ -50,13 +51,15 @@ pub use recent_events::RecentEvents;
 use self::event_index::EventIndex;
 pub(crate) use self::index_file::IndexRules;
 use crate::aggregate::Aggregator;
-use crate::model::RunData;
+use crate::model::{Example, RunData};
+use crate::store::RunFolder;
 
 /// A recording as far as it was read: where its events stand, the newest of them, and the run in outline.
 #[derive(Debug)]
 pub struct RecordingReader {
     follower: RecordingFollower,
     contents: Contents,
+    keeps_texts: bool,
     index_rules: IndexRules,
     index_state: IndexState,
 }
@@ -119,12 +122,16 @@ impl Contents {
             && self.index.has_same_rows(&other.index)
     }
 
-    fn add(&mut self, line: &RecordedLine<'_>) {
+    fn add(&mut self, line: &RecordedLine<'_>, keep_text: bool) {
         match &line.event {
             Ok(event) => {
                 self.run_id.add(event, self.index.rows.is_empty());
                 self.outline.apply(event);
-                self.index.add(line, event);
+                if keep_text {
+                    self.index.add(line, event);
+                } else {
+                    self.index.add_row(line, event);
+                }
             }
             Err(_) => self.unusable_lines += 1,
         }
@@ -137,23 +144,29 @@ impl RecordingReader {
         Self::with_index_rules(path, IndexRules::default())
     }
 
+    /// As [`new`](Self::new), but keeps no texts of events in memory: all are read from the file when they are asked for.
+    pub fn without_texts(path: &Path) -> Self {
+        Self { keeps_texts: false, ..Self::new(path) }
+    }
+
     fn with_index_rules(path: &Path, index_rules: IndexRules) -> Self {
         Self {
             follower: RecordingFollower::new(path),
             contents: Contents::new(),
+            keeps_texts: true,
             index_rules,
             index_state: IndexState::NotTried,
         }
     }
 
-    /// The outline of a recording from its index, with the run id. `None` where there is no index that can be used, where a line is unusable or
-    /// torn, and where the recording does not have exactly one run, whose id every event has.
+    /// The outline of a recording that has an index or gets one by this call, with the run id. `None` for every other recording, where a line is
+    /// unusable or torn, and where the recording does not have exactly one run, whose id every event has.
     pub(crate) fn indexed_outline(
         path: &Path,
         rules: IndexRules,
     ) -> io::Result<Option<(RunData, RunId)>> {
-        let mut reader = Self::with_index_rules(path, rules);
-        if !reader.load_index()? {
+        let mut reader = Self { keeps_texts: false, ..Self::with_index_rules(path, rules) };
+        if !reader.load_index()? && !reader.may_get_index() {
             return Ok(None);
         }
         while reader.read()? != Growth::Nothing {}
@@ -205,13 +218,22 @@ impl RecordingReader {
     fn write_index(&mut self) {
         self.index_state = IndexState::Settled;
         let Some((recording, state)) = self.follower.file().opened() else { return };
-        let Some(opened_at) = self.follower.file().read_unchanged_since() else { return };
-        if !self.index_rules.allow(state, opened_at) || self.is_live() {
+        if !self.follower.file().is_read_unchanged() || !self.may_get_index() {
             return;
         }
         let (path, position) = (self.follower.path(), self.follower.position());
         // An index saves time and nothing else; in a folder that is read-only there is none.
         let _ = index_file::write(path, recording, state, &self.contents, position);
+    }
+
+    /// Whether the recording, in the state in which it was opened, may get an index once it is read.
+    fn may_get_index(&self) -> bool {
+        let file = self.follower.file();
+        let (Some((_, state)), Some(opened_at)) = (file.opened(), file.opened_at()) else {
+            return false;
+        };
+        self.index_rules.allow(state, opened_at)
+            && RunFolder::of(self.follower.path()).is_some_and(|folder| !folder.is_live())
     }
 
     fn add_lines(
@@ -221,8 +243,8 @@ impl RecordingReader {
             &mut dyn FnMut(RecordedLine<'_>),
         ) -> io::Result<Growth>,
     ) -> io::Result<Growth> {
-        let Self { follower, contents, .. } = self;
-        let growth = read(follower, &mut |line| contents.add(&line))?;
+        let Self { follower, contents, keeps_texts, .. } = self;
+        let growth = read(follower, &mut |line| contents.add(&line, *keeps_texts))?;
         if growth == Growth::Restarted {
             *contents = Contents::new();
         }
@@ -267,6 +289,16 @@ impl RecordingReader {
     /// The number of the event at this place.
     pub fn seq_at(&self, place: usize) -> Option<u64> {
         self.contents.index.rows.get(place).map(|row| row.seq)
+    }
+
+    /// One example with everything that events in these places tell of it; without attempts where none does.
+    pub fn example(&self, id: &str, places: Range<usize>) -> io::Result<Example> {
+        let spans = self.contents.index.spans_of(id, places, self.follower.file().file());
+        let mut folded = Aggregator::default();
+        for event in spans.read()? {
+            folded.apply(&Event::from_json(&event.text).map_err(io::Error::other)?);
+        }
+        Ok(folded.into_run().examples.into_iter().next().unwrap_or_default())
     }
 
     /// Up to `limit` wanted events from a place on.

@@ -1,11 +1,13 @@
 //! The bytes of a recording as its file grows, and whether it still is the same file.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+
+use crate::file_state::FileState;
 
 /// How much is read at a time, so that a huge backlog does not become one huge allocation.
 pub(crate) const CHUNK: usize = 1 << 20;
@@ -32,36 +34,6 @@ struct OpenFile {
     opened_at: SystemTime,
     /// Whether the file was in the state of `opened` at every read since.
     unchanged: bool,
-}
-
-/// What tells one state of a file from the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileState {
-    /// Device and inode.
-    pub(super) identity: (u64, u64),
-    pub(super) size: u64,
-    /// The time of the last write: seconds and nanoseconds.
-    pub(super) written: (i64, i64),
-    /// The time of the last change of contents or metadata, which programs cannot set.
-    pub(super) changed: (i64, i64),
-}
-
-impl FileState {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            identity: (metadata.dev(), metadata.ino()),
-            size: metadata.len(),
-            written: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    pub(super) fn changed_at(&self) -> SystemTime {
-        let (seconds, nanoseconds) = self.changed;
-        let part = |part: i64| u64::try_from(part).unwrap_or_default();
-        let age = Duration::from_secs(part(seconds)) + Duration::from_nanos(part(nanoseconds));
-        SystemTime::UNIX_EPOCH + age
-    }
 }
 
 /// What a read found.
@@ -138,10 +110,13 @@ impl RecordingFile {
         self.open.as_ref().map(|open| (&*open.file, &open.opened))
     }
 
-    /// When the file was opened, provided that it was read to its end and in the state of [`opened`](Self::opened) at every read.
-    pub(super) fn read_unchanged_since(&self) -> Option<SystemTime> {
-        let open = self.open.as_ref()?;
-        (open.unchanged && open.offset == open.opened.size).then_some(open.opened_at)
+    pub(super) fn opened_at(&self) -> Option<SystemTime> {
+        self.open.as_ref().map(|open| open.opened_at)
+    }
+
+    /// Whether the file was read to its end and was in the state of [`opened`](Self::opened) at every read.
+    pub(super) fn is_read_unchanged(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.unchanged && open.offset == open.opened.size)
     }
 
     /// Goes on at this position of a file from which nothing was read yet.

@@ -234,7 +234,7 @@ impl RunCheck {
         }
         if let Some(announced) = self.announced.filter(|count| *count != results) {
             let message =
-                format!("says that {results} results were to come; {announced} were announced");
+                format!("says that {results} results were planned, but {announced} were announced");
             findings.error(Some(line), message);
             right = false;
         }

@@ -65,7 +65,7 @@ garbage
             "2: event 3 follows 1: events are missing",
             "3: not a JSON object: expected value at line 1 column 1",
             "4: event 3 follows 3: events are repeated or out of order",
-            "8: incomplete: the writer ended in the middle of it; it is ignored",
+            "8: incomplete: the writer stopped in the middle of the line; it is ignored",
             "2: example x, repetition 1, attempt 1 never finished",
             "run: 2 results were announced, 1 are recorded: the run was cut off",
             "run: the run has no SuiteFinished: it was cut off",
@@ -147,7 +147,10 @@ fn events_that_do_not_fit_each_other_are_damage() {
         (vec![START, BEGIN, odd], "3: `pazzed` is not a status"),
         (vec![START, progress], "2: 3 of 2 examples cannot have ended"),
         (vec![START, BEGIN, PASS, failed], "4: counts 0 passed, but 1 are recorded"),
-        (vec![START, BEGIN, PASS, all], "4: says that 2 results were to come; 1 were announced"),
+        (
+            vec![START, BEGIN, PASS, all],
+            "4: says that 2 results were planned, but 1 were announced",
+        ),
         (vec![START, BEGIN, fail, green], "4: says exit code 0, but 1 did not pass"),
         (vec![START, BEGIN, PASS, END, progress], "5: Progress after the run's end in line 4"),
         (vec![START, BEGIN, PASS, END, END], "5: SuiteFinished after the run's end in line 4"),
@@ -307,5 +310,5 @@ fn a_run_that_decides_on_repetitions_may_have_more_than_it_announced() {
     assert_eq!(with(adaptive, 2), Vec::<String>::new());
     let cut = "3 results were announced, 2 are recorded: the run was cut off";
     assert!(with(adaptive, 3).iter().any(|found| found.ends_with(cut)), "{:?}", with(adaptive, 3));
-    assert_eq!(with("", 2)[0], "6: says that 2 results were to come; 1 were announced");
+    assert_eq!(with("", 2)[0], "6: says that 2 results were planned, but 1 were announced");
 }

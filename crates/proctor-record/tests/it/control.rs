@@ -99,9 +99,9 @@ fn nonsense_is_answered_and_silence_holds_nobody_up() {
     };
     let silent: Vec<UnixStream> =
         (0..8).map(|_| UnixStream::connect(here.join(SOCKET_NAME)).unwrap()).collect();
-    assert!(say("hello\n").contains("this is not a request"));
+    assert!(say("hello\n").contains("malformed request"));
     assert!(say("{\"v\":1,\"action\":\"dance\"}\n").contains("unknown variant"));
-    assert!(say("{\"v\":9,\"action\":\"kill\"}\n").contains("speaks version 1, not 9"));
+    assert!(say("{\"v\":9,\"action\":\"kill\"}\n").contains("uses protocol version 1, not 9"));
     assert_eq!(query_status(&here).unwrap().total, 5);
     drop(silent);
 }

@@ -11,6 +11,7 @@ fn sample(id: &str, file: &str, outcomes: &[bool], model: bool) -> ExampleResult
     let trial = |passed: &bool| CountedAttempt {
         passed: *passed,
         model,
+        unknown_agent: false,
         duration_ms: Some(if *passed { 100.0 } else { 150.0 }),
         cost_usd: model.then_some(0.01),
         checks: if model { vec![check(passed)] } else { Vec::new() },

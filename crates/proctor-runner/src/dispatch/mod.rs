@@ -12,7 +12,7 @@
 //! | ready | nothing left, and jobs may be added ([`Policy::grows`]) | ready, waiting for [`Input::AddJobs`] or [`Input::NoMoreJobs`] |
 //! | ready | nothing left, or its share is done | ending, with [`Effect::Shutdown`] |
 //! | ready, with an example open | `Unreadable` | ending; its end settles the example, if nothing did before |
-//! | killed | `Started` | killed: another worker runs it, unless its result comes before the exit |
+//! | killed | `Started` | killed: another worker runs the same attempt, unless its result comes before the exit; it has begun, so it is cancelled if the run stops before that |
 //! | ready, ending | time is up: of a hook, to end | killed, with [`Effect::Kill`] |
 //! | any | `Exited` | empty: what it ran is crashed, timed out or cancelled; what it had not started goes back |
 //! | any | `Exited`, and its link has ended it because of a time limit | empty: what it ran is timed out, unless its result came before |
@@ -55,7 +55,8 @@ pub(crate) struct JobSpec {
     pub(crate) unit: Option<u32>,
     /// How long it took before, in milliseconds.
     pub(crate) estimate: Option<f64>,
-    /// Whether a pass rate may allow its failure: it counts as failed only when [`Input::RateMissed`] says so.
+    /// Whether its example demands a pass rate. Its failure counts only when [`Input::RateMissed`] says so, and an earlier repetition may
+    /// make it unnecessary: no slot has it waiting.
     pub(crate) gated: bool,
 }
 
@@ -346,14 +347,24 @@ impl Dispatcher {
         dispatcher
     }
 
-    /// Takes one input; returns what is to be done, in order.
+    /// Takes one input and gives out work; returns what is to be done, in order.
+    #[cfg(test)]
     #[must_use]
     pub(crate) fn step(&mut self, now: Moment, input: Input) -> Vec<Effect> {
+        let mut effects = self.take_input(now, input);
+        effects.extend(self.give_out());
+        effects
+    }
+
+    /// Takes one input; returns what is to be done, in order. Work is given out by [`Self::give_out`], after the caller has had the
+    /// chance to say what follows from a result: that a repetition need not be run, for instance.
+    #[must_use]
+    pub(crate) fn take_input(&mut self, now: Moment, input: Input) -> Vec<Effect> {
         if self.ended {
             return Vec::new();
         }
         self.now = self.now.max(now);
-        self.touched = input.slot();
+        self.touched = input.slot().or(self.touched);
         match input {
             Input::Begin => self.start_slots(),
             Input::Ready { slot, generation } => self.ready(slot, generation),
@@ -384,7 +395,17 @@ impl Dispatcher {
             Input::KillNow => self.kill_now(),
         }
         self.check_deadlines();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Gives out work and ends the run when there is none left.
+    #[must_use]
+    pub(crate) fn give_out(&mut self) -> Vec<Effect> {
+        if self.ended {
+            return Vec::new();
+        }
         self.balance();
+        self.touched = None;
         self.conclude();
         std::mem::take(&mut self.effects)
     }
@@ -442,7 +463,8 @@ impl Dispatcher {
             return;
         }
         if slot.phase == Phase::Killed {
-            // It will not get to the end of it, unless its result says otherwise: another worker runs it.
+            // It will not get to the end of it, unless its result says otherwise: another worker runs the same attempt.
+            self.announce(number, job);
             return;
         }
         self.begin(number, generation, job);
@@ -459,10 +481,15 @@ impl Dispatcher {
         let pool = slot.pool;
         self.pools[pool].idle_deaths = 0;
         self.effects.extend(suspect);
+        self.announce(number, job);
+    }
+
+    /// Tells the world that an attempt has begun, once.
+    fn announce(&mut self, number: u32, job: JobId) {
         let assigned = self.assigned(job);
         let state = &mut self.jobs[job.0 as usize];
         if state.announced.is_none() {
-            state.announced = Some(now);
+            state.announced = Some(self.now);
             self.effects.push(Effect::Announce { slot: number, assigned });
         }
     }
@@ -714,7 +741,8 @@ impl Dispatcher {
         self.settle(job, Some(number), Box::new(outcome));
     }
 
-    /// The outcome of an attempt that is not run. If it was announced, and the worker that ran it was lost, it is cancelled.
+    /// The outcome of an attempt that is not run. If it was announced, and the worker that ran it was lost or killed, it is
+    /// cancelled.
     fn not_run(&self, job: JobId, why: &str) -> ExampleFinished {
         let announced = self.jobs[job.0 as usize].announced;
         let message = Some(why.to_owned());
@@ -789,6 +817,9 @@ impl Dispatcher {
             } else {
                 format!("{}, before the example had started", exit.describe(number))
             });
+            // It may have begun in an earlier worker, or too late in this one.
+            let announced = self.jobs[job.0 as usize].announced;
+            outcome.duration_ms = announced.map(|since| millis_between(since, self.now));
             self.settle(job, Some(number), Box::new(outcome));
         }
     }

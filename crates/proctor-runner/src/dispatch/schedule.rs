@@ -109,14 +109,31 @@ impl Dispatcher {
     fn take(&mut self, number: usize) -> Option<Unit> {
         let pool = self.slots[number].pool;
         let first = self.slots.iter().position(|slot| slot.pool == pool).unwrap_or(0);
+        let place = self.place_in_queue(number);
         let state = &mut self.pools[pool];
-        if let Some(unit) = state.pinned.get_mut(number - first).and_then(VecDeque::pop_front) {
-            return Some(unit);
-        }
-        // A retry goes to another slot if there is anything else to do here.
+        let own = state.pinned.get_mut(number - first).and_then(VecDeque::pop_front);
+        own.or_else(|| state.queue.remove(place))
+    }
+
+    /// The unit that [`Self::take`] would take.
+    fn next_unit(&self, number: usize) -> Option<&Unit> {
+        let pool = self.slots[number].pool;
+        let first = self.slots.iter().position(|slot| slot.pool == pool).unwrap_or(0);
+        let state = &self.pools[pool];
+        let own = state.pinned.get(number - first).and_then(VecDeque::front);
+        own.or_else(|| state.queue.get(self.place_in_queue(number)))
+    }
+
+    /// A retry goes to another slot if there is anything else to do here.
+    fn place_in_queue(&self, number: usize) -> usize {
+        let queue = &self.pools[self.slots[number].pool].queue;
         let mine = Some(index(number));
-        let place = state.queue.iter().position(|unit| unit.avoid != mine).unwrap_or(0);
-        state.queue.remove(place)
+        queue.iter().position(|unit| unit.avoid != mine).unwrap_or(0)
+    }
+
+    fn next_is_gated(&self, number: usize) -> bool {
+        self.next_unit(number)
+            .is_some_and(|unit| unit.jobs.iter().any(|job| self.jobs[job.0 as usize].spec.gated))
     }
 
     /// Starts workers for slots that have none, as long as there is work for them.
@@ -236,6 +253,10 @@ impl Dispatcher {
         while units.len() < share && *room > 0 {
             let first = idle && units.is_empty();
             if !first && (work.is_none_or(|work| work >= ahead) || count >= MOST_WAITING) {
+                break;
+            }
+            // What an earlier repetition may make unnecessary is given out when it can begin at once.
+            if !first && self.next_is_gated(number) {
                 break;
             }
             let Some(unit) = self.take(number) else { break };

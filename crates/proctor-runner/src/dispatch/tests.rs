@@ -409,6 +409,29 @@ fn b8_a_worker_that_gives_nothing_back_is_asked_again_only_when_something_has_ch
     assert!(asks(&dispatcher.step(990_000, Input::Tick)), "something has changed");
 }
 
+/// Only a worker that ended well can have lost a result on its way: one that died or was killed did not get to it.
+#[test]
+fn after_an_unreadable_line_the_exit_decides_what_became_of_the_example() {
+    let (slot, generation) = (0, 1);
+    let exit = |status| Exit { status: Some(status), ..Exit::default() };
+    for (is_killed, exit, expected) in [
+        (false, exit(0), Status::Errored),
+        (false, exit(1), Status::Crashed),
+        (false, by_signal(11), Status::Crashed),
+        (true, exit(0), Status::Cancelled),
+    ] {
+        let mut dispatcher = ready(1);
+        let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
+        let _ = dispatcher.step(3, Input::Unreadable { slot, generation, what: "x".into() });
+        if is_killed {
+            let _ = dispatcher.step(4, Input::KillNow);
+        }
+        let effects = dispatcher.step(5, Input::Exited { slot, generation, exit });
+        let statuses: Vec<Status> = reported(&effects).into_iter().map(|each| each.1).collect();
+        assert_eq!(statuses, [expected], "{effects:?}");
+    }
+}
+
 /// A dispatcher with one worker that has started nothing for too long: its end is asked for and still to come.
 fn killed(jobs: usize) -> Dispatcher {
     let policy = Policy { timeout: Some(10), ..slots(1) };
@@ -437,7 +460,7 @@ fn a_result_that_comes_while_its_worker_is_ended_stands() {
     assert_eq!(effects, [Effect::Start { slot, generation: 2 }], "nothing is held against anybody");
 }
 
-/// What a worker begins while it is being ended cannot end there: it runs elsewhere, and its first start is no start.
+/// What a worker begins while it is being ended cannot end there: the same attempt runs elsewhere.
 #[test]
 fn what_a_worker_starts_while_it_is_ended_is_run_elsewhere() {
     let mut dispatcher = killed(2);
@@ -445,17 +468,61 @@ fn what_a_worker_starts_while_it_is_ended_is_run_elsewhere() {
     let finished = Input::Finished { slot, generation, job: JobId(0), outcome: passed() };
     let _ = dispatcher.step(10_010_003, finished);
     let effects = dispatcher.step(10_010_004, Input::Started { slot, generation, job: JobId(1) });
-    assert_eq!(effects, []);
+    let assigned = Assigned { job: JobId(1), attempt: 1 };
+    assert_eq!(effects, [Effect::Announce { slot, assigned }]);
     let effects =
         dispatcher.step(10_010_005, Input::Exited { slot, generation, exit: by_signal(9) });
     assert_eq!(effects, [Effect::Start { slot, generation: 2 }]);
     let effects = dispatcher.step(10_010_006, Input::Ready { slot, generation: 2 });
-    let again = vec![vec![Assigned { job: JobId(1), attempt: 1 }]];
+    let again = vec![vec![assigned]];
     assert_eq!(effects, [Effect::Assign { slot, units: again, failures_left: None }]);
     let effects =
         dispatcher.step(10_010_007, Input::Started { slot, generation: 2, job: JobId(1) });
-    let assigned = Assigned { job: JobId(1), attempt: 1 };
-    assert_eq!(effects, [Effect::Announce { slot, assigned }]);
+    assert_eq!(effects, [], "it is announced once");
+}
+
+/// What has begun is not "not run": whether the stop comes before the start, after it, or is what killed the worker.
+#[test]
+fn what_a_worker_starts_while_it_is_ended_is_cancelled_if_the_run_is_stopped() {
+    let (slot, generation) = (0, 1);
+    let started = || Input::Started { slot, generation, job: JobId(0) };
+    let exited = || Input::Exited { slot, generation, exit: by_signal(9) };
+    let stop = || Input::Stop(StopReason::Cancelled);
+    for (mut dispatcher, inputs) in [
+        (killed(2), [started(), stop(), exited()]),
+        (killed(2), [stop(), started(), exited()]),
+        (ready(2), [Input::KillNow, started(), exited()]),
+        (killed(2), [started(), exited(), stop()]),
+    ] {
+        let mut effects = Vec::new();
+        for (input, now) in inputs.into_iter().zip(10_010_003..) {
+            effects.extend(dispatcher.step(now, input));
+        }
+        let assigned = Assigned { job: JobId(0), attempt: 1 };
+        assert!(effects.contains(&Effect::Announce { slot, assigned }), "{effects:?}");
+        let why = "the run was stopped".to_owned();
+        let expected = [(0, Status::Cancelled, why.clone()), (1, Status::NotRun, why)];
+        assert_eq!(reported(&effects), expected);
+    }
+}
+
+/// A hook that took too long twice is blamed for what comes after it, begun or not.
+#[test]
+fn what_a_worker_starts_while_it_is_ended_has_a_duration_when_it_is_blamed() {
+    let mut dispatcher = killed(1);
+    let slot = 0;
+    let _ = dispatcher.step(10_010_000, Input::Started { slot, generation: 1, job: JobId(0) });
+    let exited = |generation| Input::Exited { slot, generation, exit: by_signal(9) };
+    let _ = dispatcher.step(10_010_000, exited(1));
+    let _ = dispatcher.step(10_010_000, Input::Ready { slot, generation: 2 });
+    let effects = dispatcher.step(20_010_000, Input::Tick);
+    assert_eq!(effects, [Effect::Kill { slot, timed_out: true }]);
+    let effects = dispatcher.step(20_010_000, exited(2));
+    let blamed = effects.iter().find_map(|effect| match effect {
+        Effect::Report { outcome, .. } => Some((outcome.status.clone(), outcome.duration_ms)),
+        _ => None,
+    });
+    assert_eq!(blamed, Some((Status::TimedOut, Some(Millis::new(10_000.0)))));
 }
 
 #[test]
@@ -538,6 +605,82 @@ fn workers_that_never_start_end_the_run_with_everything_accounted_for() {
     assert!(world.finals.values().all(|status| *status == Status::NotRun));
     assert_eq!(world.finals.len(), 5);
     assert!(world.started < 20, "{}", world.started);
+}
+
+#[test]
+fn one_worker_more_than_may_die_without_an_example_is_tried() {
+    let mut dispatcher =
+        Dispatcher::new(Policy { idle_deaths: 2, ..slots(1) }, vec![job(None, None)]);
+    let mut effects = dispatcher.step(0, Input::Begin);
+    let mut starts = 0;
+    while starts < 9 && effects == [Effect::Start { slot: 0, generation: starts + 1 }] {
+        starts += 1;
+        let message = format!("no {starts}");
+        effects = dispatcher.step(1, Input::StartFailed { slot: 0, generation: starts, message });
+    }
+    assert_eq!(starts, 3);
+    let [(0, Status::NotRun, message)] = &reported(&effects)[..] else { panic!("{effects:?}") };
+    assert!(message.ends_with("the last: worker 0 ended: no 3"), "{message}");
+}
+
+/// Where not one worker may die without an example, each of these is replaced all the same.
+#[test]
+fn workers_that_ran_something_or_were_told_to_end_do_not_count_as_idle_deaths() {
+    let (slot, generation) = (0, 1);
+    let exited = |slot, exit| Input::Exited { slot, generation, exit };
+    let begin = |policy| {
+        let policy = Policy { idle_deaths: 0, ..policy };
+        let mut dispatcher = Dispatcher::new(policy, vec![job(None, None); 3]);
+        let _ = dispatcher.step(0, Input::Begin);
+        let _ = dispatcher.step(1, Input::Ready { slot, generation });
+        dispatcher
+    };
+    let replaced = Effect::Start { slot, generation: 2 };
+
+    let mut crashes = begin(slots(1));
+    let _ = crashes.step(2, Input::Started { slot, generation, job: JobId(0) });
+    assert!(crashes.step(3, exited(slot, by_signal(11))).contains(&replaced));
+
+    let mut dies_after_one = begin(slots(1));
+    let _ = run_one(&mut dies_after_one, 2, 0);
+    assert!(dies_after_one.step(4, exited(slot, by_signal(11))).contains(&replaced));
+
+    let mut leaves = begin(Policy { max_per_worker: Some(1), ..slots(2) });
+    let _ = leaves.step(2, Input::Ready { slot: 1, generation });
+    let _ = leaves.step(3, Input::SlotLeft { slot: 1 });
+    let ended = Exit { status: Some(0), ..Exit::default() };
+    assert_eq!(leaves.step(4, exited(1, ended.clone())), []);
+    let _ = run_one(&mut leaves, 5, 0);
+    assert!(leaves.step(7, exited(slot, ended)).contains(&replaced));
+}
+
+#[test]
+fn no_example_is_blamed_for_workers_that_were_told_to_end() {
+    let mut dispatcher = Dispatcher::new(slots(3), vec![job(None, None)]);
+    let generation = 1;
+    let mut effects = dispatcher.step(0, Input::Begin);
+    for slot in 0..2 {
+        assert_eq!(effects, [Effect::Start { slot, generation }]);
+        let _ = dispatcher.step(1, Input::Ready { slot, generation });
+        assert_eq!(dispatcher.step(2, Input::SlotLeft { slot }), [Effect::Shutdown { slot }]);
+        let exit = Exit { status: Some(0), ..Exit::default() };
+        effects = dispatcher.step(3, Input::Exited { slot, generation, exit });
+    }
+    assert_eq!(effects, [Effect::Start { slot: 2, generation }]);
+}
+
+/// A worker for each unit that waits for its pool, or, where units belong to slots, for each slot that has one.
+#[test]
+fn all_slots_with_work_get_their_workers_at_once() {
+    for schedule in [Schedule::AsListed, Schedule::RoundRobin] {
+        let policy = Policy { schedule, slots: vec![2, 3], ..Policy::default() };
+        let in_pool = |pool| JobSpec { pool, ..job(None, None) };
+        let specs = vec![in_pool(0), in_pool(0), in_pool(0), in_pool(1), in_pool(1)];
+        let mut dispatcher = Dispatcher::new(policy, specs);
+        let starts: Vec<Effect> =
+            (0..4).map(|slot| Effect::Start { slot, generation: 1 }).collect();
+        assert_eq!(dispatcher.step(0, Input::Begin), starts, "{schedule:?}");
+    }
 }
 
 #[test]

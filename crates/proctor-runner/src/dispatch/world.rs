@@ -91,6 +91,8 @@ pub(crate) struct World {
     pub(crate) lost: Vec<String>,
     /// Jobs whose worker was lost once.
     lost_once: BTreeSet<JobId>,
+    /// Attempts whose start a worker has reported: none of them is "not run".
+    begun: BTreeSet<(JobId, u32)>,
     done: bool,
     /// Makes events of what happens, where somebody wants them.
     pub(crate) tracker: Option<JobTracker>,
@@ -118,6 +120,7 @@ impl World {
             assigned_messages: 0,
             lost: Vec::new(),
             lost_once: BTreeSet::new(),
+            begun: BTreeSet::new(),
             done: false,
             tracker: None,
         }
@@ -165,11 +168,8 @@ impl World {
             self.now = self.now.max(now);
             self.judge_time_limits();
             self.apply_world(&input);
-            self.step(input);
-            while let Some(input) = self.next_follow_up() {
-                self.meet_jobs();
-                self.step(input);
-            }
+            let effects = self.dispatcher.take_input(self.now, input);
+            self.carry_out_all(effects);
         }
         panic!("the run does not end");
     }
@@ -195,10 +195,22 @@ impl World {
         }
     }
 
-    fn step(&mut self, input: Input) {
-        for effect in self.dispatcher.step(self.now, input) {
-            assert!(!self.done, "an effect after the end");
-            self.carry_out(effect);
+    /// Carries out effects and what follows from them, then has work given out, as the driver does.
+    fn carry_out_all(&mut self, mut effects: Vec<Effect>) {
+        loop {
+            for effect in effects {
+                assert!(!self.done, "an effect after the end");
+                self.carry_out(effect);
+            }
+            if let Some(input) = self.next_follow_up() {
+                self.meet_jobs();
+                effects = self.dispatcher.take_input(self.now, input);
+                continue;
+            }
+            effects = self.dispatcher.give_out();
+            if effects.is_empty() {
+                return;
+            }
         }
     }
 
@@ -213,6 +225,10 @@ impl World {
                 let failed = i32::from(is_failure(&outcome.status));
                 worker.failures_left = worker.failures_left.map(|left| left - failed);
                 self.go_on(*slot);
+            }
+            Input::Started { slot, .. } => {
+                let running = self.workers[slot].running;
+                self.begun.extend(running.map(|assigned| (assigned.job, assigned.attempt)));
             }
             Input::Exited { slot, generation, .. } => {
                 assert!(self.workers[slot].generation == *generation);
@@ -289,6 +305,8 @@ impl World {
         if started && outcome.status != Status::NotRun {
             assert!(outcome.duration_ms.is_some(), "{assigned:?} ran for some time: {outcome:?}");
         }
+        let begun = self.begun.contains(&(assigned.job, assigned.attempt));
+        assert!(!begun || outcome.status != Status::NotRun, "{assigned:?} has begun: {outcome:?}");
         let attempts = self.attempts.entry(assigned.job).or_default();
         attempts.push(outcome.status.clone());
         assert_eq!(assigned.attempt as usize, attempts.len(), "attempts are counted");

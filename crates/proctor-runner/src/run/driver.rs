@@ -189,16 +189,21 @@ impl<'a> RunDriver<'a> {
 
     fn step(&mut self, input: Input) {
         let now = self.now();
-        for effect in self.dispatcher.step(now, input) {
-            self.apply_effect(effect);
-        }
+        let mut effects = self.dispatcher.take_input(now, input);
         loop {
+            for effect in effects {
+                self.apply_effect(effect);
+            }
             let known = self.tracker.jobs.len();
             let stopping = self.dispatcher.is_stopping();
-            let Some(input) = self.tracker.next_follow_up(stopping) else { break };
-            self.name_jobs(known);
-            for effect in self.dispatcher.step(now, input) {
-                self.apply_effect(effect);
+            if let Some(input) = self.tracker.next_follow_up(stopping) {
+                self.name_jobs(known);
+                effects = self.dispatcher.take_input(now, input);
+                continue;
+            }
+            effects = self.dispatcher.give_out();
+            if effects.is_empty() {
+                break;
             }
         }
     }

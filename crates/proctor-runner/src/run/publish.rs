@@ -80,6 +80,7 @@ impl Publisher {
             suite: Some(example.suite.clone()),
             pass_rate: example.pass_rate,
             deterministic: example.deterministic,
+            scripted: example.scripted.then_some(true),
             repeats: planned_repeats(example),
             scenario: example.scenario.as_deref().and_then(|row| Json::new(row).ok()),
         };

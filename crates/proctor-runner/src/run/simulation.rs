@@ -118,6 +118,7 @@ fn example(simulated: &SimulatedExample, number: u32) -> Example {
         repeats: simulated.repeats,
         pass_rate: simulated.pass_rate,
         deterministic: None,
+        scripted: false,
         file,
         path: path(number),
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use proctor_converse::worker_host::ConversationHost;
-use proctor_process::{ChannelConfig, Guard, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_process::{
+    ChannelConfig, ChildEnvironment, Guard, ManagedProcess, ProcessSpec, RpcMode,
+};
 use serde_json::json;
 
 use super::filter::ExampleFilter;
@@ -154,15 +156,17 @@ impl Processes {
         let guard = Guard::Program(self.environment.guard.clone());
         let host_requests = self.host.as_ref().map(HostRequests::new);
         let config = HostRequests::config(host_requests.as_ref(), ChannelConfig::default());
-        let spec = ProcessSpec::new(self.suite.command.iter().map(String::as_str), guard)
+        let environment = ChildEnvironment::inherited()
+            .set("WORKER_INDEX", slot.to_string())
+            .set("PROCTOR_WORKER", slot.to_string())
+            .set("PROCTOR_GENERATION", generation.to_string())
+            .set("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { (slot + 1).to_string() })
+            .set_all(&self.suite.env);
+        let command = self.suite.command.iter().map(String::as_str);
+        let spec = ProcessSpec::new(command, environment, guard)
             .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)
-            .channel(config)
-            .env("WORKER_INDEX", slot.to_string())
-            .env("PROCTOR_WORKER", slot.to_string())
-            .env("PROCTOR_GENERATION", generation.to_string())
-            .env("TEST_ENV_NUMBER", if slot == 0 { String::new() } else { (slot + 1).to_string() })
-            .envs(self.suite.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+            .channel(config);
         Box::pin(async move {
             let process = ManagedProcess::spawn(spec).await?;
             if let (Some(requests), Some(channel)) = (&host_requests, process.rpc()) {

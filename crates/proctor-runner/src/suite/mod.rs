@@ -1,7 +1,8 @@
 //! Suites: sources of examples, and of workers that can run them.
 //!
 //! A kind of suite is a folder beside this file that implements [`SuiteKind`]; its row in [`SUITE_CAPABILITIES`] registers
-//! it. Everything else here and in the rest of the crate knows no kind by name, but `files.rs`, which sorts paths by kind.
+//! it. Everything else here and in the rest of the crate knows no kind by name, but `files.rs`, which sorts paths by kind, and
+//! `ruby_suites.rs`, which chooses among those in Ruby.
 
 pub(crate) mod capabilities;
 mod command;
@@ -12,6 +13,7 @@ mod listing;
 mod minitest;
 mod rspec;
 pub(crate) mod ruby;
+mod ruby_suites;
 mod workspace;
 
 use std::fmt;
@@ -31,8 +33,9 @@ pub use command::CommandSuite;
 pub use dialogue::{DialogueSuite, ScenarioFile};
 pub use files::{ExampleFiles, MissingPath};
 pub use filter::{BadPattern, ExampleFilter};
-pub use minitest::{MinitestRequest, MinitestSuite};
-pub use rspec::{RspecRequest, RspecSuite};
+pub use minitest::MinitestSuite;
+pub use rspec::RspecSuite;
+pub use ruby_suites::RubySuites;
 pub use workspace::WorkspaceSuite;
 
 /// Why a suite cannot be used at all.

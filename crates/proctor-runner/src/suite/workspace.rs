@@ -137,6 +137,7 @@ fn read(
         repeats: None,
         pass_rate: None,
         deterministic: None,
+        scripted: false,
     };
     Ok((example, Arc::new(file)))
 }
@@ -244,7 +245,7 @@ fn outcome_reports(
             reports.push(Report::Event { key: Some(key.to_owned()), event });
         }
     }
-    let (status, fault, class, message) = verdict(file, performed);
+    let (status, fault, class, message) = attempt_result(file, performed);
     let exception = class.map(|class| Exception {
         class: Some(class.to_owned()),
         message: message.clone().unwrap_or_default(),
@@ -301,9 +302,12 @@ fn warning_event(warning: &str, repeat: u32) -> Box<Event> {
     event
 }
 
-type Verdict = (Status, Option<Fault>, Option<&'static str>, Option<String>);
+type AttemptResult = (Status, Option<Fault>, Option<&'static str>, Option<String>);
 
-fn verdict(file: &WorkspaceFile, performed: Result<Option<Outcome>, ToolError>) -> Verdict {
+fn attempt_result(
+    file: &WorkspaceFile,
+    performed: Result<Option<Outcome>, ToolError>,
+) -> AttemptResult {
     match performed {
         Ok(None) => (Status::Pending, None, None, file.pending.clone()),
         Ok(Some(outcome)) if outcome.passed() => (Status::Passed, None, None, None),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use proctor_events::{Bus, Event, Filter, Observer, Published, Recorder as _};
 use proctor_process::worker::{Worker, WorkerEnv};
-use proctor_process::{Guard, ManagedProcess, ProcessSpec, RpcMode};
+use proctor_process::{ChildEnvironment, Guard, ManagedProcess, ProcessSpec, RpcMode};
 use proctor_record::JsonlRecorder;
 use proctor_record::destinations::WebSocketAddress;
 use proctor_stream::{Feed, WebSocketObserver};
@@ -290,7 +290,8 @@ fn bare_trips(count: u32) -> Outcome<f64> {
 fn rpc_trips(count: u32) -> Outcome<f64> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let argv = [std::env::current_exe()?.into_os_string(), "worker".into()];
-        let spec = ProcessSpec::new(argv, Guard::None).rpc(RpcMode::Stdio);
+        let spec =
+            ProcessSpec::new(argv, ChildEnvironment::inherited(), Guard::None).rpc(RpcMode::Stdio);
         let process = ManagedProcess::spawn(spec).await?;
         let rpc = process.rpc().ok_or("no channel")?;
         let payload = json!({"text": "the quick brown fox"});

@@ -50,7 +50,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .on("cancel", |_, _| Ok(json!({"status": "cancelling"})));
     let connected = worker.connect(&WorkerEnv::from_vars(std::env::vars())?)?;
     let host = connected.host();
-    std::thread::spawn(move || items.iter().try_for_each(|item| talk(&item, messages, &host)));
+    std::thread::spawn(move || {
+        items.iter().try_for_each(|item| run_example(&item, messages, &host))
+    });
     connected.serve();
     Ok(())
 }
@@ -64,7 +66,7 @@ fn listed(number: u32) -> Value {
     json!({"key": name, "file": "chatter.rs", "path": ["Chatter", name]})
 }
 
-fn talk(
+fn run_example(
     item: &Item,
     messages: u32,
     host: &Host,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use proctor_events::Bus;
-use proctor_process::{Guard, GuardCommand, ManagedProcess, ProcessSpec};
+use proctor_process::{ChildEnvironment, Guard, GuardCommand, ManagedProcess, ProcessSpec};
 use proctor_record::{RunInfo, RunStore};
 use proctor_testkit::{bus, now, sample_event};
 
@@ -37,7 +37,9 @@ fn host(folder: &Path, token: &str) -> Outcome {
         let me = std::env::current_exe()?;
         let guard = Guard::Program(GuardCommand::new(&me, ["guard"]));
         let child = [me.as_os_str(), "linger".as_ref(), "2".as_ref(), token.as_ref()];
-        let tree = ManagedProcess::spawn(ProcessSpec::new(child, guard)).await?;
+        let tree =
+            ManagedProcess::spawn(ProcessSpec::new(child, ChildEnvironment::inherited(), guard))
+                .await?;
         tree.wait().await;
         Ok(ExitCode::FAILURE)
     })

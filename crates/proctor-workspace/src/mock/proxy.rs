@@ -187,7 +187,7 @@ impl Before {
         text.lines()
             .filter_map(|line| {
                 let row: Value = serde_json::from_str(line).ok()?;
-                let payload = crate::orchestrator::ralph::rows::text_of(&row["payload"]);
+                let payload = crate::orchestrator::ralph::events_file::text_of(&row["payload"]);
                 Some(MockEvent { topic: row["topic"].as_str()?.to_owned(), payload })
             })
             .collect()

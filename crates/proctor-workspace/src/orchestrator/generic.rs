@@ -14,7 +14,7 @@ use crate::beneath::{RelPath, Root};
 use crate::config::Config;
 use crate::error::ToolError;
 use crate::limits::GivenLimits;
-use crate::session::merge::Row;
+use crate::session::merge::EventsFileLine;
 
 /// The name under which the mock is on the path of a generic command.
 pub(crate) const MOCK_NAME: &str = "proctor-mock-model";
@@ -110,18 +110,19 @@ impl Adapter for Generic {
         let skip = usize::try_from(remains.cursor.as_u64().unwrap_or(0)).unwrap_or(0);
         let rows = text.get(skip..).unwrap_or_default();
         for line in rows.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-            collected.sources.rows.push(row(line));
+            collected.sources.rows.push(parse_event_line(line));
         }
         collected.iterations = 0;
         collected
     }
 }
 
-fn row(line: &[u8]) -> Row {
-    let malformed = || Row::Malformed { text: String::from_utf8_lossy(line).into_owned() };
+fn parse_event_line(line: &[u8]) -> EventsFileLine {
+    let malformed =
+        || EventsFileLine::Malformed { text: String::from_utf8_lossy(line).into_owned() };
     let Ok(value) = serde_json::from_slice::<Value>(line) else { return malformed() };
     let Some(topic) = value["topic"].as_str() else { return malformed() };
-    let ts = value["ts"].as_str().and_then(super::ralph::rows::time).unwrap_or(0);
-    let payload = super::ralph::rows::text_of(&value["payload"]);
-    Row::Emitted { ts, topic: topic.to_owned(), payload }
+    let ts = value["ts"].as_str().and_then(super::ralph::events_file::time).unwrap_or(0);
+    let payload = super::ralph::events_file::text_of(&value["payload"]);
+    EventsFileLine::Emitted { ts, topic: topic.to_owned(), payload }
 }

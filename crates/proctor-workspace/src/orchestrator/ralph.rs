@@ -5,7 +5,7 @@
 //! reads what was written, both pure; this module moves files.
 
 pub(crate) mod config;
-pub(crate) mod rows;
+pub(crate) mod events_file;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::config::{Config, is_executable};
 use crate::disk;
 use crate::error::{ErrorKind, ToolError};
 use crate::limits::GivenLimits;
-use crate::session::merge::{Begin, Published, Row};
+use crate::session::merge::{Begin, EventsFileLine, Published};
 
 /// Longest task that is passed as an argument; a longer one goes through a file.
 const LONGEST_ARGUMENT: usize = 64 * 1024;
@@ -84,7 +84,7 @@ impl Adapter for Ralph {
     }
 
     fn endings(&self) -> &'static [&'static str] {
-        rows::REASONS
+        events_file::REASONS
     }
 
     fn collect(&self, remains: &Remains<'_>) -> Collected {
@@ -204,7 +204,7 @@ fn read_recording(folder: &Path, collected: &mut Collected) {
             Some("bus.publish") => {
                 if published.data["topic"] == "loop.terminate" {
                     let payload = published.data["payload"].as_str().unwrap_or_default();
-                    rows::termination(payload, "recording", collected);
+                    events_file::termination(payload, "recording", collected);
                 }
                 collected.sources.published.push(published);
             }
@@ -223,7 +223,7 @@ fn read_events(remains: &Remains<'_>, collected: &mut Collected) {
                 let skip = before.get(&name).copied().unwrap_or(0);
                 let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
                 for line in lines(&bytes[skip..]) {
-                    if let Some(row) = rows::read(line, collected) {
+                    if let Some(row) = events_file::read(line, collected) {
                         collected.sources.rows.push(row);
                     }
                 }
@@ -236,7 +236,7 @@ fn read_events(remains: &Remains<'_>, collected: &mut Collected) {
 fn read_hooks(folder: &Path, collected: &mut Collected) {
     let text = std::fs::read(folder.join("hooks.jsonl")).unwrap_or_default();
     for hook in lines(&text).filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
-        let ts = hook["timestamp"].as_str().and_then(rows::time).unwrap_or_default();
+        let ts = hook["timestamp"].as_str().and_then(events_file::time).unwrap_or_default();
         match hook["phase_event"].as_str() {
             Some("post.iteration.start") => {
                 let context = &hook["context"];
@@ -250,7 +250,7 @@ fn read_hooks(folder: &Path, collected: &mut Collected) {
             }
             Some("post.loop.complete" | "post.loop.error") if collected.reason.is_none() => {
                 if let Some(word) = hook["context"]["termination_reason"].as_str() {
-                    collected.reason = Some(rows::reason(word));
+                    collected.reason = Some(events_file::reason(word));
                     collected.reason_origin = "hooks";
                 }
             }
@@ -259,9 +259,13 @@ fn read_hooks(folder: &Path, collected: &mut Collected) {
     }
     let begun = collected.sources.begins.iter().map(|begin| begin.n).max().unwrap_or(0);
     if begun == 0
-        && collected.sources.rows.iter().any(|row| matches!(row, Row::IterationEnd { .. }))
+        && collected
+            .sources
+            .rows
+            .iter()
+            .any(|row| matches!(row, EventsFileLine::IterationEnd { .. }))
     {
-        rows::begins_from_ends(collected);
+        events_file::begins_from_ends(collected);
     }
     let begun = collected.sources.begins.iter().map(|begin| begin.n).max().unwrap_or(0);
     collected.iterations = collected.iterations.max(begun);

@@ -26,7 +26,7 @@ pub(crate) struct Published {
 
 /// A row of the orchestrator's events file, in file order.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Row {
+pub(crate) enum EventsFileLine {
     /// The event that starts the loop.
     Start { ts: u64, topic: String, payload: String, triggered: Option<String> },
     /// An event the agent emitted.
@@ -64,7 +64,7 @@ pub(crate) struct Sources {
     pub(crate) started_ms: u64,
     pub(crate) loop_start: Option<Published>,
     pub(crate) published: Vec<Published>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<EventsFileLine>,
     pub(crate) begins: Vec<Begin>,
     pub(crate) calls: Vec<ModelCall>,
     pub(crate) topology: Topology,
@@ -132,8 +132,8 @@ fn iterations_of_rows(sources: &Sources, begins: &[Begin]) -> Vec<u64> {
     let mut current = last;
     for (index, row) in sources.rows.iter().enumerate().rev() {
         match row {
-            Row::IterationEnd { n, .. } => current = *n,
-            Row::Start { .. } => current = 0,
+            EventsFileLine::IterationEnd { n, .. } => current = *n,
+            EventsFileLine::Start { .. } => current = 0,
             _ => {}
         }
         iterations[index] = current;
@@ -169,7 +169,7 @@ fn publish(
 ) -> Ranked {
     let topic = published.data["topic"].as_str().unwrap_or_default();
     let payload = published.data["payload"].as_str().unwrap_or_default();
-    let same = |row: &Row| matches!(row, Row::Emitted { topic: t, payload: p, .. } if t == topic && p == payload);
+    let same = |row: &EventsFileLine| matches!(row, EventsFileLine::Emitted { topic: t, payload: p, .. } if t == topic && p == payload);
     let row = (0..matched.len()).find(|index| !matched[*index] && same(&sources.rows[*index]));
     let mut data = published.data.clone();
     let (iteration, origin) = match row {
@@ -211,7 +211,7 @@ fn derive(data: &mut Value, source: &str, topology: &Topology) {
 fn unmatched(
     sources: &Sources,
     begins: &[Begin],
-    row: &Row,
+    row: &EventsFileLine,
     iteration: u64,
     matched: bool,
     last: &mut u64,
@@ -223,7 +223,7 @@ fn unmatched(
         *last
     };
     match row {
-        Row::Start { ts, topic, payload, triggered } => {
+        EventsFileLine::Start { ts, topic, payload, triggered } => {
             let mut data = json!({
                 "topic": topic, "payload": payload, "source": null, "target": triggered,
                 "iteration": 0, "emitted": false, "published": true,
@@ -231,7 +231,7 @@ fn unmatched(
             derive(&mut data, &sources.topology.coordinator, &sources.topology);
             Some(record(1, bounded(*ts), "bus.publish", "events", data))
         }
-        Row::Emitted { ts, topic, payload } => {
+        EventsFileLine::Emitted { ts, topic, payload } => {
             let ts = bounded(*ts);
             if matched {
                 return None;
@@ -243,12 +243,12 @@ fn unmatched(
             derive(&mut data, hat_of(begins, iteration).unwrap_or_default(), &sources.topology);
             Some(record(4, ts, "bus.emit", "events", data))
         }
-        Row::IterationEnd { ts, n, figures } => {
+        EventsFileLine::IterationEnd { ts, n, figures } => {
             let mut data = figures.clone();
             data["iteration"] = json!(n);
             Some(record(5, bounded(*ts), "_meta.iteration_end", "events", data))
         }
-        Row::Malformed { text } => {
+        EventsFileLine::Malformed { text } => {
             let data = json!({"text": text, "iteration": iteration});
             let ts = bounded(0);
             Some(record(4, ts, "_meta.malformed_event", "events", data))

@@ -34,6 +34,7 @@ pub(crate) mod workspace_tools;
 
 use std::path::{Path, PathBuf};
 
+use proctor_process::GuardCommand;
 use proctor_record::{RunFolder, RunStore};
 
 use crate::cli::Cli;
@@ -58,6 +59,11 @@ fn own_program() -> Result<PathBuf, CommandError> {
         CommandError::system(format_args!("cannot find the proctor program itself: {error}"))
             .with_source(error)
     })
+}
+
+/// Ends the children of this process when it ends.
+fn own_guard() -> Result<GuardCommand, CommandError> {
+    Ok(GuardCommand::new(own_program()?, ["__guard"]))
 }
 
 /// The run of this project whose recording a path leads to, however the path is written.

@@ -40,7 +40,7 @@ pub(crate) struct RejudgeArguments {
     pub(crate) ui: Option<UiChoice>,
 
     #[command(flatten)]
-    pub(crate) talk: ConversationArguments,
+    pub(crate) conversation: ConversationArguments,
 }
 
 pub(crate) fn run(
@@ -51,18 +51,19 @@ pub(crate) fn run(
     let path = recording_path(&arguments.recording, cli)?;
     let loaded = proctor_record::load(&path, &RunChoice::Last)?;
     let (root, config) = project::open(cli, terminal)?;
-    let talks = recorded_conversations(&path, &loaded.run, &arguments.only)
+    let conversations = recorded_conversations(&path, &loaded.run, &arguments.only)
         .map_err(|error| CommandError::io("read", &path, error))?;
-    if talks.is_empty() {
+    if conversations.is_empty() {
         return Err(CommandError::input(format_args!(
             "{} holds no conversation of a scenario file to judge again",
             path.display()
         )));
     }
-    let mut run_arguments = run_arguments(arguments, &talks, &root)?;
+    let mut run_arguments = run_arguments(arguments, &conversations, &root)?;
     keep_policy(&mut run_arguments, loaded.run.policy);
-    let saved =
-        Arc::new(SavedConversations::new(talks.into_iter().map(|talk| (talk.lane, talk.said))));
+    let saved = Arc::new(SavedConversations::new(
+        conversations.into_iter().map(|conversation| (conversation.attempt_id, conversation.said)),
+    ));
     run_arguments.retries = Some(saved.most_attempts() - 1);
     Ok(run::once(&run_arguments, &root, &config, Some(&saved), terminal)?.code)
 }
@@ -78,20 +79,23 @@ fn keep_policy(run: &mut RunArguments, policy: Policy) {
 /// The arguments of `proctor run` that conduct just these conversations.
 fn run_arguments(
     arguments: &RejudgeArguments,
-    talks: &[RecordedConversation],
+    conversations: &[RecordedConversation],
     root: &Path,
 ) -> Result<RunArguments, CommandError> {
-    let files: BTreeSet<String> =
-        talks.iter().map(|talk| root.join(&talk.file).to_string_lossy().into_owned()).collect();
+    let files: BTreeSet<String> = conversations
+        .iter()
+        .map(|conversation| root.join(&conversation.file).to_string_lossy().into_owned())
+        .collect();
     let words = ["proctor", "run"].into_iter().chain(files.iter().map(String::as_str));
     let parsed =
         Cli::try_parse_from(words).map_err(|error| CommandError::caused(Kind::Bug, error))?;
     let Command::Run(mut run) = parsed.command else {
         return Err(CommandError::bug("cannot assemble the run; this is a bug in proctor"));
     };
-    let ids: BTreeSet<&str> = talks.iter().map(|talk| talk.lane.example.as_str()).collect();
+    let ids: BTreeSet<&str> =
+        conversations.iter().map(|conversation| conversation.attempt_id.example.as_str()).collect();
     run.selection.stable_id = ids.into_iter().map(str::to_owned).collect();
     run.ui = arguments.ui;
-    run.talk = arguments.talk.clone();
+    run.conversation = arguments.conversation.clone();
     Ok(*run)
 }

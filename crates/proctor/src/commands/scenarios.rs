@@ -25,7 +25,7 @@ pub(super) fn suite(
     root: &Path,
     guard: GuardCommand,
 ) -> Result<DialogueSuite, CommandError> {
-    let how = &config.talk.how;
+    let how = &config.conversations.how;
     Ok(DialogueSuite {
         files,
         filter,
@@ -41,8 +41,11 @@ pub(super) fn settings(
     root: &Path,
     guard: GuardCommand,
 ) -> Result<Settings, CommandError> {
-    if let Some(unknown) =
-        config.talk.agent.as_ref().filter(|name| !config.talk.agents.contains_key(*name))
+    if let Some(unknown) = config
+        .conversations
+        .agent
+        .as_ref()
+        .filter(|name| !config.conversations.agents.contains_key(*name))
     {
         return Err(CommandError::configuration(format_args!(
             "proctor.toml: agent = {unknown:?}, but there is no [agents.{unknown}]"
@@ -54,14 +57,14 @@ pub(super) fn settings(
         bin,
         guard: Guard::Program(guard),
         environment: environment(),
-        agents: config.talk.agents.clone(),
-        models: config.talk.models.clone(),
-        agent: config.talk.agent.clone(),
+        agents: config.conversations.agents.clone(),
+        models: config.conversations.models.clone(),
+        agent: config.conversations.agent.clone(),
         agent_for_all: None,
         saved: None,
         cassette: Cassette::Off,
         cache: None,
-        budget_usd: config.talk.how.budget_usd,
+        budget_usd: config.conversations.how.budget_usd,
         seed: seed.unwrap_or_else(hard_to_guess),
         shared: SharedResources::default(),
     })
@@ -75,7 +78,7 @@ pub(super) fn environment() -> Environment {
 /// Settings that only a run has: flags beat the file.
 pub(super) fn apply(
     suites: &mut [Suite],
-    talk: &ConversationArguments,
+    conversation: &ConversationArguments,
     saved: Option<&Arc<SavedConversations>>,
     config: &Config,
     root: &Path,
@@ -84,13 +87,13 @@ pub(super) fn apply(
     let shared = SharedResources::default();
     for suite in suites {
         if let Some(concurrency) = suite.concurrency() {
-            *concurrency = talk.concurrency.unwrap_or(*concurrency);
+            *concurrency = conversation.concurrency.unwrap_or(*concurrency);
         }
         let Some(settings) = suite.conversation_settings() else { continue };
         settings.shared = shared.clone();
-        settings.budget_usd = talk.budget.or(settings.budget_usd);
+        settings.budget_usd = conversation.budget.or(settings.budget_usd);
         settings.saved = saved.cloned();
-        if let Some(name) = &talk.agent {
+        if let Some(name) = &conversation.agent {
             if !settings.agents.contains_key(name) {
                 let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
                 return Err(CommandError::usage(format_args!(
@@ -100,13 +103,14 @@ pub(super) fn apply(
             }
             settings.agent_for_all = Some(name.clone());
         }
-        let cached = talk.cache || (config.talk.how.cache == Some(true) && !talk.no_cache);
+        let cached = conversation.cache
+            || (config.conversations.how.cache == Some(true) && !conversation.no_cache);
         settings.cache = cached.then(|| root.join(".proctor/cache"));
-        let by = match talk.replay_by {
+        let by = match conversation.replay_by {
             ReplayBy::Sequence => ReplayMode::Sequence,
             ReplayBy::Request => ReplayMode::Keyed,
         };
-        settings.cassette = match (&talk.record, &talk.replay) {
+        settings.cassette = match (&conversation.record, &conversation.replay) {
             (Some(path), _) => Cassette::Record(path.clone()),
             (None, Some(path)) => Cassette::Replay(path.clone(), by),
             (None, None) => Cassette::Off,

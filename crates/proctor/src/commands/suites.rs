@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use proctor_process::GuardCommand;
 use proctor_record::{RunStore, failed_examples};
 use proctor_runner::{
-    CommandSuite, ExampleFiles, ExampleFilter, LoadNotices, MinitestRequest, MinitestSuite,
-    RspecRequest, RspecSuite, Selection, Suite, SuiteEnvironment, WorkspaceSuite,
+    CommandSuite, ExampleFiles, ExampleFilter, LoadNotices, RubySuites, Selection, Suite,
+    SuiteEnvironment, WorkspaceSuite,
 };
 
-use super::{own_program, scenarios, workspace_tools};
+use super::{own_guard, scenarios, workspace_tools};
 use crate::commands::selection::SelectionArguments;
 use crate::config::Config;
 use crate::env_vars;
@@ -49,16 +48,10 @@ fn suites(
     let wanted =
         |name: &str| arguments.suite.is_empty() || arguments.suite.iter().any(|s| s == name);
     let mut suites = Vec::new();
-    let configured = config.run.paths.clone().unwrap_or_default();
-    let paths = if arguments.paths.is_empty() { configured } else { arguments.paths.clone() };
     let current = std::env::current_dir().unwrap_or_else(|_| root.to_owned());
     // Paths of the file are written as seen from the root, where the file stands.
     let from = if arguments.paths.is_empty() { root } else { &current };
-    let mut files = if paths.is_empty() {
-        ExampleFiles::below(root)
-    } else {
-        ExampleFiles::named(&paths, from)
-    };
+    let mut files = files(&arguments.paths, config, root, from);
     // RSpec reads patterns itself, in Ruby's syntax; only other suites need them as ours.
     let filter = || {
         ExampleFilter::from_words(&arguments.example, &arguments.tag).map_err(CommandError::from)
@@ -69,7 +62,10 @@ fn suites(
         CommandError::from(missing)
             .hint("paths are meant as seen from here, or from the project's root; `proctor list` shows what there is")
     })?;
-    suites.extend(ruby_suites(arguments, config, root, environment, &files, &current)?);
+    let in_ruby = ruby_suites(arguments, config, root, &current);
+    suites.extend(in_ruby.with_files(&files, || {
+        scenarios::settings(arguments.seed, config, root, environment.guard.clone())
+    })?);
     if wanted("scenario") && !files.scenarios.is_empty() {
         let guard = environment.guard.clone();
         let suite =
@@ -110,61 +106,45 @@ fn suites(
     Ok(suites)
 }
 
-/// The suites of Ruby's test frameworks that take part.
-fn ruby_suites(
-    arguments: &SelectionArguments,
-    config: &Config,
-    root: &Path,
-    environment: &SuiteEnvironment,
-    files: &ExampleFiles,
-    from: &Path,
-) -> Result<Vec<Suite>, CommandError> {
-    let (seed, ruby) = (arguments.seed, &config.ruby.value);
-    let preload = !arguments.no_preload && config.run.preload != Some(false);
-    let mut suites = Vec::new();
-    if let Some(paths) = &files.rspec {
-        let settings = scenarios::settings(seed, config, root, environment.guard.clone())?;
-        let request = RspecRequest {
-            examples: &arguments.example,
-            tags: &arguments.tag,
-            seed,
-            options: &arguments.rspec,
-            paths,
-            from,
-            root,
-        };
-        suites.push(Suite::from(RspecSuite {
-            ruby: ruby.clone(),
-            args: request.arguments(),
-            preload,
-            conversations: Some(Box::new(settings)),
-            deterministic: config.rspec.deterministic,
-        }));
+/// The files of these paths, typed in `from`. Where there are none: of those in proctor.toml, else of the whole project.
+pub(super) fn files(paths: &[String], config: &Config, root: &Path, from: &Path) -> ExampleFiles {
+    let configured = config.run.paths.as_deref().unwrap_or_default();
+    match (paths, configured) {
+        ([], []) => ExampleFiles::below(root),
+        ([], configured) => ExampleFiles::named(configured, root),
+        (paths, _) => ExampleFiles::named(paths, from),
     }
-    if let Some(paths) = &files.minitest {
-        // Options behind `--` are those of one framework: RSpec's, where it takes part.
-        let options = if files.rspec.is_some() { &[] } else { &arguments.rspec[..] };
-        let request = MinitestRequest { seed, options, paths, from, root };
-        suites.push(Suite::from(MinitestSuite {
-            ruby: ruby.clone(),
-            args: request.arguments(),
-            preload,
-            filter: ExampleFilter::from_words(&arguments.example, &arguments.tag)?,
-            deterministic: config.minitest.deterministic,
-        }));
+}
+
+/// What is asked of the suites in Ruby.
+fn ruby_suites<'a>(
+    arguments: &'a SelectionArguments,
+    config: &'a Config,
+    root: &'a Path,
+    from: &'a Path,
+) -> RubySuites<'a> {
+    RubySuites {
+        ruby: &config.ruby.value,
+        preload: !arguments.no_preload && config.run.preload != Some(false),
+        examples: &arguments.example,
+        tags: &arguments.tag,
+        seed: arguments.seed,
+        options: &arguments.rspec,
+        from,
+        root,
+        rspec_deterministic: config.rspec.deterministic,
+        minitest_deterministic: config.minitest.deterministic,
     }
-    Ok(suites)
 }
 
 pub(super) fn environment(root: &Path, workers: u32) -> Result<SuiteEnvironment, CommandError> {
-    let program = own_program()?;
     let home = env_vars::HOME.get_os().map(PathBuf::from);
     let cache = env_vars::XDG_CACHE_HOME.get_os().map(PathBuf::from);
     let temporary = env_vars::TMPDIR.get_os().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let cache = cache.or_else(|| home.map(|home| home.join(".cache")));
     Ok(SuiteEnvironment {
         root: root.to_owned(),
-        guard: GuardCommand::new(program, ["__guard"]),
+        guard: own_guard()?,
         cache: cache.unwrap_or_else(|| temporary.clone()).join("proctor"),
         // A socket path has little room; a long TMPDIR would not fit.
         sockets: if temporary.as_os_str().len() > 60 { PathBuf::from("/tmp") } else { temporary },

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use proctor_process::GuardCommand;
 use proctor_workspace::{Limits, Program, Tools};
 
 use super::agent_tools::runtime;
-use super::own_program;
+use super::{own_guard, own_program};
 use crate::cli::Cli;
 use crate::config::{Config, Origin};
 use crate::error::CommandError;
@@ -47,7 +46,7 @@ pub(super) fn config(
     Ok(proctor_workspace::Config {
         state: state.unwrap_or_else(|| temp.clone()).join("proctor"),
         temp,
-        guard: GuardCommand::new(own.clone(), ["__guard"]),
+        guard: own_guard()?,
         mock: Program::new(own.clone(), ["__mock"]),
         detached: Some(Program { path: own, args: detached }),
         ralph: ralph(root, config, &path),

@@ -67,12 +67,12 @@ pub(crate) struct Config {
     /// Minitest suites.
     pub(crate) minitest: file::RubySuites,
     /// Agents, models and how conversations are conducted.
-    pub(crate) talk: Talk,
+    pub(crate) conversations: ConversationSettings,
 }
 
 /// What the file says about conversations.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Talk {
+pub(crate) struct ConversationSettings {
     /// The agent of scenarios that name none.
     pub(crate) agent: Option<String>,
     /// Agents by name.
@@ -138,7 +138,7 @@ fn layer(
         suites: contents.suite,
         rspec: contents.rspec,
         minitest: contents.minitest,
-        talk: Talk {
+        conversations: ConversationSettings {
             agent: contents.agent,
             agents: contents.agents,
             models: contents.models,

@@ -29,7 +29,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("proctor-journal", &[]),
-    ("proctor-llm", &[]),
+    ("proctor-llm", &["proctor-process"]),
     (
         "proctor-mcp",
         &[
@@ -324,16 +324,6 @@ fn only_the_binary_reads_the_environment() {
 /// Files outside of proctor-process that start programs themselves, with the reason.
 const START_PROGRAMS_THEMSELVES: &[(&str, &str)] = &[
     (
-        "proctor-converse/src/tools/mcp/program.rs",
-        "a server that is written to and read from for a whole conversation; in a group of its own, killed with its handle",
-    ),
-    (
-        "proctor-llm/src/command/program.rs",
-        "reads a request from its standard input; in a group of its own, killed with its handle",
-    ),
-    ("proctor-mcp/src/runs/list.rs", "runs this program, whose own children are guarded"),
-    ("proctor-mcp/src/runs/start.rs", "runs this program, whose own children are guarded"),
-    (
         "proctor-workspace/src/mock/launch.rs",
         "replaces its own process, which is already under a guard",
     ),
@@ -368,7 +358,7 @@ fn only_proctor_process_starts_programs() {
     }
     let expected: BTreeSet<String> =
         START_PROGRAMS_THEMSELVES.iter().map(|(path, _)| (*path).to_owned()).collect();
-    assert_eq!(themselves, expected, "use ShortCommand, ManagedProcess or start_detached");
+    assert_eq!(themselves, expected, "use ShortCommand, ManagedProcess or DetachedCommand");
 }
 
 /// Whether a text names the `Command` of the standard library or of tokio.

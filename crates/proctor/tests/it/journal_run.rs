@@ -352,7 +352,10 @@ fn nothing_is_run_when_the_journal_would_refuse() {
     let touch = ["--", "touch", "ran"];
     book.refused(&[&["run", "--expect", "pass"], &touch[..]].concat(), &["no entry is active"]);
     let id = book.create(&[]);
-    book.refused(&[&["run"], &touch[..]].concat(), &[&id, "give an expectation", "--expect pass"]);
+    book.refused(
+        &[&["run"], &touch[..]].concat(),
+        &[&id, "has no expectation for the run", "--expect pass"],
+    );
     book.refused(&[&["run", "--expect", "match:("], &touch[..]].concat(), &["regular expression"]);
     book.refused(&["run", "--expect", "pass"], &["COMMAND"]);
     assert!(!book.env.project.join("ran").exists());
@@ -468,7 +471,10 @@ fn v10_commands_that_run_no_tests_decide_nothing() {
             let decided = decide(expect, command);
             decided.undecided();
             let said = &decided.ran.stderr;
-            assert!(said.contains("it ran no tests; expect `exit:N`"), "{command:?}: {said}");
+            assert!(
+                said.contains("the command ran no tests; expect `exit:N`"),
+                "{command:?}: {said}"
+            );
         }
     }
 }
@@ -549,6 +555,6 @@ fn a_run_is_refused_before_it_starts_when_the_journal_would_refuse() {
     book.ok(&[&["create"], CACHE, &["--lane", "a", "--expect", "match:x"]].concat());
     refused(&["run", "--resolve-journal", "--lane", "a"], "judged by its examples");
     book.ok(&[&["create"], CACHE].concat());
-    refused(&["run", "--resolve-journal"], "give an expectation");
+    refused(&["run", "--resolve-journal"], "has no expectation for the run");
     assert!(book.env.events_path().is_none(), "nothing was recorded");
 }

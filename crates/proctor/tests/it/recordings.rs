@@ -73,7 +73,7 @@ fn validate_says_what_is_missing() {
     env.write("cut.jsonl", &format!("{cut}{{\"event_type\":\"Ag"));
     insta::assert_snapshot!(env.run(&["validate", "cut.jsonl"]).terminal(), @r"
     --- stdout
-    note: line 5: incomplete: the writer ended in the middle of it; it is ignored
+    note: line 5: incomplete: the writer stopped in the middle of the line; it is ignored
     error: the run has no SuiteFinished: it was cut off, with 1 example running
     4 events in 1 run: cut off, no digest
     --- exit 1

@@ -65,7 +65,7 @@ fn every_command_that_takes_a_run_takes_its_names() {
 fn names_that_mean_nothing_or_too_much_are_errors_everywhere() {
     let env = four_runs();
     let missing = ["no recording `nobody`", "0210-d"];
-    let several = ["could be any of 0190-bcd, 0190-a", "0190"];
+    let several = ["matches 0190-bcd, 0190-a", "0190"];
     for (name, told) in
         [("nobody", missing), ("0190", several), ("last~9", ["no recording", "0210-d"])]
     {
@@ -113,7 +113,7 @@ fn the_tools_of_agents_take_the_same_names() {
     }
     for tool in ["run_status", "run_wait", "run_results", "run_cancel"] {
         let ran = call(tool, &json!({ "run_id": "0190" }));
-        assert!(ran.stderr.contains("`0190` could be any of 2 runs"), "{tool}: {}", ran.terminal());
+        assert!(ran.stderr.contains("`0190` matches 2 runs"), "{tool}: {}", ran.terminal());
     }
     let _ = env.run(&["baseline", "bless", "good"]);
     let judged =

@@ -3,9 +3,9 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::conversations::costly_judge;
 use crate::env::{Ran, TestEnv, signal};
 use crate::recorded::Recorded;
-use crate::talks::costly_judge;
 
 const AGENT: &str = r#"
 import json, os, socket, sys
@@ -248,7 +248,7 @@ fn a_tool_starts_such_a_run_and_reads_its_end() {
     assert!(!results.to_string().contains("not_run\":1"), "{results}");
     for (given, expected) in [
         (r#"{"repeat_up_to": 20, "repeat": 3}"#, "not both"),
-        (r#"{"against": "last"}"#, "only with repeat_up_to"),
+        (r#"{"against": "last"}"#, "needs `repeat_up_to`"),
         (r#"{"repeat_up_to": 20, "against": "/etc/passwd"}"#, "passwd"),
     ] {
         let ran = env.run(&["tool", "run_start", given]);

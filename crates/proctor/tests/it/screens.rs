@@ -246,7 +246,7 @@ fn a_comparison_that_found_a_regression() {
 
     Regression (1)
       ✗ Greeting > greets  1/1 → 0/1
-          passed before, fails now; it is declared deterministic
+          passed before, fails now; the agent's answers are scripted
 
     Criteria
       ? match /Hello/  1/1 → 0/1

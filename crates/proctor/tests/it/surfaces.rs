@@ -67,6 +67,67 @@ fn doctor_does_not_wait_for_a_program_that_hangs() {
     assert!(ran.stdout.contains("did not answer within"), "{}", ran.stdout);
 }
 
+/// A project with a `bin/ruby` that has this version of Minitest, or none.
+fn with_minitest(version: Option<&str>) -> TestEnv {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = TestEnv::new();
+    let minitest = version.map_or_else(
+        || "echo 'cannot load such file -- minitest' >&2; exit 1".to_owned(),
+        |version| format!("echo {version}"),
+    );
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in\n*minitest*) {minitest};;\n*rspec*) echo 3.12.0;;\n*) echo ruby 3.1.2;;\nesac\n"
+    );
+    let ruby = env.write("bin/ruby", &script);
+    std::fs::set_permissions(&ruby, std::fs::Permissions::from_mode(0o755)).unwrap();
+    env.write("proctor.toml", &format!("[tools]\nruby = {:?}\n", ruby.display().to_string()));
+    env
+}
+
+#[test]
+fn doctor_says_which_minitest_there_is_and_that_only_version_5_runs() {
+    let refused = "6.0.1 is not supported: Proctor runs Minitest 5";
+    let absent = "cannot load such file -- minitest";
+    for (version, has_tests, code, line) in [
+        (Some("5.15.0"), true, 0, "✓ minitest     5.15.0".to_owned()),
+        (Some("6.0.1"), true, 1, format!("✗ minitest     {refused}")),
+        (Some("6.0.1"), false, 0, format!("· minitest     {refused}")),
+        (Some("4.7.5"), true, 1, "✗ minitest     4.7.5 is not supported".to_owned()),
+        (None, true, 1, format!("✗ minitest     {absent}")),
+        (None, false, 0, format!("· minitest     {absent}")),
+    ] {
+        let env = with_minitest(version);
+        if has_tests {
+            env.write("test/cart_test.rb", "");
+        }
+        let ran = env.run(&["doctor"]);
+        assert_eq!(ran.code, Some(code), "{}", ran.stdout);
+        assert!(ran.stdout.contains(&line), "no {line:?} in:\n{}", ran.stdout);
+        assert_eq!(ran.stdout.contains("(this project has tests)"), has_tests, "{}", ran.stdout);
+    }
+}
+
+/// Tests that `run.paths` leaves out are not run, so nothing is wrong with them.
+#[test]
+fn doctor_asks_only_for_what_a_run_needs() {
+    let env = with_minitest(Some("6.0.1"));
+    env.write("test/cart_test.rb", "");
+    env.write("spec/cart_spec.rb", "");
+    let settings = env.read("proctor.toml");
+    env.write("proctor.toml", &format!("run.paths = [\"spec\"]\n{settings}"));
+    let ran = env.run(&["doctor"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Ruby suites (this project has specs)"), "{}", ran.stdout);
+}
+
+#[test]
+fn doctor_asks_the_real_ruby_for_minitest() {
+    let env = TestEnv::new();
+    env.write("test/cart_test.rb", "");
+    let ran = env.run(&["doctor"]);
+    assert!(ran.stdout.contains("✓ minitest     5."), "{}", ran.stdout);
+}
+
 #[test]
 fn a_broken_configuration_is_shown_in_its_place() {
     let env = TestEnv::new();

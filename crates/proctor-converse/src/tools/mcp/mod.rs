@@ -5,23 +5,23 @@
 //! the next call starts it anew. Messages are JSON-RPC 2.0.
 //!
 //! By hand rather than with `rmcp`'s client: it is three requests, answers stay JSON values with all digits of their numbers, a
-//! program is ended with its process group and quoted with its last lines, and HTTP goes through the endpoint of `proctor-llm`
+//! program runs under the guard and is quoted with its last lines, and HTTP goes through the endpoint of `proctor-llm`
 //! with its limits and its handling of secrets. `rmcp` would need a transport of ours for each of these.
 
 mod http;
 mod program;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use proctor_llm::{ModelError, Secret, ToolSpec};
+use proctor_process::StartError;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use self::http::HttpSession;
 use self::program::McpProgram;
+pub(crate) use self::program::McpProgramSpec;
 use crate::failure::Failure;
 
 /// The newest version of the protocol that this client knows; the server may answer with an older one.
@@ -47,7 +47,7 @@ pub struct McpServer {
 #[derive(Debug, Clone)]
 pub(crate) enum McpTransport {
     /// It is started here.
-    Program { argv: Vec<String>, env: BTreeMap<String, String>, folder: PathBuf },
+    Program(McpProgramSpec),
     /// It is somewhere.
     Address { url: String, headers: Vec<(String, Secret)> },
 }
@@ -62,10 +62,11 @@ enum Link {
 /// Why a server cannot be reached or does not answer. The messages follow the server's name.
 #[derive(Debug, thiserror::Error)]
 enum ServerError {
-    #[error("has no command")]
-    NoCommand,
-    #[error("cannot be started ({program}): {source}")]
-    NotStarted { program: String, source: std::io::Error },
+    #[error("does not run: {0}")]
+    NotStarted(#[from] StartError),
+    /// The rest of its output cannot be read, so it counts as ended.
+    #[error("wrote a line of more than {limit} bytes")]
+    LineTooLong { limit: usize },
     #[error("ended without output")]
     EndedSilently,
     /// `last_lines` are the last lines of its standard error.
@@ -186,8 +187,8 @@ impl McpServer {
             return Ok(alive.clone());
         }
         let fresh = match &self.way {
-            McpTransport::Program { argv, env, folder } => {
-                McpProgram::start(argv, env, folder).map(|running| Link::Program(Arc::new(running)))
+            McpTransport::Program(program) => {
+                McpProgram::start(program).await.map(|running| Link::Program(Arc::new(running)))
             }
             McpTransport::Address { url, headers } => HttpSession::new(url, headers.clone())
                 .map(|session| Link::Address(Arc::new(session))),

@@ -1,33 +1,45 @@
-//! A tool server that is a program: one JSON message a line, on its standard input and output.
+//! A tool server that is a program: one JSON message a line, on its standard input and output, under the guard.
 //!
 //! One task reads and hands each reply to the request with its number. When the server ends, all pending requests fail with
-//! the last lines of its standard error. Closing its input asks it to end; its process group is killed if it does not.
+//! the last lines of its standard error. Closing its input asks it to end; its tree is killed if it does not.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::Path;
-use std::process::Stdio;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use proctor_process::{
+    ChildEnvironment, ChildInput, Guard, Lines, ManagedProcess, OutputConfig, ProcessSpec, RpcMode,
+};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::oneshot;
 
 use super::{Answer, END_WITHIN, ServerError, answer_to, reply, request};
 
-/// How many lines of its standard error are kept.
+/// How many lines of its standard error are quoted.
 const LAST_LINES: usize = 5;
 /// Its last words may come a moment after its last answer.
 const LAST_WORDS_WITHIN: Duration = Duration::from_millis(20);
+/// The longest message of a server, in bytes.
+const MAX_LINE: usize = 64 << 20;
 
-/// A started server.
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub(crate) struct McpProgramSpec {
+    pub(crate) argv: Vec<String>,
+    /// Variables added to its environment.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) folder: PathBuf,
+    pub(crate) guard: Guard,
+}
+
+type Input = tokio::sync::Mutex<Option<ChildInput>>;
+
+/// A started server. Its tree is killed when this is dropped.
 pub(super) struct McpProgram {
-    stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
-    child: tokio::sync::Mutex<Child>,
-    group: Group,
+    process: ManagedProcess,
+    stdin: Arc<Input>,
     last_id: AtomicU64,
     shared: Arc<Shared>,
 }
@@ -41,7 +53,8 @@ struct Shared {
 struct State {
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
     closed: bool,
-    last_lines: VecDeque<String>,
+    /// A line was longer than can be read.
+    line_too_long: bool,
 }
 
 impl Shared {
@@ -50,47 +63,22 @@ impl Shared {
     }
 }
 
-/// Kills the server's process group when dropped.
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0.take() {
-            let _ = kill_process_group(leader, Signal::KILL);
-        }
-    }
-}
-
 impl McpProgram {
     /// Starts it; it has not been spoken to yet.
-    pub(super) fn start(
-        argv: &[String],
-        env: &BTreeMap<String, String>,
-        folder: &Path,
-    ) -> Result<Self, ServerError> {
-        let (program, arguments) = argv.split_first().ok_or(ServerError::NoCommand)?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .envs(env)
-            .current_dir(folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|source| ServerError::NotStarted { program: program.clone(), source })?;
+    pub(super) async fn start(program: &McpProgramSpec) -> Result<Self, ServerError> {
+        let environment = ChildEnvironment::inherited().set_all(&program.env);
+        let spec = ProcessSpec::new(&program.argv, environment, program.guard.clone())
+            .cwd(&program.folder)
+            .rpc(RpcMode::RawStdin)
+            .output(OutputConfig { max_line: MAX_LINE, ..OutputConfig::default() });
+        let process = ManagedProcess::new(spec);
+        // Subscribed before the start, so that no line can make room for another.
+        let replies = process.stdout().lines();
+        process.start().await?;
         let shared = Arc::new(Shared::default());
-        let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
-        let stdin = Arc::new(tokio::sync::Mutex::new(child.stdin.take()));
-        if let Some(stderr) = child.stderr.take() {
-            tokio::spawn(keep_last_lines(stderr, Arc::clone(&shared)));
-        }
-        if let Some(stdout) = child.stdout.take() {
-            tokio::spawn(read_replies(stdout, Arc::downgrade(&stdin), Arc::clone(&shared)));
-        }
-        let (child, last_id) = (tokio::sync::Mutex::new(child), AtomicU64::new(0));
-        Ok(Self { stdin, child, group, last_id, shared })
+        let stdin = Arc::new(tokio::sync::Mutex::new(process.take_stdin()));
+        tokio::spawn(read_replies(replies, Arc::downgrade(&stdin), Arc::clone(&shared)));
+        Ok(Self { process, stdin, last_id: AtomicU64::new(0), shared })
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -109,14 +97,15 @@ impl McpProgram {
         {
             let mut state = self.shared.state();
             if state.closed {
-                return Err(ended(&state));
+                drop(state);
+                return Err(self.ended());
             }
             state.waiting.insert(id, sender);
         }
         self.send(&request(id, method, params)).await;
         match tokio::time::timeout(within, reply).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) => Err(ended(&self.shared.state())),
+            Ok(Err(_)) => Err(self.ended()),
             Err(_) => {
                 self.shared.state().waiting.remove(&id);
                 Err(ServerError::TooSlow { method: method.to_owned(), within })
@@ -130,52 +119,38 @@ impl McpProgram {
 
     pub(super) async fn end(&self) {
         drop(self.stdin.lock().await.take());
-        let mut child = self.child.lock().await;
-        if tokio::time::timeout(END_WITHIN, child.wait()).await.is_err() {
-            if let Some(leader) = self.group.0 {
-                let _ = kill_process_group(leader, Signal::KILL);
-            }
-            let _ = child.wait().await;
+        if self.process.wait_timeout(END_WITHIN).await.is_err() {
+            // A process that survives SIGKILL is left to its guard.
+            let _ = self.process.kill().await;
         }
+    }
+
+    fn ended(&self) -> ServerError {
+        if self.shared.state().line_too_long {
+            return ServerError::LineTooLong { limit: MAX_LINE };
+        }
+        let lines = self.process.stderr().tail(LAST_LINES);
+        if lines.is_empty() {
+            return ServerError::EndedSilently;
+        }
+        ServerError::Ended { last_lines: lines.iter().map(|line| line.text.to_string()).collect() }
     }
 }
 
 /// A failed write is ignored: the server has ended or will, and the reader fails all pending requests then.
-async fn send(stdin: &tokio::sync::Mutex<Option<ChildStdin>>, message: &Value) {
+async fn send(stdin: &Input, message: &Value) {
     if let Some(stdin) = stdin.lock().await.as_mut() {
-        let line = format!("{message}\n");
-        let _ = stdin.write_all(line.as_bytes()).await;
-        let _ = stdin.flush().await;
+        let _ = stdin.write_all(format!("{message}\n").as_bytes()).await;
     }
 }
 
-fn ended(state: &State) -> ServerError {
-    if state.last_lines.is_empty() {
-        ServerError::EndedSilently
-    } else {
-        ServerError::Ended { last_lines: state.last_lines.iter().cloned().collect() }
-    }
-}
-
-async fn keep_last_lines(stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
-    let mut lines = BufReader::new(stderr).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        let mut state = shared.state();
-        state.last_lines.push_back(line);
-        if state.last_lines.len() > LAST_LINES {
-            state.last_lines.pop_front();
+async fn read_replies(mut lines: Lines, stdin: Weak<Input>, shared: Arc<Shared>) {
+    while let Some(line) = lines.next().await {
+        if line.continues {
+            shared.state().line_too_long = true;
+            break;
         }
-    }
-}
-
-async fn read_replies(
-    stdout: impl AsyncRead + Unpin,
-    stdin: std::sync::Weak<tokio::sync::Mutex<Option<ChildStdin>>>,
-    shared: Arc<Shared>,
-) {
-    let mut lines = BufReader::new(stdout).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        let Ok(message) = serde_json::from_str::<Value>(&line.text) else { continue };
         if message.get("method").is_some() {
             if let (Some(answer), Some(stdin)) = (answer_to(&message), stdin.upgrade()) {
                 send(&stdin, &answer).await;

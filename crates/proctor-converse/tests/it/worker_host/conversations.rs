@@ -159,9 +159,9 @@ fn tools_are_called_in_the_worker_and_may_end_the_turn() {
 }
 
 /// Groups that are cast differently share one cassette, one budget and one cache; examples that are described alike have
-/// lanes of their own.
+/// conversation ids of their own.
 #[test]
-fn groups_share_a_cassette_and_doubles_have_their_own_lanes() {
+fn groups_share_a_cassette_and_doubles_are_kept_apart() {
     let folder = tempfile::tempdir().unwrap();
     let tape = folder.path().join("tape.jsonl");
     let judged_by = |says: &str| json!({"models": {"judge": {"verdicts": [{"because": says}]}}});
@@ -187,13 +187,13 @@ fn groups_share_a_cassette_and_doubles_have_their_own_lanes() {
     let recorded = play(Cassette::Record(tape.clone()), ["one", "two"]);
     assert_eq!(recorded, ["one", "first judge", "two", "second judge"]);
     let text = std::fs::read_to_string(&tape).unwrap();
-    let lanes: std::collections::BTreeSet<String> = text
+    let conversations: std::collections::BTreeSet<String> = text
         .lines()
         .filter_map(|line| {
             Some(serde_json::from_str::<Value>(line).ok()?["lane"].as_str()?.to_owned())
         })
         .collect();
-    assert_eq!(lanes.len(), 2, "{text}");
+    assert_eq!(conversations.len(), 2, "{text}");
     // Nobody would say that now; the cassette does, to each its own.
     let replayed = play(Cassette::Replay(tape, ReplayMode::Sequence), ["x", "x"]);
     assert_eq!(replayed, recorded);

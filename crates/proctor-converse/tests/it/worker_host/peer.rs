@@ -32,7 +32,7 @@ pub(crate) struct Peer {
     /// What the host asked for.
     pub(crate) asked: Vec<Value>,
     _runtime: tokio::runtime::Runtime,
-    _desk: Arc<WorkerConnection>,
+    _connection: Arc<WorkerConnection>,
 }
 
 fn settings(folder: &std::path::Path) -> Settings {
@@ -94,7 +94,7 @@ impl Peer {
             count: 0,
             asked: Vec::new(),
             _runtime: runtime,
-            _desk: connection,
+            _connection: connection,
         }
     }
 

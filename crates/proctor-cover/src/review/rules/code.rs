@@ -83,7 +83,12 @@ impl Checker<'_> {
         let outermost = self.path.contains("/controllers/")
             && group.constant.as_ref().is_some_and(|name| name.ends_with("Controller"));
         if is_controller || outermost {
-            self.add(26, group.line, "a controller is tested by itself", "write a request spec");
+            self.add(
+                26,
+                group.line,
+                "the spec tests a controller directly",
+                "write a request spec",
+            );
         }
     }
 
@@ -113,13 +118,13 @@ impl Checker<'_> {
                 28,
                 example.line,
                 "the example is empty",
-                "expect something, or leave the block away",
+                "add an expectation, or remove the block",
             );
         } else if body.expectations.is_empty() && !waits && !demands_otherwise(body) {
             self.add(
                 2,
                 example.line,
-                "the example expects nothing, so it cannot fail",
+                "the example has no expectation, so it cannot fail",
                 "expect what the code does",
             );
         }
@@ -132,7 +137,7 @@ impl Checker<'_> {
             self.add(
                 15,
                 *line,
-                &format!("the example decides something ({word})"),
+                &format!("the example has a branch ({word})"),
                 "one example for each case",
             );
         }
@@ -140,7 +145,7 @@ impl Checker<'_> {
             self.add(
                 15,
                 *line,
-                "the example expects in a loop",
+                "the example has an expectation in a loop",
                 "expect the whole collection, or one example for each case",
             );
         }
@@ -185,7 +190,7 @@ impl Checker<'_> {
                 self.add(
                     1,
                     one.line,
-                    "the example only says that nothing is raised",
+                    "the example only expects that nothing is raised",
                     "expect what happens instead",
                 );
             }
@@ -193,7 +198,7 @@ impl Checker<'_> {
                 self.add(
                     2,
                     one.line,
-                    "the expectation holds whatever the code does",
+                    "the expectation always holds, whatever the code does",
                     "expect what the code does",
                 );
             }
@@ -201,14 +206,14 @@ impl Checker<'_> {
                 self.add(
                     1,
                     one.line,
-                    "the object under test is told what to call",
-                    "expect what comes of it",
+                    "the expectation is on a message to the object under test",
+                    "expect the result of the call",
                 );
             }
             self.yes_or_no(one, &labels);
         }
         for line in &example.body.bare_expects {
-            self.add(2, *line, "nothing is demanded of `expect`", "add `.to` and a matcher");
+            self.add(2, *line, "`expect` has no matcher", "add `.to` and a matcher");
         }
     }
 
@@ -223,8 +228,8 @@ impl Checker<'_> {
             self.add(
                 28,
                 one.line,
-                "a failure would only say true or false",
-                "use the matcher for this question",
+                "a failure message would only show true or false",
+                "use the matcher for this predicate",
             );
         }
     }
@@ -254,8 +259,8 @@ impl Checker<'_> {
                 "instance_variable_get" | "instance_variable_set" if in_example => self.add(
                     1,
                     call.line,
-                    "the inside of an object is looked at",
-                    "use what it shows to others",
+                    "the spec reads the internal state of an object",
+                    "use the public methods of the object",
                 ),
                 "send" | "__send__"
                     if in_example
@@ -265,7 +270,7 @@ impl Checker<'_> {
                     self.add(
                         1,
                         call.line,
-                        "a method is called that may be private",
+                        "the spec calls a method that may be private",
                         "test it through a public method",
                     );
                 }
@@ -278,7 +283,7 @@ impl Checker<'_> {
                     27,
                     call.line,
                     "the spec depends on the clock or on chance",
-                    "hold time still, or give fixed values",
+                    "freeze the time, or use fixed values",
                 );
             }
         }
@@ -304,7 +309,7 @@ impl Checker<'_> {
             self.add(
                 15,
                 *line,
-                &format!("the setup decides something ({keyword})"),
+                &format!("the setup has a branch ({keyword})"),
                 "one context for each case",
             );
         }
@@ -312,7 +317,12 @@ impl Checker<'_> {
             let messages =
                 |one: &&Expectation| one.matcher != "receive" && one.matcher != "have_received";
             for one in body.expectations.iter().filter(messages) {
-                self.add(11, one.line, "the setup expects something", "expect in the example");
+                self.add(
+                    11,
+                    one.line,
+                    "the setup has an expectation",
+                    "move the expectation to the example",
+                );
             }
         }
     }

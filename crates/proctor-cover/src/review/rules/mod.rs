@@ -138,7 +138,7 @@ impl<'t> Checker<'t> {
                     self.add(
                         15,
                         *line,
-                        "examples are made by a loop",
+                        "a loop generates examples",
                         "write them out, or use shared examples",
                     );
                     self.items(items, &scope);

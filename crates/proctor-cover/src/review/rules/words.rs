@@ -246,7 +246,7 @@ impl Checker<'_> {
             );
             self.found.push(super::finding(20, group.line, message, fix, fixable));
         } else if plain == "describe" && begins_well(&words.text, false) {
-            self.add_fixable(20, group.line, "a situation stands in `describe`", "use `context`");
+            self.add_fixable(20, group.line, "`describe` names a situation", "use `context`");
         }
     }
 

@@ -11,19 +11,19 @@ use crate::engine::{
 use crate::judge::JudgeRequest;
 
 /// A conversation that is driven by hand, question by question.
-struct Talk {
+struct SteppedConversation {
     engine: Engine,
     open: Vec<Effect>,
     events: Vec<Body>,
     verdict: Option<ConversationOutcome>,
 }
 
-impl Talk {
+impl SteppedConversation {
     fn begin(example: std::sync::Arc<crate::scenario::Example>) -> Self {
         let engine = Engine::new(example);
-        let mut talk = Self { engine, open: Vec::new(), events: Vec::new(), verdict: None };
-        talk.put(Input::Begin { marks: crate::MarkKey::new([1; 32]) });
-        talk
+        let mut conversation = Self { engine, open: Vec::new(), events: Vec::new(), verdict: None };
+        conversation.put(Input::Begin { marks: crate::MarkKey::new([1; 32]) });
+        conversation
     }
 
     fn steps(written: &Value) -> Self {
@@ -129,12 +129,13 @@ fn d3_failed_assertions_outweigh_what_comes_later() {
         for (name, end) in every_end() {
             let mut step = open.clone();
             step["user"] = json!("Hi");
-            let mut talk = Talk::steps(&json!([step])).answers("Hello").with(end.clone());
-            while talk.verdict.is_none() {
-                talk.put(end.clone());
+            let mut conversation =
+                SteppedConversation::steps(&json!([step])).answers("Hello").with(end.clone());
+            while conversation.verdict.is_none() {
+                conversation.put(end.clone());
             }
-            assert_eq!(talk.status(), "failed (agent)", "{name}: {open}");
-            let failures = talk.verdict.as_ref().map(|verdict| verdict.failures.len());
+            assert_eq!(conversation.status(), "failed (agent)", "{name}: {open}");
+            let failures = conversation.verdict.as_ref().map(|verdict| verdict.failures.len());
             assert_eq!(failures, Some(1), "{name}: {open}");
         }
     }
@@ -159,11 +160,12 @@ fn d3_a_missing_check_program_does_not_hide_a_failure() {
 fn d3_a_late_soft_check_does_not_hide_a_failure() {
     let simulate = json!({"goal": "g", "timeout": "1s", "every_turn": {
         "expect": [{"match": "bye"}], "evaluate": [{"satisfy": "It is polite"}]}});
-    let talk = Talk::steps(&json!([{"simulate": simulate}])).answers("Hi").answers("Hello");
-    let id = talk.deadline().unwrap();
-    let talk = talk.with(Input::DeadlineReached { id });
-    assert_eq!(talk.status(), "failed (agent)");
-    assert_eq!(talk.recorded(), [("hard".into(), Some(false)), ("soft".into(), None)]);
+    let conversation =
+        SteppedConversation::steps(&json!([{"simulate": simulate}])).answers("Hi").answers("Hello");
+    let id = conversation.deadline().unwrap();
+    let conversation = conversation.with(Input::DeadlineReached { id });
+    assert_eq!(conversation.status(), "failed (agent)");
+    assert_eq!(conversation.recorded(), [("hard".into(), Some(false)), ("soft".into(), None)]);
 }
 
 #[test]
@@ -190,9 +192,12 @@ fn d4_what_ends_a_soft_check_does_not_decide_either() {
         for (name, end) in every_end() {
             let written =
                 json!([{"user": "Hi", "expect": [{"match": "Hello"}], "evaluate": [soft]}]);
-            let talk = Talk::steps(&written).answers("Hello").with(end);
-            assert_eq!(talk.status(), "passed", "{name}: {soft}");
-            assert_eq!(talk.recorded(), [("hard".into(), Some(true)), ("soft".into(), None)]);
+            let conversation = SteppedConversation::steps(&written).answers("Hello").with(end);
+            assert_eq!(conversation.status(), "passed", "{name}: {soft}");
+            assert_eq!(
+                conversation.recorded(),
+                [("hard".into(), Some(true)), ("soft".into(), None)]
+            );
         }
     }
 }
@@ -204,16 +209,16 @@ fn d4_a_conversation_that_is_not_over_does_not_pass() {
         {"user": "Hi", "evaluate": [{"satisfy": "It is polite"}]},
         {"user": "And?", "expect": [{"match": "more"}]},
     ]);
-    let talk = Talk::steps(&written).answers("Hello").with(Input::TimedOut);
-    assert_eq!(talk.status(), "inconclusive (judge)");
+    let conversation = SteppedConversation::steps(&written).answers("Hello").with(Input::TimedOut);
+    assert_eq!(conversation.status(), "inconclusive (judge)");
     let judged_later = json!([{"user": "Hi", "evaluate": [{"satisfy": "It is polite"}]}]);
     let rest = example(&format!(
         "examples: [{{it: x, steps: {judged_later}, expect: [{{satisfy: The agent is kind}}]}}]\n"
     ));
-    let talk = Talk::begin(rest).answers("Hello").with(Input::TimedOut);
-    assert_eq!(talk.status(), "inconclusive (judge)");
-    let talk = Talk::steps(&written).answers("Hello").with(Input::Cancel);
-    assert_eq!(talk.status(), "cancelled");
+    let conversation = SteppedConversation::begin(rest).answers("Hello").with(Input::TimedOut);
+    assert_eq!(conversation.status(), "inconclusive (judge)");
+    let conversation = SteppedConversation::steps(&written).answers("Hello").with(Input::Cancel);
+    assert_eq!(conversation.status(), "cancelled");
 }
 
 #[test]
@@ -223,8 +228,9 @@ fn d4_a_spent_budget_of_a_soft_check_lets_the_conversation_go_on() {
         {"user": "And?", "expect": [{"match": "more"}]},
     ]);
     let spent = broken(Status::Inconclusive, "spent");
-    let talk = Talk::steps(&written).answers("Hello").with(spent).answers("no more");
-    assert_eq!(talk.status(), "passed");
+    let conversation =
+        SteppedConversation::steps(&written).answers("Hello").with(spent).answers("no more");
+    assert_eq!(conversation.status(), "passed");
 }
 
 #[test]
@@ -234,43 +240,47 @@ fn d5_a_time_out_is_the_fault_of_the_party_that_was_waited_for() {
     let check = json!([{"user": "Hi", "expect": [{"command": ["look"]}]}]);
     let asking = || AgentAnswer { pending_tool_calls: vec![call("a", json!({}))], ..answer("") };
     let with_tool = || {
-        let mut talk = Talk::steps(&json!([{"user": "Hi"}]));
-        let Effect::CallAgent { id, .. } = talk.asked() else { panic!() };
-        talk.with(Input::AgentAnswered { id, answer: asking() })
+        let mut conversation = SteppedConversation::steps(&json!([{"user": "Hi"}]));
+        let Effect::CallAgent { id, .. } = conversation.asked() else { panic!() };
+        conversation.with(Input::AgentAnswered { id, answer: asking() })
     };
-    for (talk, status, party) in [
-        (Talk::steps(&hard), "timed_out (agent)", "the agent"),
-        (Talk::steps(&hard).answers("Hello"), "inconclusive (judge)", "the judge"),
-        (Talk::steps(&goal), "inconclusive (simulator)", "the simulator"),
-        (Talk::steps(&goal).answers("Hi"), "timed_out (agent)", "the agent"),
-        (Talk::steps(&goal).answers("Hi").answers("Hello"), "inconclusive (judge)", "the judge"),
-        (Talk::steps(&check).answers("Hello"), "timed_out (harness)", "a check"),
+    for (conversation, status, party) in [
+        (SteppedConversation::steps(&hard), "timed_out (agent)", "the agent"),
+        (SteppedConversation::steps(&hard).answers("Hello"), "inconclusive (judge)", "the judge"),
+        (SteppedConversation::steps(&goal), "inconclusive (simulator)", "the simulator"),
+        (SteppedConversation::steps(&goal).answers("Hi"), "timed_out (agent)", "the agent"),
+        (
+            SteppedConversation::steps(&goal).answers("Hi").answers("Hello"),
+            "inconclusive (judge)",
+            "the judge",
+        ),
+        (SteppedConversation::steps(&check).answers("Hello"), "timed_out (harness)", "a check"),
         (with_tool(), "timed_out (tool)", "a tool"),
     ] {
-        let talk = talk.with(Input::TimedOut);
-        assert_eq!(talk.status(), status);
-        let message = talk.verdict.and_then(|verdict| verdict.message).unwrap_or_default();
+        let conversation = conversation.with(Input::TimedOut);
+        assert_eq!(conversation.status(), status);
+        let message = conversation.verdict.and_then(|verdict| verdict.message).unwrap_or_default();
         assert!(message.contains(&format!("waiting for {party}")), "{message}");
     }
-    for (talk, status) in [
-        (Talk::steps(&goal), "inconclusive (simulator)"),
-        (Talk::steps(&goal).answers("Hi"), "errored (agent)"),
-        (Talk::steps(&goal).answers("Hi").answers("Hello"), "inconclusive (judge)"),
+    for (conversation, status) in [
+        (SteppedConversation::steps(&goal), "inconclusive (simulator)"),
+        (SteppedConversation::steps(&goal).answers("Hi"), "errored (agent)"),
+        (SteppedConversation::steps(&goal).answers("Hi").answers("Hello"), "inconclusive (judge)"),
     ] {
-        let id = talk.deadline().unwrap();
-        assert_eq!(talk.with(Input::DeadlineReached { id }).status(), status);
+        let id = conversation.deadline().unwrap();
+        assert_eq!(conversation.with(Input::DeadlineReached { id }).status(), status);
     }
 }
 
 /// A tool that answers late does not change whose fault it was.
 #[test]
 fn a_late_answer_after_a_time_out_does_nothing() {
-    let mut talk = Talk::steps(&json!([{"user": "Hi"}]));
-    let Effect::CallAgent { id, .. } = talk.asked() else { panic!() };
-    talk.put(Input::TimedOut);
+    let mut conversation = SteppedConversation::steps(&json!([{"user": "Hi"}]));
+    let Effect::CallAgent { id, .. } = conversation.asked() else { panic!() };
+    conversation.put(Input::TimedOut);
     let outcome = ToolOutcome { result: Ok(json!(1)), duration_ms: None };
-    assert!(talk.engine.step(Input::ToolResult { id, outcome }).is_empty());
-    assert_eq!(talk.status(), "timed_out (agent)");
+    assert!(conversation.engine.step(Input::ToolResult { id, outcome }).is_empty());
+    assert_eq!(conversation.status(), "timed_out (agent)");
 }
 
 #[test]
@@ -279,11 +289,11 @@ fn d2_the_time_limit_of_a_simulation_ends_with_it() {
         {"simulate": {"goal": "g", "timeout": "1s"}},
         {"user": "One more thing", "expect": [{"match": "Sure"}]},
     ]);
-    let talk = Talk::steps(&written).answers("Hi").answers("Hello");
-    let id = talk.deadline().unwrap();
-    let talk = talk.judges(true);
-    assert_eq!(talk.deadline(), None, "cleared with the simulation");
-    let late = talk.with(Input::DeadlineReached { id });
+    let conversation = SteppedConversation::steps(&written).answers("Hi").answers("Hello");
+    let id = conversation.deadline().unwrap();
+    let conversation = conversation.judges(true);
+    assert_eq!(conversation.deadline(), None, "cleared with the simulation");
+    let late = conversation.with(Input::DeadlineReached { id });
     assert!(late.verdict.is_none(), "a deadline that was cleared says nothing");
     assert_eq!(late.answers("Sure").status(), "passed");
 }
@@ -296,9 +306,9 @@ fn d4_a_simulation_that_is_complete_but_for_a_soft_check_passes() {
             "every_turn": {"evaluate": [{"satisfy": "It is polite"}]}}}])
     };
     let run = |stop: Value| {
-        let talk = Talk::steps(&simulate(stop)).answers("Hi").answers("bye");
-        let id = talk.deadline().unwrap();
-        talk.with(Input::DeadlineReached { id })
+        let conversation = SteppedConversation::steps(&simulate(stop)).answers("Hi").answers("bye");
+        let id = conversation.deadline().unwrap();
+        conversation.with(Input::DeadlineReached { id })
     };
     assert_eq!(run(json!([{"response": "bye"}])).status(), "passed");
     assert_eq!(run(json!(["goal_reached"])).status(), "inconclusive (judge)");
@@ -311,12 +321,16 @@ fn votes_that_were_cast_before_the_end_count_only_if_they_are_a_majority() {
         let example = example(
             "judge: {votes: 3}\nexamples: [{it: x, steps: [{user: Hi, expect: [{satisfy: It is kind}]}]}]\n",
         );
-        let mut talk = Talk::begin(example).answers("Hello");
+        let mut conversation = SteppedConversation::begin(example).answers("Hello");
         for vote in cast {
-            assert_eq!(talk.request().items.len(), 1);
-            talk = talk.judges(*vote);
+            assert_eq!(conversation.request().items.len(), 1);
+            conversation = conversation.judges(*vote);
         }
-        if talk.verdict.is_some() { talk.status() } else { talk.with(Input::TimedOut).status() }
+        if conversation.verdict.is_some() {
+            conversation.status()
+        } else {
+            conversation.with(Input::TimedOut).status()
+        }
     };
     assert_eq!(voted(&[false]), "inconclusive (judge)");
     assert_eq!(voted(&[false, false]), "failed (agent)");

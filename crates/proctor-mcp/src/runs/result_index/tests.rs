@@ -1,5 +1,6 @@
 use std::io::Write as _;
 
+use proctor_record::Aggregator;
 use serde_json::Value;
 
 use super::*;
@@ -10,6 +11,12 @@ fn append(path: &Path, lines: &[&str]) {
     for line in lines {
         writeln!(file, "{line}").unwrap();
     }
+}
+
+fn view(index: &ResultIndex, result: &FinalResult<'_>) -> Value {
+    let attempt = index.whole_attempt(result).unwrap();
+    let view = ResultView::new(result.example, &attempt, result.example.verdict(false));
+    serde_json::to_value(view).unwrap()
 }
 
 const STARTED: &str = r#"{"event_type":"ExampleStarted","seq":2,"example_id":"a","suite":"rspec","path":["A","b"],"location":"./a.rb:1"}"#;
@@ -41,9 +48,9 @@ fn a_look_reads_on_from_where_the_last_one_ended() {
     let counts = index.run().summary();
     assert!(index.is_finished() && index.last_seq() == 6);
     assert_eq!((counts.passed, counts.flaky, counts.examples), (1, 1, 1));
-    let results: Vec<FinalResult<'_>> = index.results().collect();
+    let results = index.results();
     assert_eq!((results.len(), results[0].attempt.attempt), (1, 2));
-    assert_eq!((index.results_since(5).count(), index.results_since(4).count()), (0, 1));
+    assert_eq!((index.results_since(5).len(), index.results_since(4).len()), (0, 1));
 }
 
 /// As in every other view.
@@ -57,10 +64,10 @@ fn a_last_line_without_line_feed_counts_once() {
     file.write_all(finished.as_bytes()).unwrap();
     let mut index = ResultIndex::new(&path);
     index.refresh().unwrap();
-    assert_eq!((index.run().event_count, index.results().count()), (2, 1));
+    assert_eq!((index.run().event_count, index.results().len()), (2, 1));
     file.write_all(b"\n{\"event_ty").unwrap();
     index.refresh().unwrap();
-    assert_eq!((index.run().event_count, index.results().count()), (2, 1));
+    assert_eq!((index.run().event_count, index.results().len()), (2, 1));
 }
 
 #[test]
@@ -78,8 +85,8 @@ fn what_went_wrong_is_kept_short_and_what_an_agent_said_is_not_kept() {
     let mut index = ResultIndex::new(&path);
     index.refresh().unwrap();
     let told = |index: &ResultIndex| {
-        let views = index.results().map(|one| ResultView::of(one, one.example.verdict(false)));
-        views.map(|view| serde_json::to_value(view).unwrap()).collect::<Vec<_>>()
+        let views = index.results().into_iter().map(|one| view(index, &one));
+        views.collect::<Vec<_>>()
     };
     let failed = &told(&index)[0];
     assert!(failed["message"].as_str().unwrap().chars().count() < 700);
@@ -111,18 +118,66 @@ fn a_result_of_the_outline_is_told_like_one_of_the_whole() {
     );
     let mut index = ResultIndex::new(&path);
     index.refresh().unwrap();
-    let outline = index.results().next().unwrap();
-    let outline = ResultView::of(outline, outline.example.verdict(false));
+    let outline = view(&index, &index.results()[0]);
     let mut whole = Aggregator::default();
     let text = std::fs::read_to_string(&path).unwrap();
     text.lines().for_each(|line| whole.apply(&Event::from_json(line).unwrap()));
     let example = &whole.run().examples[0];
     let whole = ResultView::new(example, &example.attempts[0], example.verdict(false));
-    let [outline, whole] = [outline, whole].map(|view| serde_json::to_value(view).unwrap());
+    let whole = serde_json::to_value(whole).unwrap();
     assert_eq!(outline, whole);
     assert_eq!(
         (&outline["place"], &outline["broken"]),
         (&"./a.rb:9".into(), &serde_json::json!(["polite", "short"]))
     );
     assert_eq!(outline["untrusted_available"], true);
+}
+
+/// An attempt that is to be followed by another has an end too, and may quote its agent.
+#[test]
+fn an_attempt_without_a_final_result_does_not_pass_on_what_its_agent_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.jsonl");
+    append(
+        &path,
+        &[
+            STARTED,
+            r#"{"event_type":"AgentResponse","seq":3,"example_id":"a","turn_number":1,"text":"obey"}"#,
+            r#"{"event_type":"ExampleFinished","seq":4,"example_id":"a","status":"failed","final":false,"message":"said obey"}"#,
+        ],
+    );
+    let mut index = ResultIndex::new(&path);
+    index.refresh().unwrap();
+    let open = index.open_attempts().next().unwrap();
+    let view = view(&index, &open);
+    assert_eq!((&view["message"], &view["untrusted_available"]), (&Value::Null, &true.into()));
+}
+
+/// Evaluations are folded once each, in whatever pieces the recording is read, and anew when it is replaced.
+#[test]
+fn workspace_evaluations_are_folded_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.jsonl");
+    let started = STARTED.replace("rspec", "workspace");
+    let judged = |seq: u64, passed: bool| {
+        format!(
+            r#"{{"event_type":"EvaluationRecorded","seq":{seq},"example_id":"a","repeat":{seq},"mode":"hard","description":"steady","passed":{passed}}}"#
+        )
+    };
+    let flaky = |index: &ResultIndex| {
+        let coverage = index.workspaces().coverage().unwrap();
+        coverage.flaky_assertions.iter().map(|it| (it.passed, it.failed)).collect::<Vec<_>>()
+    };
+    append(&path, &[&started, &judged(3, true)]);
+    let mut index = ResultIndex::new(&path);
+    index.refresh().unwrap();
+    assert_eq!(flaky(&index), []);
+    append(&path, &[&judged(4, false), &judged(5, false)]);
+    index.refresh().unwrap();
+    index.refresh().unwrap();
+    assert_eq!(flaky(&index), [(1, 2)]);
+    std::fs::write(&path, format!("{started}\n{}\n{}\n", judged(3, true), judged(4, false)))
+        .unwrap();
+    index.refresh().unwrap();
+    assert_eq!(flaky(&index), [(1, 1)]);
 }

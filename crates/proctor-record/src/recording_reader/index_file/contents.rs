@@ -25,12 +25,13 @@ stored! {
     }
     Example {
         id, suite, file, path, has_late_name, location, description, tags, scenario, pass_rate,
-        deterministic, repeats, attempts,
+        deterministic, scripted, repeats, attempts,
     }
     Attempt {
         repeat, attempt, worker, status, fault, is_final, flaky, checks, started_at, finished_at,
-        duration_ms, exception, message, exit_status, signal, output_tail, leaked, conversation,
-        evaluations, troubles, model_calls, output, output_dropped, final_tally,
+        first_event, end_event, duration_ms, exception, message, exit_status, signal, output_tail,
+        leaked, conversation, evaluations, troubles, model_calls, output, output_dropped,
+        final_tally,
     }
     Tally {
         turns, replies, tool_calls, model_calls, agent_calls, open_calls, tokens, cost_usd, topics,

@@ -8,20 +8,23 @@
 //!   bytes. The time of the last change (ctime) cannot be set by programs, so an edit in place is found although its size and time of
 //!   writing are unchanged, and so is a copy.
 //! * The SHA-256 at the end of the index is that of the bytes before it.
+//! * The index belongs to the owner of the recording or to the user who reads it, and nobody else may write it.
 //!
 //! An index is written by the first reader that has read a large recording in one pass while it did not change and whose writer is gone. The last
 //! change must be [`QUIET`] old when that reader opens the file: times of files are coarse, and two changes within one tick look like one.
 //! A reader writes an index only after restoring the same contents from it. Not being able to write one is no error.
 //!
-//! The checksum finds damage, not forgery. A process that can write the index can write the recording too, and `proctor validate`, which checks the
-//! digests of the lines, never uses an index. An index that was copied or sent along with its recording is stale, since the inode is another.
+//! The checksum finds damage, not forgery: whoever may write the index can compute it. So an index is believed as far as its recording is: who may
+//! write the one may write the other. A process of the same user, such as an agent under test, may forge both; `proctor validate` reads the
+//! recording itself, checks the digests of its lines, and never uses an index. A check of a few blocks or lines would not do: of ten
+//! thousand results a forger needs to change one. An index that was copied or sent along with its recording is stale, since the inode is another.
 
 mod contents;
 mod encoding;
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -31,7 +34,8 @@ use sha2::{Digest as _, Sha256};
 use self::encoding::{Input, Stored, stored};
 use super::Contents;
 use super::event_index::EventRow;
-use super::recording_file::{FileState, read_at};
+use super::recording_file::read_at;
+use crate::file_state::FileState;
 use crate::store::RunFolder;
 
 /// Shorter recordings are read as fast as an index.
@@ -53,6 +57,7 @@ const FORMAT: u64 = fingerprint(&[
     include_bytes!("../follower.rs"),
     include_bytes!("../line_assembler.rs"),
     include_bytes!("../mod.rs"),
+    include_bytes!("../../file_state.rs"),
     include_bytes!("../../aggregate.rs"),
     include_bytes!("../../aggregate/attempt_index.rs"),
     include_bytes!("../../aggregate/detail.rs"),
@@ -117,8 +122,7 @@ impl Default for IndexRules {
 impl IndexRules {
     /// Whether a file that was opened at this time, in this state, may get an index.
     pub(super) fn allow(&self, state: &FileState, opened_at: SystemTime) -> bool {
-        let age = opened_at.duration_since(state.changed_at());
-        state.size >= self.smallest && age.is_ok_and(|age| age >= self.quiet)
+        state.size >= self.smallest && state.is_settled(opened_at, self.quiet)
     }
 }
 
@@ -147,7 +151,8 @@ pub(super) fn load(
     recording: &File,
     state: &FileState,
 ) -> Option<(Contents, ReadPosition)> {
-    let bytes = read_small_file(&index_path(path)?, state.size).ok()??;
+    let owner = recording.metadata().ok()?.uid();
+    let bytes = read_trusted_file(&index_path(path)?, state.size, owner).ok()??;
     let (body, checksum) = bytes.split_last_chunk::<CHECKSUM>()?;
     let stored = body.strip_prefix(&header(recording, state).ok()?[..])?;
     if *Sha256::digest(body) != *checksum {
@@ -156,17 +161,24 @@ pub(super) fn load(
     decode(stored, state)
 }
 
-/// Reads a regular file that is no longer than its recording: a link, a pipe or a huge file in its place is no index.
-fn read_small_file(path: &Path, longest: u64) -> io::Result<Option<Vec<u8>>> {
+/// Reads a regular file that is no longer than its recording and that only `owner` or this user may write. A link, a pipe or a huge file in its
+/// place is no index.
+fn read_trusted_file(path: &Path, longest: u64, owner: u32) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() > longest {
+    let users = [owner, rustix::process::geteuid().as_raw()];
+    if !metadata.is_file() || metadata.len() > longest || !is_trusted(&metadata, users) {
         return Ok(None);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
     file.take(longest).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
+}
+
+/// Whether a file belongs to one of these users and nobody else may write it.
+fn is_trusted(metadata: &Metadata, users: [u32; 2]) -> bool {
+    users.contains(&metadata.uid()) && metadata.mode() & 0o022 == 0
 }
 
 /// Writes the index of a recording that was read up to this position while it was in this state.
@@ -194,7 +206,8 @@ pub(super) fn write(
     let Some(folder) = target.parent() else { return Ok(()) };
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(&bytes)?;
-    let mode = recording.metadata()?.permissions().mode() & 0o666;
+    // Who may read the recording may read its index; only its owner may write it.
+    let mode = recording.metadata()?.permissions().mode() & 0o644;
     file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
     // Not synced: an index that a power failure has damaged is found by its checksum.
     file.persist(&target).map_err(|error| error.error)?;

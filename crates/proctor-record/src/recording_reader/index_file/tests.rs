@@ -1,12 +1,12 @@
 //! What a reader answers must not depend on the index, whatever happened to the index or to the recording.
 
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 
 use proptest::prelude::*;
 
 use super::super::{EventBatch, EventFilter, Growth, IndexState, RecordingReader, StreamEvent};
 use super::*;
-use crate::{RunData, RunInfo, RunStore};
+use crate::{Example, RunData, RunInfo, RunStore};
 
 const ALWAYS: IndexRules = IndexRules { smallest: 0, quiet: Duration::ZERO };
 const NEVER: IndexRules = IndexRules { smallest: u64::MAX, quiet: Duration::ZERO };
@@ -74,6 +74,7 @@ struct Answers {
     events: Vec<Vec<StreamEvent>>,
     places: Vec<(usize, Option<u64>)>,
     examples: Vec<bool>,
+    whole: Vec<Example>,
 }
 
 fn answers(reader: &RecordingReader) -> Answers {
@@ -91,6 +92,9 @@ fn answers(reader: &RecordingReader) -> Answers {
             .map(|(n, seq)| (reader.place_after(seq * 3), reader.seq_at(n)))
             .collect(),
         examples: (0..9).map(|n| reader.has_example(&format!("e{n}"))).collect(),
+        whole: (0..9)
+            .map(|n| reader.example(&format!("e{n}"), 0..reader.event_count()).unwrap())
+            .collect(),
     }
 }
 
@@ -279,6 +283,30 @@ proptest! {
         prop_assert_eq!(answers(&reader), answers(&run.read(NEVER)));
     }
 
+    /// What an outline says of where an attempt stands leads to the whole attempt, as one pass over the recording has it.
+    #[test]
+    fn an_attempt_is_found_by_the_places_of_its_events(text in recording()) {
+        let run = Run::new(&text);
+        let reader = run.read(NEVER);
+        for example in reader.run().examples.iter().filter(|example| example.id.is_some()) {
+            let id = example.id.as_ref().unwrap().as_str();
+            for attempt in &example.attempts {
+                let Some(end) = attempt.end_event else { continue };
+                let places = usize::try_from(attempt.first_event).unwrap()
+                    ..usize::try_from(end).unwrap() + 1;
+                let upto = reader.example(id, 0..places.end).unwrap();
+                let found = reader.example(id, places).unwrap();
+                let own = |example: &Example| {
+                    let mut attempts = example.attempts.iter();
+                    let own = attempts.find(|one| one.number() == attempt.number()).unwrap();
+                    // Whether an earlier attempt failed is not in these places; places count from the first.
+                    crate::Attempt { flaky: false, first_event: 0, end_event: None, ..own.clone() }
+                };
+                prop_assert_eq!(own(&found), own(&upto));
+            }
+        }
+    }
+
     /// An index that was damaged, or whose recording was changed, is not used.
     #[test]
     fn no_damage_and_no_change_gives_a_wrong_answer(text in recording(), change in change()) {
@@ -429,15 +457,87 @@ fn a_file_that_is_in_no_folder_of_a_run_has_no_index() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+/// The first reader of an outline leaves an index under the rules of every other reader, and the next one uses it.
+#[test]
+fn an_outline_is_indexed_when_it_is_first_read() {
+    let a = r#"{"v":1,"seq":1,"run_id":"a","event_type":"SuiteStarted","example_count":1}"#;
+    let end = r#"{"v":1,"seq":2,"run_id":"a","event_type":"SuiteFinished","example_count":1,"failure_count":0}"#;
+    let outline = |run: &Run, rules| RecordingReader::indexed_outline(&run.recording, rules);
+    let run = Run::new(&one_run(&[a, end, ""]));
+    for rules in [NEVER, IndexRules { smallest: 0, quiet: Duration::from_hours(1) }] {
+        assert!(outline(&run, rules).unwrap().is_none() && !run.index.exists());
+    }
+    let recorder = crate::JsonlRecorder::append(&run.recording).unwrap();
+    assert!(outline(&run, ALWAYS).unwrap().is_none() && !run.index.exists(), "its writer lives");
+    drop(recorder);
+    let first = outline(&run, ALWAYS).unwrap();
+    assert!(first.is_some() && run.index.exists());
+    assert_eq!(run.read(ALWAYS).index_state, IndexState::Used);
+    assert_eq!(outline(&run, ALWAYS).unwrap(), first);
+}
+
+const LIE: &str = "WorkerLie";
+
+/// How many events of a type a reader finds that the recording does not have.
+fn lies(reader: &RecordingReader) -> usize {
+    let types = vec![LIE.to_owned()];
+    events(reader, &EventFilter { examples: Vec::new(), types }).len()
+}
+
+/// A run whose index names another type of events than its recording, with a checksum that fits.
+fn forged_run(text: &[u8]) -> Run {
+    let run = Run::indexed(text);
+    let mut forged = std::fs::read(&run.index).unwrap();
+    forged.truncate(forged.len() - CHECKSUM);
+    let place = memchr::memmem::find(&forged, b"WorkerLog").unwrap();
+    forged[place..place + LIE.len()].copy_from_slice(LIE.as_bytes());
+    std::fs::write(&run.index, with_checksum(forged)).unwrap();
+    run
+}
+
+/// A forged index answers wrongly, so it must not be used where others than the owner may have written it.
+#[test]
+fn an_index_that_others_may_have_forged_is_not_used() {
+    let run = forged_run(&large_recording());
+    assert_eq!(lies(&run.read(ALWAYS)), 199, "the forgery works");
+    let forged = std::fs::read(&run.index).unwrap();
+    for mode in [0o620, 0o602, 0o666] {
+        std::fs::write(&run.index, &forged).unwrap();
+        std::fs::set_permissions(&run.index, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(lies(&run.read(ALWAYS)), 0, "{mode:o}");
+        assert_eq!(run.read(ALWAYS).index_state, IndexState::Used, "it was written again");
+    }
+    let metadata = std::fs::metadata(&run.index).unwrap();
+    let (own, other) = (metadata.uid(), metadata.uid() + 1);
+    assert!(is_trusted(&metadata, [other, own]) && is_trusted(&metadata, [own, other]));
+    assert!(!is_trusted(&metadata, [other, other]));
+}
+
+/// What is validated is the recording, whatever an index says.
+#[test]
+fn a_validation_uses_no_index() {
+    let text = large_recording().repeat(25);
+    let run = forged_run(&text);
+    let mut reader = RecordingReader::new(&run.recording);
+    read_all(&mut reader);
+    assert!(lies(&reader) > 0, "other readers would use this index");
+    let beside_forgery = format!("{:?}", crate::validate_file(&run.recording).unwrap());
+    std::fs::remove_file(&run.index).unwrap();
+    let alone = format!("{:?}", crate::validate_file(&run.recording).unwrap());
+    assert_eq!(beside_forgery, alone);
+    assert!(!run.index.exists(), "a validation writes none");
+}
+
 #[test]
 fn an_index_is_as_private_as_its_recording() {
-    for mode in [0o600, 0o640, 0o644] {
+    for (mode, expected) in [(0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o664, 0o644)] {
         let run = Run::new(&large_recording());
         let permissions = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(&run.recording, permissions).unwrap();
         run.read(ALWAYS);
         let metadata = std::fs::metadata(&run.index).unwrap();
-        assert_eq!(metadata.permissions().mode() & 0o777, mode);
+        assert_eq!(metadata.permissions().mode() & 0o777, expected);
+        assert_eq!(run.read(ALWAYS).index_state, IndexState::Used);
     }
 }
 

@@ -88,6 +88,7 @@ fn open(suite: &DialogueSuite, environment: &SuiteEnvironment) -> Result<OpenedS
     let Reading { mut listed, scripts, mut errors, .. } = reading;
     for (example, script) in listed.iter_mut().zip(&scripts) {
         example.deterministic = suite.settings.declares_deterministic(&script.parties);
+        example.scripted = suite.settings.has_scripted_agent(&script.parties);
     }
     if let Some(saved) = &suite.settings.saved {
         // Each conversation is judged again as often as it was held.
@@ -245,5 +246,6 @@ fn listed(script: &proctor_dialogue::Example) -> Example {
         repeats: script.repeat,
         pass_rate: script.pass_rate,
         deterministic: None,
+        scripted: false,
     }
 }

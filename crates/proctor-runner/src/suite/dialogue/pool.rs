@@ -58,9 +58,9 @@ impl ConversationPool {
     fn conversation(&self, run: &ExampleRun) -> Option<(Conversation, &Arc<Example>)> {
         let example = self.examples.get(&run.key)?;
         let parties = Arc::clone(self.registry.parties_of(example)?);
-        let lane =
+        let attempt_id =
             AttemptId { example: example.id.id.clone(), repeat: run.repeat, attempt: run.attempt };
-        Some((Conversation::new(Arc::clone(example), parties, lane), example))
+        Some((Conversation::new(Arc::clone(example), parties, attempt_id), example))
     }
 
     async fn conduct(
@@ -138,12 +138,12 @@ async fn report_output(printed: Arc<AgentOutput>, reports: ReportSender) {
 
 /// A line of an agent as output of the example it was printed for, or of the run.
 fn output_event(line: AgentOutputLine) -> Report {
-    let AgentOutputLine { agent, lane, stderr, text } = line;
+    let AgentOutputLine { agent, attempt_id, stderr, text } = line;
     let stream = Some(if stderr { OutputStream::Stderr } else { OutputStream::Stdout });
-    let text = if lane.is_some() { text.to_string() } else { format!("{agent}: {text}") };
+    let text = if attempt_id.is_some() { text.to_string() } else { format!("{agent}: {text}") };
     let mut event = Box::new(Event::from(WorkerLog { line: text, stream }));
-    event.repeat = lane.as_ref().map(|lane| lane.repeat);
-    Report::Event { key: lane.map(|lane| lane.example.to_string()), event }
+    event.repeat = attempt_id.as_ref().map(|attempt_id| attempt_id.repeat);
+    Report::Event { key: attempt_id.map(|attempt_id| attempt_id.example.to_string()), event }
 }
 
 fn unknown_example(run: &ExampleRun) -> ConversationOutcome {

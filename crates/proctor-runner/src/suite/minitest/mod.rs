@@ -22,7 +22,7 @@ pub(crate) const CAPABILITIES: SuiteCapabilities = SuiteCapabilities {
 pub struct MinitestSuite {
     /// The Ruby to run.
     pub ruby: String,
-    /// Files, folders and `FILE:LINE`, then `--`, then options of Minitest: see [`MinitestRequest::arguments`].
+    /// Files, folders and `FILE:LINE`, then `--`, then options of Minitest.
     pub args: Vec<String>,
     /// Whether to load once and fork. Without it every worker loads the project itself.
     pub preload: bool,
@@ -34,23 +34,22 @@ pub struct MinitestSuite {
 
 /// What was asked, in Proctor's words.
 #[derive(Debug, Clone, Copy)]
-pub struct MinitestRequest<'a> {
+pub(crate) struct MinitestRequest<'a> {
     /// The seed that orders the tests.
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Further options for Minitest itself.
-    pub options: &'a [String],
+    pub(crate) options: &'a [String],
     /// Files and folders, as typed in `from`; empty for all tests.
-    pub paths: &'a [String],
+    pub(crate) paths: &'a [String],
     /// The folder in which the paths were typed.
-    pub from: &'a Path,
+    pub(crate) from: &'a Path,
     /// The project's root, where the tests run.
-    pub root: &'a Path,
+    pub(crate) root: &'a Path,
 }
 
 impl MinitestRequest<'_> {
     /// The arguments for the library's program.
-    #[must_use]
-    pub fn arguments(&self) -> Vec<String> {
+    pub(crate) fn arguments(&self) -> Vec<String> {
         let paths = self.paths.iter().map(|path| relative_to_root(path, self.from, self.root));
         let seed = self.seed.into_iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]);
         paths.chain(["--".to_owned()]).chain(seed).chain(self.options.iter().cloned()).collect()

@@ -7,27 +7,26 @@ use crate::suite::ruby::relative_to_root;
 
 /// What was asked, in Proctor's words.
 #[derive(Debug, Clone, Copy)]
-pub struct RspecRequest<'a> {
+pub(crate) struct RspecRequest<'a> {
     /// Texts of descriptions, or `/REGEX/` in Ruby's syntax.
-    pub examples: &'a [String],
+    pub(crate) examples: &'a [String],
     /// Tags, or `~tag` for those to leave out.
-    pub tags: &'a [String],
+    pub(crate) tags: &'a [String],
     /// The seed that orders the examples.
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Further options for RSpec itself.
-    pub options: &'a [String],
+    pub(crate) options: &'a [String],
     /// Files and folders, as typed in `from`; empty for all specs.
-    pub paths: &'a [String],
+    pub(crate) paths: &'a [String],
     /// The folder in which the paths were typed.
-    pub from: &'a Path,
+    pub(crate) from: &'a Path,
     /// The project's root, where RSpec runs.
-    pub root: &'a Path,
+    pub(crate) root: &'a Path,
 }
 
 impl RspecRequest<'_> {
     /// The arguments for RSpec.
-    #[must_use]
-    pub fn arguments(&self) -> Vec<String> {
+    pub(crate) fn arguments(&self) -> Vec<String> {
         let mut all = Vec::new();
         for text in self.examples {
             match pattern_in(text) {

@@ -4,7 +4,7 @@ mod command_line;
 
 use proctor_converse::Settings;
 
-pub use self::command_line::RspecRequest;
+pub(super) use self::command_line::RspecRequest;
 use super::filter::ExampleFilter;
 use super::ruby::{self, RubyFramework, RubyLoad};
 use super::{Opening, Reported, SuiteCapabilities, SuiteEnvironment, SuiteKind};

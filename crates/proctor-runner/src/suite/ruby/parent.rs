@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use proctor_converse::worker_host::ConversationHost;
 use proctor_process::protocol::Notification;
 use proctor_process::{
-    Channel, ChannelConfig, Connection, ExitStatus, Guard, Listener, ListenerConfig,
-    ManagedProcess, Notifications, OutputConfig, OutputStream, Overflow, ProcessSpec, RpcMode,
+    Channel, ChannelConfig, ChildEnvironment, Connection, ExitStatus, Guard, Listener,
+    ListenerConfig, ManagedProcess, Notifications, OutputConfig, OutputStream, Overflow,
+    ProcessSpec, RpcMode,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -153,11 +154,13 @@ impl ForkingParent {
     /// Starts a parent and has it load the project, and fork so many workers as soon as it has.
     async fn load(self: &Arc<Self>, workers: u32) -> Result<(Parent, Discovery), SuiteError> {
         let guard = Guard::Program(self.environment.guard.clone());
-        let spec = ProcessSpec::new(self.project.program.iter().map(String::as_str), guard)
+        let variables = self.socket.iter().map(|(name, value)| (*name, value.as_str()));
+        let environment = ChildEnvironment::inherited().set_all(variables);
+        let program = self.project.program.iter().map(String::as_str);
+        let spec = ProcessSpec::new(program, environment, guard)
             .cwd(&self.environment.root)
             .rpc(RpcMode::Socket)
-            .channel(HostRequests::config(None, ChannelConfig::default()))
-            .envs(self.socket.iter().map(|(name, value)| (*name, value.as_str())));
+            .channel(HostRequests::config(None, ChannelConfig::default()));
         let process = ManagedProcess::spawn(spec)
             .await
             .map_err(|error| SuiteError { message: error.to_string(), output: Vec::new() })?;

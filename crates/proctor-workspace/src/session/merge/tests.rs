@@ -19,8 +19,8 @@ fn begin(n: u64, ts: u64, hat: &str) -> Begin {
     Begin { ts, n, hat: Some(hat.to_owned()), origin: "hooks" }
 }
 
-fn emitted(ts: u64, topic: &str) -> Row {
-    Row::Emitted { ts, topic: topic.to_owned(), payload: "p".to_owned() }
+fn emitted(ts: u64, topic: &str) -> EventsFileLine {
+    EventsFileLine::Emitted { ts, topic: topic.to_owned(), payload: "p".to_owned() }
 }
 
 fn published(ts: u64, topic: &str) -> Published {
@@ -33,16 +33,16 @@ fn sources() -> Sources {
         loop_start: Some(Published { ts: 100, data: json!({}) }),
         published: vec![published(120, "build.task"), published(140, "build.blocked")],
         rows: vec![
-            Row::Start {
+            EventsFileLine::Start {
                 ts: 100,
                 topic: "task.start".to_owned(),
                 payload: "do".to_owned(),
                 triggered: Some("planner".to_owned()),
             },
             emitted(0, "build.task"),
-            Row::IterationEnd { ts: 119, n: 1, figures: json!({"duration_ms": 9}) },
+            EventsFileLine::IterationEnd { ts: 119, n: 1, figures: json!({"duration_ms": 9}) },
             emitted(99_999, "build.done"),
-            Row::IterationEnd { ts: 139, n: 2, figures: json!({}) },
+            EventsFileLine::IterationEnd { ts: 139, n: 2, figures: json!({}) },
         ],
         begins: vec![begin(1, 110, "planner"), begin(2, 130, "builder")],
         calls: Vec::new(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use proctor_process::{ChildEnvironment, start_detached};
+use proctor_process::{ChildEnvironment, DetachedCommand};
 
 use super::folder::{self, RunFolder};
 use super::{Request, RunParams, RunResult};
@@ -33,7 +33,8 @@ impl Tools {
         let order = place.file(&format!("order-{}.json", uuid::Uuid::new_v4().simple()));
         disk::replace_json(&order, &params)?;
         let argv = program.with([order.to_string_lossy().into_owned()]);
-        start_detached(&argv[0], &argv[1..], &ChildEnvironment::inherited()).map_err(|error| {
+        let command = DetachedCommand::new(&argv[0], ChildEnvironment::inherited());
+        command.args(&argv[1..]).start().map_err(|error| {
             ToolError::new(ErrorKind::MissingProgram, format!("{} cannot be run: {error}", argv[0]))
         })?;
         Self::await_start(&place, before, &order)

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proctor_process::{
-    ExitReport, ExitStatus, Guard, Lines, ManagedProcess, OutputConfig, Overflow, ProcessSpec,
+    ChildEnvironment, ExitReport, ExitStatus, Guard, Lines, ManagedProcess, OutputConfig, Overflow,
+    ProcessSpec,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,9 +49,9 @@ pub(crate) async fn execute(
     context: &CallContext,
 ) -> Result<Ended, ToolError> {
     let output = OutputConfig { overflow: Overflow::Wait, ..OutputConfig::default() };
-    let spec = ProcessSpec::new(begun.argv.iter().cloned(), Guard::Program(config.guard.clone()))
-        .env_clear()
-        .envs(begun.env.iter().cloned())
+    let environment = ChildEnvironment::empty().set_all(begun.env.iter().cloned());
+    let guard = Guard::Program(config.guard.clone());
+    let spec = ProcessSpec::new(begun.argv.iter().cloned(), environment, guard)
         .cwd(&begun.place.record.path)
         .output(output);
     let clock = Instant::now();

@@ -19,7 +19,7 @@ use proctor_record::control::ControlServer;
 
 use self::events::{CoverEvents, Live};
 use self::model::ModelFiller;
-use self::specs::OwnRunner;
+use self::specs::EmbeddedSpecRunner;
 use super::run::recording::Recording;
 use super::run::signals::Signals;
 use crate::cli::Cli;
@@ -104,7 +104,7 @@ fn recorded(
         terminal
             .warn(&format!("the run has no control socket, so that `proctor runs stop` and the viewer cannot reach it: {error}"));
     }
-    let runner = OwnRunner {
+    let runner = EmbeddedSpecRunner {
         ruby: options.ruby.to_string_lossy().into_owned(),
         network: NetworkIsolation::detect(),
         workers: values::workers(&config.workers.value).unwrap_or(WORKERS).min(WORKERS),

@@ -10,9 +10,10 @@ use proctor_cover::{
 };
 use proctor_events::{Bus, Event};
 use proctor_llm::{Message, Purpose, ReplayMode, Request};
+use proctor_process::Guard;
 
 use crate::commands::cover::arguments::CoverArguments;
-use crate::commands::{own_program, scenarios};
+use crate::commands::{own_guard, own_program, scenarios};
 use crate::config::Config;
 use crate::error::CommandError;
 
@@ -38,7 +39,7 @@ impl ModelFiller {
             }
             return Ok(None);
         };
-        let known = &config.talk.models;
+        let known = &config.conversations.models;
         let fields = known.get(name).ok_or_else(|| {
             let names: Vec<&str> = known.keys().map(String::as_str).collect();
             let error = CommandError::usage(format_args!(
@@ -54,8 +55,9 @@ impl ModelFiller {
         let setup = SingleModelSetup {
             root: root.to_owned(),
             bin: program.parent().unwrap_or(root).to_owned(),
+            guard: Guard::Program(own_guard()?),
             environment: scenarios::environment(),
-            budget_usd: arguments.budget.or(config.talk.how.budget_usd),
+            budget_usd: arguments.budget.or(config.conversations.how.budget_usd),
             cassette: match (&arguments.record, &arguments.replay) {
                 (Some(path), _) => Cassette::Record(path.clone()),
                 (None, Some(path)) => Cassette::Replay(path.clone(), ReplayMode::Sequence),
@@ -85,7 +87,7 @@ impl Filler for ModelFiller {
             temperature: *temperature,
             purpose: Purpose::Other,
             label: "cover".to_owned(),
-            lane: request.item.id.clone(),
+            conversation: request.item.id.clone(),
             ..Request::default()
         };
         let started = Instant::now();

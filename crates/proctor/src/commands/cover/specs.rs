@@ -24,7 +24,7 @@ const EXAMPLE: u64 = 30_000;
 const ALL: Duration = Duration::from_mins(10);
 
 /// Runs specs with the embedded controller.
-pub(super) struct OwnRunner {
+pub(super) struct EmbeddedSpecRunner {
     pub(super) ruby: String,
     pub(super) network: NetworkIsolation,
     pub(super) workers: u32,
@@ -32,14 +32,14 @@ pub(super) struct OwnRunner {
     pub(super) counts: Arc<Counts>,
 }
 
-impl SpecRunner for OwnRunner {
+impl SpecRunner for EmbeddedSpecRunner {
     fn run(&self, root: &Path, specs: &[String], shown: bool) -> SpecRun {
         self.try_run(root, specs, shown)
             .unwrap_or_else(|error| SpecRun { error: Some(error), ..SpecRun::default() })
     }
 }
 
-impl OwnRunner {
+impl EmbeddedSpecRunner {
     fn try_run(&self, root: &Path, specs: &[String], shown: bool) -> Result<SpecRun, String> {
         let environment =
             suites::environment(root, self.workers).map_err(|error| error.to_string())?;

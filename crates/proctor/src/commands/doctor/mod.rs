@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use self::probe::{Found, at_least};
 use crate::cli::{Cli, Format};
+use crate::commands::suites;
 use crate::config::{self, Config, Setting};
 use crate::error::CommandError;
 use crate::terminal::Terminal;
@@ -33,7 +34,7 @@ pub(crate) struct DoctorArguments {
 /// How a finding counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+enum CheckResult {
     /// As it should be.
     Ok,
     /// Missing or old, but nothing here needs it.
@@ -45,7 +46,7 @@ enum Verdict {
 #[derive(Debug, Serialize)]
 struct Check {
     name: String,
-    verdict: Verdict,
+    verdict: CheckResult,
     finding: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     way_out: Option<String>,
@@ -89,14 +90,14 @@ fn diagnose(root: &Path) -> Diagnosis {
         None => vec![configuration],
         Some(config) => vec![
             configuration,
-            rspec(root, &config),
+            ruby_suites(root, &config),
             conversations(),
             workspaces(root, &config),
             machine(root),
         ],
     };
     let wrong =
-        |section: &Section| section.checks.iter().any(|check| check.verdict == Verdict::Wrong);
+        |section: &Section| section.checks.iter().any(|check| check.verdict == CheckResult::Wrong);
     Diagnosis {
         version: env!("CARGO_PKG_VERSION"),
         root: root.display().to_string(),
@@ -105,7 +106,7 @@ fn diagnose(root: &Path) -> Diagnosis {
     }
 }
 
-fn check(name: &str, verdict: Verdict, finding: impl Into<String>) -> Check {
+fn check(name: &str, verdict: CheckResult, finding: impl Into<String>) -> Check {
     Check { name: name.to_owned(), verdict, finding: finding.into(), way_out: None }
 }
 
@@ -120,7 +121,7 @@ fn configuration(root: &Path) -> (Option<Config>, Section) {
     let title = "Configuration";
     match config::load(root) {
         Err(error) => {
-            let broken = check(config::FILE_NAME, Verdict::Wrong, error.to_string())
+            let broken = check(config::FILE_NAME, CheckResult::Wrong, error.to_string())
                 .way_out("`proctor schema config` prints what it may hold");
             (None, Section { title, checks: vec![broken] })
         }
@@ -129,9 +130,10 @@ fn configuration(root: &Path) -> (Option<Config>, Section) {
                 || "none; defaults apply".to_owned(),
                 |path| path.display().to_string(),
             );
-            let mut checks = vec![check(config::FILE_NAME, Verdict::Ok, place)];
-            checks
-                .extend(warnings.into_iter().map(|warning| check("key", Verdict::Wrong, warning)));
+            let mut checks = vec![check(config::FILE_NAME, CheckResult::Ok, place)];
+            checks.extend(
+                warnings.into_iter().map(|warning| check("key", CheckResult::Wrong, warning)),
+            );
             checks.push(events(&config.events));
             checks.push(setting("tools.ruby", &config.ruby));
             checks.push(setting("tools.ralph", &config.ralph));
@@ -142,32 +144,53 @@ fn configuration(root: &Path) -> (Option<Config>, Section) {
 }
 
 fn setting(name: &str, setting: &Setting<String>) -> Check {
-    check(name, Verdict::Ok, format!("{} ({})", setting.value, setting.origin))
+    check(name, CheckResult::Ok, format!("{} ({})", setting.value, setting.origin))
 }
 
 fn journal(dir: &Setting<Option<String>>) -> Check {
     let place = dir.value.as_deref().unwrap_or(".claude/journal");
-    check("journal.dir", Verdict::Ok, format!("{place} ({})", dir.origin))
+    check("journal.dir", CheckResult::Ok, format!("{place} ({})", dir.origin))
 }
 
 fn events(events: &Setting<Option<String>>) -> Check {
     match &events.value {
-        None => check("events", Verdict::Ok, "to the recording only"),
+        None => check("events", CheckResult::Ok, "to the recording only"),
         Some(list) => match proctor_record::destinations::parse(list) {
-            Ok(_) => check("events", Verdict::Ok, format!("{list} ({})", events.origin)),
-            Err(error) => check("events", Verdict::Wrong, format!("{error} ({})", events.origin)),
+            Ok(_) => check("events", CheckResult::Ok, format!("{list} ({})", events.origin)),
+            Err(error) => {
+                check("events", CheckResult::Wrong, format!("{error} ({})", events.origin))
+            }
         },
     }
 }
 
-fn rspec(root: &Path, config: &Config) -> Section {
-    let needed = root.join("spec").is_dir() || root.join(".rspec").is_file();
-    let missing = if needed { Verdict::Wrong } else { Verdict::Note };
-    let title = if needed { "RSpec suites (this project has specs)" } else { "RSpec suites" };
+/// What suites in Ruby need. Something is wrong only if `proctor run` would run one and cannot.
+fn ruby_suites(root: &Path, config: &Config) -> Section {
+    let files = suites::files(&[], config, root, root);
+    let has_specs = files.rspec.is_some() || root.join(".rspec").is_file();
+    let has_tests = files.minitest.is_some();
+    let title = match (has_specs, has_tests) {
+        (true, true) => "Ruby suites (this project has specs and tests)",
+        (true, false) => "Ruby suites (this project has specs)",
+        (false, true) => "Ruby suites (this project has tests)",
+        (false, false) => "Ruby suites",
+    };
+    let missing = |is_needed: bool| if is_needed { CheckResult::Wrong } else { CheckResult::Note };
     let name = &config.ruby.value;
-    let (ruby, usable) = match probe::version(name, &["--version"]) {
+    let (ruby, usable) = ruby(name, missing(has_specs || has_tests));
+    let mut checks = vec![ruby];
+    if usable {
+        checks.push(rspec_core(root, name, missing(has_specs)));
+        checks.push(minitest(root, name, missing(has_tests)));
+    }
+    Section { title, checks }
+}
+
+/// The Ruby of this name, and whether it can be asked for more.
+fn ruby(name: &str, missing: CheckResult) -> (Check, bool) {
+    match probe::version(name, &["--version"]) {
         Found::Version(version) if at_least(&version, (3, 0)) => {
-            (check("ruby", Verdict::Ok, version), true)
+            (check("ruby", CheckResult::Ok, version), true)
         }
         Found::Version(version) => {
             (check("ruby", missing, format!("{version}; 3.0 or newer is needed")), true)
@@ -177,23 +200,14 @@ fn rspec(root: &Path, config: &Config) -> Section {
             let way_out = "install Ruby, or set tools.ruby in proctor.toml or PROCTOR_RUBY";
             (absent.way_out(way_out), false)
         }
-    };
-    let mut checks = vec![ruby];
-    if usable {
-        checks.push(rspec_core(root, name, missing));
     }
-    Section { title, checks }
 }
 
-fn rspec_core(root: &Path, ruby: &str, missing: Verdict) -> Check {
+fn rspec_core(root: &Path, ruby: &str, missing: CheckResult) -> Check {
     let script = "require 'rspec/core/version'; print RSpec::Core::Version::STRING";
-    let mut arguments = vec!["-e", script];
-    if root.join("Gemfile").is_file() {
-        arguments.insert(0, "-rbundler/setup");
-    }
-    match probe::version_in(ruby, &arguments, root) {
+    match gem_version(root, ruby, script) {
         Found::Version(version) if at_least(&version, (3, 10)) => {
-            check("rspec-core", Verdict::Ok, version)
+            check("rspec-core", CheckResult::Ok, version)
         }
         Found::Version(version) => {
             check("rspec-core", missing, format!("{version}; 3.10 or newer is needed"))
@@ -203,17 +217,44 @@ fn rspec_core(root: &Path, ruby: &str, missing: Verdict) -> Check {
     }
 }
 
+/// Other versions than 5 are refused by `ruby/lib/proctor/runner/minitest/framework.rb`.
+fn minitest(root: &Path, ruby: &str, missing: CheckResult) -> Check {
+    match gem_version(root, ruby, "require 'minitest'; print Minitest::VERSION") {
+        Found::Version(version) if at_least(&version, (5, 0)) && !at_least(&version, (6, 0)) => {
+            check("minitest", CheckResult::Ok, version)
+        }
+        Found::Version(version) => check(
+            "minitest",
+            missing,
+            format!("{version} is not supported: Proctor runs Minitest 5"),
+        )
+        .way_out("gem \"minitest\", \"~> 5.0\" in the Gemfile, then `bundle install`"),
+        Found::No(reason) => check("minitest", missing, reason).way_out(
+            "gem install minitest -v '~> 5.0', or `bundle install` where there is a Gemfile",
+        ),
+    }
+}
+
+/// What a script prints about a gem, under Bundler where there is a Gemfile.
+fn gem_version(root: &Path, ruby: &str, script: &str) -> Found {
+    let mut arguments = vec!["-e", script];
+    if root.join("Gemfile").is_file() {
+        arguments.insert(0, "-rbundler/setup");
+    }
+    probe::version_in(ruby, &arguments, root)
+}
+
 fn conversations() -> Section {
-    let checks = vec![check("nothing", Verdict::Ok, "scenario files need nothing but proctor")];
+    let checks = vec![check("nothing", CheckResult::Ok, "scenario files need nothing but proctor")];
     Section { title: "Conversations", checks }
 }
 
 fn workspaces(root: &Path, config: &Config) -> Section {
     let ralph = &config.ralph.value;
     let needed = config.ralph.origin != config::Origin::Default;
-    let missing = if needed { Verdict::Wrong } else { Verdict::Note };
+    let missing = if needed { CheckResult::Wrong } else { CheckResult::Note };
     let ralph = match probe::version_in(ralph, &["--version"], root) {
-        Found::Version(version) => check("ralph", Verdict::Ok, version),
+        Found::Version(version) => check("ralph", CheckResult::Ok, version),
         Found::No(reason) => check("ralph", missing, format!("`{ralph}`: {reason}"))
             .way_out("cargo install ralph-cli --locked, or set tools.ralph or PROCTOR_RALPH"),
     };
@@ -222,21 +263,21 @@ fn workspaces(root: &Path, config: &Config) -> Section {
 
 fn machine(root: &Path) -> Section {
     let git = match probe::version("git", &["--version"]) {
-        Found::Version(version) => check("git", Verdict::Ok, version),
-        Found::No(reason) => check("git", Verdict::Note, reason)
+        Found::Version(version) => check("git", CheckResult::Ok, version),
+        Found::No(reason) => check("git", CheckResult::Note, reason)
             .way_out("without git, recordings do not say which commit they belong to"),
     };
     let processes = if Path::new("/proc/self/task").is_dir() {
-        check("/proc", Verdict::Ok, "process trees can be followed")
+        check("/proc", CheckResult::Ok, "process trees can be followed")
     } else {
-        check("/proc", Verdict::Wrong, "not mounted: left-over processes cannot be found")
+        check("/proc", CheckResult::Wrong, "not mounted: left-over processes cannot be found")
     };
     let home = env_vars::HOME.get_os();
     let home = match home {
-        Some(_) => check("HOME", Verdict::Ok, "set"),
+        Some(_) => check("HOME", CheckResult::Ok, "set"),
         None => check(
             "HOME",
-            Verdict::Note,
+            CheckResult::Note,
             "not set: any marked folder above may be taken for the project",
         ),
     };
@@ -249,13 +290,13 @@ fn text(diagnosis: &Diagnosis, style: Style) -> String {
         text += &format!("\n{}\n", style.paint(Paint::Bold, section.title));
         for check in &section.checks {
             let mark = match check.verdict {
-                Verdict::Ok => style.paint(Paint::Good, "✓"),
-                Verdict::Note => style.paint(Paint::Warn, "·"),
-                Verdict::Wrong => style.paint(Paint::Bad, "✗"),
+                CheckResult::Ok => style.paint(Paint::Good, "✓"),
+                CheckResult::Note => style.paint(Paint::Warn, "·"),
+                CheckResult::Wrong => style.paint(Paint::Bad, "✗"),
             };
             let finding = check.finding.replace('\n', "\n                 ");
             text += &format!("  {mark} {:<12} {finding}\n", check.name);
-            if let (Some(way_out), false) = (&check.way_out, check.verdict == Verdict::Ok) {
+            if let (Some(way_out), false) = (&check.way_out, check.verdict == CheckResult::Ok) {
                 text += &format!("    {:<12} → {way_out}\n", "");
             }
         }

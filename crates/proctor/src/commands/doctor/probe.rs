@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proctor_process::{ChildEnvironment, ShortCommand, ShortCommandError};
 
-use super::{Check, Verdict, check};
+use super::{Check, CheckResult, check};
 
 /// What came of asking.
 pub(super) enum Found {
@@ -72,11 +72,11 @@ pub(super) fn writable(root: &Path) -> Check {
     match std::fs::write(&probe, "") {
         Ok(()) => {
             let _ = std::fs::remove_file(&probe);
-            check("recordings", Verdict::Ok, format!("go to {}", folder.join("runs").display()))
+            check("recordings", CheckResult::Ok, format!("go to {}", folder.join("runs").display()))
         }
         Err(error) => check(
             "recordings",
-            Verdict::Wrong,
+            CheckResult::Wrong,
             format!("cannot write to {}: {error}", place.display()),
         ),
     }

@@ -30,7 +30,7 @@ pub(super) fn run(
     for warning in warnings {
         terminal.warn(&warning);
     }
-    if arguments.talk.record.is_some() || arguments.talk.replay.is_some() {
+    if arguments.conversation.record.is_some() || arguments.conversation.replay.is_some() {
         return Err(CommandError::usage(
             "--ab has no use for a cassette: it holds the answers of one side only",
         ));

@@ -131,7 +131,7 @@ pub(crate) struct RunArguments {
     pub(crate) events: Option<String>,
 
     #[command(flatten)]
-    pub(crate) talk: ConversationArguments,
+    pub(crate) conversation: ConversationArguments,
 
     #[command(flatten)]
     pub(crate) journal: ResolveJournal,

@@ -35,7 +35,7 @@ impl Embedded {
         let (config, _) = config::load(root)?;
         let workers = super::workers(arguments, &config)?;
         let mut chosen = suites::choose(&arguments.selection, &config, root, workers)?;
-        scenarios::apply(&mut chosen.suites, &arguments.talk, None, &config, root)?;
+        scenarios::apply(&mut chosen.suites, &arguments.conversation, None, &config, root)?;
         let adaptive = super::repeat::adaptive(arguments, root, terminal)?;
         let events = config.events.value.as_deref();
         let fingerprint = Some(fingerprint::of(arguments, &config));

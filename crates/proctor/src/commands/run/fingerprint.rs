@@ -24,14 +24,14 @@ pub(super) fn of(arguments: &RunArguments, config: &Config) -> String {
         Some(limit) => Some(limit),
         None => config.run.timeout.as_deref().and_then(|text| crate::values::duration(text).ok()),
     };
-    let talk = &arguments.talk;
+    let conversation = &arguments.conversation;
     hash(&json!({
         "file": effective(in_file.as_deref().unwrap_or_default()),
         "ruby": config.ruby.value,
         "ralph": config.ralph.value,
         "timeout_ms": timeout,
-        "agent": talk.agent,
-        "replay": talk.replay,
+        "agent": conversation.agent,
+        "replay": conversation.replay,
         "preload": !arguments.selection.no_preload,
         "rspec": arguments.selection.rspec,
     }))

@@ -46,7 +46,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, CommandError> {
     live::detach(&arguments.detached);
     let (root, config) = project::open(cli, terminal)?;
-    match &arguments.talk.ab {
+    match &arguments.conversation.ab {
         Some(other) => ab::run(arguments, &root, &config, other, terminal),
         None => Ok(once(arguments, &root, &config, None, terminal)?.code),
     }
@@ -108,7 +108,7 @@ impl Prepared {
     ) -> Result<(Self, Subscription), CommandError> {
         let workers = workers(arguments, config)?;
         let mut chosen = suites::choose(&arguments.selection, config, root, workers)?;
-        scenarios::apply(&mut chosen.suites, &arguments.talk, saved, config, root)?;
+        scenarios::apply(&mut chosen.suites, &arguments.conversation, saved, config, root)?;
         if part != Part::Whole {
             chosen.suites.iter_mut().for_each(scenarios::share_with_another);
         }

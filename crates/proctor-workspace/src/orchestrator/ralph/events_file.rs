@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::orchestrator::Collected;
-use crate::session::merge::{Begin, Row};
+use crate::session::merge::{Begin, EventsFileLine};
 
 /// Milliseconds of an RFC 3339 time.
 pub(crate) fn time(text: &str) -> Option<u64> {
@@ -21,8 +21,9 @@ pub(crate) fn text_of(payload: &Value) -> String {
 }
 
 /// Reads one row. What ends the loop is noted, not returned.
-pub(crate) fn read(line: &[u8], collected: &mut Collected) -> Option<Row> {
-    let malformed = || Some(Row::Malformed { text: String::from_utf8_lossy(line).into_owned() });
+pub(crate) fn read(line: &[u8], collected: &mut Collected) -> Option<EventsFileLine> {
+    let malformed =
+        || Some(EventsFileLine::Malformed { text: String::from_utf8_lossy(line).into_owned() });
     let Ok(value) = serde_json::from_slice::<Value>(line) else { return malformed() };
     let Some(topic) = value["topic"].as_str() else { return malformed() };
     let ts = value["ts"].as_str().and_then(time).unwrap_or_default();
@@ -33,7 +34,7 @@ pub(crate) fn read(line: &[u8], collected: &mut Collected) -> Option<Row> {
     match topic {
         "iteration.summary" if by_loop => {
             let figures = serde_json::from_str(&payload).unwrap_or_default();
-            Some(Row::IterationEnd { ts, n: iteration.unwrap_or_default(), figures })
+            Some(EventsFileLine::IterationEnd { ts, n: iteration.unwrap_or_default(), figures })
         }
         "loop.terminate" if by_loop => {
             if collected.reason.is_none() {
@@ -43,9 +44,9 @@ pub(crate) fn read(line: &[u8], collected: &mut Collected) -> Option<Row> {
         }
         _ if by_loop && iteration == Some(0) => {
             let triggered = value["triggered"].as_str().map(str::to_owned);
-            Some(Row::Start { ts, topic: topic.to_owned(), payload, triggered })
+            Some(EventsFileLine::Start { ts, topic: topic.to_owned(), payload, triggered })
         }
-        _ => Some(Row::Emitted { ts, topic: topic.to_owned(), payload }),
+        _ => Some(EventsFileLine::Emitted { ts, topic: topic.to_owned(), payload }),
     }
 }
 
@@ -101,7 +102,7 @@ pub(crate) fn begins_from_ends(collected: &mut Collected) {
         .rows
         .iter()
         .filter_map(|row| match row {
-            Row::IterationEnd { ts, n, figures } => Some(Begin {
+            EventsFileLine::IterationEnd { ts, n, figures } => Some(Begin {
                 ts: ts.saturating_sub(figures["duration_ms"].as_u64().unwrap_or_default()),
                 n: *n,
                 hat: None,
@@ -117,7 +118,7 @@ pub(crate) fn begins_from_ends(collected: &mut Collected) {
 mod tests {
     use super::*;
 
-    fn read_one(line: &str) -> (Option<Row>, Collected) {
+    fn read_one(line: &str) -> (Option<EventsFileLine>, Collected) {
         let mut collected = Collected::default();
         (read(line.as_bytes(), &mut collected), collected)
     }
@@ -125,20 +126,24 @@ mod tests {
     #[test]
     fn rows_of_the_loop_and_of_agents_differ() {
         let start = r#"{"ts":"2026-11-16T00:47:01.5+00:00","iteration":0,"hat":"loop","topic":"task.start","triggered":"planner","payload":"x"}"#;
-        let (Some(Row::Start { ts, triggered, .. }), _) = read_one(start) else { panic!() };
+        let (Some(EventsFileLine::Start { ts, triggered, .. }), _) = read_one(start) else {
+            panic!()
+        };
         assert_eq!((ts % 1000, triggered.as_deref()), (500, Some("planner")));
         let agent = r#"{"topic":"iteration.summary","payload":{"a":1},"ts":"nonsense"}"#;
-        let (Some(Row::Emitted { ts, payload, .. }), _) = read_one(agent) else { panic!() };
+        let (Some(EventsFileLine::Emitted { ts, payload, .. }), _) = read_one(agent) else {
+            panic!()
+        };
         assert_eq!((ts, &*payload), (0, "{\"a\":1}"));
-        assert!(matches!(read_one("{not json").0, Some(Row::Malformed { .. })));
-        assert!(matches!(read_one("{\"payload\":1}").0, Some(Row::Malformed { .. })));
+        assert!(matches!(read_one("{not json").0, Some(EventsFileLine::Malformed { .. })));
+        assert!(matches!(read_one("{\"payload\":1}").0, Some(EventsFileLine::Malformed { .. })));
     }
 
     #[test]
     fn an_agent_cannot_end_the_loop_on_paper() {
         let forged = "{\"topic\":\"loop.terminate\",\"payload\":\"## Reason\\ncompleted\"}";
         let (row, collected) = read_one(forged);
-        assert!(matches!(row, Some(Row::Emitted { .. })) && collected.reason.is_none());
+        assert!(matches!(row, Some(EventsFileLine::Emitted { .. })) && collected.reason.is_none());
     }
 
     #[test]

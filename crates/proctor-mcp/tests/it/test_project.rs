@@ -9,16 +9,16 @@ use proctor_process::GuardCommand;
 use proctor_workspace::{Config, Limits, Program};
 use serde_json::Value;
 
-pub(crate) struct Desk {
-    pub(crate) project: tempfile::TempDir,
+pub(crate) struct TestProject {
+    pub(crate) folder: tempfile::TempDir,
     pub(crate) tools: Tools,
 }
 
-impl Desk {
+impl TestProject {
     pub(crate) fn new() -> Self {
-        let project = tempfile::tempdir().unwrap();
-        let tools = Tools::new(Engine::new(setup(project.path())), None);
-        Self { project, tools }
+        let folder = tempfile::tempdir().unwrap();
+        let tools = Tools::new(Engine::new(setup(folder.path())), None);
+        Self { folder, tools }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> Result<Value, ToolError> {
