@@ -66,6 +66,8 @@ module Proctor
           raise Loading::Refused, "minitest does not know #{rest.join(" ")}" unless rest.empty?
 
           @seed = options[:seed]
+          # Since 5.16 classes ask for the seed when they list their tests.
+          ::Minitest.seed = @seed if ::Minitest.respond_to?(:seed=)
           options
         rescue SystemExit, OptionParser::ParseError => error
           text = printed.string.strip.lines.first&.chomp

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../manifest"
+require_relative "run_order"
 require_relative "test_case"
 
 module Proctor
@@ -40,10 +41,10 @@ module Proctor
 
         def select(paths)
           wanted = paths.select(@tests.values).to_h { |test| [test, true] }.compare_by_identity
-          ordered_classes.each do |test_class|
+          RunOrder.of_this_suite(@options).each do |test_class, names|
             unit = new_unit(test_class)
             own_run = own_run?(test_class)
-            test_class.runnable_methods.each do |name|
+            names.each do |name|
               test = @tests[[test_class, name]]
               next unless test && wanted[test] && asked_for?(test)
 
@@ -70,14 +71,6 @@ module Proctor
             location: Plain.text("#{test.file}:#{test.line}"), line: test.line,
             description: Plain.limited(test.description, limit), full_description: Plain.limited(test.full_description, limit),
             tags: {}, unit: entry.unit, ordinal: @ordinals[test] }
-        end
-
-        # The same steps as `Minitest.__run`, from the same seed: classes are shuffled, parallel ones come last.
-        def ordered_classes
-          ::Minitest.seed = @options[:seed] if ::Minitest.respond_to?(:seed=)
-          Native::SRAND.call(@options[:seed])
-          parallel, serial = Manifest.classes.shuffle.partition { |test_class| test_class.test_order == :parallel }
-          serial + parallel
         end
 
         # Minitest's own `--name` and `--exclude`.
