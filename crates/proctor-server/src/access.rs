@@ -43,6 +43,8 @@ pub(crate) enum Admission {
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
+    /// A header that access depends on was sent twice: a proxy and this server could take different ones.
+    RepeatedHeader,
     ForeignHost,
     ForeignOrigin,
     NoToken,

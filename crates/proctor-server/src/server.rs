@@ -48,11 +48,17 @@ pub struct Limits {
     pub connections: usize,
     /// How long a stream's client may take nothing before it is dropped.
     pub stall_after: Duration,
+    /// How long the body of a request may take to arrive.
+    pub body: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4096, stall_after: Duration::from_secs(10) }
+        Self {
+            connections: 4096,
+            stall_after: Duration::from_secs(10),
+            body: Duration::from_secs(10),
+        }
     }
 }
 

@@ -20,6 +20,13 @@ pub(crate) struct Refused {
     pub(crate) reason: Cow<'static, str>,
 }
 
+impl Refused {
+    /// A proxy and this server could take different ones.
+    pub(crate) fn repeated_header() -> Self {
+        refused(400, "Host, Origin and Authorization may be sent once each")
+    }
+}
+
 fn refused(status: u16, reason: impl Into<Cow<'static, str>>) -> Refused {
     Refused { status, reason: reason.into() }
 }

@@ -62,12 +62,19 @@ async fn accept(
 }
 
 fn check_request(request: &Request, token: Option<&str>) -> Result<StreamRequest, Refused> {
-    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
+    let header = |name| {
+        let mut values = request.headers().get_all(name).iter();
+        let value = values.next();
+        if values.next().is_some() {
+            return Err(Refused::repeated_header());
+        }
+        Ok(value.map(|value| value.to_str().unwrap_or("?")))
+    };
     let request = handshake::Request {
         query: request.uri().query(),
-        host: header(HOST),
-        origin: header(ORIGIN),
-        authorization: header(AUTHORIZATION),
+        host: header(HOST)?,
+        origin: header(ORIGIN)?,
+        authorization: header(AUTHORIZATION)?,
     };
     handshake::check(&request, token)
 }

@@ -7,6 +7,7 @@ mod runs;
 mod specs;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -15,10 +16,11 @@ use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, ORIGIN,
     REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::StreamExt as _;
 
 use crate::access::{Admission, Refused, RequestHeaders, without_token};
 use crate::error::ApiError;
@@ -90,16 +92,17 @@ async fn wrong_method() -> ApiError {
 /// Checks access, and sets the security headers of every response.
 async fn check_access(State(shared): Context, request: Request, next: Next) -> Response {
     let query = request.uri().query().map(ToOwned::to_owned);
-    let mut response =
-        match shared.access_rules.check(&access_headers(request.headers(), query.as_deref())) {
-            Ok(Admission::ByQuery) if is_page(&request) => exchange_token_for_cookie(
-                &shared,
-                request.uri().path(),
-                query.as_deref().unwrap_or_default(),
-            ),
-            Ok(_) => next.run(request).await,
-            Err(refused) => refusal_response(refused),
-        };
+    let admission = access_headers(request.headers(), query.as_deref())
+        .and_then(|headers| shared.access_rules.check(&headers));
+    let mut response = match admission {
+        Ok(Admission::ByQuery) if is_page(&request) => exchange_token_for_cookie(
+            &shared,
+            request.uri().path(),
+            query.as_deref().unwrap_or_default(),
+        ),
+        Ok(_) => next.run(with_body_timeout(request, shared.limits.body)).await,
+        Err(refused) => refusal_response(refused),
+    };
     let headers = response.headers_mut();
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, POLICY),
@@ -118,21 +121,49 @@ async fn check_access(State(shared): Context, request: Request, next: Next) -> R
     response
 }
 
-fn access_headers<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> RequestHeaders<'a> {
-    let text = |value: &'a HeaderValue| value.to_str().unwrap_or("?");
-    // Two Host headers count as none.
-    let mut hosts = headers.get_all(HOST).iter();
-    let host = hosts.next().filter(|_| hosts.next().is_none());
-    RequestHeaders {
-        host: host.map(text),
-        origin: headers.get(ORIGIN).map(text),
-        fetch_site: headers.get("sec-fetch-site").map(text),
-        fetch_mode: headers.get("sec-fetch-mode").map(text),
-        authorization: headers.get(AUTHORIZATION).map(text),
-        cookies: headers.get(COOKIE).map(text),
+fn access_headers<'a>(
+    headers: &'a HeaderMap,
+    query: Option<&'a str>,
+) -> Result<RequestHeaders<'a>, Refused> {
+    let single = |name: HeaderName| {
+        let mut values = headers.get_all(name).iter();
+        let value = values.next();
+        if values.next().is_some() {
+            return Err(Refused::RepeatedHeader);
+        }
+        Ok(value.map(|value| value.to_str().unwrap_or("?")))
+    };
+    Ok(RequestHeaders {
+        host: single(HOST)?,
+        origin: single(ORIGIN)?,
+        fetch_site: single(HeaderName::from_static("sec-fetch-site"))?,
+        fetch_mode: single(HeaderName::from_static("sec-fetch-mode"))?,
+        authorization: single(AUTHORIZATION)?,
+        cookies: single(COOKIE)?,
         query,
-    }
+    })
 }
+
+/// The request with a body that fails when it has not arrived within the limit, so that a client that stalls holds no connection.
+fn with_body_timeout(request: Request, limit: Duration) -> Request {
+    let deadline = tokio::time::Instant::now() + limit;
+    request.map(|body| {
+        let frames =
+            futures_util::stream::unfold(Some(body.into_data_stream()), move |body| async move {
+                let mut body = body?;
+                match tokio::time::timeout_at(deadline, body.next()).await {
+                    Ok(frame) => frame.map(|frame| (frame, Some(body))),
+                    Err(_) => Some((Err(axum::Error::new(BodyTimeout)), None)),
+                }
+            });
+        Body::from_stream(frames)
+    })
+}
+
+/// The body of a request did not arrive in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the body of the request did not arrive in time")]
+struct BodyTimeout;
 
 fn is_page(request: &Request<Body>) -> bool {
     request.method() == Method::GET && request.uri().path() == "/"
@@ -151,6 +182,9 @@ fn exchange_token_for_cookie(shared: &Shared, path: &str, query: &str) -> Respon
 
 fn refusal_response(refused: Refused) -> Response {
     match refused {
+        Refused::RepeatedHeader => ApiError::bad_request(
+            "Host, Origin, Sec-Fetch-Site, Sec-Fetch-Mode, Authorization and Cookie may be sent once each",
+        ),
         Refused::ForeignHost => {
             ApiError::new(StatusCode::FORBIDDEN, "the Host header does not name this server")
         }

@@ -16,7 +16,10 @@ pub(super) async fn run(
     State(shared): Context,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    let body = body.map_err(|problem| ApiError::new(problem.status(), problem.body_text()))?;
+    let body = body.map_err(|problem| match problem.status() {
+        StatusCode::BAD_REQUEST => ApiError::new(StatusCode::REQUEST_TIMEOUT, problem.body_text()),
+        status => ApiError::new(status, problem.body_text()),
+    })?;
     let request = read(&body)?;
     request.check().map_err(ApiError::bad_request)?;
     blocking(&shared, move |shared| {

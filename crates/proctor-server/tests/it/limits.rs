@@ -55,6 +55,23 @@ fn bodies_are_taken_up_to_64_kibibytes() {
     assert!(over.json()["error"].is_string(), "{}", over.body);
 }
 
+/// A body that is announced and never sent does not hold its connection.
+#[test]
+fn a_body_that_stalls_is_given_up() {
+    let limits = Limits { body: Duration::from_millis(200), ..Limits::default() };
+    let fixture = TestServer::within(None, limits);
+    let mut stream = TcpStream::connect(fixture.server.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    let head = format!(
+        "POST /specs/run HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 50\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert!(answer.contains("did not arrive in time"), "{answer}");
+}
+
 /// A head that never ends is not waited for for ever. (Ten seconds; the test of the limit itself would only take time.)
 #[test]
 fn heads_are_taken_up_to_32_kibibytes() {

@@ -67,6 +67,21 @@ fn foreign_hosts_and_origins_are_refused_even_with_the_token() {
     assert_eq!(ask(&own, "\r\nOrigin: http://127.0.0.1:1"), 403);
     assert_eq!(ask(&own, "\r\nOrigin: null"), 403);
     assert_eq!(ask(&own, "\r\nSec-Fetch-Site: cross-site"), 403);
+    for repeated in [
+        format!("\r\nHost: {own}"),
+        "\r\nHost: evil.example".to_owned(),
+        format!("\r\nOrigin: http://{own}\r\nOrigin: http://evil.example"),
+        "\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Site: cross-site".to_owned(),
+        "\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Mode: cors".to_owned(),
+        format!("\r\nAuthorization: Bearer {TOKEN}"),
+    ] {
+        assert_eq!(ask(&own, &repeated), 400, "{repeated}");
+    }
+    for host in
+        ["127.0.0.1:80@evil.example", "evil.example@127.0.0.1", "127.0.0.1:x", "127.0.0.1:1:2"]
+    {
+        assert!([400, 403].contains(&ask(host, "")), "{host}");
+    }
     let no_host =
         fixture.raw(&format!("GET /api/runs HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "");
     assert!([400, 403].contains(&no_host.status), "{}", no_host.head);
