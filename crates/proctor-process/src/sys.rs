@@ -4,6 +4,7 @@
 //! what it does between fork and exec. Owns no state.
 
 use crate::exit::ExitStatus;
+use rustix::fs::FileType;
 use rustix::io::FdFlags;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -92,18 +93,23 @@ fn unblock_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Takes over a descriptor that was inherited by number, and keeps it from being inherited on.
+/// Takes over a socket that was inherited by number, and keeps it from being inherited on. A number that is not open, or not a socket,
+/// is refused.
 #[expect(unsafe_code, reason = "an inherited descriptor is known by its number only")]
-pub(crate) fn adopt_inherited(number: RawFd) -> io::Result<OwnedFd> {
-    if number < 0 {
+pub fn adopt_inherited_socket(number: RawFd) -> io::Result<OwnedFd> {
+    // Standard streams belong to the standard library.
+    if number <= 2 {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
-    // SAFETY: the number is only borrowed for a call that fails if it is not open; after that the
-    // protocol says that it belongs to whoever reads the variable, which happens once.
-    let fd = unsafe {
-        rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(number), FdFlags::CLOEXEC)?;
-        OwnedFd::from_raw_fd(number)
-    };
+    // SAFETY: the number is only borrowed for calls that fail if it is not open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(borrowed)?.st_mode);
+    if kind != FileType::Socket {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a socket"));
+    }
+    rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC)?;
+    // SAFETY: it is open, and the protocol says that it belongs to whoever reads the variable, which happens once.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
     debug_assert_eq!(fd.as_raw_fd(), number);
     Ok(fd)
 }

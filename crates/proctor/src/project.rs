@@ -62,6 +62,28 @@ fn find_root(start: &Path, home: Option<&Path>, is_marked: impl Fn(&Path) -> boo
         .to_owned()
 }
 
+/// A path that clients named leads out of the project.
+#[derive(Debug, thiserror::Error)]
+#[error("`{path}` leads out of the project: it is, or lies behind, a link to {}", .target.display())]
+pub(crate) struct LeadsOutside {
+    path: String,
+    target: PathBuf,
+}
+
+/// Refuses a path below the root (with `:LINE` or `[1:2]` behind it) that leads to a place outside by a link. What does not exist is not
+/// refused.
+pub(crate) fn refuse_outside(root: &Path, path: &str) -> Result<(), LeadsOutside> {
+    let file = path.split(['[', ':']).next().unwrap_or(path);
+    for candidate in [path, file] {
+        if let (Ok(root), Ok(target)) = (root.canonicalize(), root.join(candidate).canonicalize())
+            && !target.starts_with(&root)
+        {
+            return Err(LeadsOutside { path: path.to_owned(), target });
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +108,26 @@ mod tests {
             "/home/me",
             "only as the folder one stands in"
         );
+    }
+
+    #[test]
+    fn links_out_of_the_project_are_refused() {
+        let (project, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(outside.path().join("a_spec.rb"), "").unwrap();
+        std::fs::create_dir(project.path().join("spec")).unwrap();
+        std::fs::write(project.path().join("spec/b_spec.rb"), "").unwrap();
+        std::os::unix::fs::symlink(outside.path(), project.path().join("spec/out")).unwrap();
+        std::os::unix::fs::symlink("spec/b_spec.rb", project.path().join("inside_spec.rb"))
+            .unwrap();
+        for fine in ["spec", "spec/b_spec.rb:3", "spec/b_spec.rb[1:2]", "inside_spec.rb", "missing"]
+        {
+            assert!(refuse_outside(project.path(), fine).is_ok(), "{fine}");
+        }
+        for bad in
+            ["spec/out", "spec/out/a_spec.rb", "spec/out/a_spec.rb:3", "spec/out/a_spec.rb[1:2]"]
+        {
+            assert!(refuse_outside(project.path(), bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

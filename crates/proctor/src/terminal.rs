@@ -49,11 +49,6 @@ impl Terminal {
         self.failure.as_deref()
     }
 
-    /// When to use colours.
-    pub(crate) fn color(&self) -> ColorChoice {
-        self.color
-    }
-
     /// How to style standard output.
     pub(crate) fn style(&self) -> Style {
         self.style_for(io::stdout().is_terminal())

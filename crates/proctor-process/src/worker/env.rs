@@ -70,7 +70,7 @@ impl WorkerEnv {
                 both(stream.into())
             }
             Transport::Fd(number) => {
-                let fd = sys::adopt_inherited(*number)
+                let fd = sys::adopt_inherited_socket(*number)
                     .map_err(|error| WorkerError::Descriptor { text: number.to_string(), error })?;
                 both(fd)
             }

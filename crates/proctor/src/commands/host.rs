@@ -2,7 +2,7 @@
 //!
 //! Started by the Ruby library, with a socket whose number is in `RPC_SOCKET_FD`. It ends when the other side does.
 
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -66,13 +66,11 @@ fn socket() -> Result<OwnedFd, CommandError> {
             .hint("it is started by `require \"proctor/rspec\"`; there is no need to start it by hand")
     };
     let text = env_vars::RPC_SOCKET_FD.get().ok_or_else(missing)?;
-    let number: i32 = text.parse().ok().filter(|number| *number > 2).ok_or_else(missing)?;
-    // SAFETY: the parent made this descriptor for us and nobody else in this process knows it.
-    #[expect(unsafe_code, reason = "an inherited descriptor has no owner yet")]
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    rustix::io::fcntl_getfd(&socket).map_err(|error| {
-        CommandError::usage(format_args!("RPC_SOCKET_FD is {number}, which is not open: {error}"))
-            .with_source(error)
-    })?;
-    Ok(socket)
+    let number: i32 = text.parse().map_err(|_| missing())?;
+    proctor_process::adopt_inherited_socket(number).map_err(|error| {
+        CommandError::usage(format_args!(
+            "RPC_SOCKET_FD is {number}, which cannot be used: {error}"
+        ))
+        .with_source(error)
+    })
 }

@@ -47,3 +47,15 @@ fn kinds_and_exit_codes_of_real_commands() {
     env.write("proctor.toml", "workers = [");
     assert_eq!(kind(&["list"]), "configuration");
 }
+
+/// Audit S8: a number that is not open was an abort.
+#[test]
+fn s8_the_host_checks_its_descriptor() {
+    let env = TestEnv::new();
+    for number in ["77", "3", "0", "-1", "99999999", "2147483648", "five"] {
+        let output = env.command().arg("host").env("RPC_SOCKET_FD", number).output().unwrap();
+        let ran = env.ran(&output);
+        assert_eq!(ran.code, Some(2), "{number}: {}", ran.terminal());
+        assert!(ran.stderr.contains("RPC_SOCKET_FD"), "{number}: {}", ran.stderr);
+    }
+}

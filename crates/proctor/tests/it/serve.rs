@@ -102,6 +102,45 @@ fn a_run_started_over_http_is_seen_and_stopped_by_others() {
     env.assert_nobody_left();
 }
 
+/// Audit S4: a run that brought its process down took the server with it.
+#[test]
+fn s4_the_death_of_a_run_leaves_the_server_up() {
+    let env = TestEnv::with_spec(ENDLESS);
+    let served = Served::start(&env);
+    let started = served.ask("POST", "/specs/run", "{}");
+    let run = started["run_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+    env.wait_for("the example to start", |recorded| recorded.count("ExampleStarted") > 0);
+    let folder = env.project.join(".proctor/runs").join(&run);
+    let pid = proctor_record::control::query_status(&folder).unwrap().pid;
+    assert_ne!(pid, served.child.id(), "the run has a process of its own");
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    wait_until("the death to be seen", || served.get("/specs/progress")["state"] == "died");
+    assert_eq!(served.get("/specs/progress")["status"], "failed");
+    assert_eq!(served.get("/api/runs")["runs"][0]["state"], "died");
+    let again = served.ask("POST", "/specs/run", "{}");
+    assert_eq!(again["status"], "started", "{again}");
+    served.end();
+    env.assert_nobody_left();
+}
+
+/// Audit S8: a link in the project led `POST /specs/run` to specs of others.
+#[test]
+fn s8_links_out_of_the_project_are_not_run() {
+    let env = TestEnv::with_spec("RSpec.describe('A') { it('b') {} }\n");
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("x_spec.rb"), "RSpec.describe('X') { it('y') {} }\n")
+        .unwrap();
+    std::os::unix::fs::symlink(outside.path(), env.project.join("spec/out")).unwrap();
+    let served = Served::start(&env);
+    for path in ["spec/out", "spec/out/x_spec.rb", "spec/out/x_spec.rb:1"] {
+        let refused = served.ask("POST", "/specs/run", &json!({ "paths": [path] }).to_string());
+        let error = refused["error"].as_str().unwrap_or_else(|| panic!("{path}: {refused}"));
+        assert!(error.contains("leads out of the project"), "{error}");
+    }
+    served.end();
+}
+
 #[test]
 fn a_run_of_another_process_is_stopped_from_here() {
     let env = TestEnv::with_spec(ENDLESS);
@@ -244,7 +283,8 @@ fn a_client_in_another_language_follows_resumes_and_filters() {
         ("wrong_token", json!(401)),
         ("foreign_origin", json!(403)),
         ("null_origin", json!(403)),
-        ("foreign_host", json!(403)),
+        // This client sends its own Host header too.
+        ("second_host", json!(400)),
         ("no_such_run", json!(404)),
         ("own_origin", Value::Null),
         ("token_in_query", Value::Null),

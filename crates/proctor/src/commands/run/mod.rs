@@ -3,7 +3,6 @@
 mod ab;
 pub(crate) mod arguments;
 pub(super) mod conversations;
-mod embedded;
 mod fingerprint;
 mod live;
 mod outputs;
@@ -24,7 +23,6 @@ use proctor_record::{RunData, load_timings, save_timings};
 use proctor_runner::{Controller, OnCrash, RunOptions, RunResult, RunSetup, RunStatus, Schedule};
 use proctor_verdict::{RunState, StopCause};
 
-pub(crate) use self::embedded::Embedded;
 use self::live::Live;
 use self::recording::Recording;
 use super::journal::resolve_from_run::Resolving;

@@ -1,27 +1,23 @@
 //! `proctor serve`: the viewer and its interface; and `run --live`, the same on a run that goes on.
 
 pub(crate) mod arguments;
+mod launched_runs;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser as _;
 use proctor_mcp::HttpService;
+use proctor_process::Guard;
 use proctor_record::RunStore;
-use proctor_runner::RunStatus;
-use proctor_server::{
-    LaunchError, LaunchProgress, Launcher, Limits, McpService, RunRequest, Server, ServerConfig,
-};
-use proctor_verdict::{RunState, StopCause};
+use proctor_server::{Launcher, Limits, McpService, Server, ServerConfig};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::run::Embedded;
-use super::{agent_tools, journal};
-use crate::cli::{Cli, ColorChoice, Command, Format};
-use crate::commands::run::arguments::RunArguments;
+use self::launched_runs::LaunchedRuns;
+use super::{agent_tools, journal, own_guard, own_program};
+use crate::cli::{Cli, Format};
 use crate::commands::serve::arguments::ServeArguments;
 use crate::config::Config;
 use crate::error::CommandError;
@@ -30,8 +26,10 @@ use crate::{env_vars, project};
 
 /// How long the pages of a live run may take to get its last events.
 pub(super) const LAST_LOOK: Duration = Duration::from_secs(3);
-/// The shortest token that may guard a server beyond this machine.
-const SHORTEST: usize = 16;
+/// The shortest token: 128 bits in base64 are 22 characters.
+const SHORTEST_TOKEN: usize = 22;
+/// The least number of different characters in a token: repeated ones are easy to guess.
+const LEAST_DISTINCT: usize = 8;
 
 #[derive(Serialize)]
 struct Listening {
@@ -53,12 +51,13 @@ pub(crate) fn run(
     std::env::set_current_dir(&root)?;
     let token = token(arguments)?;
     allow_many_connections();
-    let launcher = Arc::new(Runs::new(&root, terminal.color()));
+    let guard = Guard::Program(own_guard()?);
+    let launcher = Arc::new(LaunchedRuns::new(&root, own_program()?.into(), guard));
     let mut wait = EndSignals::watch()?;
     let server = Server::start(ServerConfig {
         bind: (arguments.bind, arguments.port).into(),
         token: token.clone(),
-        session: secret(),
+        session: random_secret()?,
         hosts: arguments.host.clone(),
         store: RunStore::new(&root),
         launcher: (!arguments.read_only).then(|| Arc::clone(&launcher) as Arc<dyn Launcher>),
@@ -85,7 +84,7 @@ pub(crate) fn run(
 
 /// Stops the run that was started from here, if one goes on; a second signal ends it at once.
 fn end_run(
-    launcher: &Arc<Runs>,
+    launcher: &Arc<LaunchedRuns>,
     mut again: EndSignals,
     terminal: &mut Terminal,
 ) -> Result<(), CommandError> {
@@ -130,26 +129,46 @@ fn print_address(
 
 /// The token to demand: chosen by the user, else random. Beyond this machine only a chosen one will do.
 fn token(arguments: &ServeArguments) -> Result<String, CommandError> {
-    let chosen = env_vars::PROCTOR_TOKEN.get();
-    let plain =
-        |token: &String| token.chars().all(|c| c.is_ascii_alphanumeric() || "-_.~".contains(c));
-    match chosen {
-        Some(token) if !plain(&token) => Err(CommandError::configuration(
-            "PROCTOR_TOKEN may hold letters, digits and -_.~ only: it becomes part of an address",
-        )),
-        Some(token) if arguments.bind.is_loopback() || token.len() >= SHORTEST => Ok(token),
-        None if arguments.bind.is_loopback() => Ok(secret()),
-        _ => Err(CommandError::configuration(format_args!(
-            "listening on {} lets other machines in, which needs a token of at least {SHORTEST} characters",
-            arguments.bind
-        ))
-        .hint("set PROCTOR_TOKEN; mind that the connection is not encrypted")),
-    }
+    let Some(token) = env_vars::PROCTOR_TOKEN.get() else {
+        if arguments.bind.is_loopback() {
+            return random_secret();
+        }
+        let message =
+            format!("listening on {} lets other machines in, which needs a token", arguments.bind);
+        return Err(CommandError::configuration(message)
+            .hint("set PROCTOR_TOKEN, for instance to the output of `openssl rand -hex 16`; the connection is not encrypted"));
+    };
+    let problem = token_problem(&token);
+    problem.map_or(Ok(token), |problem| {
+        Err(CommandError::configuration(format_args!("PROCTOR_TOKEN {problem}"))
+            .hint("`openssl rand -hex 16` prints a good one"))
+    })
 }
 
-/// 122 random bits.
-fn secret() -> String {
-    uuid::Uuid::new_v4().simple().to_string()
+/// What is wrong with a token that a user has chosen.
+fn token_problem(token: &str) -> Option<String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.~".contains(letter);
+    if !token.chars().all(is_plain) {
+        return Some(
+            "may hold letters, digits and -_.~ only: it becomes part of an address".to_owned(),
+        );
+    }
+    let distinct: std::collections::BTreeSet<char> = token.chars().collect();
+    if token.len() < SHORTEST_TOKEN || distinct.len() < LEAST_DISTINCT {
+        return Some(format!(
+            "is too easy to guess: it needs {SHORTEST_TOKEN} characters or more, {LEAST_DISTINCT} of them different"
+        ));
+    }
+    None
+}
+
+/// 128 random bits.
+fn random_secret() -> Result<String, CommandError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        CommandError::system(format_args!("there is no randomness for a token: {error}"))
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Every client is a descriptor; the usual limit of 1024 is meant for programs that use `select`.
@@ -170,8 +189,8 @@ pub(super) fn show_live(
 ) -> Result<Server, CommandError> {
     let server = Server::start(ServerConfig {
         bind: (std::net::Ipv4Addr::LOCALHOST, 0).into(),
-        token: secret(),
-        session: secret(),
+        token: random_secret()?,
+        session: random_secret()?,
         hosts: Vec::new(),
         store: RunStore::new(root),
         launcher: None,
@@ -219,146 +238,30 @@ impl EndSignals {
     }
 }
 
-/// Runs that are started from the page, one at a time, in this process.
-struct Runs {
-    root: PathBuf,
-    color: ColorChoice,
-    current: Mutex<Option<Embedded>>,
-}
-
-impl Runs {
-    fn new(root: &Path, color: ColorChoice) -> Self {
-        Self { root: root.to_owned(), color, current: Mutex::default() }
-    }
-
-    fn current(&self) -> MutexGuard<'_, Option<Embedded>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins to stop what is going on, and says which run that is.
-    fn stop(&self) -> Option<String> {
-        let current = self.current();
-        let running = current.as_ref().filter(|run| run.controller.result().is_none())?;
-        running.controller.cancel(StopCause::Request);
-        Some(running.run_id.clone())
-    }
-
-    /// Ends it now.
-    fn kill(&self) {
-        if let Some(run) = self.current().as_ref() {
-            run.controller.kill(StopCause::Request);
-        }
-    }
-
-    /// Waits until it is recorded.
-    fn wait(&self) {
-        let ending = self.current().as_mut().and_then(Embedded::ending);
-        if let Some(ending) = ending {
-            let _ = ending.join();
-        }
-    }
-}
-
-impl Launcher for Runs {
-    fn start(&self, request: &RunRequest) -> Result<String, LaunchError> {
-        let mut current = self.current();
-        if let Some(run) = current.as_ref().filter(|run| run.controller.result().is_none()) {
-            return Err(LaunchError::Busy(run.run_id.clone()));
-        }
-        let words = command_line(request);
-        let arguments = parse(&words).map_err(LaunchError::Refused)?;
-        let mut terminal = Terminal::new(Some(self.color), false);
-        let run = Embedded::start(&arguments, words, &self.root, &mut terminal)
-            .map_err(|error| LaunchError::Refused(error.to_string()))?;
-        let run_id = run.run_id.clone();
-        *current = Some(run);
-        Ok(run_id)
-    }
-
-    fn progress(&self) -> Option<LaunchProgress> {
-        let current = self.current();
-        let run = current.as_ref()?;
-        let progress = run.controller.progress();
-        let status = match progress.status {
-            RunStatus::Idle | RunStatus::Running => "running",
-            RunStatus::Cancelled => "cancelled",
-            RunStatus::Failed => "failed",
-            RunStatus::Completed => "passed",
-        };
-        let result = run.controller.result();
-        let state = match &result {
-            Some(result) => result.verdict.state(),
-            None if progress.total == 0 => RunState::Loading,
-            None => RunState::Running,
-        };
-        let problem = result.and_then(|result| result.problem.clone());
-        Some(LaunchProgress {
-            status: status.to_owned(),
-            state,
-            completed: progress.completed,
-            total: progress.total,
-            failures: progress.failures,
-            run_id: run.run_id.clone(),
-            problem: problem.map(|problem| problem.message),
-        })
-    }
-
-    fn cancel(&self) -> bool {
-        self.stop().is_some()
-    }
-}
-
-/// The command line that a request stands for; it is what people see as the run's command.
-fn command_line(request: &RunRequest) -> Vec<String> {
-    let mut words = vec!["proctor".to_owned(), "run".to_owned()];
-    let mut option = |name: &str, value: String| words.push(format!("--{name}={value}"));
-    for (name, value) in [
-        ("workers", request.workers),
-        ("repeat", request.repeat),
-        ("retries", request.retries),
-        ("fail-fast", request.fail_fast.then_some(1)),
-    ] {
-        if let Some(value) = value {
-            option(name, value.to_string());
-        }
-    }
-    request.tags.iter().for_each(|tag| option("tag", tag.clone()));
-    request.example_ids.iter().for_each(|id| option("stable-id", id.clone()));
-    if request.only_failures {
-        words.push("--only-failures".to_owned());
-    }
-    words.extend(request.paths.iter().cloned());
-    words
-}
-
-fn parse(words: &[String]) -> Result<Box<RunArguments>, String> {
-    match Cli::try_parse_from(words) {
-        Ok(Cli { command: Command::Run(arguments), .. }) => Ok(arguments),
-        Ok(_) => Err("this is not a run".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_a_command_line() {
-        let request = RunRequest {
-            paths: vec!["spec/a_spec.rb:3".into()],
-            example_ids: vec!["abc".into()],
-            workers: Some(2),
-            fail_fast: true,
-            ..RunRequest::default()
-        };
-        let words = command_line(&request);
-        assert_eq!(
-            words[2..],
-            ["--workers=2", "--fail-fast=1", "--stable-id=abc", "spec/a_spec.rb:3"]
+    fn tokens_have_128_bits() {
+        assert_eq!(random_secret().unwrap().len(), 32);
+        assert_ne!(random_secret().unwrap(), random_secret().unwrap());
+        assert_eq!(token_problem("0123456789abcdef0123456789abcdef"), None);
+        for weak in [
+            "a",
+            "secret",
+            "0123456789abcdef",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "abababababababababababababababab",
+        ] {
+            assert!(
+                token_problem(weak).is_some_and(|problem| problem.contains("easy to guess")),
+                "{weak}"
+            );
+        }
+        assert!(
+            token_problem("0123456789abcdef&token=xyz")
+                .is_some_and(|problem| problem.contains("address"))
         );
-        let arguments = parse(&words).unwrap();
-        assert_eq!((arguments.workers, arguments.fail_fast), (Some(2), Some(1)));
-        assert_eq!(arguments.selection.paths, ["spec/a_spec.rb:3"]);
     }
 }

@@ -47,7 +47,7 @@ seen = {
     "wrong_token": refused(f"run={run}", additional_headers={"Authorization": "Bearer wrong"}),
     "foreign_origin": refused(f"run={run}", origin="http://evil.example"),
     "null_origin": refused(f"run={run}", origin="null"),
-    "foreign_host": refused(f"run={run}", additional_headers={"Authorization": f"Bearer {token}", "Host": "evil.example"}),
+    "second_host": refused(f"run={run}", additional_headers={"Authorization": f"Bearer {token}", "Host": "evil.example"}),
     "no_such_run": refused("run=nobody"),
     "own_origin": refused(f"run={run}", origin=f"http://{address}"),
     "token_in_query": refused(f"run={run}&token={token}", additional_headers={}),
