@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use proctor_dialogue::Words;
+use proctor_dialogue::CommandWords;
 use proctor_llm::Program;
 use proctor_process::Guard;
 use serde_json::Value;
@@ -52,7 +52,7 @@ impl CommandChecks {
     }
 
     async fn look(&self, command: &[String], conversation: &Value) -> Result<CheckResult, Failure> {
-        let words = Words(command.to_vec());
+        let words = CommandWords(command.to_vec());
         let words = self.fill.as_ref().map_or_else(|| Ok(words.clone()), |fill| fill(&words))?;
         let argv = words.argv();
         let program = Program {

@@ -149,7 +149,7 @@ impl Conversation {
                     }
                     input
                 }
-                None if tools.is_empty() => Input::Break {
+                None if tools.is_empty() => Input::PartyUnavailable {
                     status: Status::Errored,
                     fault: Some(Fault::Harness),
                     message: "the conversation waits for no party; this is a bug in proctor".into(),
@@ -294,7 +294,7 @@ async fn answer(
         Ask::Simulator(id, request) => {
             let asked = parties.cassette.simulator(parties, &request, attempt_id).await;
             let input = match asked.outcome {
-                Ok(text) => Input::SimulatorSaid { id, text },
+                Ok(text) => Input::SimulatorAnswered { id, text },
                 Err(failure) => input_of_failure(failure, |failure| Input::SimulatorFailed {
                     id,
                     message: failure.message,
@@ -333,7 +333,7 @@ fn input_of_failure(failure: Failure, party: impl FnOnce(Failure) -> Input) -> I
         // Nobody knows how it would have gone on.
         (None, FailureOrigin::Budget) => harness(Status::Inconclusive),
     };
-    Input::Break { status, fault, message: failure.message }
+    Input::PartyUnavailable { status, fault, message: failure.message }
 }
 
 async fn chat(

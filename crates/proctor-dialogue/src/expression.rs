@@ -35,7 +35,7 @@ pub fn evaluate(
     scope: &Scope,
 ) -> Result<bool, EvaluationError> {
     let mut context = Context::with_env(Arc::clone(&STDLIB));
-    if let Value::Object(variables) = transcript.seen_by(scope) {
+    if let Value::Object(variables) = transcript.visible_in(scope) {
         for (name, value) in &variables {
             if name == "tool_calls" && value.is_null() {
                 continue; // a name without a value is an error; `null != []` would be an answer
@@ -51,7 +51,7 @@ pub fn evaluate(
         Err(source) if lacks_calls(&source) && some_calls_unknown() => {
             Err(EvaluationError::CallsUnknown {
                 expression: written,
-                reason: transcript.reports.way_out(),
+                reason: transcript.reports.how_to_report_calls(),
                 source,
             })
         }

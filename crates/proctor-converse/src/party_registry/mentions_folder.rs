@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proctor_dialogue::{
-    AgentFields, ChatSpec, HttpSpec, ModelFields, Readiness, ServerSpec, Words,
+    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, Readiness, ServerSpec,
 };
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ impl MentionsFolder for String {
     }
 }
 
-impl MentionsFolder for Words {
+impl MentionsFolder for CommandWords {
     fn mentions_folder(&self) -> bool {
         self.0.iter().any(String::mentions_folder)
     }

@@ -306,7 +306,8 @@ impl<'a> Maker<'a> {
         let places = self.places(&example.file);
         let (judge, judge_settings) = self.judge(specs, example, &places);
         let filled = places.clone();
-        let fill: Fill = Arc::new(move |words: &proctor_dialogue::Words| filled.words(words));
+        let fill: Fill =
+            Arc::new(move |words: &proctor_dialogue::CommandWords| filled.words(words));
         if let Some(saved) = &self.settings.saved {
             return Parties {
                 agent: saved.clone(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_dialogue::Words;
+use proctor_dialogue::CommandWords;
 use proctor_llm::{Redactor, Secret};
 
 use crate::failure::Failure;
@@ -83,7 +83,7 @@ impl PlaceholderValues {
         secret
     }
 
-    pub(crate) fn words(&self, words: &Words) -> Result<Words, Failure> {
+    pub(crate) fn words(&self, words: &CommandWords) -> Result<CommandWords, Failure> {
         words.map(|word| self.text(word))
     }
 

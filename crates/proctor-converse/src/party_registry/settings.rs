@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use proctor_dialogue::{
-    AgentFields, ChatSpec, HttpSpec, ModelFields, PartySpecs, Pattern, QuestionKind, Say,
-    ScriptRule, ScriptedCall, ServerSpec, Then, ToolStub, VerdictRule, Words,
+    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, PartySpecs, Pattern, QuestionKind,
+    Say, ScriptRule, ScriptedCall, ServerSpec, Then, ToolStub, VerdictRule,
 };
 use proctor_llm::{names_a_secret, request_hash};
 use serde_json::{Map, Value, json};
@@ -115,7 +115,7 @@ fn headers(headers: &BTreeMap<String, String>, places: &PlaceholderValues) -> Va
 }
 
 /// A command by its name and a digest of all its words, as they are written: folders differ between machines.
-fn words(words: &Words) -> Value {
+fn words(words: &CommandWords) -> Value {
     let first = words.0.first().and_then(|line| line.split_whitespace().next());
     json!({"program": first, "words": digest(&json!(words.0))})
 }

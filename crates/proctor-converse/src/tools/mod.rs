@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_dialogue::{PartySpecs, ToolCall, ToolOutcome, ToolStub, Words};
+use proctor_dialogue::{CommandWords, PartySpecs, ToolCall, ToolOutcome, ToolStub};
 use proctor_llm::{Program, ToolSpec};
 use proctor_process::Guard;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ pub struct ScenarioTools {
 }
 
 /// Fills in the placeholders of a command.
-pub(crate) type Fill = Arc<dyn Fn(&Words) -> Result<Words, Failure> + Send + Sync>;
+pub(crate) type Fill = Arc<dyn Fn(&CommandWords) -> Result<CommandWords, Failure> + Send + Sync>;
 
 impl ScenarioTools {
     pub(crate) fn new(
@@ -119,7 +119,7 @@ impl ScenarioTools {
     /// Exit code 0 is a result, anything else an error that the agent sees; not starting is ours.
     async fn run(
         &self,
-        command: &Words,
+        command: &CommandWords,
         call: &ToolCall,
     ) -> Result<Result<Value, String>, Failure> {
         let argv = command.argv();

@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::program::Words;
+use super::program::CommandWords;
 use super::schema::{
     NOT_BLANK, POINTER, above_zero, also, at_most_one, demand, exclude, given, not_blank,
     or_nothing, pointer, pointers, require, with,
@@ -52,7 +52,7 @@ pub struct AgentFields {
     /// What reports call it.
     pub name: Option<String>,
     /// A program. Alone it speaks the worker protocol; with `chat` or `http` it is the server to wait for.
-    pub command: Option<Words>,
+    pub command: Option<CommandWords>,
     /// How many processes share the conversations; 1 when absent.
     pub processes: Option<NonZeroU32>,
     /// Whether each conversation gets a process of its own.

@@ -33,7 +33,7 @@ pub struct ItemAnswer {
 /// Why an answer does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unusable judge answer: {reason}; it said: {excerpt:?}")]
-pub struct Unusable {
+pub struct UnusableAnswer {
     /// What is wrong.
     pub reason: String,
     /// The beginning of the answer.
@@ -41,9 +41,12 @@ pub struct Unusable {
 }
 
 /// Reads an answer to a request.
-pub fn parse_judge_answer(text: &str, request: &JudgeRequest) -> Result<JudgeAnswer, Unusable> {
+pub fn parse_judge_answer(
+    text: &str,
+    request: &JudgeRequest,
+) -> Result<JudgeAnswer, UnusableAnswer> {
     read(text, request)
-        .map_err(|reason| Unusable { reason, excerpt: truncate(text.trim(), EXCERPT) })
+        .map_err(|reason| UnusableAnswer { reason, excerpt: truncate(text.trim(), EXCERPT) })
 }
 
 fn read(text: &str, request: &JudgeRequest) -> Result<JudgeAnswer, String> {

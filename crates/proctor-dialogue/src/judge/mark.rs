@@ -35,7 +35,7 @@ impl MarkKey {
             let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
             digits[..DIGITS].to_owned()
         });
-        let mut unused = marks.filter(|mark| !turns.iter().any(|turn| says(turn, mark)));
+        let mut unused = marks.filter(|mark| !turns.iter().any(|turn| contains_mark(turn, mark)));
         unused.next().unwrap_or_default()
     }
 
@@ -56,7 +56,7 @@ impl fmt::Debug for MarkKey {
     }
 }
 
-fn says(turn: &Turn, mark: &str) -> bool {
+fn contains_mark(turn: &Turn, mark: &str) -> bool {
     turn.user.contains(mark)
         || turn.agent.contains(mark)
         || turn.tool_calls.iter().any(|call| {

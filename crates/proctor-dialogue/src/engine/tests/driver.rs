@@ -166,7 +166,7 @@ impl Driver {
                 let prompt = &request.prompt;
                 ran.simulator_prompts.push(format!("{}\n{}", prompt.system, prompt.user));
                 match self.simulator.pop_front().unwrap_or_else(|| Ok("And then?".into())) {
-                    Ok(text) => Input::SimulatorSaid { id, text },
+                    Ok(text) => Input::SimulatorAnswered { id, text },
                     Err(message) => Input::SimulatorFailed { id, message },
                 }
             }

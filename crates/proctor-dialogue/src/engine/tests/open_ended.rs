@@ -77,7 +77,7 @@ impl Told {
                 let outcome = ToolOutcome { result: Ok(json!("found")), duration_ms: None };
                 Input::ToolResult { id, outcome }
             }
-            Effect::AskSimulator { id, .. } => Input::SimulatorSaid { id, text: "Hi".into() },
+            Effect::AskSimulator { id, .. } => Input::SimulatorAnswered { id, text: "Hi".into() },
             other => panic!("{other:?}"),
         })
     }
