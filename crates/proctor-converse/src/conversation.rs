@@ -76,7 +76,7 @@ pub struct Conversation {
 }
 
 /// A question of the engine to one party.
-enum Ask {
+enum PartyQuestion {
     Simulator(RequestId, SimulatorRequest),
     Agent(RequestId, u32, Vec<Message>),
     Judge(RequestId, Box<JudgeRequest>),
@@ -85,8 +85,8 @@ enum Ask {
 
 /// What carrying out some effects came to.
 #[derive(Default)]
-struct Wishes {
-    ask: Option<Ask>,
+struct EngineRequests {
+    ask: Option<PartyQuestion>,
     tools: Vec<(RequestId, ToolCall)>,
     verdict: Option<ConversationOutcome>,
 }
@@ -108,7 +108,7 @@ impl Conversation {
     /// Conducts it to its verdict, or to its first pause.
     pub async fn run(&mut self, sink: &mut impl EventSink) -> ConversationOutcome {
         let marks = self.parties.marks.next_key();
-        self.conduct(Input::Begin { marks }, sink).await
+        self.run_engine(Input::Begin { marks }, sink).await
     }
 
     /// Goes on after a pause, to the next one or to the end. What an earlier call left undone, because it was
@@ -118,7 +118,7 @@ impl Conversation {
         if !self.engine.is_paused() {
             self.step(Input::Cancel, sink);
         }
-        self.conduct(Input::Next(next), sink).await
+        self.run_engine(Input::Next(next), sink).await
     }
 
     /// What has been said so far.
@@ -126,24 +126,24 @@ impl Conversation {
         self.engine.transcript()
     }
 
-    async fn conduct(&mut self, first: Input, sink: &mut impl EventSink) -> ConversationOutcome {
+    async fn run_engine(&mut self, first: Input, sink: &mut impl EventSink) -> ConversationOutcome {
         let parties = Arc::clone(&self.parties);
         let attempt_id = self.attempt_id.clone();
         let mut tools: FuturesUnordered<BoxFuture<'_, Input>> = FuturesUnordered::new();
         let mut input = first;
         loop {
-            let wishes = self.step(input, sink);
-            if let Some(verdict) = wishes.verdict {
+            let requests = self.step(input, sink);
+            if let Some(verdict) = requests.verdict {
                 return verdict;
             }
-            for (id, call) in wishes.tools {
+            for (id, call) in requests.tools {
                 tools.push(Box::pin(call_tool(&parties, &attempt_id, id, call)));
             }
-            input = match wishes.ask {
+            input = match requests.ask {
                 Some(ask) => {
                     let deadline = self.deadline;
                     let answer = answer(&parties, &attempt_id, &mut self.session, ask);
-                    let (input, call) = until(deadline, answer, sink).await;
+                    let (input, call) = answer_before_deadline(deadline, answer, sink).await;
                     if let Some(call) = call {
                         sink.emit(self.without_secrets(Body::ModelCall(*call)));
                     }
@@ -156,7 +156,7 @@ impl Conversation {
                 },
                 None => {
                     let next = async { (tools.next().await.unwrap_or(Input::Cancel), None) };
-                    until(self.deadline, next, sink).await.0
+                    answer_before_deadline(self.deadline, next, sink).await.0
                 }
             };
         }
@@ -189,21 +189,23 @@ impl Conversation {
         self.engine.is_finished()
     }
 
-    fn step(&mut self, input: Input, sink: &mut impl EventSink) -> Wishes {
-        let mut wishes = Wishes::default();
+    fn step(&mut self, input: Input, sink: &mut impl EventSink) -> EngineRequests {
+        let mut requests = EngineRequests::default();
         for effect in self.engine.step(input) {
             match effect {
                 Effect::Emit(body) => sink.emit(self.without_secrets(body)),
                 Effect::AskSimulator { id, request } => {
-                    wishes.ask = Some(Ask::Simulator(id, request));
+                    requests.ask = Some(PartyQuestion::Simulator(id, request));
                 }
                 Effect::CallAgent { id, turn, messages } => {
-                    wishes.ask = Some(Ask::Agent(id, turn, messages));
+                    requests.ask = Some(PartyQuestion::Agent(id, turn, messages));
                 }
-                Effect::ExecuteTool { id, call } => wishes.tools.push((id, call)),
-                Effect::AskJudge { id, request } => wishes.ask = Some(Ask::Judge(id, request)),
+                Effect::ExecuteTool { id, call } => requests.tools.push((id, call)),
+                Effect::AskJudge { id, request } => {
+                    requests.ask = Some(PartyQuestion::Judge(id, request))
+                }
                 Effect::RunCheck { id, command, conversation } => {
-                    wishes.ask = Some(Ask::Check(id, command, conversation));
+                    requests.ask = Some(PartyQuestion::Check(id, command, conversation));
                 }
                 Effect::SetDeadline { id, after } => {
                     self.deadline = Instant::now().checked_add(after).map(|at| (id, at));
@@ -212,11 +214,11 @@ impl Conversation {
                     self.deadline = self.deadline.take().filter(|(known, _)| *known != id);
                 }
                 Effect::Pause(verdict) | Effect::Finish(verdict) => {
-                    wishes.verdict = Some(self.verdict_without_secrets(verdict));
+                    requests.verdict = Some(self.verdict_without_secrets(verdict));
                 }
             }
         }
-        wishes
+        requests
     }
 
     /// An agent may say a key aloud that the scenario took from the environment; it is not written down.
@@ -245,14 +247,14 @@ impl Drop for Conversation {
 }
 
 /// An input, and the call to a model that brought it.
-type Answered = (Input, Option<Box<proctor_events::ModelCall>>);
+type AnsweredInput = (Input, Option<Box<proctor_events::ModelCall>>);
 
 /// Waits for an answer, but not beyond the deadline. An answer that is there at once costs no wait.
-async fn until(
+async fn answer_before_deadline(
     deadline: Option<(RequestId, Instant)>,
-    answer: impl Future<Output = Answered>,
+    answer: impl Future<Output = AnsweredInput>,
     sink: &mut impl EventSink,
-) -> Answered {
+) -> AnsweredInput {
     if let Some((id, at)) = deadline
         && Instant::now() >= at
     {
@@ -276,10 +278,10 @@ async fn answer(
     parties: &Parties,
     attempt_id: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
-    ask: Ask,
-) -> Answered {
+    ask: PartyQuestion,
+) -> AnsweredInput {
     match ask {
-        Ask::Agent(id, turn, messages) => {
+        PartyQuestion::Agent(id, turn, messages) => {
             let asked = chat(parties, attempt_id, session, turn, &messages).await;
             let input = match asked.outcome {
                 Ok(answer) => Input::AgentAnswered { id, answer },
@@ -291,7 +293,7 @@ async fn answer(
             };
             (input, asked.call)
         }
-        Ask::Simulator(id, request) => {
+        PartyQuestion::Simulator(id, request) => {
             let asked = parties.cassette.simulator(parties, &request, attempt_id).await;
             let input = match asked.outcome {
                 Ok(text) => Input::SimulatorAnswered { id, text },
@@ -302,7 +304,7 @@ async fn answer(
             };
             (input, asked.call)
         }
-        Ask::Judge(id, request) => {
+        PartyQuestion::Judge(id, request) => {
             let asked = parties.cassette.judge(parties, &request, attempt_id).await;
             let input = match asked.outcome {
                 Ok(text) => Input::JudgeAnswered { id, text },
@@ -313,7 +315,7 @@ async fn answer(
             };
             (input, asked.call)
         }
-        Ask::Check(id, command, conversation) => {
+        PartyQuestion::Check(id, command, conversation) => {
             let input = match parties.checks.run(&command, &conversation).await {
                 Ok((passed, message)) => Input::CheckResult { id, passed, message },
                 Err(failure) => Input::CheckFailed { id, message: failure.message },

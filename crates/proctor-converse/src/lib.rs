@@ -44,7 +44,7 @@ pub use judge::{Judge, ModelJudge, ScriptedJudge, model_call};
 pub use judge_marks::MarkSource;
 pub use open_cassette::{OpenCassette, PartySettings};
 pub use party_registry::{
-    Cassette, Ended, Environment, PartyRegistry, PartySetupError, Settings, SharedResources,
+    Cassette, EndReport, Environment, PartyRegistry, PartySetupError, Settings, SharedResources,
     SingleModel, SingleModelSetup,
 };
 pub use saved_conversation::{SavedCall, SavedConversation, SavedConversations, SavedEnding};

@@ -83,7 +83,7 @@ impl OpenCassette {
         };
         let keep = |answer: &AgentAnswer| json!(WireAnswer::from(answer));
         let read = |value: Value| read_kept_answer(value).map_err(serde::de::Error::custom);
-        self.around(Purpose::Agent, turn.attempt_id, request, asking, keep, read).await
+        self.record_or_replay(Purpose::Agent, turn.attempt_id, request, asking, keep, read).await
     }
 
     pub(crate) async fn simulator(
@@ -98,7 +98,15 @@ impl OpenCassette {
             self.request(asked, &parties.settings.simulator)
         };
         let asking = parties.simulator.say(request, attempt_id);
-        self.around(Purpose::Simulator, attempt_id, asked, asking, |text| json!(text), text).await
+        self.record_or_replay(
+            Purpose::Simulator,
+            attempt_id,
+            asked,
+            asking,
+            |text| json!(text),
+            text,
+        )
+        .await
     }
 
     pub(crate) async fn judge(
@@ -118,7 +126,14 @@ impl OpenCassette {
             let read =
                 |value| text(value).map(|recorded| add_mark_to_recorded_answer(&recorded, mark));
             return self
-                .around(Purpose::Judge, attempt_id, asked, asking, |text| json!(text), read)
+                .record_or_replay(
+                    Purpose::Judge,
+                    attempt_id,
+                    asked,
+                    asking,
+                    |text| json!(text),
+                    read,
+                )
                 .await;
         }
         let asked = || {
@@ -132,7 +147,7 @@ impl OpenCassette {
             let recorded: RecordedVerdict = serde_json::from_value(value)?;
             Ok(recorded.text.replace(&recorded.mark, mark))
         };
-        self.around(Purpose::Judge, attempt_id, asked, asking, keep, read).await
+        self.record_or_replay(Purpose::Judge, attempt_id, asked, asking, keep, read).await
     }
 
     pub(crate) async fn tool(
@@ -155,10 +170,10 @@ impl OpenCassette {
             };
             Ok(ToolOutcome { result, duration_ms })
         };
-        self.around(Purpose::Tool, attempt_id, request, asking, keep, read).await.outcome
+        self.record_or_replay(Purpose::Tool, attempt_id, request, asking, keep, read).await.outcome
     }
 
-    async fn around<T>(
+    async fn record_or_replay<T>(
         &self,
         purpose: Purpose,
         attempt_id: &AttemptId,

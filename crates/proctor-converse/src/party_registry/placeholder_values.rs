@@ -69,12 +69,12 @@ impl PlaceholderValues {
                 "the environment variable {name} is not set, and proctor.toml or the scenario uses it"
             ))
         })?;
-        self.keep(name, &value);
+        self.learn_secret(name, &value);
         Ok(value)
     }
 
     /// The value of a variable as a secret, which is filtered from now on if it is long enough.
-    pub(crate) fn keep(&self, name: &str, value: &str) -> Secret {
+    pub(crate) fn learn_secret(&self, name: &str, value: &str) -> Secret {
         let secret = Secret::new(value);
         if !self.redactor.learn(secret.clone()) {
             let mut short = self.short_secrets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl PlaceholderValues {
 mod tests {
     use super::*;
 
-    fn places() -> PlaceholderValues {
+    fn placeholders() -> PlaceholderValues {
         PlaceholderValues {
             root: "/p".into(),
             here: "/p/examples".into(),
@@ -113,13 +113,14 @@ mod tests {
 
     #[test]
     fn known_names_are_filled_and_others_are_left() {
-        let places = places();
-        let filled =
-            places.text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}").unwrap();
+        let placeholders = placeholders();
+        let filled = placeholders
+            .text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}")
+            .unwrap();
         assert_eq!(filled, "/b/a --at 8080 ${message} $${env:TOKEN} hush-hush");
-        assert_eq!(places.redactor.text("so hush-hush"), "so [redacted]");
-        assert_eq!(places.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
-        let missing = places.text("${env:NOPE}").unwrap_err();
+        assert_eq!(placeholders.redactor.text("so hush-hush"), "so [redacted]");
+        assert_eq!(placeholders.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
+        let missing = placeholders.text("${env:NOPE}").unwrap_err();
         assert!(missing.message.contains("NOPE is not set"), "{missing:?}");
     }
 }

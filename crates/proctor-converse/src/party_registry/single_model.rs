@@ -72,7 +72,7 @@ fn make(
     setup: SingleModelSetup,
 ) -> Result<Arc<dyn Model>, Failure> {
     let redactor = Redactor::default();
-    let places = PlaceholderValues {
+    let placeholders = PlaceholderValues {
         here: setup.root.clone(),
         root: setup.root,
         bin: setup.bin,
@@ -89,7 +89,7 @@ fn make(
         jitter: Jitter::seeded(setup.seed),
         guard: setup.guard,
     };
-    let model = match models::model(fields, name, &places, &common)? {
+    let model = match models::model(fields, name, &placeholders, &common)? {
         MadeModel::Model(model, _, _) => model,
         MadeModel::Script(rules) => Arc::new(scripted(name, &rules)?) as Arc<dyn Model>,
         MadeModel::Verdicts(_) => {

@@ -20,7 +20,7 @@ use crate::attempt_id::AttemptId;
 use crate::failure::Failure;
 
 /// How long a tool that is a command may take.
-const WITHIN: Duration = Duration::from_secs(30);
+const TOOL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BYTES: usize = 4 << 20;
 
 /// The tools of the host.
@@ -42,12 +42,13 @@ pub struct ScenarioTools {
     servers: Vec<Arc<McpServer>>,
     folder: PathBuf,
     guard: Guard,
-    fill: Fill,
+    fill: FillPlaceholders,
     specs: OnceCell<Arc<[ToolSpec]>>,
 }
 
 /// Fills in the placeholders of a command.
-pub(crate) type Fill = Arc<dyn Fn(&CommandWords) -> Result<CommandWords, Failure> + Send + Sync>;
+pub(crate) type FillPlaceholders =
+    Arc<dyn Fn(&CommandWords) -> Result<CommandWords, Failure> + Send + Sync>;
 
 impl ScenarioTools {
     pub(crate) fn new(
@@ -55,12 +56,12 @@ impl ScenarioTools {
         servers: Vec<Arc<McpServer>>,
         folder: PathBuf,
         guard: Guard,
-        fill: Fill,
+        fill: FillPlaceholders,
     ) -> Self {
         Self { parties, servers, folder, guard, fill, specs: OnceCell::new() }
     }
 
-    async fn gather(&self) -> Result<Arc<[ToolSpec]>, Failure> {
+    async fn list_specs(&self) -> Result<Arc<[ToolSpec]>, Failure> {
         let mut specs: Vec<ToolSpec> =
             self.parties.tools.iter().map(|(name, stubs)| stub_spec(name, &stubs.0)).collect();
         for server in &self.servers {
@@ -88,7 +89,7 @@ impl ScenarioTools {
                 );
                 return Err(Failure::party("NoAnswer", message));
             };
-            return self.stubbed(stub, call).await.map(taken);
+            return self.stub_outcome(stub, call).await.map(taken);
         }
         for server in &self.servers {
             if server.tools().await?.iter().any(|tool| tool.name == call.name) {
@@ -99,7 +100,7 @@ impl ScenarioTools {
         Ok(taken(Err(format!("there is no tool `{}`", call.name))))
     }
 
-    async fn stubbed(
+    async fn stub_outcome(
         &self,
         stub: &ToolStub,
         call: &ToolCall,
@@ -128,13 +129,13 @@ impl ScenarioTools {
             folder: Some(&self.folder),
             env: &[],
             guard: &self.guard,
-            timeout: WITHIN,
+            timeout: TOOL_TIMEOUT,
             max_bytes: MAX_BYTES,
         };
         let input = json!({"tool": call.name, "arguments": call.arguments});
         let output = program.run(&input.to_string()).await?;
         if let Some(failure) = output.failure() {
-            return Ok(Err(output.last_words().unwrap_or(failure)));
+            return Ok(Err(output.last_output_lines().unwrap_or(failure)));
         }
         let text = output.stdout.trim_end();
         Ok(Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into())))
@@ -154,7 +155,7 @@ pub(crate) fn stub_spec(name: &str, stubs: &[ToolStub]) -> ToolSpec {
 
 impl Tools for ScenarioTools {
     fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>> {
-        Box::pin(async { self.specs.get_or_try_init(|| self.gather()).await.cloned() })
+        Box::pin(async { self.specs.get_or_try_init(|| self.list_specs()).await.cloned() })
     }
 
     fn call<'a>(

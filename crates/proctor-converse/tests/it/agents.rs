@@ -306,7 +306,7 @@ async fn what_a_program_prints_is_known_to_be_of_its_conversation() {
         let mut lines = Vec::new();
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
         while lines.len() < 2 && tokio::time::Instant::now() < deadline {
-            lines.extend(stage.printed().rest());
+            lines.extend(stage.agent_output().rest());
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
         lines.sort_by_key(|line| line.stderr);
@@ -344,7 +344,7 @@ async fn u11_a_program_that_does_not_say_hello_is_reported_with_its_output() {
     let stage = world.stage(&examples);
     let reported = async {
         loop {
-            let lines = stage.printed().next().await;
+            let lines = stage.agent_output().next().await;
             let told = lines.iter().find(|line| line.text.contains("has not said hello"));
             if let Some(line) = told {
                 world.write("seen", "");

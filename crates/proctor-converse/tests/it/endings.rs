@@ -142,5 +142,5 @@ async fn a_budget_that_is_spent_ends_conversations_without_blame() {
     let talk = crate::world::conduct_example(&stage, &examples[0], 1).await;
     assert_eq!((talk.status(), talk.fault()), ("inconclusive", "harness"), "{}", talk.message());
     assert!(talk.message().contains("budget"), "{}", talk.message());
-    assert!(stage.is_spent() && server.seen().is_empty());
+    assert!(stage.is_budget_exhausted() && server.seen().is_empty());
 }

@@ -1,4 +1,4 @@
-//! PendingJudgeRequest the judge: once, again when the answer is unusable, and never taking silence for a pass.
+//! Asking the judge: once, again when the answer is unusable, and never taking silence for a pass.
 
 use proctor_events::{Fault, JudgeError, Status, TerminationReason};
 

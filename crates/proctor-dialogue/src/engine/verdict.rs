@@ -5,7 +5,7 @@ use proctor_events::{Fault, Status, TerminationReason};
 use super::{ConversationOutcome, Effect, Engine, WaitState};
 
 impl Engine {
-    /// A failed assertion outweighs attempt_error: the agent has been seen to fail.
+    /// A failed assertion outweighs trouble: the agent has been seen to fail.
     pub(super) fn conclude(&mut self) {
         if self.is_finished() {
             return;

@@ -48,7 +48,7 @@ impl Votes {
     }
 }
 
-/// The topic that the votes settle on: one with the majority, or the most frequent one when all votes are counted. Between
+/// The topic that the votes settle on: one with the majority, or the most frequent one when all are cast. Between
 /// equals the conversation stays where it is.
 pub(super) fn voted_topic<'a>(voted: &'a [String], votes: u32, current: &str) -> Option<&'a str> {
     let count = |topic: &str| voted.iter().filter(|vote| *vote == topic).count();

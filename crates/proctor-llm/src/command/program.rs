@@ -47,13 +47,13 @@ impl ProgramOutput {
             return None;
         }
         let said = self
-            .last_words()
+            .last_output_lines()
             .map_or_else(|| " and said nothing".into(), |text| format!(": {text}"));
         Some(format!("failed ({}){said}", self.status))
     }
 
     /// The last lines of what it said, complaints first.
-    pub fn last_words(&self) -> Option<String> {
+    pub fn last_output_lines(&self) -> Option<String> {
         let said = [&self.stderr, &self.stdout].map(|text| shorten(last_lines(text), 300));
         said.into_iter().find(|text| !text.is_empty())
     }

@@ -27,19 +27,19 @@ use crate::failure::Failure;
 /// The newest version of the protocol that this client knows; the server may answer with an older one.
 const PROTOCOL: &str = "2025-06-18";
 /// How long a server may take to start and to list its tools.
-const START_WITHIN: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long it may take to end.
-const END_WITHIN: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many pages of tools are asked for.
 const MAX_PAGES: usize = 100;
 
 /// A server of tools.
 pub struct McpServer {
     name: String,
-    way: McpTransport,
+    transport: McpTransport,
     timeout: Duration,
     only: Option<Vec<String>>,
-    link: Mutex<Option<Link>>,
+    link: Mutex<Option<McpSession>>,
     tools: OnceCell<Arc<[ToolSpec]>>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum McpTransport {
 
 /// A server that has been greeted.
 #[derive(Clone)]
-enum Link {
+enum McpSession {
     Program(Arc<McpProgram>),
     Address(Arc<HttpSession>),
 }
@@ -71,7 +71,7 @@ enum ServerError {
     EndedSilently,
     /// `last_lines` are the last lines of its standard error.
     #[error("ended; last output: {}", last_lines.join(" | "))]
-    Ended { last_lines: Vec<String> },
+    EndReport { last_lines: Vec<String> },
     #[error("did not answer `{method}` within {within:?}")]
     TooSlow { method: String, within: Duration },
     #[error("— {}", .0.message)]
@@ -94,11 +94,11 @@ type Answer = Result<Value, String>;
 impl McpServer {
     pub(crate) fn new(
         name: String,
-        way: McpTransport,
+        transport: McpTransport,
         timeout: Duration,
         only: Option<Vec<String>>,
     ) -> Self {
-        Self { name, way, timeout, only, link: Mutex::new(None), tools: OnceCell::new() }
+        Self { name, transport, timeout, only, link: Mutex::new(None), tools: OnceCell::new() }
     }
 
     /// The tools it offers.
@@ -120,8 +120,8 @@ impl McpServer {
     /// Ends it, if it was started here, or says goodbye.
     pub async fn end(&self) {
         match self.link.lock().await.take() {
-            Some(Link::Program(running)) => running.end().await,
-            Some(Link::Address(session)) => session.end().await,
+            Some(McpSession::Program(running)) => running.end().await,
+            Some(McpSession::Address(session)) => session.end().await,
             None => {}
         }
     }
@@ -136,7 +136,7 @@ impl McpServer {
         for _ in 0..MAX_PAGES {
             let params =
                 cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let page = self.request("tools/list", &params, START_WITHIN).await?;
+            let page = self.request("tools/list", &params, START_TIMEOUT).await?;
             let page = page.map_err(|error| self.failed(&ServerError::NoToolList(error)))?;
             for tool in page["tools"].as_array().into_iter().flatten() {
                 specs.extend(self.spec(tool));
@@ -181,51 +181,51 @@ impl McpServer {
     }
 
     /// The server, greeted when it is first needed, and again after it has ended. Whoever comes meanwhile waits.
-    async fn link(&self) -> Result<Link, Failure> {
+    async fn link(&self) -> Result<McpSession, Failure> {
         let mut link = self.link.lock().await;
-        if let Some(alive) = link.as_ref().filter(|link| !link.is_over()) {
+        if let Some(alive) = link.as_ref().filter(|link| !link.has_ended()) {
             return Ok(alive.clone());
         }
-        let fresh = match &self.way {
-            McpTransport::Program(program) => {
-                McpProgram::start(program).await.map(|running| Link::Program(Arc::new(running)))
-            }
+        let fresh = match &self.transport {
+            McpTransport::Program(program) => McpProgram::start(program)
+                .await
+                .map(|running| McpSession::Program(Arc::new(running))),
             McpTransport::Address { url, headers } => HttpSession::new(url, headers.clone())
-                .map(|session| Link::Address(Arc::new(session))),
+                .map(|session| McpSession::Address(Arc::new(session))),
         };
         let fresh = fresh.map_err(|error| self.failed(&error))?;
-        self.greet(&fresh).await?;
+        self.initialize(&fresh).await?;
         *link = Some(fresh.clone());
         Ok(fresh)
     }
 
-    async fn greet(&self, link: &Link) -> Result<(), Failure> {
+    async fn initialize(&self, link: &McpSession) -> Result<(), Failure> {
         let hello = json!({
             "protocolVersion": PROTOCOL,
             "capabilities": {},
             "clientInfo": {"name": "proctor", "version": env!("CARGO_PKG_VERSION")},
         });
-        let answer = link.ask("initialize", &hello, START_WITHIN).await;
+        let answer = link.ask("initialize", &hello, START_TIMEOUT).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
         let answer = answer.map_err(|error| self.failed(&ServerError::Refused(error)))?;
         let version = answer["protocolVersion"].as_str().unwrap_or(PROTOCOL);
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         match link {
-            Link::Program(running) => running.send(&ready).await,
-            Link::Address(session) => {
-                session.speaks(version);
-                session.tell(&ready).await;
+            McpSession::Program(running) => running.send(&ready).await,
+            McpSession::Address(session) => {
+                session.set_version(version);
+                session.notify(&ready).await;
             }
         }
         Ok(())
     }
 }
 
-impl Link {
-    fn is_over(&self) -> bool {
+impl McpSession {
+    fn has_ended(&self) -> bool {
         match self {
-            Self::Program(running) => running.is_over(),
-            Self::Address(session) => session.is_over(),
+            Self::Program(running) => running.has_ended(),
+            Self::Address(session) => session.has_ended(),
         }
     }
 
@@ -247,7 +247,7 @@ fn request(id: u64, method: &str, params: &Value) -> Value {
 }
 
 /// What a server asks of us: a sign of life is given, everything else is not known here.
-fn answer_to(request: &Value) -> Option<Value> {
+fn reply_to_server_request(request: &Value) -> Option<Value> {
     let id = request.get("id")?;
     Some(if request["method"] == "ping" {
         json!({"jsonrpc": "2.0", "id": id, "result": {}})
@@ -257,7 +257,7 @@ fn answer_to(request: &Value) -> Option<Value> {
     })
 }
 
-fn reply(message: &Value) -> Answer {
+fn read_reply(message: &Value) -> Answer {
     match message.get("error") {
         Some(error) => {
             Err(error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned))

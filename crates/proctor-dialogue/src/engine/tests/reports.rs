@@ -1,4 +1,4 @@
-//! Checks on what an agent did not report are errored, whatever they decided_by.
+//! Checks on what an agent did not report are errored, whatever they demand.
 
 use std::sync::Arc;
 
