@@ -223,7 +223,7 @@ impl Conversation {
 
     /// An agent may say a key aloud that the scenario took from the environment; it is not written down.
     fn without_secrets(&self, mut body: Body) -> Body {
-        if self.parties.redactor.knows_any() {
+        if self.parties.redactor.has_secrets() {
             body.change_texts(&mut |text| self.parties.redactor.without_known(text));
         }
         body

@@ -201,7 +201,7 @@ impl OpenCassette {
                     // What we refused ourselves is no fact about a party.
                     Err(_) => return asked,
                 };
-                match recorder.note(ticket, &request(), outcome) {
+                match recorder.record_outcome(ticket, &request(), outcome) {
                     Ok(()) => asked,
                     Err(error) => PartyAnswer { outcome: Err(error.into()), call: asked.call },
                 }
@@ -217,7 +217,7 @@ fn replayed<T>(
     request: &Value,
     read: impl FnOnce(Value) -> Result<T, serde_json::Error>,
 ) -> Result<T, Failure> {
-    match player.take(purpose, &attempt_id.name(), request)? {
+    match player.take_outcome(purpose, &attempt_id.name(), request)? {
         Outcome::Answer(value) => read(value).map_err(|problem| {
             Failure::harness(format!(
                 "the cassette holds no answer of the {purpose} here: {problem}"

@@ -9,7 +9,7 @@ use crate::error::ModelError;
 use crate::request::Request;
 
 /// A question under way. Dropping it gives it up: connections close, children end.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, ModelError>> + Send + 'a>>;
+pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<Answer, ModelError>> + Send + 'a>>;
 
 /// Provider and model that answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,14 +40,14 @@ pub enum Billing {
 /// Anything that can be asked.
 pub trait Model: Send + Sync {
     /// Asks once.
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a>;
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a>;
 
     /// Provider and model that answer; for records and cache keys.
     fn identity(&self) -> &Identity;
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         (**self).ask(request)
     }
 
@@ -57,7 +57,7 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 }
 
 impl<M: Model + ?Sized> Model for Box<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         (**self).ask(request)
     }
 

@@ -142,7 +142,7 @@ fn chat_client(
         temperature: chat.temperature,
         ..Request::default()
     };
-    let model = layers.clone().over(HttpModel::agent(dialect, endpoint)?);
+    let model = layers.clone().wrap(HttpModel::agent(dialect, endpoint)?);
     Ok(ModelAgent::new(model, template))
 }
 
@@ -186,7 +186,7 @@ fn mapped_client(
     mapping.initially.clone_from(&http.initially);
     mapping.timeout = timeout;
     let agent = Arc::new(MappedAgent::new(mapping)?);
-    let model = layers.clone().over(Arc::clone(&agent));
+    let model = layers.clone().wrap(Arc::clone(&agent));
     Ok(ModelAgent::new(model, Request::default())
         .on_conversation_end(move |conversation| agent.forget(conversation)))
 }

@@ -86,8 +86,8 @@ pub(super) fn model(
     }
     let layers = layers(fields, common);
     let model = match &fields.command {
-        Some(_) => layers.over(command(fields, placeholders, &common.guard)?),
-        None => layers.over(http(fields, placeholders)?),
+        Some(_) => layers.wrap(command(fields, placeholders, &common.guard)?),
+        None => layers.wrap(http(fields, placeholders)?),
     };
     let max_tokens = Some(fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get));
     Ok(MadeModel::Model(model, max_tokens, fields.temperature))

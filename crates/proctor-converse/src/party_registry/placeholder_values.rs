@@ -76,7 +76,7 @@ impl PlaceholderValues {
     /// The value of a variable as a secret, which is filtered from now on if it is long enough.
     pub(crate) fn learn_secret(&self, name: &str, value: &str) -> Secret {
         let secret = Secret::new(value);
-        if !self.redactor.learn(secret.clone()) {
+        if !self.redactor.add_secret(secret.clone()) {
             let mut short = self.short_secrets.lock().unwrap_or_else(PoisonError::into_inner);
             short.insert(name.to_owned());
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::drift::{differences, distance};
 use super::*;
-use crate::testing::{Fake, now_or_never};
+use crate::testing::{FakeModel, now_or_never};
 use crate::{Answer, ErrorKind, Model, ModelError, Purpose, Redactor, Request, Secret};
 
 struct Tape {
@@ -45,21 +45,21 @@ fn judge(text: &str) -> Request {
     Request::ask(Purpose::Judge, text).in_conversation("ex1")
 }
 
-fn answers(texts: &[&str]) -> Fake {
-    Fake::new(texts.iter().map(|text| Ok(Answer::text(*text))))
+fn answers(texts: &[&str]) -> FakeModel {
+    FakeModel::new(texts.iter().map(|text| Ok(Answer::text(*text))))
 }
 
 /// A judge asked twice in one conversation and once in another, and a tool.
 fn recorded() -> Tape {
     let tape = Tape::new();
     let recorder = tape.recorder();
-    let model = Recorded::new(answers(&["one", "two", "other"]), Arc::clone(&recorder));
+    let model = RecordedModel::new(answers(&["one", "two", "other"]), Arc::clone(&recorder));
     ask(&model, &judge("Is the reply polite?")).unwrap();
     ask(&model, &judge("Was the venue booked?")).unwrap();
     ask(&model, &judge("Is the reply polite?").in_conversation("ex2")).unwrap();
     let ticket = recorder.begin(Purpose::Tool, "ex1");
     let call = json!({"tool": "find", "arguments": {"town": "Ulm"}});
-    recorder.note(ticket, &call, Outcome::Answer(json!({"venues": 2}))).unwrap();
+    recorder.record_outcome(ticket, &call, Outcome::Answer(json!({"venues": 2}))).unwrap();
     tape
 }
 
@@ -79,7 +79,7 @@ fn a_cassette_is_readable_and_for_its_owner_only() {
 #[test]
 fn by_sequence_answers_come_in_order_per_conversation_and_drift_is_reported() {
     let player = recorded().player(ReplayMode::Sequence);
-    let model = Replay::new(Arc::clone(&player), "gpt-4o");
+    let model = ReplayedModel::new(Arc::clone(&player), "gpt-4o");
     assert_eq!(
         ask(&model, &judge("Is the reply polite?").in_conversation("ex2")).unwrap(),
         "other"
@@ -104,7 +104,7 @@ fn player_name(error: &ModelError) -> String {
 
 #[test]
 fn keyed_answers_are_found_by_what_is_asked() {
-    let model = Replay::new(recorded().player(ReplayMode::Keyed), "gpt-4o");
+    let model = ReplayedModel::new(recorded().player(ReplayMode::Keyed), "gpt-4o");
     for _ in 0..2 {
         assert_eq!(ask(&model, &judge("Was the venue booked?")).unwrap(), "two");
     }
@@ -119,7 +119,7 @@ fn keyed_answers_are_found_by_what_is_asked() {
 
 #[test]
 fn a_keyed_miss_is_loud_and_says_what_changed() {
-    let model = Replay::new(recorded().player(ReplayMode::Keyed), "gpt-4o");
+    let model = ReplayedModel::new(recorded().player(ReplayMode::Keyed), "gpt-4o");
     let changed = Request { temperature: Some(0.0), ..judge("Was the venue cancelled?") };
     let error = ask(&model, &changed).unwrap_err();
     assert_eq!(error.kind, ErrorKind::CassetteMiss);
@@ -132,7 +132,7 @@ fn a_keyed_miss_is_loud_and_says_what_changed() {
     let other_kind = Request { purpose: Purpose::Simulator, ..judge("Was the venue booked?") };
     let error = ask(&model, &other_kind).unwrap_err();
     assert!(error.message.contains("no simulator call in it asked the same"), "{error}");
-    let other_model = Replay::new(recorded().player(ReplayMode::Keyed), "gpt-5");
+    let other_model = ReplayedModel::new(recorded().player(ReplayMode::Keyed), "gpt-5");
     let error = ask(&other_model, &judge("Was the venue booked?")).unwrap_err();
     assert!(error.message.contains("/model: recorded “gpt-4o”, now “gpt-5”"), "{error}");
 }
@@ -141,27 +141,30 @@ fn a_keyed_miss_is_loud_and_says_what_changed() {
 fn tools_are_recorded_beside_the_models() {
     let player = recorded().player(ReplayMode::Keyed);
     let call = json!({"arguments": {"town": "Ulm"}, "tool": "find"});
-    assert_eq!(player.take(Purpose::Tool, "ex1", &call), Ok(Outcome::Answer(json!({"venues": 2}))));
+    assert_eq!(
+        player.take_outcome(Purpose::Tool, "ex1", &call),
+        Ok(Outcome::Answer(json!({"venues": 2})))
+    );
     let other = json!({"arguments": {"town": "Bonn"}, "tool": "find"});
-    let error = player.take(Purpose::Tool, "ex1", &other).unwrap_err();
+    let error = player.take_outcome(Purpose::Tool, "ex1", &other).unwrap_err();
     assert!(error.message.contains("/arguments/town: recorded “Ulm”, now “Bonn”"), "{error}");
 }
 
 #[test]
 fn failures_of_the_peer_are_played_back_our_own_are_not_recorded() {
     let tape = Tape::new();
-    let fake = Fake::new([
+    let fake = FakeModel::new([
         Err(ModelError {
             status: Some(529),
             ..ModelError::new(ErrorKind::Overloaded, "is overloaded")
         }),
         Err(ModelError::new(ErrorKind::BudgetExhausted, "no money")),
     ]);
-    let model = Recorded::new(fake, tape.recorder());
+    let model = RecordedModel::new(fake, tape.recorder());
     let live = ask(&model, &judge("?")).unwrap_err();
     ask(&model, &judge("?")).unwrap_err();
     assert_eq!(tape.text().lines().count(), 2);
-    let replay = Replay::new(tape.player(ReplayMode::Sequence), "gpt-4o");
+    let replay = ReplayedModel::new(tape.player(ReplayMode::Sequence), "gpt-4o");
     assert_eq!(ask(&replay, &judge("?")).unwrap_err(), live);
 }
 
@@ -171,10 +174,10 @@ async fn calls_at_the_same_time_are_played_in_the_order_of_asking() {
     let recorder = tape.recorder();
     let (first, second) =
         (recorder.begin(Purpose::Judge, "l"), recorder.begin(Purpose::Judge, "l"));
-    recorder.note(second, &json!(2), Outcome::Answer(json!("second"))).unwrap();
-    recorder.note(first, &json!(1), Outcome::Answer(json!("first"))).unwrap();
+    recorder.record_outcome(second, &json!(2), Outcome::Answer(json!("second"))).unwrap();
+    recorder.record_outcome(first, &json!(1), Outcome::Answer(json!("first"))).unwrap();
     let player = tape.player(ReplayMode::Sequence);
-    let take = |asked: Value| player.take(Purpose::Judge, "l", &asked).unwrap();
+    let take = |asked: Value| player.take_outcome(Purpose::Judge, "l", &asked).unwrap();
     assert_eq!(take(json!(1)), Outcome::Answer(json!("first")));
     assert_eq!(take(json!(2)), Outcome::Answer(json!("second")));
     assert!(player.drift().is_empty() && player.leftover().is_empty());
@@ -186,11 +189,11 @@ fn a_call_that_was_given_up_leaves_a_gap() {
     let recorder = tape.recorder();
     drop(recorder.begin(Purpose::Agent, "l"));
     let second = recorder.begin(Purpose::Agent, "l");
-    recorder.note(second, &json!(2), Outcome::Answer(json!("second"))).unwrap();
+    recorder.record_outcome(second, &json!(2), Outcome::Answer(json!("second"))).unwrap();
     let player = tape.player(ReplayMode::Sequence);
-    let missing = player.take(Purpose::Agent, "l", &json!(1)).unwrap_err();
+    let missing = player.take_outcome(Purpose::Agent, "l", &json!(1)).unwrap_err();
     assert_eq!(missing.kind, ErrorKind::CassetteMiss);
-    let second = player.take(Purpose::Agent, "l", &json!(2)).unwrap();
+    let second = player.take_outcome(Purpose::Agent, "l", &json!(2)).unwrap();
     assert_eq!(second, Outcome::Answer(json!("second")));
 }
 
@@ -202,11 +205,11 @@ fn secrets_are_not_written_and_do_not_change_what_is_found() {
     let about = json!({"argv": [format!("--key={secret}")], "api_key": "zzz"});
     let recorder = Recorder::create(&tape.path, about.as_object().unwrap(), redactor()).unwrap();
     let leaky = Answer { raw: secret.into(), ..Answer::text(format!("your key is {secret}")) };
-    let fake = Fake::new([
+    let fake = FakeModel::new([
         Ok(leaky),
         Err(ModelError::new(ErrorKind::Refused, format!("bad key {secret}"))),
     ]);
-    let model = Recorded::new(fake, Arc::new(recorder));
+    let model = RecordedModel::new(fake, Arc::new(recorder));
     let request =
         judge(&format!("my key: {secret}, sk-ant-api03-abcdefghijklmnop")).in_conversation(secret);
     ask(&model, &request).unwrap();
@@ -216,7 +219,7 @@ fn secrets_are_not_written_and_do_not_change_what_is_found() {
         assert!(!text.contains(hidden), "{hidden} in {text}");
     }
     let player = Player::load(&tape.path, ReplayMode::Keyed, redactor()).unwrap();
-    let replay = Replay::new(Arc::new(player), "gpt-4o");
+    let replay = ReplayedModel::new(Arc::new(player), "gpt-4o");
     assert_eq!(ask(&replay, &request).unwrap(), "your key is [redacted]");
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
-    Cache, Endpoint, HttpModel, Layers, Model, Player, Purpose, Recorder, Redactor, Replay,
-    ReplayMode, Request, Secret,
+    Cache, Endpoint, HttpModel, Layers, Model, Player, Purpose, Recorder, Redactor, ReplayMode,
+    ReplayedModel, Request, Secret,
 };
 use serde_json::{Map, json};
 
@@ -54,7 +54,7 @@ async fn keys_are_in_no_file_no_message_and_no_debug_output() {
         recorder: Some(Arc::new(Recorder::create(&tape, &Map::new(), redactor()).unwrap())),
         ..Layers::default()
     }
-    .over(backend);
+    .wrap(backend);
     let answer = model.ask(&Request::ask(Purpose::Agent, "who am I?")).await.unwrap();
     shown += &answer.raw;
     let asked = Request::ask(Purpose::Agent, format!("refuse {KEY}"));
@@ -72,7 +72,7 @@ async fn keys_are_in_no_file_no_message_and_no_debug_output() {
     }
 
     let player = Player::load(&tape, ReplayMode::Keyed, redactor()).unwrap();
-    let replay = Replay::new(Arc::new(player), "m");
+    let replay = ReplayedModel::new(Arc::new(player), "m");
     assert_eq!(replay.ask(&asked).await.unwrap_err(), error);
     let replayed = replay.ask(&Request::ask(Purpose::Agent, "who am I?")).await.unwrap();
     assert_eq!((replayed.text.as_str(), replayed.cached), ("you are Bearer [redacted]", true));
