@@ -24,7 +24,7 @@ use quick_junit::{
 pub use dialect::JunitDialect;
 
 use crate::backtrace::filtered;
-use crate::failure::{file_and_line, message_of, outside_message, presented, status_words};
+use crate::failure::{file_and_line, message_of, outside_message, rspec_text, status_words};
 
 /// The longest text in an attribute.
 const ATTRIBUTE_LIMIT: usize = 300;
@@ -238,7 +238,7 @@ fn kind_of(attempt: &Attempt) -> &str {
 /// The failure in full: `RSpec`'s own text where there is one.
 fn in_full(exception: Option<&Exception>, message: String) -> String {
     let Some(exception) = exception else { return message };
-    presented(exception).unwrap_or_else(|| {
+    rspec_text(exception).unwrap_or_else(|| {
         let backtrace = filtered(&exception.backtrace, false);
         let backtrace = backtrace.iter().map(|line| format!("# {line}"));
         std::iter::once(message).chain(backtrace).collect::<Vec<_>>().join("\n")

@@ -149,9 +149,11 @@ impl<'a> Trace<'a> {
             attributes.extend(turn.topic.as_ref().map(|topic| text("proctor.topic", topic)));
             if self.content {
                 let user = turn.user.as_ref().map_or("", |user| user.text.as_str());
-                attributes.push(text("gen_ai.input.messages", &spoken("user", user)));
-                attributes
-                    .push(text("gen_ai.output.messages", &spoken("assistant", &message.text)));
+                attributes.push(text("gen_ai.input.messages", &messages_json("user", user)));
+                attributes.push(text(
+                    "gen_ai.output.messages",
+                    &messages_json("assistant", &message.text),
+                ));
             }
             (start.clamp(self.start, self.end), end.clamp(self.start, self.end), attributes)
         };
@@ -283,7 +285,7 @@ fn nanos(taken: Millis) -> u128 {
     std::time::Duration::try_from_secs_f64(taken.seconds()).unwrap_or_default().as_nanos()
 }
 
-fn spoken(role: &str, words: &str) -> String {
+fn messages_json(role: &str, words: &str) -> String {
     json!([{"role": role, "parts": [{"type": "text", "content": words}]}]).to_string()
 }
 

@@ -1,4 +1,4 @@
-//! One event as a few lines of a terminal: what all live views share. The words are in [`crate::event_words`].
+//! One event as a few lines of a terminal: what all live views share. The words are in [`crate::event_text`].
 
 use proctor_events::{
     Body, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, Status, WorkerExited,
@@ -8,7 +8,7 @@ use proctor_text::{printable, shorten};
 use proctor_verdict::is_success;
 
 use crate::backtrace::filtered;
-use crate::event_words::{
+use crate::event_text::{
     error_with_class, listed_calls, tool_call, tool_outcome, topic_change, unexpected_exit,
 };
 use crate::style::{Paint, Style, duration};
@@ -194,6 +194,6 @@ pub(crate) fn within_example(body: &Body, style: Style) -> Vec<String> {
 }
 
 /// How a worker ended that should not have.
-pub(crate) fn worker_died(exit: &WorkerExited, style: Style) -> Option<String> {
+pub(crate) fn worker_exit_line(exit: &WorkerExited, style: Style) -> Option<String> {
     unexpected_exit(exit).map(|how| style.paint(Paint::Warn, format!("worker {how}")))
 }
