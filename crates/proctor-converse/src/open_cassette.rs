@@ -220,7 +220,7 @@ fn replayed<T>(
     match player.take_outcome(purpose, &attempt_id.name(), request)? {
         Outcome::Answer(value) => read(value).map_err(|problem| {
             Failure::harness(format!(
-                "the cassette holds no answer of the {purpose} here: {problem}"
+                "the cassette has no answer of the {purpose} for this request: {problem}"
             ))
         }),
         Outcome::Error(error) => Err(Failure::party("Recorded", error.message)),

@@ -108,7 +108,7 @@ impl ScriptedSimulator {
         }
         let heard = proctor_text::truncate(last, 80);
         let message = format!(
-            "the simulated user's script has nothing to say to {heard:?}; add a line or a rule that repeats"
+            "the simulated user's script has no reply to {heard:?}; add a line or a rule that repeats"
         );
         Err(Failure::party("ScriptExhausted", message))
     }

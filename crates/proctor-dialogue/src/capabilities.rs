@@ -276,9 +276,9 @@ impl AgentReports {
             (AgentKind::Chat, None) => format!(
                 "{name} is given no tools by the scenario and may call tools of its own, which chat completions do not list; add `tools:`, `made_calls: /pointer` or `tools: none`"
             ),
-            (AgentKind::Rspec, None) => "the agent answered without `tool_calls`, so nobody knows which tools it called; return `Proctor::AgentResponse.new(text, tool_calls: [])` (with the calls, if there were any) or call `on_tool_call`".to_owned(),
+            (AgentKind::Rspec, None) => "the agent answered without `tool_calls`, so the tools that it called are unknown; return `Proctor::AgentResponse.new(text, tool_calls: [])` (with the calls, if there were any) or call `on_tool_call`".to_owned(),
             (AgentKind::Command | AgentKind::Script, None) => format!(
-                "{name} answered without `tool_calls`, so nobody knows which tools it called; answer with `\"tool_calls\": []` (and the calls, if there were any), or say `tools: none`"
+                "{name} answered without `tool_calls`, so the tools that it called are unknown; answer with `\"tool_calls\": []` (and the calls, if there were any), or say `tools: none`"
             ),
         }
     }
@@ -295,7 +295,7 @@ impl AgentReports {
             _ => return None,
         };
         Some(format!(
-            "{} is said to have no tools (`tools: none`), but it {what} `{tool}`",
+            "{} is configured without tools (`tools: none`), but it {what} `{tool}`",
             self.name()
         ))
     }

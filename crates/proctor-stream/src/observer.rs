@@ -54,7 +54,7 @@ impl WebSocketObserver {
     ) -> Result<Self, BadDestination> {
         let refused = |error: io::Error| BadDestination {
             destination: address.to_string(),
-            reason: format!("cannot listen there: {error}"),
+            reason: format!("cannot listen on this address: {error}"),
         };
         let host = address.host.trim_matches(['[', ']']);
         let listener = TcpListener::bind((host, address.port)).map_err(refused)?;

@@ -238,7 +238,7 @@ impl CommandSession {
                 let why = ended.unwrap_or_else(|| closed.to_string());
                 Failure::party(
                     "Crashed",
-                    format!("the agent `{name}` broke off: {why}{malformed_note}"),
+                    format!("the agent `{name}` failed: {why}{malformed_note}"),
                 )
             }
             error @ RequestError::Encode { .. } => Failure::harness(error.to_string()),

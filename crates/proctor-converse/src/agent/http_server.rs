@@ -183,7 +183,7 @@ impl Session for ServedSession {
                 && failure.class == "Unreachable"
                 && let Some(ended) = self.server.launch.exit_description(&self.server.process).await
             {
-                failure.message = format!("{}; its server is gone: {ended}", failure.message);
+                failure.message = format!("{}; its server has ended: {ended}", failure.message);
             }
             asked
         })

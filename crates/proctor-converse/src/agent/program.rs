@@ -57,7 +57,7 @@ impl LaunchSpec {
         let process = ManagedProcess::spawn(spec).await.map_err(|error| {
             Failure::party(
                 "NotStarted",
-                format!("the agent `{}` is missing or broken: {error}", self.name),
+                format!("cannot start the agent `{}`: {error}", self.name),
             )
         })?;
         let listener = OutputListener::start(&process, &self.name, &self.printed, malformed);

@@ -65,7 +65,7 @@ impl Session for ScriptSession {
         let Some(say) = self.next(turn.messages) else {
             let last = proctor_text::truncate(last_message_text(turn.messages), 80);
             let message = format!(
-                "the agent's script has nothing to say to {last:?}; add a reply or a rule that repeats"
+                "the agent's script has no reply to {last:?}; add a reply or a rule that repeats"
             );
             let outcome = Err(Failure::party("ScriptExhausted", message));
             return Box::pin(std::future::ready(PartyAnswer::plain(outcome)));

@@ -417,7 +417,7 @@ impl<'a> PartyBuilder<'a> {
             (None, None) => {
                 let Some(name) = &settings.agent else {
                     let failure = Failure::harness(
-                        "no agent is under test here: say `agent:` in the scenario, or `agent` in proctor.toml",
+                        "no agent is configured: set `agent:` in the scenario or `agent` in proctor.toml",
                     );
                     self.remember_missing_party(example, Example::needs_agent, &failure);
                     return Err(failure);

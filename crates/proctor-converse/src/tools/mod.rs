@@ -84,7 +84,7 @@ impl ScenarioTools {
             let stub = stubs.0.iter().find(|stub| stub.applies(&call.arguments));
             let Some(stub) = stub else {
                 let message = format!(
-                    "the scenario has no answer of `{}` for the arguments {}; add one, or one without `with`",
+                    "the scenario defines no answer of `{}` for the arguments {}; add one, or one without `with`",
                     call.name, call.arguments
                 );
                 return Err(Failure::party("NoAnswer", message));

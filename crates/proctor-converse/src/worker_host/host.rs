@@ -68,7 +68,7 @@ impl ConversationHost {
         let parties =
             registry.parties_of(&description.example(ExampleOrigin::default())).map(Arc::clone);
         let parties =
-            parties.ok_or_else(|| ReplyError::failed("a description without its parties"))?;
+            parties.ok_or_else(|| ReplyError::failed("the description has no parties; this is a bug in proctor"))?;
         Ok(ConversationSetup { description, parties })
     }
 

@@ -79,7 +79,7 @@ impl WorkerSession {
         let reply = self.0.ask("agent.chat", &request).await;
         let body = reply.map_err(|error| failure(error, "the agent could not be asked"))?;
         read_answer(body.as_str())
-            .map_err(|problem| Failure::party("Malformed", format!("it is no answer: {problem}")))
+            .map_err(|problem| Failure::party("Malformed", format!("malformed answer: {problem}")))
     }
 }
 
@@ -166,7 +166,7 @@ impl WorkerSimulator {
         let body = reply.map_err(|error| failure(error, "the rules of the user"))?;
         let rules: DynamicRules = body
             .parse()
-            .map_err(|problem| Failure::harness(format!("the rules of the user: {problem}")))?;
+            .map_err(|problem| Failure::harness(format!("malformed reply to `simulator.rules`: {problem}")))?;
         let mut system = prompt.system.clone();
         for (label, rules) in [("should", rules.should), ("should not", rules.should_not)] {
             if !rules.is_empty() {

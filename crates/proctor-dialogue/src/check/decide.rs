@@ -17,9 +17,9 @@ pub(crate) enum CheckError {
     /// The agent may have called the tool without reporting it; the text says how to make it report.
     #[error("{0}")]
     CallsUnknown(String),
-    #[error("no answer says {what}")]
+    #[error("no answer reports {what}")]
     NumberUnknown { what: &'static str },
-    #[error("the answer of turn {turn} does not say {what}")]
+    #[error("the answer of turn {turn} does not report {what}")]
     NumberOfTurnUnknown { turn: u32, what: &'static str },
     #[error("no goal is stated; write one after `goal_achieved`")]
     NoGoal,

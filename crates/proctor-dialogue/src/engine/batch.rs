@@ -154,7 +154,7 @@ impl Engine {
     pub(super) fn mark_judge_failed(&mut self, indices: &[usize], reason: &str) {
         let Some(batch) = &mut self.batch else { return };
         for index in indices {
-            let actual = format!("the judge could not say: {reason}");
+            let actual = format!("the judge gave no verdict: {reason}");
             let fault = Some(Fault::Judge);
             let outcome = CheckOutcome::unanswered(actual, Status::Inconclusive, fault);
             batch.outcomes.insert(*index, outcome);
@@ -164,7 +164,7 @@ impl Engine {
     /// The command or block of a check could not be run.
     pub(super) fn check_not_run(&mut self, index: usize, reason: &str) {
         let Some(batch) = &mut self.batch else { return };
-        let actual = format!("it could not be run: {reason}");
+        let actual = format!("the check could not be run: {reason}");
         let outcome = CheckOutcome::unanswered(actual, Status::Errored, Some(Fault::Harness));
         batch.outcomes.insert(index, outcome);
         self.queue_first([WorkItem::ContinueBatch]);
@@ -216,7 +216,7 @@ impl Engine {
     ) {
         let Some(batch) = &mut self.batch else { return };
         for index in indices {
-            let actual = format!("it was not checked: {}", attempt_error.message);
+            let actual = format!("the check was not made: {}", attempt_error.message);
             let (status, fault) = (attempt_error.status.clone(), attempt_error.fault.clone());
             batch.outcomes.insert(*index, CheckOutcome::unanswered(actual, status, fault));
         }
@@ -237,7 +237,7 @@ impl Engine {
             (_, output) => format!(
                 "the command {}: {}",
                 if passed { "agreed" } else { "disagreed" },
-                output.unwrap_or_else(|| "it said nothing".into())
+                output.unwrap_or_else(|| "no output".into())
             ),
         };
         let outcome = CheckOutcome {

@@ -52,7 +52,7 @@ impl Engine {
     pub(super) fn timed_out(&mut self) {
         let WaitedFor { name, fault, status } = self.waited_for();
         let turn = self.turn_number();
-        let message = format!("turn {turn}: it took too long, waiting for {name}");
+        let message = format!("turn {turn}: time limit exceeded while waiting for {name}");
         let attempt_error = AttemptError { status, fault, message };
         let reason = TerminationReason::Timeout;
         self.expire(Expiry { attempt_error, reason, simulation: false });

@@ -190,7 +190,7 @@ impl HttpSpec {
         };
         match &self.method {
             Some(method) if !is_method(method) => {
-                Some("`method` is no HTTP method; write one such as GET or POST")
+                Some("`method` is not an HTTP method; write one such as GET or POST")
             }
             _ => None,
         }

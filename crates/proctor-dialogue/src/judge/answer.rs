@@ -88,7 +88,7 @@ fn item_answer(entry: &Value, question: &JudgeQuestion) -> Result<ItemAnswer, St
         JudgeQuestion::Topic(choices) => {
             let topic = entry["topic"].as_str().ok_or("no `topic`")?;
             if !choices.iter().any(|choice| choice.name == topic) {
-                return Err(format!("`{topic}` is none of the topics"));
+                return Err(format!("`{topic}` is not one of the topics"));
             }
             (true, Some(topic.to_owned()))
         }

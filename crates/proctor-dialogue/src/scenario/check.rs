@@ -76,7 +76,7 @@ fn check_tools(group: &Group, findings: &mut Findings) {
                 wrong("`result`, `error` and `command` exclude each other");
             }
             if stub.parameters.as_ref().is_some_and(|schema| !schema.is_object()) {
-                wrong("`parameters` is no mapping; it is the JSON Schema of the arguments");
+                wrong("`parameters` is not a mapping; it is the JSON Schema of the arguments");
             }
         }
     }

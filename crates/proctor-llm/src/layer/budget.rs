@@ -176,7 +176,7 @@ impl<M: Model> BudgetedModel<M> {
                 return Err(ModelError::new(
                     ErrorKind::Config,
                     format!(
-                        "the budget cannot be kept, because the price of the model `{model}` is not known: set its price, or allow unknown prices"
+                        "the budget cannot be enforced, because the price of the model `{model}` is not known: set its price, or allow unknown prices"
                     ),
                 ));
             }

@@ -351,7 +351,7 @@ proptest! {
 async fn unknown_is_not_zero() {
     let (fake, _, model) = metered("mystery-1", 1.0, UnknownPrice::Refuse);
     let error = model.ask(&question()).await.unwrap_err();
-    insta::assert_snapshot!(error, @"the budget cannot be kept, because the price of the model `mystery-1` is not known: set its price, or allow unknown prices");
+    insta::assert_snapshot!(error, @"the budget cannot be enforced, because the price of the model `mystery-1` is not known: set its price, or allow unknown prices");
     assert_eq!((error.kind, fake.count()), (ErrorKind::Config, 0));
     let fake = FakeModel::of_model(
         "mystery-1",

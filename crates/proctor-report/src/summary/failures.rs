@@ -96,7 +96,7 @@ impl TextPage {
         }
         let silent = attempt.message.is_none() && attempt.exception.is_none();
         if silent && attempt.status.is_none() {
-            self.bad_text("it started, and nothing was heard of it again");
+            self.bad_text("it started, but no result was received");
         }
     }
 

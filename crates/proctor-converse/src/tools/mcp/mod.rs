@@ -79,7 +79,7 @@ enum ServerError {
     /// The server no longer knows the session; the request was not carried out.
     #[error("is not at this address (HTTP 404)")]
     SessionUnknown,
-    #[error("reports a session as unknown that it has just opened")]
+    #[error("no longer knows a session that it has just opened")]
     SessionsUnstable,
     #[error("cannot list its tools: {0}")]
     NoToolList(String),
@@ -252,7 +252,7 @@ fn reply_to_server_request(request: &Value) -> Option<Value> {
     Some(if request["method"] == "ping" {
         json!({"jsonrpc": "2.0", "id": id, "result": {}})
     } else {
-        let error = json!({"code": -32601, "message": "proctor calls tools and offers nothing"});
+        let error = json!({"code": -32601, "message": "proctor is a client and offers no methods"});
         json!({"jsonrpc": "2.0", "id": id, "error": error})
     })
 }
