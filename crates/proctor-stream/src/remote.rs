@@ -161,7 +161,9 @@ async fn connect(address: &Address, since: Option<u64>) -> Result<Socket, String
             let body =
                 response.body().as_ref().map(|body| String::from_utf8_lossy(body).into_owned());
             let body = body.unwrap_or_default();
-            Err(format!("the server answered {} {}", response.status(), body.trim()).trim_end().to_owned())
+            Err(format!("the server answered {} {}", response.status(), body.trim())
+                .trim_end()
+                .to_owned())
         }
         Ok(Err(error)) => Err(error.to_string()),
     }

@@ -55,10 +55,7 @@ impl LaunchSpec {
                     }))),
             );
         let process = ManagedProcess::spawn(spec).await.map_err(|error| {
-            Failure::party(
-                "NotStarted",
-                format!("cannot start the agent `{}`: {error}", self.name),
-            )
+            Failure::party("NotStarted", format!("cannot start the agent `{}`: {error}", self.name))
         })?;
         let listener = OutputListener::start(&process, &self.name, &self.printed, malformed);
         Ok((process, listener))

@@ -117,7 +117,9 @@ fn http(fields: &ModelFields, placeholders: &PlaceholderValues) -> Result<HttpMo
     let (dialect, model, usual) = match (&fields.anthropic, &fields.openai) {
         (Some(model), _) => (Dialect::Anthropic, model, "ANTHROPIC_API_KEY"),
         (None, Some(model)) => (Dialect::OpenAi, model, "OPENAI_API_KEY"),
-        (None, None) => return Err(Failure::harness("the model has no backend; this is a bug in proctor")),
+        (None, None) => {
+            return Err(Failure::harness("the model has no backend; this is a bug in proctor"));
+        }
     };
     let variable = fields.key_env.as_deref().unwrap_or(usual);
     // The provider's usual variable is none of the business of other endpoints.

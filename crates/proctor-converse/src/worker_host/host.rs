@@ -67,8 +67,9 @@ impl ConversationHost {
         };
         let parties =
             registry.parties_of(&description.example(ExampleOrigin::default())).map(Arc::clone);
-        let parties =
-            parties.ok_or_else(|| ReplyError::failed("the description has no parties; this is a bug in proctor"))?;
+        let parties = parties.ok_or_else(|| {
+            ReplyError::failed("the description has no parties; this is a bug in proctor")
+        })?;
         Ok(ConversationSetup { description, parties })
     }
 

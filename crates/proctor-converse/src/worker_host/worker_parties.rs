@@ -164,9 +164,9 @@ impl WorkerSimulator {
         let request = json!({"conversation_id": &*self.requests.conversation});
         let reply = self.requests.ask("simulator.rules", &request).await;
         let body = reply.map_err(|error| failure(error, "the rules of the user"))?;
-        let rules: DynamicRules = body
-            .parse()
-            .map_err(|problem| Failure::harness(format!("malformed reply to `simulator.rules`: {problem}")))?;
+        let rules: DynamicRules = body.parse().map_err(|problem| {
+            Failure::harness(format!("malformed reply to `simulator.rules`: {problem}"))
+        })?;
         let mut system = prompt.system.clone();
         for (label, rules) in [("should", rules.should), ("should not", rules.should_not)] {
             if !rules.is_empty() {

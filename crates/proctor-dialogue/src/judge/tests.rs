@@ -83,7 +83,7 @@ fn a_topic_question_lists_the_choices() {
         parse_judge_answer(&text, &request).map(|answer| answer.answers["q1"].topic.clone())
     };
     assert_eq!(answer("b").unwrap().as_deref(), Some("b"));
-    assert!(answer("c").unwrap_err().reason.contains("none of the topics"));
+    assert!(answer("c").unwrap_err().reason.contains("not one of the topics"));
 }
 
 /// The answers without the mark, as an agent could write them.

@@ -215,5 +215,8 @@ fn a_taken_port_is_refused_with_its_address() {
     // `localhost` may mean both families; taking 127.0.0.1 leaves ::1 free on some machines.
     let address = WebSocketAddress { host: "127.0.0.1".into(), ..address };
     let error = WebSocketObserver::start(&address, Feed::new("/nowhere".as_ref())).unwrap_err();
-    assert!(error.to_string().contains("cannot listen on this address: Address already in use"), "{error}");
+    assert!(
+        error.to_string().contains("cannot listen on this address: Address already in use"),
+        "{error}"
+    );
 }
