@@ -25,8 +25,8 @@ pub struct ExampleHistory {
     pub attempts: u64,
     /// How many of them passed.
     pub passed: u64,
-    /// Attempts in a row that passed, before those in a row that failed most recently, if any did. A failure that nobody has
-    /// mended does not shorten it.
+    /// Attempts in a row that passed, before those in a row that failed most recently, if any did. A failure that is
+    /// not fixed yet does not shorten it.
     pub passed_in_a_row: Streak,
     /// The same with passed and failed exchanged.
     pub failed_in_a_row: Streak,

@@ -1,4 +1,4 @@
-//! Custom checks: commands that are given a conversation and say whether they like it.
+//! Custom checks: commands that read a conversation and accept or reject it.
 
 use std::path::PathBuf;
 use std::time::Duration;

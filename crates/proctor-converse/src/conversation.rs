@@ -1,6 +1,6 @@
 //! Conducting one conversation: effects of the engine out to the parties, their answers back in.
 //!
-//! The engine decides; this file only carries. Events go to the sink at once and are flushed whenever somebody
+//! The engine decides; this file only carries. Events go to the sink at once and are flushed whenever a party
 //! has to be waited for, so a conversation whose parties answer at once is handed over in one piece. At most
 //! one party is waited for at a time, but for tools, which run side by side. A run of this future may
 //! be dropped at any point: open questions are given up with it, and [`Conversation::cancel`] says the last words.
@@ -37,11 +37,11 @@ pub trait EventSink: Send {
     /// Takes an event.
     fn emit(&mut self, body: Body);
 
-    /// Somebody has to be waited for: what was taken should be passed on. Called before every wait.
+    /// Passes the collected events on. Called before every wait for a party.
     fn flush(&mut self) -> BoxFuture<'_, ()>;
 }
 
-/// The parties of a conversation. One room serves any number of conversations.
+/// The parties of a conversation. One value serves any number of conversations.
 #[derive(Clone)]
 pub struct Parties {
     /// The agent under test.
@@ -98,7 +98,7 @@ impl Conversation {
         Self { parties, attempt_id, engine, session: None, deadline: None }
     }
 
-    /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
+    /// An open-ended conversation: it pauses, with a verdict on what came since the last pause, and
     /// waits for [`proceed`](Self::proceed).
     pub fn open_ended(example: Arc<Example>, parties: Arc<Parties>, attempt_id: AttemptId) -> Self {
         let engine = Engine::open_ended(example).with_reports(Arc::clone(&parties.reports));
@@ -221,7 +221,7 @@ impl Conversation {
         requests
     }
 
-    /// An agent may say a key aloud that the scenario took from the environment; it is not written down.
+    /// Replaces secrets that an agent has repeated, before an event is recorded.
     fn without_secrets(&self, mut body: Body) -> Body {
         if self.parties.redactor.has_secrets() {
             body.change_texts(&mut |text| self.parties.redactor.without_known(text));
@@ -325,14 +325,14 @@ async fn answer(
     }
 }
 
-/// What goes on the party's account, or on ours.
+/// The input for a failure: an error of the party, or an end of the attempt where the harness is at fault.
 fn input_of_failure(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
     let harness = |status| (status, Some(Fault::Harness));
     let (status, fault) = match (&failure.verdict, failure.origin) {
         (Some(verdict), _) => verdict.clone(),
         (None, FailureOrigin::Party) => return party(failure),
         (None, FailureOrigin::Harness) => harness(Status::Errored),
-        // Nobody knows how it would have gone on.
+        // The rest of the saved conversation is unknown.
         (None, FailureOrigin::Budget) => harness(Status::Inconclusive),
     };
     Input::PartyUnavailable { status, fault, message: failure.message }

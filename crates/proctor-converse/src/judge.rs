@@ -196,7 +196,7 @@ impl Judge for ScriptedJudge {
     }
 }
 
-/// Nobody: every question fails with the same words.
+/// A judge that cannot be used: every question fails with the same message.
 pub(crate) struct NoJudge(pub(crate) Failure);
 
 impl Judge for NoJudge {

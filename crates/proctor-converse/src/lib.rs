@@ -55,7 +55,7 @@ pub use wire::{AnswerError, read_answer};
 
 /// How the answers of a cassette are found.
 pub use proctor_llm::ReplayMode;
-/// What agents are told about a tool.
+/// Name, description and schema of a tool, as agents receive them.
 pub use proctor_llm::ToolSpec;
 
 /// A boxed future.

@@ -31,9 +31,9 @@ pub enum OpenCassette {
     /// Neither.
     #[default]
     Off,
-    /// Everything is taken down.
+    /// Every answer is recorded.
     Record(Arc<Recorder>),
-    /// Nobody is asked; the cassette answers.
+    /// No party is asked; answers come from the cassette.
     Replay(Arc<Player>),
 }
 

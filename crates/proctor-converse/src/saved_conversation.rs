@@ -58,8 +58,8 @@ impl SavedConversation {
         self.tools.values().flatten().any(|call| matches!(call, SavedCall::Failed(_)))
     }
 
-    /// What follows where the saved conversation stops: how it ended then. If a check ended it that now holds, nobody
-    /// knows how it would have gone on.
+    /// What follows where the saved conversation stops: how it ended then. If a check ended it that now holds, the
+    /// continuation is unknown.
     fn end_failure(&self, who: &str) -> Failure {
         if who == "the agent"
             && let Some((class, message)) = &self.agent_error

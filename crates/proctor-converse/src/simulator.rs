@@ -70,7 +70,7 @@ impl Simulator for ModelSimulator {
     }
 }
 
-/// Nobody: every question fails with the same words.
+/// A simulator that cannot be used: every request fails with the same message.
 pub(crate) struct NoSimulator(pub(crate) Failure);
 
 impl Simulator for NoSimulator {

@@ -217,7 +217,7 @@ impl AgentReports {
             Always => true,
             InAnswer(_) => calls_listed,
             WithKey(_) if agent.made_calls.is_some() => calls_listed,
-            // Its calls go through the host, as far as anybody can tell.
+            // Only calls that the host makes are visible.
             WithKey(_) => agent.requests_calls && self.offered != OfferedTools::Nothing,
             Never => false,
         }
@@ -235,7 +235,7 @@ impl AgentReports {
         !self.no_tools && matches!(own_calls, WithKey(_)) && agent.made_calls.is_none()
     }
 
-    /// Why nobody can say that this tool was not called; nothing if somebody can.
+    /// Why it is unknown whether this tool was called; `None` if it is known.
     ///
     /// `unlisted` is whether an answer in question did not list its calls.
     pub(crate) fn unknown_call_reason(&self, tool: &str, unlisted: bool) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Assertions in use: what each demands, and the decision of those that need nobody else.
+//! Assertions in use: who decides each of them, and the decision of those that need neither judge nor program.
 //!
 //! A planned check is either decided here, put to the judge, or run as a command by the driver. This
 //! module owns no state and emits nothing; the engine does both.

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(holds("tool_calls[0].result.price > 12.0"), Ok(true));
     }
 
-    /// What is wrong is told by the kind of the error, not by the words of the expression.
+    /// The cause is identified by the kind of the error, not by the text of the expression.
     #[test]
     fn only_a_missing_list_of_calls_is_told_as_unknown_calls() {
         let mut transcript = transcript();

@@ -78,7 +78,7 @@ pub fn read_requested_calls(list: &Value) -> Result<Vec<ToolCall>, MalformedCall
     calls.collect()
 }
 
-/// Checks a call that was read by somebody else: it has a name, and its arguments are an object or one as JSON text.
+/// Checks a call that another module has read: it has a name, and its arguments are an object or one as JSON text.
 ///
 /// # Errors
 ///

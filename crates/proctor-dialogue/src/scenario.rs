@@ -161,7 +161,7 @@ impl ScenarioFile {
     }
 }
 
-/// A group's mistake that shows in several examples is told once.
+/// A mistake of a group that appears in several examples is reported once.
 fn problems(findings: Findings, file: &str, text: &str) -> Vec<FileProblem> {
     findings.into_sorted().into_iter().map(|finding| finding.in_file(file, text)).collect()
 }

@@ -79,7 +79,7 @@ fn conversation_text(transcript: &Transcript) -> String {
 
 /// Takes away what models put around a message: a speaker's name, quotes, white space.
 ///
-/// Nothing is left of an answer that holds no message.
+/// `None` for an answer without a message.
 pub fn clean_simulator_answer(answer: &str) -> Option<String> {
     let mut text = answer.trim();
     loop {

@@ -107,7 +107,7 @@ impl Transcript {
         self.turns.iter().find(|turn| turn.number == number)
     }
 
-    /// Whether the agent may have made calls in these turns that nobody was told of.
+    /// Whether the agent may have made unreported calls in these turns.
     pub(crate) fn calls_unknown_in(turns: &[&Turn]) -> bool {
         turns.iter().any(|turn| turn.calls_unknown)
     }

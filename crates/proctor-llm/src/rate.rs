@@ -206,7 +206,7 @@ impl Accounts {
     pub fn slow_down(&mut self, now: Duration, pause: Duration) {
         self.refill(now);
         let until = now.saturating_add(pause);
-        // Calls that were under way together are told together: that is one cut, not many.
+        // Concurrent calls are refused together: the pace is cut once, not once per call.
         if now >= self.paused_until {
             self.pace = (self.pace * PACE_CUT / 1000).max(MIN_PACE);
         }

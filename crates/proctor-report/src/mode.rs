@@ -17,7 +17,7 @@ pub enum Mode {
     Terse,
 }
 
-/// What the binary knows about its surroundings.
+/// Properties of the terminal and of the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TerminalProperties {
     /// Whether standard output is a terminal.

@@ -23,7 +23,7 @@ pub struct SummaryOptions {
     pub full_backtrace: bool,
     /// How many slow examples to list; without it five, and only those over half a second.
     pub profile: Option<usize>,
-    /// How many workers there were; else those that were heard of are counted.
+    /// How many workers there were; otherwise the workers that appear in events are counted.
     pub workers: Option<u32>,
     /// How long loading took.
     pub load_time: Option<Millis>,

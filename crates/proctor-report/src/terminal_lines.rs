@@ -95,7 +95,7 @@ pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<Str
 }
 
 /// The lines of a message that say something. An example and its hooks may fail with the same words, which stand in paragraphs of
-/// their own: those are told once, with their number.
+/// their own: those are shown once, with their count.
 fn without_repeats(message: &str) -> Vec<String> {
     let mut told: Vec<(&str, usize)> = Vec::new();
     for paragraph in message.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {

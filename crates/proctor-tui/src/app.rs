@@ -110,7 +110,7 @@ impl App {
         self.changed = false;
     }
 
-    /// Whether the run has finished, by its own account.
+    /// Whether the run has reported its end.
     pub fn is_finished(&self) -> bool {
         self.model.run.is_finished()
     }
@@ -135,7 +135,7 @@ impl App {
         self.clock.now = now;
         let spun = before.frame() != self.clock.frame() && self.model.workers.any_running();
         let second = before.now.as_secs() != now.as_secs() && self.model.run.is_live();
-        // Once the run is over nothing calls for attention any more, and the reader is left in peace.
+        // Once the run is over nothing calls for attention any more, so the view no longer changes by itself.
         let looked = self.model.run.is_live()
             && self.reader.show_followed_worker(&mut self.model.workers, now);
         self.changed |= spun || second || looked;

@@ -71,7 +71,7 @@ pub fn terminal_size() -> Option<(u16, u16)> {
 
 /// Shows a run until the reader leaves, on the calling thread.
 ///
-/// `on_command` hears of every command on this thread and must not wait: the screen stands still while
+/// `on_command` is called with every command on this thread and must not block: the screen is not drawn while
 /// it works. `StopRun` and `KillRun` are for the
 /// caller to do; the others have been done.
 pub fn run(

@@ -22,7 +22,7 @@ use crate::theme::{paint_of, sign_of, word_of};
 /// How much of a tool's arguments or result is shown.
 const MAX_CALL_CHARACTERS: usize = 300;
 
-/// Tells the story of a run. Remembers the tool calls of running attempts, because some agents report in
+/// Renders the events of a run. Remembers the tool calls of running attempts, because some agents report in
 /// their answer what was already told call by call.
 #[derive(Debug, Default)]
 pub(crate) struct EventLines {

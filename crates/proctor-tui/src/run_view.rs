@@ -1,4 +1,4 @@
-//! The run as a whole: the shared picture of it, and the story of each attempt.
+//! The run as a whole: the shared picture of it, and the lines of each attempt.
 //!
 //! The picture is [`proctor_record::Aggregator`]'s, fed only with what the header and the lists show. What
 //! was said and printed is kept once, as the lines that were shown live, within a budget.
@@ -172,7 +172,7 @@ fn i64_to_f64(number: i64) -> f64 {
     number as f64
 }
 
-/// The story of each attempt, as the lines that were shown.
+/// The lines of each attempt, as they were shown.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptLines {
     lines: HashMap<LineOwner, VecDeque<Arc<TextLine>>>,
@@ -192,7 +192,7 @@ impl AttemptLines {
         event_lines.push_back(Arc::clone(line));
     }
 
-    /// The attempt is over; its story may be forgotten when room is needed.
+    /// Marks the attempt as finished; its lines may be dropped to stay within the limit.
     pub(crate) fn close(&mut self, key: LineOwner, failed: bool) {
         let queue = if failed { &mut self.failed } else { &mut self.passed };
         queue.push_back(key);

@@ -83,7 +83,7 @@ struct TerminalLease {
 impl TerminalLease {
     fn release(&self) {
         if !self.returned.swap(true, Ordering::Relaxed) {
-            // There is no one to tell if the terminal itself is gone.
+            // Errors are ignored: without a terminal they cannot be shown.
             let _ = disable_raw_mode();
             let _ = execute!(stdout(), LeaveAlternateScreen, Show);
         }
@@ -143,7 +143,7 @@ impl Drop for Panics {
     }
 }
 
-/// What the terminal reports, as the app hears of it.
+/// A terminal event as an input of the app.
 pub(crate) fn input(event: &Event) -> Option<Input> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => press(key).map(Input::Key),

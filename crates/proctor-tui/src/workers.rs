@@ -1,4 +1,4 @@
-//! What every worker is doing: a tab each, with the last lines of its story.
+//! What every worker is doing: a tab each, with its last lines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::text::TextLine;
 
 /// How many lines are kept for each worker.
 const MAX_WORKER_LINES: usize = 500;
-/// How many tabs are prepared before anything is heard from their workers.
+/// How many tabs are prepared before their workers send events.
 const MAX_PREPARED_TABS: u32 = 64;
 
 /// Whose tab it is. The run's own comes last, so that the numbers stand where their keys are.

@@ -17,7 +17,7 @@ pub enum Evidence {
 
 /// What a status and a fault say about what was tested.
 ///
-/// A fault of judge, simulator, host-executed tool or harness excuses what was tested, whatever the status; a passed
+/// A fault of judge, simulator, host-executed tool or harness excuses what was tested, for every status; a passed
 /// attempt that names such a fault contradicts itself and says nothing either. A fault of unknown name excuses nothing.
 pub fn evidence(status: &Status, fault: Option<&Fault>) -> Evidence {
     if fault.is_some_and(|fault| tables::EXCUSING_FAULTS.contains(&fault.as_str())) {
@@ -36,8 +36,8 @@ pub fn is_success(status: &Status) -> bool {
     matches!(status, Status::Passed | Status::Pending)
 }
 
-/// Gives an attempt whose status is an unknown word, or contradicts its fault, one that everybody reads alike. Who hands
-/// the attempt on does this once, so that nobody further on has to guess.
+/// Replaces a status that is unknown or that contradicts the fault by a known one. Called once, by the
+/// first receiver of the result, so that all later readers agree.
 pub fn normalize_status(outcome: &mut ExampleFinished) {
     let (status, said) = match (&outcome.status, &outcome.fault) {
         (Status::Other(word), _) => {

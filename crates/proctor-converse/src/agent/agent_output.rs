@@ -1,8 +1,8 @@
-//! What the programs of agents print, and for whom.
+//! Output of agents' programs, attributed to conversations.
 //!
 //! A program that serves one conversation at a time prints for that one, until it serves another: a line may come a moment
-//! after the answer. While it serves several at once nobody can say whose a line is, and it belongs to the run alone. Lines wait here, a bounded number of them,
-//! until whoever conducts the run takes them.
+//! after the answer. While it serves several at once, lines cannot be attributed and belong to the run. Lines wait here, a bounded number of them,
+//! until the run reads them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -26,19 +26,19 @@ use crate::wire::{AnswerError, read_answer};
 
 /// How long a program may take to say hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
-/// After how long without hello somebody is told that it is being waited for.
+/// Time without `hello` after which a note is added to the output.
 const HELLO_NOTICE_AFTER: Duration = Duration::from_secs(2);
 /// How long it may take to end.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it may take to forget a conversation.
 const RESET_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Who gets which process.
+/// How conversations are assigned to processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Processes {
-    /// So many share all conversations.
+    /// This many processes share all conversations.
     Shared(usize),
-    /// Each conversation has its own.
+    /// One process per conversation.
     Each,
 }
 
@@ -87,7 +87,7 @@ impl CommandAgent {
         else {
             return self.start(number).await;
         };
-        // Whoever comes first starts it; the others wait for that.
+        // The first caller starts the process; the others wait for the lock.
         let mut place = place.lock().await;
         if let Some(running) = place
             .as_ref()
@@ -172,7 +172,7 @@ fn conversation_id(attempt_id: &AttemptId) -> String {
 }
 
 async fn finish(process: &ManagedProcess, at_once: bool) {
-    // A process that cannot be ended is reported by whoever waits for its tree.
+    // Errors are ignored here; the guard ends what is left of the process tree.
     let _ = if at_once { process.kill().await } else { process.stop(END_TIMEOUT).await };
 }
 
@@ -256,7 +256,7 @@ impl Session for CommandSession {
             if self.own {
                 return finish(&self.running.process, false).await;
             }
-            // Nobody waits for it, and agents that keep nothing need not know it.
+            // The reply is not awaited: agents without state need not implement `agent.reset`.
             tokio::spawn(async move {
                 let request = ResetRequest { conversation_id: &self.name };
                 let _ = self

@@ -82,7 +82,7 @@ fn refuse_unoffered_calls(
     Err(Failure::party("NoTools", message))
 }
 
-/// An agent that cannot be used; every conversation fails with the same words.
+/// An agent that cannot be used; every conversation fails with the same message.
 pub(crate) struct NoAgent(pub(crate) Failure);
 
 impl Agent for NoAgent {

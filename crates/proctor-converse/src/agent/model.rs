@@ -16,7 +16,7 @@ use crate::attempt_id::AttemptId;
 use crate::failure::{Failure, PartyAnswer};
 use crate::judge::model_call;
 
-/// Is told the name of a conversation that is over.
+/// Called with the name of a conversation that has ended.
 type ForgetConversation = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// An agent that is asked as a model is.
@@ -43,7 +43,7 @@ impl ModelAgent {
         self
     }
 
-    /// The same agent, which is told when a conversation is over.
+    /// The same agent, with a callback for the end of a conversation.
     #[must_use]
     pub fn on_conversation_end(mut self, forget: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.forget = Some(Arc::new(forget));

@@ -49,7 +49,7 @@ impl LaunchSpec {
             .channel(
                 ChannelConfig::default()
                     .diagnostics(move |diagnostic| diagnostics_sink.record_diagnostic(&diagnostic))
-                    // Nobody else listens to news of an agent, and a full queue would stop its answers too.
+                    // Notifications have no other consumer, and a full queue would block replies too.
                     .notifications(NotificationMode::Call(Arc::new(move |news| {
                         notifications_sink.record_notification(&news);
                     }))),
@@ -61,7 +61,7 @@ impl LaunchSpec {
         Ok((process, listener))
     }
 
-    /// How the process ended, with its last words; nothing if it lives.
+    /// How the process ended, with its last output; `None` if it is running.
     pub(crate) async fn exit_description(&self, process: &ManagedProcess) -> Option<String> {
         let report = process.wait_timeout(EXIT_TIMEOUT).await.ok()?;
         let lines = process.last_lines(LAST_LINES);

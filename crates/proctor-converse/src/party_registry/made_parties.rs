@@ -1,4 +1,4 @@
-//! Parties that have been made. Each is made once, whatever folder the scenarios stand in that use it: limits, processes
+//! Parties that have been made. Each is made once, even if scenarios in several folders use it: limits, processes
 //! and connections are the configured party's, not the file's.
 
 use std::path::{Path, PathBuf};

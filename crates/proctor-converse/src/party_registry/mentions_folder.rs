@@ -1,6 +1,6 @@
 //! Whether a description depends on the scenario's folder: `${here}` stands in one of the texts that are filled in.
 //!
-//! Every field of a description is named here, so a new one does not compile until somebody decides whether it is filled in.
+//! Every field of a description is named here, so a new field does not compile before it is decided whether placeholders are filled in.
 
 use std::collections::BTreeMap;
 

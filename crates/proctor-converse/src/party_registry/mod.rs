@@ -64,7 +64,7 @@ pub struct Settings {
     pub models: BTreeMap<String, ModelFields>,
     /// The agent of scenarios that name none.
     pub agent: Option<String>,
-    /// The agent of all scenarios, whatever they name.
+    /// Overrides the agent of all scenarios.
     pub agent_for_all: Option<String>,
     /// Conversations that are judged again; then no agent, user or tool is asked.
     pub saved: Option<Arc<SavedConversations>>,
@@ -76,7 +76,7 @@ pub struct Settings {
     pub budget_usd: Option<f64>,
     /// The seed of back-off.
     pub seed: u64,
-    /// What the stages of a run have in common: their settings hold clones of one.
+    /// Resources that all registries of a run share; clones refer to the same ones.
     pub shared: SharedResources,
 }
 
@@ -106,7 +106,7 @@ impl Settings {
 }
 
 impl std::fmt::Debug for Settings {
-    /// Without the environment, which is not ours to show.
+    /// Without the environment, which may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("root", &self.root)
@@ -139,7 +139,7 @@ pub struct PartySetupError {
     pub message: String,
 }
 
-/// What is to be told after a run.
+/// What is reported after a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndReport {
     /// Remarks for people: drift, what a cassette had left, what was spent.
@@ -221,7 +221,7 @@ struct PartyBuilder<'a> {
     common: SharedModelParts,
     marks: MarkSource,
     printed: Arc<AgentOutput>,
-    /// The parties that neither scenario nor project describes, by the group that lacks them; each is told once.
+    /// The parties that neither scenario nor project describes, by the group that lacks them; each is reported once.
     missing: HashMap<GroupKey, Vec<MissingParty>>,
     errors: Vec<PartySetupError>,
 }
@@ -514,7 +514,7 @@ impl<'a> PartyBuilder<'a> {
         let settings = self.settings;
         let mut name = role.name().to_owned();
         let mut spec = spec;
-        // A name may stand for a name, but not for ever.
+        // A name may refer to another name, but not in a cycle.
         for _ in 0..8 {
             match spec {
                 Some(At { value: ModelSpec::Given(fields), .. }) => {

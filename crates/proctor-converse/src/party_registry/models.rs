@@ -122,7 +122,7 @@ fn http(fields: &ModelFields, placeholders: &PlaceholderValues) -> Result<HttpMo
         }
     };
     let variable = fields.key_env.as_deref().unwrap_or(usual);
-    // The provider's usual variable is none of the business of other endpoints.
+    // The provider's usual variable is used for the provider's own endpoint only.
     let wanted = fields.key_env.is_some() || fields.url.is_none();
     let key = wanted.then(|| (placeholders.environment)(variable)).flatten();
     let key = key.map(|value| placeholders.learn_secret(variable, &value));

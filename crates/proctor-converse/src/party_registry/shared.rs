@@ -1,5 +1,5 @@
 //! What the parties of all suites of a run have in common: their models, what they may spend, what they remember, the cassette, the marks
-//! of questions, and the secrets that nobody may write down.
+//! of questions, and the secrets that must not be recorded.
 //!
 //! Made when the first suite needs it, from that suite's settings; so nothing is begun for scenarios that cannot be run.
 
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::judge_marks::MarkSource;
 use crate::open_cassette::OpenCassette;
 
-/// How many drifted requests are told in full.
+/// How many drifted requests are shown in full.
 const MAX_DRIFTS_SHOWN: usize = 10;
 
 /// What all suites of a run share. Clones refer to the same resources.

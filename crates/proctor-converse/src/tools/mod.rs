@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// The tools of the host.
 pub trait Tools: Send + Sync {
-    /// What agents are told about them.
+    /// Names, descriptions and schemas of the tools.
     fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>>;
 
     /// Calls one.
@@ -96,7 +96,7 @@ impl ScenarioTools {
                 return server.call(&call.name, &call.arguments).await.map(taken);
             }
         }
-        // The agent made it up, and gets to hear so; it may recover.
+        // The tool does not exist. The agent gets an error and can recover.
         Ok(taken(Err(format!("there is no tool `{}`", call.name))))
     }
 
@@ -142,7 +142,7 @@ impl ScenarioTools {
     }
 }
 
-/// What agents are told about a tool of the scenario.
+/// Description and schema of a tool of the scenario.
 pub(crate) fn stub_spec(name: &str, stubs: &[ToolStub]) -> ToolSpec {
     let described = stubs.iter().find_map(|stub| stub.description.clone());
     let parameters = stubs.iter().find_map(|stub| stub.parameters.clone());

@@ -1,4 +1,4 @@
-//! What the conversations of a run share: descriptions that were read once, and the stages of their parties.
+//! What the conversations of a run share: descriptions that were read once, and the registries of their parties.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -205,7 +205,7 @@ fn decide_tool_call(
     Ok(Decision { holds, actual: called_tools(&calls) })
 }
 
-/// An error where the agent may have called this tool without anybody having been told.
+/// Fails if the agent may have called this tool without reporting it.
 fn require_known_absence(
     tool: &str,
     turns: &[&Turn],
@@ -266,7 +266,7 @@ fn call_matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
         && tool.with.iter().all(|(name, matcher)| matcher.accepts(arguments.get(name)))
 }
 
-/// Whether a turn has a call that matches; an error where nobody knows.
+/// Whether a turn has a call that matches; an error where it is unknown.
 pub(crate) fn calls_tool(
     tool: &ToolExpectation,
     turn: &Turn,

@@ -27,7 +27,7 @@ pub(super) enum Origin {
     Topic(String),
 }
 
-/// Checks that are being made.
+/// The checks in progress.
 #[derive(Debug)]
 pub(super) struct Batch {
     checks: Vec<PlannedCheck>,
@@ -334,7 +334,7 @@ impl Engine {
     ) {
         let failure_message = (outcome.passed != Some(true)).then(|| message.to_owned());
         let description = Some(describe(check));
-        // An invariant's event can only say yes or no; where nobody knows, the other event says so.
+        // An invariant's event can only say yes or no; an undecided invariant is recorded by `EvaluationRecorded` instead.
         if let Origin::Topic(topic) = &batch.origin
             && let Some(passed) = outcome.passed
         {

@@ -1,7 +1,7 @@
 //! Conversations without a script: the caller decides, message by message, how they go on.
 //!
 //! What differs from scripted ones: the conversation pauses where others conclude, and a failure does not end it;
-//! the first topic is told of with the first turn in it; a simulation has the topic it ends in checked before it is
+//! the first topic is announced with the first turn in it; a simulation has the topic it ends in checked before it is
 //! over, because it is unknown whether anything follows.
 
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use proctor_yaml::{At, Place};
 /// What only an open-ended conversation has to remember.
 #[derive(Debug, Default)]
 pub(super) struct OpenEndedState {
-    /// Whether its first topic has been told of.
+    /// Whether the first topic has been announced.
     announced: bool,
     /// The last topic whose invariants were checked, and the turn after which they were.
     checked: Option<(String, u32)>,
 }
 
 impl Engine {
-    /// An engine for a conversation that is told how it goes on.
+    /// An engine for a conversation whose steps the caller gives one by one.
     pub fn open_ended(example: Arc<Example>) -> Self {
         let mut engine = Self::new(example);
         engine.open_ended_state = Some(OpenEndedState::default());
         engine
     }
 
-    /// Whether it waits to be told how it goes on.
+    /// Whether it waits for [`Input::Next`](super::Input::Next).
     pub fn is_paused(&self) -> bool {
         matches!(self.waiting, WaitState::Next)
     }

@@ -271,7 +271,7 @@ pub struct AgentAnswer {
 /// What a tool answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
-    /// Its result, or an error that the agent is told.
+    /// The result, or an error text for the agent.
     pub result: Result<Value, String>,
     /// How long it took.
     pub duration_ms: Option<f64>,

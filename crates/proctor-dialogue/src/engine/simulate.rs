@@ -202,7 +202,7 @@ impl Engine {
         self.queue_first([WorkItem::StopRules(index + 1)]);
     }
 
-    /// No turns are left. Nobody calls that a failure before the judge has looked at the goal.
+    /// The turn limit is reached. It is a failure only if the judge finds the goal not reached.
     fn limit_reached(&mut self) {
         let Some(simulation) = &mut self.simulation else { return };
         if simulation.on_max_turns == OnMaxTurns::Fine {

@@ -1,11 +1,11 @@
-//! Coming to an end: exactly one verdict, whatever happened before.
+//! The end of an attempt: exactly one verdict, for any sequence of inputs.
 
 use proctor_events::{Fault, Status, TerminationReason};
 
 use super::{ConversationOutcome, Effect, Engine, WaitState};
 
 impl Engine {
-    /// A failed assertion outweighs trouble: the agent has been seen to fail.
+    /// A failed assertion takes precedence over an attempt error: the agent has failed.
     pub(super) fn conclude(&mut self) {
         if self.is_finished() {
             return;

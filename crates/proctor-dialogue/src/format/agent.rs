@@ -1,6 +1,6 @@
 //! The agent under test as a scenario or `proctor.toml` describes it.
 //!
-//! Pure data. Texts may hold `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`; whoever reaches the
+//! Pure data. Texts may hold `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`; the code that reaches the
 //! agent fills them in.
 
 use std::collections::BTreeMap;

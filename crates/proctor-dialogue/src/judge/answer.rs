@@ -94,7 +94,7 @@ fn item_answer(entry: &Value, question: &JudgeQuestion) -> Result<ItemAnswer, St
         }
         _ => (entry["satisfied"].as_bool().ok_or("`satisfied` is not true or false")?, None),
     };
-    // The ends of the scale say the same as `satisfied`, or nobody knows what the judge means.
+    // The ends of the scale say the same as `satisfied`, or the answer contradicts itself.
     let contradicts = |score: f64| if satisfied { score <= 0.0 } else { score >= 1.0 };
     if topic.is_none() && score.is_some_and(contradicts) {
         return Err("`satisfied` and `score` contradict each other".into());

@@ -1,7 +1,7 @@
 //! Marks: random words that tell evidence and answers from everything that others say.
 //!
 //! A mark is made of a key that only the host knows and of a number that no other request of the key has. Nothing
-//! that a scenario, an agent or a command line says goes into it, so nobody but the judge can repeat it.
+//! that a scenario, an agent or a command line says goes into it, so only the judge can repeat it.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl MarkKey {
 }
 
 impl fmt::Debug for MarkKey {
-    /// Whoever knows the key knows the marks.
+    /// Hides the key: the marks can be derived from it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MarkKey")
     }

@@ -1,4 +1,4 @@
-//! Examples whose conversation is told step by step: what holds for them is described as in a scenario file, but the
+//! Examples whose steps are given one by one: what holds for them is described as in a scenario file, but the
 //! description is made by a program.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The help desk of a shop. Whoever serves it hands it the conversation so far; it says something or asks for a tool.
+//! The help desk of a shop. It is given the conversation so far, and answers or asks for a tool.
 //!
 //! [`decide`] is the agent: a function of the messages and the tools it may use, with no state of its own. [`wire`]
 //! writes its decisions in the shape of chat completions, and [`Shop`] is what the tools work on.

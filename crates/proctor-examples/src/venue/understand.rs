@@ -41,7 +41,7 @@ pub enum MessageIntent {
     Cancel,
     /// To pay less.
     Discount,
-    /// To see what is nobody's business.
+    /// To see private or internal data.
     Probe,
 }
 
@@ -53,7 +53,7 @@ const ACCEPT: &str =
     r"(?i)\b(yes|yeah|sure|book it|book that|go ahead|please book|take it|confirm|perfect)\b";
 const DECLINE: &str = r"(?i)\b(no|nope|another|something else|not that|different)\b";
 
-/// In this order: whoever asks for a discount while saying yes asks for a discount.
+/// The first match counts: «yes, with a discount» asks for a discount.
 const INTENTS: [(&str, MessageIntent); 5] = [
     (PROBE, MessageIntent::Probe),
     (DISCOUNT, MessageIntent::Discount),
@@ -121,7 +121,7 @@ pub fn parse_message(message: &str) -> ParsedMessage {
 }
 
 fn guests(message: &str, wants: MessageIntent) -> Option<u32> {
-    // «for 100 euros» and «50 percent» count nobody.
+    // «for 100 euros» and «50 percent» are not numbers of guests.
     if matches!(wants, MessageIntent::Discount | MessageIntent::Probe) {
         return None;
     }

@@ -22,7 +22,7 @@ const MAX_COMPARED_REQUESTS: usize = 2000;
 /// How a recorded answer is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplayMode {
-    /// The next one of the same kind in the same conversation, whatever is asked. Survives edits
+    /// The next one of the same kind in the same conversation, for any request. Survives edits
     /// of a prompt; what changed is in [`Player::drift`].
     #[default]
     Sequence,

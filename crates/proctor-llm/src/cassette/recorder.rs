@@ -139,7 +139,7 @@ impl<M: Model> Model for RecordedModel<M> {
             let ticket = self.recorder.begin(request.purpose, &request.conversation);
             let outcome = self.inner.ask(request).await;
             let recorded = match &outcome {
-                // Raw bodies are large, and may hold what no one thought of.
+                // Raw bodies are large, and may hold unexpected secrets.
                 Ok(answer) => {
                     let kept = Answer { raw: String::new(), ..answer.clone() };
                     let kept = serde_json::to_value(kept);

@@ -52,10 +52,10 @@ impl ProgramOutput {
         Some(format!("failed ({}){said}", self.status))
     }
 
-    /// The last lines of what it said, complaints first.
+    /// The last lines of its output; standard error is preferred.
     pub fn last_output_lines(&self) -> Option<String> {
-        let said = [&self.stderr, &self.stdout].map(|text| shorten(last_lines(text), 300));
-        said.into_iter().find(|text| !text.is_empty())
+        let outputs = [&self.stderr, &self.stdout].map(|text| shorten(last_lines(text), 300));
+        outputs.into_iter().find(|text| !text.is_empty())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What went wrong on the way, in words a person understands and without a key.
+//! Errors of HTTP requests, with messages for people and without keys.
 
 use std::time::{Duration, SystemTime};
 

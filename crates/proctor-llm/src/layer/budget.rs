@@ -1,4 +1,4 @@
-//! What answers cost, and the end of the run's money.
+//! The cost of answers, and the budget of a run.
 //!
 //! Before a call its worst case is reserved, so that many at once cannot overshoot together. A call whose
 //! worst case does not fit beside those under way waits until they have cost what they cost, in the order of
@@ -39,7 +39,7 @@ pub struct Budget {
     limit: Cost,
     unknown: UnknownPrice,
     spending: Mutex<Spending>,
-    /// Whoever waits for others to settle holds it, so that no later call overtakes.
+    /// Held by the call that waits for others to settle, so that later calls do not overtake it.
     queue: tokio::sync::Mutex<()>,
     settled: Notify,
 }

@@ -1,4 +1,4 @@
-//! Trying again, later and later, when that can help.
+//! Retries of transient failures, with exponential back-off.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //!
 //! Names in templates: `message` (the last words of the user), `messages` and `tools` (in the
 //! shape of chat completions), `system`, `lane`, `turn`, `repeat`, `seed`, `model`, the names of
-//! `secrets`, and whatever `remember` has taken from earlier answers of the same conversation.
+//! `secrets`, and the values that `remember` took from earlier answers of the same conversation.
 
 mod config;
 

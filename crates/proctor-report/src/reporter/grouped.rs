@@ -44,7 +44,7 @@ struct HeldBlock {
 /// How long a finished block is held.
 const HOLD_TIME: SignedDuration = SignedDuration::from_millis(50);
 
-/// What has been heard of a running example.
+/// The lines of a running example.
 #[derive(Debug, Default)]
 struct Block {
     context: String,

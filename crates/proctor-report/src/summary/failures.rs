@@ -147,7 +147,7 @@ impl TextPage {
         }
     }
 
-    /// Paint around nothing would be invisible dirt.
+    /// Empty lines are not painted: the escape codes would be trailing noise.
     fn painted(&self, paint: Paint, line: &str) -> String {
         if line.trim().is_empty() { String::new() } else { self.style.paint(paint, line) }
     }

@@ -2,7 +2,7 @@
 //!
 //! Every message is a POST. The answer is one JSON text, or a stream of events of which one is the answer; what the
 //! server asks meanwhile is answered by a POST of its own. A session that the server has forgotten (404) is begun anew
-//! by whoever asks next; so is one whose server could not be reached.
+//! by the next request; so is one whose server could not be reached.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -65,7 +65,7 @@ impl HttpSession {
         }
     }
 
-    /// A message that has no answer; whether it was heard is seen by what follows.
+    /// Sends a notification. Errors are ignored: the next request reports them.
     pub(super) async fn notify(&self, message: &Value) {
         if let Ok(mut replies) = self.post(message, END_TIMEOUT).await {
             let _ = replies.next().await;
@@ -73,7 +73,7 @@ impl HttpSession {
     }
 
     pub(super) async fn end(&self) {
-        // Only a server that counts sessions wants to hear of their end.
+        // Only a server that assigned a session id expects `DELETE`.
         if self.negotiated().session.is_some() {
             let _ = self.endpoint.send("DELETE", &self.headers(), None, END_TIMEOUT).await;
         }

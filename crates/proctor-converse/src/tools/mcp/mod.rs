@@ -1,6 +1,6 @@
 //! A client of the Model Context Protocol: lists tools and calls them.
 //!
-//! A server is a program of ours, spoken to over its standard input and output ([`program`]), or an address ([`web`]). It is
+//! A server is a program of ours, spoken to over its standard input and output ([`program`]), or an address ([`http`]). It is
 //! started or greeted with the first question and shared by all conversations. One that has ended costs the calls it had;
 //! the next call starts it anew. Messages are JSON-RPC 2.0.
 //!
@@ -52,7 +52,7 @@ pub(crate) enum McpTransport {
     Address { url: String, headers: Vec<(String, Secret)> },
 }
 
-/// A server that has been greeted.
+/// An initialized session with a server.
 #[derive(Clone)]
 enum McpSession {
     Program(Arc<McpProgram>),
@@ -117,7 +117,7 @@ impl McpServer {
         Ok(asked.and_then(|result| content(&result)))
     }
 
-    /// Ends it, if it was started here, or says goodbye.
+    /// Ends the program, or closes the HTTP session.
     pub async fn end(&self) {
         match self.link.lock().await.take() {
             Some(McpSession::Program(running)) => running.end().await,
@@ -180,7 +180,7 @@ impl McpServer {
         Err(self.failed(&ServerError::SessionsUnstable))
     }
 
-    /// The server, greeted when it is first needed, and again after it has ended. Whoever comes meanwhile waits.
+    /// The session with the server: initialized on first use and again after it has ended. Concurrent callers wait.
     async fn link(&self) -> Result<McpSession, Failure> {
         let mut link = self.link.lock().await;
         if let Some(alive) = link.as_ref().filter(|link| !link.has_ended()) {
@@ -246,7 +246,7 @@ fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// What a server asks of us: a sign of life is given, everything else is not known here.
+/// The reply to a request of the server: `ping` is answered, other methods are refused.
 fn reply_to_server_request(request: &Value) -> Option<Value> {
     let id = request.get("id")?;
     Some(if request["method"] == "ping" {
