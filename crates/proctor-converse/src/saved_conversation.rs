@@ -158,14 +158,14 @@ struct ReplayedSession {
 impl ReplayedSession {
     fn answer(&mut self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let place = (turn.turn as usize).saturating_sub(1);
-        let said = turn.messages.iter().rev().find(|message| message.role == Role::User);
+        let user_message = turn.messages.iter().rev().find(|message| message.role == Role::User);
         let then = self.conversation.users.get(place);
-        if let (Some(said), Some(then)) = (said, then)
-            && said.content != *then
+        if let (Some(user_message), Some(then)) = (user_message, then)
+            && user_message.content != *then
         {
             return Err(Failure::harness(format!(
                 "the scenario has changed: the user says {:?} in turn {}, but the saved conversation has {then:?}",
-                said.content, turn.turn
+                user_message.content, turn.turn
             )));
         }
         let answer = self.conversation.answers.get(self.next).cloned();

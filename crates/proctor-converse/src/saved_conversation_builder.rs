@@ -192,8 +192,8 @@ fn ending(finished: &ExampleFinished) -> Option<SavedEnding> {
         (Status::Inconclusive, Some(fault)) => *fault == Fault::Simulator,
         _ => false,
     };
-    let told = finished.exception.as_ref().map(|exception| exception.message.clone());
-    let message = told.or_else(|| finished.message.clone()).unwrap_or_default();
+    let exception_message = finished.exception.as_ref().map(|exception| exception.message.clone());
+    let message = exception_message.or_else(|| finished.message.clone()).unwrap_or_default();
     let (status, fault) = (finished.status.clone(), finished.fault.clone());
     ended.then_some(SavedEnding { status, fault, message })
 }

@@ -297,11 +297,11 @@ mod tests {
             let secret = Secret::new(secret);
             prop_assume!(secret.reveal().chars().count() >= SHORTEST_SECRET);
             let redactor = Redactor::new([secret.clone()]);
-            let mut said = format!("{before}{} and more", secret.reveal());
+            let mut quoted = format!("{before}{} and more", secret.reveal());
             for _ in 0..depth {
-                said = json!({ "inner": said }).to_string();
+                quoted = json!({ "inner": quoted }).to_string();
             }
-            let mut clean = redactor.value(&json!({ "text": said }))["text"].as_str().unwrap().to_owned();
+            let mut clean = redactor.value(&json!({ "text": quoted }))["text"].as_str().unwrap().to_owned();
             for _ in 0..depth {
                 clean = match serde_json::from_str::<Value>(&clean) {
                     Ok(value) => value["inner"].as_str().unwrap().to_owned(),

@@ -159,9 +159,11 @@ fn extra_text(exception: &Exception, name: &str) -> Option<String> {
 
 /// What went wrong, class included; may have many lines.
 pub(crate) fn message_of(attempt: &Attempt) -> String {
-    let said = explain(attempt.exception.as_deref(), attempt.message.as_deref());
-    let troubles = || attempt.troubles.first().map(|t| format!("{} error: {}", t.whose, t.message));
-    said.or_else(troubles)
+    let explanation = explain(attempt.exception.as_deref(), attempt.message.as_deref());
+    let party_errors =
+        || attempt.troubles.first().map(|t| format!("{} error: {}", t.whose, t.message));
+    explanation
+        .or_else(party_errors)
         .or_else(|| failed_check(attempt))
         .unwrap_or_else(|| status_words(attempt))
 }

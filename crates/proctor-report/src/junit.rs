@@ -122,10 +122,11 @@ fn outside_case(error: &OutsideError) -> TestCase {
 /// What is wrong with a run that no example and no error tells of.
 fn run_case(run: &RunData) -> Option<TestCase> {
     let (verdict, counts) = (run.verdict(), run.summary());
-    let told = counts.failures + counts.errors > 0 && verdict.state() == RunState::Finished;
+    let has_failing_case =
+        counts.failures + counts.errors > 0 && verdict.state() == RunState::Finished;
     if !verdict.is_over()
         || verdict.is_passed()
-        || told
+        || has_failing_case
         || (counts.errors > 0 && counts.examples == 0)
     {
         return None;

@@ -151,10 +151,12 @@ impl TextPage {
         {
             self.line(8, &printable(message));
         }
-        let told = |reasoning: &&String| {
+        let is_shown = |reasoning: &&String| {
             evaluation.message.as_ref().is_some_and(|message| message.contains(reasoning.as_str()))
         };
-        if let Some(reasoning) = evaluation.reasoning.as_ref().filter(|said| !told(said)) {
+        if let Some(reasoning) =
+            evaluation.reasoning.as_ref().filter(|reasoning| !is_shown(reasoning))
+        {
             let line = self.dim(&format!("judge: {}", printable(reasoning)));
             self.line(8, &line);
         }

@@ -155,19 +155,19 @@ mod tests {
     use super::*;
 
     /// What comes until nothing does, in short.
-    fn told(source: &mut impl EventSource) -> Vec<String> {
-        let mut told = Vec::new();
+    fn poll_names(source: &mut impl EventSource) -> Vec<String> {
+        let mut names = Vec::new();
         loop {
             match source.poll().unwrap() {
-                SourcePoll::Event(event) => told.push(event.type_name().to_owned()),
-                SourcePoll::Restarted => told.push("restarted".to_owned()),
+                SourcePoll::Event(event) => names.push(event.type_name().to_owned()),
+                SourcePoll::Restarted => names.push("restarted".to_owned()),
                 SourcePoll::Nothing => {
-                    told.push("nothing".to_owned());
-                    return told;
+                    names.push("nothing".to_owned());
+                    return names;
                 }
                 SourcePoll::Ended => {
-                    told.push("ended".to_owned());
-                    return told;
+                    names.push("ended".to_owned());
+                    return names;
                 }
             }
         }
@@ -184,10 +184,10 @@ mod tests {
         for _ in 0..3 {
             bus.publish(WorkerLog { line: "x".into(), stream: None }.into());
         }
-        assert_eq!(told(&mut subscription), ["WorkerLog", "WorkerLog", "nothing"]);
+        assert_eq!(poll_names(&mut subscription), ["WorkerLog", "WorkerLog", "nothing"]);
         assert_eq!(EventSource::dropped(&subscription), 1);
         bus.close(Duration::ZERO);
-        assert_eq!(told(&mut subscription), ["ended"]);
+        assert_eq!(poll_names(&mut subscription), ["ended"]);
     }
 
     #[test]
@@ -196,25 +196,25 @@ mod tests {
         let path = folder.path().join("events.jsonl");
         let mut file = std::fs::File::create(&path).unwrap();
         let mut source = FollowedFile::new(&path, true);
-        assert_eq!(told(&mut source), ["nothing"]);
+        assert_eq!(poll_names(&mut source), ["nothing"]);
         writeln!(file, r#"{{"run_id":"a","event_type":"SuiteStarted"}}"#).unwrap();
         writeln!(file, "damaged").unwrap();
-        assert_eq!(told(&mut source), ["SuiteStarted", "nothing"]);
+        assert_eq!(poll_names(&mut source), ["SuiteStarted", "nothing"]);
         assert_eq!(source.dropped(), 1);
         writeln!(file, r#"{{"run_id":"b","event_type":"SuiteStarted"}}"#).unwrap();
-        assert_eq!(told(&mut source), ["restarted", "SuiteStarted", "nothing"]);
+        assert_eq!(poll_names(&mut source), ["restarted", "SuiteStarted", "nothing"]);
         write!(file, r#"{{"run_id":"b","event_type":"GroupStarted"}}"#).unwrap();
-        assert_eq!(told(&mut source), ["GroupStarted", "nothing"], "its writer is gone");
+        assert_eq!(poll_names(&mut source), ["GroupStarted", "nothing"], "its writer is gone");
         writeln!(file).unwrap();
-        assert_eq!(told(&mut source), ["nothing"], "and it comes once");
+        assert_eq!(poll_names(&mut source), ["nothing"], "and it comes once");
         let mut finished = FollowedFile::new(&path, false);
         let all = ["SuiteStarted", "restarted", "SuiteStarted", "GroupStarted", "ended"];
-        assert_eq!(told(&mut finished), all);
+        assert_eq!(poll_names(&mut finished), all);
     }
 
     #[test]
     fn what_was_read_before_ends_at_its_end() {
         let event = Event::from_json(r#"{"event_type":"SuiteStarted"}"#).unwrap();
-        assert_eq!(told(&mut EventList([event].into_iter())), ["SuiteStarted", "ended"]);
+        assert_eq!(poll_names(&mut EventList([event].into_iter())), ["SuiteStarted", "ended"]);
     }
 }

@@ -39,7 +39,7 @@ pub fn is_success(status: &Status) -> bool {
 /// Replaces a status that is unknown or that contradicts the fault by a known one. Called once, by the
 /// first receiver of the result, so that all later readers agree.
 pub fn normalize_status(outcome: &mut ExampleFinished) {
-    let (status, said) = match (&outcome.status, &outcome.fault) {
+    let (status, explanation) = match (&outcome.status, &outcome.fault) {
         (Status::Other(word), _) => {
             (Status::Errored, format!("it ended with the unknown status `{word}`"))
         }
@@ -51,8 +51,8 @@ pub fn normalize_status(outcome: &mut ExampleFinished) {
         _ => return,
     };
     outcome.message = Some(match outcome.message.take() {
-        Some(message) => format!("{said}: {message}"),
-        None => said,
+        Some(message) => format!("{explanation}: {message}"),
+        None => explanation,
     });
     outcome.status = status;
 }

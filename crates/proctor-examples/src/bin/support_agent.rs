@@ -32,7 +32,7 @@ struct AgentState {
 
 #[derive(Default)]
 struct Session {
-    said: Vec<ChatMessage>,
+    messages: Vec<ChatMessage>,
     shop: Shop,
 }
 
@@ -118,16 +118,16 @@ impl Session {
     /// Uses the shop until there is something to say.
     fn answer(&mut self, message: String) -> String {
         let tools: Vec<String> = Shop::tools().iter().map(|tool| tool.name.to_owned()).collect();
-        self.said.push(ChatMessage::User(message));
+        self.messages.push(ChatMessage::User(message));
         loop {
-            match decide(&self.said, &tools) {
+            match decide(&self.messages, &tools) {
                 Decision::Say(text) => {
-                    self.said.push(ChatMessage::Agent(text.clone()));
+                    self.messages.push(ChatMessage::Agent(text.clone()));
                     return text;
                 }
                 Decision::Call { tool, arguments } => {
                     let outcome = self.shop.call(tool, &arguments);
-                    self.said.push(ChatMessage::Tool { name: tool.to_owned(), outcome });
+                    self.messages.push(ChatMessage::Tool { name: tool.to_owned(), outcome });
                 }
             }
         }

@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn results_come_under_the_name_of_their_tool() {
-        let said = request().messages();
+        let messages = request().messages();
         let error =
             ChatMessage::Tool { name: "lookup_order".into(), outcome: Err("too busy".into()) };
-        assert_eq!(said[1..], [error]);
+        assert_eq!(messages[1..], [error]);
         assert_eq!(request().tools(), ["lookup_order"]);
     }
 

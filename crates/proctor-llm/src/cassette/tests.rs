@@ -10,12 +10,12 @@ use super::*;
 use crate::testing::{FakeModel, now_or_never};
 use crate::{Answer, ErrorKind, Model, ModelError, Purpose, Redactor, Request, Secret};
 
-struct Tape {
+struct TestCassette {
     _folder: tempfile::TempDir,
     path: PathBuf,
 }
 
-impl Tape {
+impl TestCassette {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { path: folder.path().join("run.cassette.jsonl"), _folder: folder }
@@ -50,9 +50,9 @@ fn answers(texts: &[&str]) -> FakeModel {
 }
 
 /// A judge asked twice in one conversation and once in another, and a tool.
-fn recorded() -> Tape {
-    let tape = Tape::new();
-    let recorder = tape.recorder();
+fn recorded() -> TestCassette {
+    let cassette = TestCassette::new();
+    let recorder = cassette.recorder();
     let model = RecordedModel::new(answers(&["one", "two", "other"]), Arc::clone(&recorder));
     ask(&model, &judge("Is the reply polite?")).unwrap();
     ask(&model, &judge("Was the venue booked?")).unwrap();
@@ -60,20 +60,20 @@ fn recorded() -> Tape {
     let ticket = recorder.begin(Purpose::Tool, "ex1");
     let call = json!({"tool": "find", "arguments": {"town": "Ulm"}});
     recorder.record_outcome(ticket, &call, Outcome::Answer(json!({"venues": 2}))).unwrap();
-    tape
+    cassette
 }
 
 #[test]
 fn a_cassette_is_readable_and_for_its_owner_only() {
-    let tape = recorded();
-    insta::assert_snapshot!(tape.text(), @r#"
+    let cassette = recorded();
+    insta::assert_snapshot!(cassette.text(), @r#"
     {"cassette":2,"about":{"run":"r1"}}
     {"seq":0,"kind":"judge","lane":"ex1","n":0,"hash":"2a2d089d4582f38d99579f5911ebcf1d6b7cca277b863b5c4ef554d34ec9a403","request":{"messages":[{"role":"user","text":"Is the reply polite?"}],"model":"gpt-4o"},"outcome":{"answer":{"cached":false,"model":"","stop":"end","text":"one","timings":{"first_token_ms":null,"total_ms":0},"tries":1,"usage":null}}}
     {"seq":1,"kind":"judge","lane":"ex1","n":1,"hash":"00d2c062b46487e0f7858bd1de2cdc66ab849fd6c2341caa1f6b5b86d8202f6b","request":{"messages":[{"role":"user","text":"Was the venue booked?"}],"model":"gpt-4o"},"outcome":{"answer":{"cached":false,"model":"","stop":"end","text":"two","timings":{"first_token_ms":null,"total_ms":0},"tries":1,"usage":null}}}
     {"seq":2,"kind":"judge","lane":"ex2","n":0,"hash":"2a2d089d4582f38d99579f5911ebcf1d6b7cca277b863b5c4ef554d34ec9a403","request":{"messages":[{"role":"user","text":"Is the reply polite?"}],"model":"gpt-4o"},"outcome":{"answer":{"cached":false,"model":"","stop":"end","text":"other","timings":{"first_token_ms":null,"total_ms":0},"tries":1,"usage":null}}}
     {"seq":3,"kind":"tool","lane":"ex1","n":0,"hash":"3f0b4c95b5fdcf481b252aa92c588a6bde6640ddccb89e967780853b5bec8cc4","request":{"arguments":{"town":"Ulm"},"tool":"find"},"outcome":{"answer":{"venues":2}}}
     "#);
-    assert_eq!(tape.path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(cassette.path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn tools_are_recorded_beside_the_models() {
 
 #[test]
 fn failures_of_the_peer_are_played_back_our_own_are_not_recorded() {
-    let tape = Tape::new();
+    let cassette = TestCassette::new();
     let fake = FakeModel::new([
         Err(ModelError {
             status: Some(529),
@@ -160,23 +160,23 @@ fn failures_of_the_peer_are_played_back_our_own_are_not_recorded() {
         }),
         Err(ModelError::new(ErrorKind::BudgetExhausted, "no money")),
     ]);
-    let model = RecordedModel::new(fake, tape.recorder());
+    let model = RecordedModel::new(fake, cassette.recorder());
     let live = ask(&model, &judge("?")).unwrap_err();
     ask(&model, &judge("?")).unwrap_err();
-    assert_eq!(tape.text().lines().count(), 2);
-    let replay = ReplayedModel::new(tape.player(ReplayMode::Sequence), "gpt-4o");
+    assert_eq!(cassette.text().lines().count(), 2);
+    let replay = ReplayedModel::new(cassette.player(ReplayMode::Sequence), "gpt-4o");
     assert_eq!(ask(&replay, &judge("?")).unwrap_err(), live);
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_at_the_same_time_are_played_in_the_order_of_asking() {
-    let tape = Tape::new();
-    let recorder = tape.recorder();
+    let cassette = TestCassette::new();
+    let recorder = cassette.recorder();
     let (first, second) =
         (recorder.begin(Purpose::Judge, "l"), recorder.begin(Purpose::Judge, "l"));
     recorder.record_outcome(second, &json!(2), Outcome::Answer(json!("second"))).unwrap();
     recorder.record_outcome(first, &json!(1), Outcome::Answer(json!("first"))).unwrap();
-    let player = tape.player(ReplayMode::Sequence);
+    let player = cassette.player(ReplayMode::Sequence);
     let take = |asked: Value| player.take_outcome(Purpose::Judge, "l", &asked).unwrap();
     assert_eq!(take(json!(1)), Outcome::Answer(json!("first")));
     assert_eq!(take(json!(2)), Outcome::Answer(json!("second")));
@@ -185,12 +185,12 @@ async fn calls_at_the_same_time_are_played_in_the_order_of_asking() {
 
 #[test]
 fn a_call_that_was_given_up_leaves_a_gap() {
-    let tape = Tape::new();
-    let recorder = tape.recorder();
+    let cassette = TestCassette::new();
+    let recorder = cassette.recorder();
     drop(recorder.begin(Purpose::Agent, "l"));
     let second = recorder.begin(Purpose::Agent, "l");
     recorder.record_outcome(second, &json!(2), Outcome::Answer(json!("second"))).unwrap();
-    let player = tape.player(ReplayMode::Sequence);
+    let player = cassette.player(ReplayMode::Sequence);
     let missing = player.take_outcome(Purpose::Agent, "l", &json!(1)).unwrap_err();
     assert_eq!(missing.kind, ErrorKind::CassetteMiss);
     let second = player.take_outcome(Purpose::Agent, "l", &json!(2)).unwrap();
@@ -200,10 +200,11 @@ fn a_call_that_was_given_up_leaves_a_gap() {
 #[test]
 fn secrets_are_not_written_and_do_not_change_what_is_found() {
     let secret = "correct-horse-battery";
-    let tape = Tape::new();
+    let cassette = TestCassette::new();
     let redactor = || Redactor::new([Secret::new(secret)]);
     let about = json!({"argv": [format!("--key={secret}")], "api_key": "zzz"});
-    let recorder = Recorder::create(&tape.path, about.as_object().unwrap(), redactor()).unwrap();
+    let recorder =
+        Recorder::create(&cassette.path, about.as_object().unwrap(), redactor()).unwrap();
     let leaky = Answer { raw: secret.into(), ..Answer::text(format!("your key is {secret}")) };
     let fake = FakeModel::new([
         Ok(leaky),
@@ -214,23 +215,23 @@ fn secrets_are_not_written_and_do_not_change_what_is_found() {
         judge(&format!("my key: {secret}, sk-ant-api03-abcdefghijklmnop")).in_conversation(secret);
     ask(&model, &request).unwrap();
     ask(&model, &request).unwrap_err();
-    let text = tape.text();
+    let text = cassette.text();
     for hidden in [secret, "sk-ant", "zzz"] {
         assert!(!text.contains(hidden), "{hidden} in {text}");
     }
-    let player = Player::load(&tape.path, ReplayMode::Keyed, redactor()).unwrap();
+    let player = Player::load(&cassette.path, ReplayMode::Keyed, redactor()).unwrap();
     let replay = ReplayedModel::new(Arc::new(player), "gpt-4o");
     assert_eq!(ask(&replay, &request).unwrap(), "your key is [redacted]");
 }
 
 #[test]
 fn files_that_are_no_cassettes_are_refused_and_torn_ends_forgiven() {
-    let tape = recorded();
-    let load = || Player::load(&tape.path, ReplayMode::Keyed, Redactor::default());
-    let again = Recorder::create(&tape.path, &Map::new(), Redactor::default()).unwrap_err();
+    let cassette = recorded();
+    let load = || Player::load(&cassette.path, ReplayMode::Keyed, Redactor::default());
+    let again = Recorder::create(&cassette.path, &Map::new(), Redactor::default()).unwrap_err();
     assert!(again.message.ends_with("exists; replay it, or delete it to record again"), "{again}");
-    let whole = tape.text();
-    std::fs::write(&tape.path, &whole[..whole.len() - 20]).unwrap();
+    let whole = cassette.text();
+    std::fs::write(&cassette.path, &whole[..whole.len() - 20]).unwrap();
     assert_eq!(load().unwrap().leftover().values().sum::<usize>(), 3);
     for (text, expected) in [
         ("", "is not a cassette: the first line is not JSON"),
@@ -239,11 +240,11 @@ fn files_that_are_no_cassettes_are_refused_and_torn_ends_forgiven() {
         ("{\"cassette\":1}\nx\n{}\n", "line 2: malformed entry"),
         ("{\"cassette\":1}\nx\n", "line 2: malformed entry"),
     ] {
-        std::fs::write(&tape.path, text).unwrap();
+        std::fs::write(&cassette.path, text).unwrap();
         let error = load().unwrap_err();
         assert!(error.message.contains(expected), "{error}");
     }
-    std::fs::remove_file(&tape.path).unwrap();
+    std::fs::remove_file(&cassette.path).unwrap();
     assert!(load().unwrap_err().message.contains("record the cassette first"));
 }
 

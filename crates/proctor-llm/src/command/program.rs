@@ -41,15 +41,15 @@ pub struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// How it failed and what it said, if it did.
+    /// How it failed and its last output, if it failed.
     pub fn failure(&self) -> Option<String> {
         if self.status.success() {
             return None;
         }
-        let said = self
+        let last_output = self
             .last_output_lines()
-            .map_or_else(|| " and said nothing".into(), |text| format!(": {text}"));
-        Some(format!("failed ({}){said}", self.status))
+            .map_or_else(|| " without output".into(), |text| format!(": {text}"));
+        Some(format!("failed ({}){last_output}", self.status))
     }
 
     /// The last lines of its output; standard error is preferred.

@@ -104,11 +104,12 @@ impl Peer {
         body: &str,
     ) -> ModelError {
         let value: Value = serde_json::from_str(body).unwrap_or_default();
-        let said = error_text(&value).unwrap_or_else(|| shorten(body, 200));
-        let said = if said.is_empty() { said } else { format!(": {said}") };
+        let error_message = error_text(&value).unwrap_or_else(|| shorten(body, 200));
+        let error_message =
+            if error_message.is_empty() { error_message } else { format!(": {error_message}") };
         let (kind, words) = self.classify(status, &value);
         let retry_after = retry_after(headers, self.clock.now());
-        let error = self.error(kind, format!("{words} (HTTP {status}){said}"));
+        let error = self.error(kind, format!("{words} (HTTP {status}){error_message}"));
         ModelError { status: Some(status), retry_after, ..error }
     }
 

@@ -115,8 +115,8 @@ impl Transport {
         if status.is_success() {
             return Ok(body);
         }
-        let said = body.read_beginning(peer).await;
-        Err(peer.status(status.as_u16(), &body.headers, &said))
+        let error_body = body.read_beginning(peer).await;
+        Err(peer.status(status.as_u16(), &body.headers, &error_body))
     }
 }
 

@@ -209,9 +209,9 @@ async fn real_use_replaces_the_estimate_of_tokens() {
 #[tokio::test(start_paused = true)]
 async fn a_429_makes_the_others_wait_too() {
     let limiter = Arc::new(RequestLimiter::new(Limits::default()));
-    let told = LimitedModel::new(FakeModel::new([asked_to_wait(5)]), Arc::clone(&limiter));
+    let throttled = LimitedModel::new(FakeModel::new([asked_to_wait(5)]), Arc::clone(&limiter));
     let other = LimitedModel::new(FakeModel::new([answered(1, 1)]), Arc::clone(&limiter));
-    told.ask(&question()).await.unwrap_err();
+    throttled.ask(&question()).await.unwrap_err();
     let began = Instant::now();
     other.ask(&question()).await.unwrap();
     assert!(began.elapsed() >= Duration::from_secs(5) && began.elapsed() < Duration::from_secs(6));

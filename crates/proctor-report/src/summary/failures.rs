@@ -157,17 +157,21 @@ impl TextPage {
         if let Some(conversation) = &attempt.conversation {
             self.last_turns(conversation);
         }
-        let said = attempt.exception.as_ref().map_or("", |exception| exception.message.as_str());
+        let exception_text =
+            attempt.exception.as_ref().map_or("", |exception| exception.message.as_str());
         for check in attempt.evaluations.iter().filter(|check| check.passed != Some(true)) {
-            let is_told = check.message.as_ref().is_some_and(|message| said.contains(&**message));
+            let is_in_exception =
+                check.message.as_ref().is_some_and(|message| exception_text.contains(&**message));
             // What the error says already is not said again, but for how clearly it was decided.
-            if !is_told {
+            if !is_in_exception {
                 self.evaluation(check);
             } else if check.score.is_some() || votes(check).is_some() {
                 self.check(check);
             }
         }
-        for party_error in attempt.troubles.iter().filter(|it| !said.contains(&it.message)) {
+        for party_error in
+            attempt.troubles.iter().filter(|it| !exception_text.contains(&it.message))
+        {
             self.party_error(party_error);
         }
         for leaked in &attempt.leaked {

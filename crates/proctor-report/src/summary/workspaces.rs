@@ -22,13 +22,13 @@ impl TextPage {
             ("hats", &coverage.hats),
             ("endings", &coverage.terminations),
         ];
-        let told: Vec<String> =
+        let lines: Vec<String> =
             sets.into_iter().filter_map(|(name, reached)| line(name, reached)).collect();
-        if told.is_empty() && coverage.flaky_assertions.is_empty() {
+        if lines.is_empty() && coverage.flaky_assertions.is_empty() {
             return;
         }
         self.title(Paint::Bold, "Workspaces reached:");
-        for line in &told {
+        for line in &lines {
             self.line(2, line);
         }
         for flaky in coverage.flaky_assertions.iter().take(MAX_FLAKY) {

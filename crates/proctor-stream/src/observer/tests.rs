@@ -142,7 +142,7 @@ fn strangers_are_turned_away() {
 /// reads says nothing. What would tell is the patience of `finish`, which a stuck client that is not dropped uses up.
 #[test]
 fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
-    let patience = Duration::from_mins(3);
+    let time_limit = Duration::from_mins(3);
     let fixture = fixture(None, Duration::from_secs(3));
     let request = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -154,9 +154,9 @@ fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
         fixture.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
     }
     let started = std::time::Instant::now();
-    fixture.bus.close(patience);
-    fixture.observer.finish(patience);
-    assert!(started.elapsed() < patience, "nobody waits for the stuck client");
+    fixture.bus.close(time_limit);
+    fixture.observer.finish(time_limit);
+    assert!(started.elapsed() < time_limit, "nobody waits for the stuck client");
     let lengths: Vec<usize> = readers.into_iter().map(|r| r.join().unwrap().len()).collect();
     assert_eq!(lengths, [20_000]);
     drop(stuck);

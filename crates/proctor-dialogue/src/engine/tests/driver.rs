@@ -188,9 +188,9 @@ impl Driver {
             },
             Effect::AskJudge { id, request } => {
                 ran.judge_prompts.push(judge_prompt(&request).user);
-                let said = (self.judge)(&request);
+                let answer = (self.judge)(&request);
                 ran.judge_requests.push(*request);
-                match said {
+                match answer {
                     Ok(text) => Input::JudgeAnswered { id, text },
                     Err(message) => Input::JudgeFailed { id, message },
                 }

@@ -57,8 +57,8 @@ fn tools_may_answer_in_any_order_but_the_agent_hears_them_in_its_own() {
     assert!(doubled.is_empty());
     let effects = engine.step(Input::ToolResult { id: tools[0], outcome: result("one") });
     let Some(Effect::CallAgent { messages, .. }) = effects.last() else { panic!("{effects:?}") };
-    let heard: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-    assert_eq!(heard, ["Hi", "", "one", "two"]);
+    let contents: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(contents, ["Hi", "", "one", "two"]);
     let names: Vec<&str> = engine.transcript().turns[0]
         .tool_calls
         .iter()
