@@ -34,7 +34,7 @@ RSpec.describe "nothing is lost on the way" do
     messages.select { |message| message["event_type"] == "ExampleFinished" }.map { |message| message["payload"]["status"] }
   end
 
-  describe Proctor::Fit do
+  describe Proctor::LineLimit do
     it "B3 cuts texts and lists to fit, keeps the names, and says how long they were" do
       message = { type: "event", payload: { key: "k" * 300, status: "pending", text: "x" * 5_000, list: (1..9_000).to_a } }
       line = described_class.json(message, 2_000)

@@ -26,10 +26,10 @@ use proctor_stats::{
 use serde::Serialize;
 
 use crate::determinism::Determinism;
-use crate::earlier_runs::{Between, EarlierRuns, ExampleHistory, Streak};
+use crate::earlier_runs::{EarlierRuns, ExampleHistory, RunVariation, Streak};
 use crate::model::{Assessment, Basis, Change, ExampleChange, Rules, Tally};
 use crate::pair::Pair;
-use crate::suite::{cautious, discordant, p_of_e};
+use crate::suite::{discordant_attempts, p_of_e, shrunken_rate};
 use crate::usage::mean;
 
 /// Which way the observed pass rate went.
@@ -67,16 +67,16 @@ pub(crate) struct AssessedExamples {
 pub(crate) fn examples(
     pairs: &[Pair<'_>],
     past: &EarlierRuns,
-    between: &Between,
+    run_variation: &RunVariation,
     adaptive: bool,
     rules: &Rules,
 ) -> AssessedExamples {
-    let whole = if between.runs_vary() { day(pairs) } else { (0.0, 0.0) };
-    let judge = Judge { past, between, adaptive, whole, rules };
-    let tested: Vec<Tested> = pairs.iter().map(|pair| judge.test(pair)).collect();
+    let whole = if run_variation.runs_vary() { day(pairs) } else { (0.0, 0.0) };
+    let judge = ExampleTester { past, run_variation, adaptive, whole, rules };
+    let tested: Vec<ExampleTestResult> = pairs.iter().map(|pair| judge.test(pair)).collect();
     let worse = adjusted(&tested, |test| test.worse);
     let better = adjusted(&tested, |test| test.better);
-    let mut advisor = Advisor {
+    let mut advisor = RepeatAdvisor {
         level: rules.level_examples
             / count(tested.iter().filter(|test| test.is_open()).count().max(1)),
         known: HashMap::new(),
@@ -86,37 +86,42 @@ pub(crate) fn examples(
         .iter()
         .zip(tested)
         .zip(worse.into_iter().zip(better))
-        .map(|((pair, test), p)| TestedPair { pair, test, p, rules, between }.change(&mut advisor))
+        .map(|((pair, test), p)| {
+            TestedPair { pair, test, p, rules, run_variation }.change(&mut advisor)
+        })
         .collect();
     AssessedExamples { examples, deterministic }
 }
 
 /// What a test in one direction gave.
 #[derive(Clone, Copy)]
-struct Tail {
+struct TailTest {
     p: f64,
     /// Whether it could have come out significant, so that the adjustment counts it.
     in_family: bool,
 }
 
-struct Tested {
+struct ExampleTestResult {
     basis: Basis,
     /// Why it is deterministic, or why not, for people.
     reason: String,
-    worse: Tail,
-    better: Tail,
+    worse: TailTest,
+    better: TailTest,
     /// The variance of its passes by chance.
     variance: f64,
 }
 
-impl Tested {
+impl ExampleTestResult {
     fn is_open(&self) -> bool {
         self.basis != Basis::Deterministic
     }
 }
 
 /// The p-values of one direction, adjusted over the examples in which that direction could have shown.
-fn adjusted(tested: &[Tested], tail: impl Fn(&Tested) -> Tail) -> Vec<f64> {
+fn adjusted(
+    tested: &[ExampleTestResult],
+    tail: impl Fn(&ExampleTestResult) -> TailTest,
+) -> Vec<f64> {
     let family: Vec<f64> =
         tested.iter().map(&tail).filter(|tail| tail.in_family).map(|tail| tail.p).collect();
     let mut values = benjamini_hochberg(&family).into_iter();
@@ -138,24 +143,30 @@ fn tails(before: (u64, u64), after: (u64, u64)) -> Tails {
     stratified_exact(&[Stratum { before: Arm::fixed(before), after: Arm::fixed(after) }])
 }
 
-struct Judge<'a> {
+struct ExampleTester<'a> {
     past: &'a EarlierRuns,
-    between: &'a Between,
+    run_variation: &'a RunVariation,
     adaptive: bool,
     /// Excess and variance over all examples, where runs vary.
     whole: (f64, f64),
     rules: &'a Rules,
 }
 
-impl Judge<'_> {
-    fn test(&self, pair: &Pair<'_>) -> Tested {
+impl ExampleTester<'_> {
+    fn test(&self, pair: &Pair<'_>) -> ExampleTestResult {
         let record = self.past.record(pair);
-        let nothing = Tail { p: 1.0, in_family: false };
+        let nothing = TailTest { p: 1.0, in_family: false };
         let determinism = Determinism::of(pair, record);
         let reason = determinism.to_string();
         if determinism.is_deterministic() {
             let basis = Basis::Deterministic;
-            return Tested { basis, reason, worse: nothing, better: nothing, variance: 0.0 };
+            return ExampleTestResult {
+                basis,
+                reason,
+                worse: nothing,
+                better: nothing,
+                variance: 0.0,
+            };
         }
         if self.adaptive {
             return self.by_pairs(pair, reason);
@@ -169,25 +180,30 @@ impl Judge<'_> {
         }
     }
 
-    fn by_fisher(&self, before: (u64, u64), after: (u64, u64), reason: String) -> Tested {
+    fn by_fisher(
+        &self,
+        before: (u64, u64),
+        after: (u64, u64),
+        reason: String,
+    ) -> ExampleTestResult {
         let Tails { excess, variance, .. } = tails(before, after);
         let others = (self.whole.0 - excess, self.whole.1 - variance);
         let failures = |(passed, attempts): (u64, u64)| (attempts - passed, attempts);
         let (bad_before, bad_after) = (failures(before), failures(after));
         let (worst, best) = (self.rules.level_examples, self.rules.level_better);
-        Tested {
+        ExampleTestResult {
             basis: Basis::Fisher,
             reason,
-            worse: Tail {
-                p: self.between.over_days(
+            worse: TailTest {
+                p: self.run_variation.over_days(
                     others,
                     |shift| shift.min(0.0),
                     |shift| fisher_worse_shifted(before, after, shift),
                 ),
                 in_family: fisher_worse_least(before, after) <= worst,
             },
-            better: Tail {
-                p: self.between.over_days(
+            better: TailTest {
+                p: self.run_variation.over_days(
                     others,
                     |shift| shift.max(0.0),
                     |shift| fisher_worse_shifted(bad_before, bad_after, -shift),
@@ -204,16 +220,16 @@ impl Judge<'_> {
         pair: &Pair<'_>,
         after: (u64, u64),
         reason: &str,
-    ) -> Tested {
+    ) -> ExampleTestResult {
         let even = !pair.before.mixed && !pair.after.mixed;
         let tail = |streak: Streak, opposite: bool| {
-            let (earlier, now) = if self.between.runs_vary() {
+            let (earlier, now) = if self.run_variation.runs_vary() {
                 (streak.runs, 1)
             } else {
                 (streak.attempts, after.1)
             };
             let p = if opposite && even { chance(earlier, now) } else { 1.0 };
-            Tail { p, in_family: earlier > 0 }
+            TailTest { p, in_family: earlier > 0 }
         };
         let worse = tail(record.passed_in_a_row, after.0 == 0 && pair.before.tally().0 > 0);
         let better = tail(record.failed_in_a_row, after.0 == after.1 && pair.before.tally().0 == 0);
@@ -222,7 +238,7 @@ impl Judge<'_> {
         } else {
             ("failed", record.failed_in_a_row.attempts)
         };
-        Tested {
+        ExampleTestResult {
             basis: Basis::Record,
             reason: match streak {
                 0 | 1 => reason.to_owned(),
@@ -234,16 +250,20 @@ impl Judge<'_> {
         }
     }
 
-    fn by_pairs(&self, pair: &Pair<'_>, reason: String) -> Tested {
-        let (worse, better) = discordant(pair);
+    fn by_pairs(&self, pair: &Pair<'_>, reason: String) -> ExampleTestResult {
+        let (worse, better) = discordant_attempts(pair);
         #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
         let (excess, variance) =
             ((better as f64 - worse as f64) / 2.0, (worse + better) as f64 / 4.0);
-        let tail = |against: u64, other: u64| Tail {
-            p: self.between.deflate(p_of_e(discordant_e_value(against, other)), excess, variance),
+        let tail = |against: u64, other: u64| TailTest {
+            p: self.run_variation.deflate(
+                p_of_e(discordant_e_value(against, other)),
+                excess,
+                variance,
+            ),
             in_family: true,
         };
-        Tested {
+        ExampleTestResult {
             basis: Basis::Pairs,
             reason,
             worse: tail(worse, better),
@@ -270,15 +290,15 @@ fn count(number: usize) -> f64 {
 }
 
 /// How many repeats would tell, computed once for rates that are alike.
-struct Advisor {
+struct RepeatAdvisor {
     /// What the adjustment over all examples leaves to one of them at worst.
     level: f64,
     known: HashMap<(u64, u64), Option<u64>>,
 }
 
-impl Advisor {
+impl RepeatAdvisor {
     fn repeats(&mut self, worse: (u64, u64), better: (u64, u64)) -> Option<u64> {
-        let (high, low) = (cautious(better), cautious(worse));
+        let (high, low) = (shrunken_rate(better), shrunken_rate(worse));
         *self
             .known
             .entry((high.to_bits(), low.to_bits()))
@@ -288,15 +308,15 @@ impl Advisor {
 
 struct TestedPair<'a> {
     pair: &'a Pair<'a>,
-    test: Tested,
+    test: ExampleTestResult,
     /// Adjusted p-values: of worse, of better.
     p: (f64, f64),
     rules: &'a Rules,
-    between: &'a Between,
+    run_variation: &'a RunVariation,
 }
 
 impl TestedPair<'_> {
-    fn change(self, advisor: &mut Advisor) -> ExampleChange {
+    fn change(self, advisor: &mut RepeatAdvisor) -> ExampleChange {
         let Pair { before, after } = self.pair;
         let direction = Direction::of(self.pair);
         let verdict = self.verdict(direction);
@@ -359,7 +379,7 @@ impl TestedPair<'_> {
         if !self.test.is_open() {
             return Change { estimate: change.estimate, range: None };
         }
-        let widening = self.between.widening(self.test.variance);
+        let widening = self.run_variation.widening(self.test.variance);
         let interval = &mut change.interval;
         interval.low = (change.estimate + (interval.low - change.estimate) * widening).max(-1.0);
         interval.high = (change.estimate + (interval.high - change.estimate) * widening).min(1.0);

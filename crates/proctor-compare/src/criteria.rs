@@ -12,7 +12,7 @@ use proctor_stats::{
 };
 use serde::Serialize;
 
-use crate::earlier_runs::Between;
+use crate::earlier_runs::RunVariation;
 use crate::model::{Assessment, Change, Rules, Tally};
 use crate::pair::Pair;
 use crate::side::{Check, ExampleResults};
@@ -52,7 +52,7 @@ pub struct CriterionChange {
 type Values = (Vec<f64>, Vec<f64>);
 
 #[derive(Default)]
-struct Seen<'a> {
+struct CriterionChecks<'a> {
     /// The checks of each attempt.
     before: Vec<Vec<&'a Check>>,
     after: Vec<Vec<&'a Check>>,
@@ -60,10 +60,10 @@ struct Seen<'a> {
 
 pub(crate) fn changes(
     pairs: &[Pair<'_>],
-    between: &Between,
+    run_variation: &RunVariation,
     rules: &Rules,
 ) -> Vec<CriterionChange> {
-    let mut criteria: BTreeMap<&str, Vec<Seen<'_>>> = BTreeMap::new();
+    let mut criteria: BTreeMap<&str, Vec<CriterionChecks<'_>>> = BTreeMap::new();
     for pair in pairs {
         for (name, seen) in per_example(pair) {
             if !seen.before.is_empty() && !seen.after.is_empty() {
@@ -72,7 +72,7 @@ pub(crate) fn changes(
         }
     }
     let mut changes: Vec<CriterionChange> =
-        criteria.iter().map(|(name, seen)| change(name, seen, between)).collect();
+        criteria.iter().map(|(name, seen)| change(name, seen, run_variation)).collect();
     adjust(&mut changes);
     for change in &mut changes {
         change.verdict = verdict(change, rules);
@@ -101,8 +101,8 @@ fn adjust(changes: &mut [CriterionChange]) {
     }
 }
 
-fn per_example<'a>(pair: &Pair<'a>) -> BTreeMap<&'a str, Seen<'a>> {
-    let mut seen: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
+fn per_example<'a>(pair: &Pair<'a>) -> BTreeMap<&'a str, CriterionChecks<'a>> {
+    let mut seen: BTreeMap<&str, CriterionChecks<'_>> = BTreeMap::new();
     for (name, checks) in attempts(pair.before) {
         seen.entry(name).or_default().before.push(checks);
     }
@@ -133,7 +133,7 @@ fn mean_score(checks: &[&Check]) -> Option<f64> {
 }
 
 /// One value for each attempt that has one, of examples that have some on both sides.
-fn values(seen: &[Seen<'_>], value: fn(&[&Check]) -> Option<f64>) -> Vec<Values> {
+fn values(seen: &[CriterionChecks<'_>], value: fn(&[&Check]) -> Option<f64>) -> Vec<Values> {
     let side = |attempts: &[Vec<&Check>]| -> Vec<f64> {
         attempts.iter().filter_map(|checks| value(checks)).collect()
     };
@@ -144,13 +144,13 @@ fn values(seen: &[Seen<'_>], value: fn(&[&Check]) -> Option<f64>) -> Vec<Values>
 }
 
 /// A test of one kind of value, and the mean difference.
-struct Tested {
+struct CriterionTestResult {
     worse: f64,
     better: f64,
     change: Difference,
 }
 
-fn test(values: &[Values], between: &Between) -> Option<Tested> {
+fn test(values: &[Values], run_variation: &RunVariation) -> Option<CriterionTestResult> {
     let side = |values: &[f64]| {
         let mean = mean(values.iter().copied())?.clamp(0.0, 1.0);
         Some(SideMean { mean, count: values.len() as u64, stop: StopRule::Fixed })
@@ -159,26 +159,31 @@ fn test(values: &[Values], between: &Between) -> Option<Tested> {
         values.iter().filter_map(|(before, after)| Some((side(before)?, side(after)?))).collect();
     let change = mean_difference(&means, Z95)?;
     let Tails { lower, upper, excess, variance } = stratified_scores(values);
-    let worse = between.deflate(lower, excess, variance);
-    let better = between.deflate(upper, excess, variance);
-    Some(Tested { worse, better, change })
+    let worse = run_variation.deflate(lower, excess, variance);
+    let better = run_variation.deflate(upper, excess, variance);
+    Some(CriterionTestResult { worse, better, change })
 }
 
-fn held(attempts: &[Vec<&Check>]) -> (u64, u64) {
+fn count_held(attempts: &[Vec<&Check>]) -> (u64, u64) {
     let outcomes = attempts.iter().flatten().filter_map(|check| check.passed);
     outcomes.fold((0, 0), |(held, all), passed| (held + u64::from(passed), all + 1))
 }
 
-fn change(name: &str, seen: &[Seen<'_>], between: &Between) -> CriterionChange {
-    let total = |side: fn(&'_ Seen<'_>) -> (u64, u64)| {
+fn change(
+    name: &str,
+    seen: &[CriterionChecks<'_>],
+    run_variation: &RunVariation,
+) -> CriterionChange {
+    let total = |side: fn(&'_ CriterionChecks<'_>) -> (u64, u64)| {
         seen.iter().map(side).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
-    let (before, after) = (total(|seen| held(&seen.before)), total(|seen| held(&seen.after)));
-    let shares = test(&values(seen, share_held), between);
+    let (before, after) =
+        (total(|seen| count_held(&seen.before)), total(|seen| count_held(&seen.after)));
+    let shares = test(&values(seen, share_held), run_variation);
     let score_values = values(seen, mean_score);
-    let scores = test(&score_values, between);
+    let scores = test(&score_values, run_variation);
     let chances = f64::from(u8::from(shares.is_some()) + u8::from(scores.is_some())).max(1.0);
-    let least = |tail: fn(&Tested) -> f64| {
+    let least = |tail: fn(&CriterionTestResult) -> f64| {
         let both = [shares.as_ref().map(tail), scores.as_ref().map(tail)];
         (both.into_iter().flatten().fold(1.0, f64::min) * chances).min(1.0)
     };

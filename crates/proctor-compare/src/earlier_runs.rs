@@ -25,8 +25,8 @@ pub struct ExampleHistory {
     pub attempts: u64,
     /// How many of them passed.
     pub passed: u64,
-    /// Attempts in a row that passed, before those in a row that failed most recently, if any did. A failure that nobody has
-    /// mended does not shorten it.
+    /// Attempts in a row that passed, before those in a row that failed most recently, if any did. A failure that is
+    /// not fixed yet does not shorten it.
     pub passed_in_a_row: Streak,
     /// The same with passed and failed exchanged.
     pub failed_in_a_row: Streak,
@@ -65,7 +65,7 @@ pub struct EarlierResult {
 
 /// How much earlier runs differ from each other, over the examples that are compared.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Between {
+pub(crate) struct RunVariation {
     /// Of pass rates.
     pub(crate) rates: Option<Variation>,
     /// How far the logarithm of durations lies apart at most.
@@ -74,7 +74,7 @@ pub(crate) struct Between {
     pub(crate) cost: Option<f64>,
 }
 
-impl Between {
+impl RunVariation {
     /// A p-value with the variation between runs allowed for.
     pub(crate) fn deflate(&self, p: f64, excess: f64, variance: f64) -> f64 {
         let score = if variance > 0.0 { excess / variance.sqrt() } else { 0.0 };
@@ -115,14 +115,14 @@ impl EarlierRuns {
     }
 
     /// The variation between earlier runs, over the paired examples.
-    pub(crate) fn between(&self, pairs: &[Pair<'_>]) -> Between {
-        let steps: Vec<Step> =
-            self.runs.windows(2).map(|runs| Step::of(pairs, &runs[0], &runs[1])).collect();
+    pub(crate) fn run_variation(&self, pairs: &[Pair<'_>]) -> RunVariation {
+        let steps: Vec<RunDifference> =
+            self.runs.windows(2).map(|runs| RunDifference::of(pairs, &runs[0], &runs[1])).collect();
         let rates: Vec<Tails> = steps.iter().map(|step| step.rates).collect();
-        let reach = |value: fn(&Step) -> Option<f64>| {
+        let reach = |value: fn(&RunDifference) -> Option<f64>| {
             step_reach(&steps.iter().filter_map(value).collect::<Vec<_>>())
         };
-        Between {
+        RunVariation {
             rates: Variation::of_steps(&rates),
             duration: reach(|step| step.duration),
             cost: reach(|step| step.cost),
@@ -131,14 +131,14 @@ impl EarlierRuns {
 }
 
 /// The difference between two successive earlier runs.
-struct Step {
+struct RunDifference {
     rates: Tails,
     /// The mean logarithm of the ratio.
     duration: Option<f64>,
     cost: Option<f64>,
 }
 
-impl Step {
+impl RunDifference {
     fn of(pairs: &[Pair<'_>], older: &EarlierRun, newer: &EarlierRun) -> Self {
         let both: Vec<(&EarlierResult, &EarlierResult)> = pairs
             .iter()

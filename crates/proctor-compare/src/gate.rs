@@ -58,7 +58,7 @@ pub struct GateRules {
 /// What a gate decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decision {
+pub enum GateDecision {
     /// Nothing that was observed got worse.
     Pass,
     /// Something got worse.
@@ -69,7 +69,7 @@ pub enum Decision {
     CannotTell,
 }
 
-impl Decision {
+impl GateDecision {
     /// The exit code that says so.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -95,7 +95,7 @@ impl Decision {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gate {
     /// What the exit code says.
-    pub decision: Decision,
+    pub decision: GateDecision,
     /// The exit code that says so.
     pub exit_code: u8,
     /// Why, a sentence each; for `pass` what it could still hide.
@@ -105,38 +105,38 @@ pub struct Gate {
 impl Gate {
     /// Nothing has been looked at.
     pub(crate) fn open() -> Self {
-        Self::new(Decision::Pass, Vec::new())
+        Self::new(GateDecision::Pass, Vec::new())
     }
 
     /// Decides on a comparison.
     pub fn of(comparison: &Comparison, rules: &GateRules) -> Self {
         if let Some(why) = &comparison.not_comparable {
-            return Self::new(Decision::NotComparable, vec![why.clone()]);
+            return Self::new(GateDecision::NotComparable, vec![why.clone()]);
         }
-        let mut found = Found::default();
+        let mut found = GateReasons::default();
         found.changes(comparison);
         found.gaps(&comparison.gaps, rules.allowed_gaps);
         found.criteria(comparison, &rules.criteria);
         found.usage("duration", comparison.duration.as_ref(), rules.most_duration);
         found.usage("cost", comparison.cost.as_ref(), rules.most_cost);
         if !found.stops.is_empty() {
-            return Self::new(Decision::Stop, found.stops);
+            return Self::new(GateDecision::Stop, found.stops);
         }
         if !found.doubts.is_empty() && rules.undecided == Undecided::Fail {
-            return Self::new(Decision::CannotTell, found.doubts);
+            return Self::new(GateDecision::CannotTell, found.doubts);
         }
         let mut reasons = found.doubts;
-        reasons.push(hidden(comparison));
-        Self::new(Decision::Pass, reasons)
+        reasons.push(possible_drop_text(comparison));
+        Self::new(GateDecision::Pass, reasons)
     }
 
-    fn new(decision: Decision, reasons: Vec<String>) -> Self {
+    fn new(decision: GateDecision, reasons: Vec<String>) -> Self {
         Self { decision, exit_code: decision.exit_code(), reasons }
     }
 }
 
 /// What a pass could still hide.
-fn hidden(comparison: &Comparison) -> String {
+fn possible_drop_text(comparison: &Comparison) -> String {
     match (comparison.possible_drop(), comparison.rules.margin) {
         (None, _) => "every example is deterministic: what was seen is all there is".to_owned(),
         (Some(drop), Some(margin)) if comparison.suite.verdict == Assessment::Unchanged => format!(
@@ -157,12 +157,12 @@ fn points(share: f64) -> String {
 
 /// Reasons to stop, and reasons to doubt.
 #[derive(Default)]
-struct Found {
+struct GateReasons {
     stops: Vec<String>,
     doubts: Vec<String>,
 }
 
-impl Found {
+impl GateReasons {
     fn changes(&mut self, comparison: &Comparison) {
         let (counts, suite) = (&comparison.counts, &comparison.suite);
         if counts.regressions > 0 {

@@ -20,7 +20,7 @@ mod usage;
 pub use assess::Direction;
 pub use criteria::CriterionChange;
 pub use earlier_runs::{EarlierResult, EarlierRun, EarlierRuns, ExampleHistory, Streak};
-pub use gate::{AllowedGaps, Decision, Gate, GateRules, Undecided};
+pub use gate::{AllowedGaps, Gate, GateDecision, GateRules, Undecided};
 pub use model::{
     Assessment, Basis, Change, Comparison, Counts, ExampleChange, Gap, Range, Rules, SideInfo,
     SuiteChange, SuiteTest, Tally, UsageChange,
@@ -31,15 +31,15 @@ pub use side::{Check, CountedAttempt, ExampleResults, SIDE_VERSION, Side, Stored
 pub fn compare(before: &Side, after: &Side, past: &EarlierRuns, rules: &Rules) -> Comparison {
     let paired = pair::pair(before, after);
     let pairs = &paired.pairs;
-    let between = past.between(pairs);
+    let run_variation = past.run_variation(pairs);
     let adaptive = before.adaptive || after.adaptive;
-    let judged = assess::examples(pairs, past, &between, adaptive, rules);
-    let compared: Vec<suite::Compared<'_>> = pairs
+    let judged = assess::examples(pairs, past, &run_variation, adaptive, rules);
+    let compared: Vec<suite::SuitePair<'_>> = pairs
         .iter()
         .zip(&judged.deterministic)
-        .map(|(pair, deterministic)| suite::Compared { pair, deterministic: *deterministic })
+        .map(|(pair, deterministic)| suite::SuitePair { pair, deterministic: *deterministic })
         .collect();
-    let suite = suite::change(&compared, adaptive, &between, rules);
+    let suite = suite::change(&compared, adaptive, &run_variation, rules);
     let mut examples = judged.examples;
     let counts = Counts::of(&examples, &paired.gaps);
     examples.sort_by_cached_key(|change| (change.verdict, change.title.clone()));
@@ -64,9 +64,9 @@ pub fn compare(before: &Side, after: &Side, past: &EarlierRuns, rules: &Rules) -
         gate: Gate::open(),
         suite,
         counts,
-        criteria: criteria::changes(pairs, &between, rules),
-        duration: usage::duration(pairs, &between),
-        cost: usage::cost(pairs, &between),
+        criteria: criteria::changes(pairs, &run_variation, rules),
+        duration: usage::duration(pairs, &run_variation),
+        cost: usage::cost(pairs, &run_variation),
         examples,
         gaps: paired.gaps,
     }

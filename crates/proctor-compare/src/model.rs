@@ -14,7 +14,7 @@ pub(crate) const COMPARISON_VERSION: u32 = 2;
 /// The rules of a comparison.
 ///
 /// The levels of «worse» and «better» for examples and suite add up to 5 %: so often, at most, does a comparison of a thing with itself
-/// claim any change. «Better» gets the smaller share: a false alarm stops a change, a false compliment only pleases.
+/// claim any change. «Better» gets the smaller share: a false alarm blocks a change, a false improvement does not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// The level at which the suite as a whole is said to be worse.

@@ -336,7 +336,7 @@ fn is_unknown_agent(tally: &Tally) -> bool {
 
 /// A check that has a name and came to something.
 fn check(check: &CheckTally) -> Option<Check> {
-    let told = check.passed.is_some() || check.score.is_some();
-    let name = check.name.clone().filter(|_| told)?;
+    let has_result = check.passed.is_some() || check.score.is_some();
+    let name = check.name.clone().filter(|_| has_result)?;
     Some(Check { name, passed: check.passed, score: check.score })
 }

@@ -17,20 +17,20 @@ use proctor_stats::{
 };
 
 use crate::assess::Direction;
-use crate::earlier_runs::Between;
+use crate::earlier_runs::RunVariation;
 use crate::model::{Assessment, Change, Rules, SuiteChange, SuiteTest};
 use crate::pair::Pair;
 use crate::side::ExampleResults;
 
 /// What the tests of a suite need to know of one pair.
-pub(crate) struct Compared<'a> {
+pub(crate) struct SuitePair<'a> {
     pub(crate) pair: &'a Pair<'a>,
     /// Whether one attempt on each side is certain.
     pub(crate) deterministic: bool,
 }
 
 /// Both tails, with the variation between runs allowed for.
-struct Tested {
+struct SuiteTestResult {
     test: SuiteTest,
     worse: f64,
     better: f64,
@@ -39,15 +39,15 @@ struct Tested {
 }
 
 pub(crate) fn change(
-    examples: &[Compared<'_>],
+    examples: &[SuitePair<'_>],
     adaptive: bool,
-    between: &Between,
+    run_variation: &RunVariation,
     rules: &Rules,
 ) -> SuiteChange {
     let tested = if adaptive { by_pairs(examples) } else { by_strata(examples) };
-    let p_worse = between.deflate(tested.worse, tested.excess, tested.variance);
-    let p_better = between.deflate(tested.better, tested.excess, tested.variance);
-    let change = difference(examples, between.widening(tested.variance)).map(|change| {
+    let p_worse = run_variation.deflate(tested.worse, tested.excess, tested.variance);
+    let p_better = run_variation.deflate(tested.better, tested.excess, tested.variance);
+    let change = difference(examples, run_variation.widening(tested.variance)).map(|change| {
         let (worse, better) = (p_worse <= rules.level_suite, p_better <= rules.level_better);
         Change::from(change).agreeing(worse, better)
     });
@@ -59,10 +59,10 @@ pub(crate) fn change(
     let average = |side: for<'a> fn(&'a Pair<'a>) -> &'a ExampleResults| {
         mean(examples.iter().filter_map(|one| side(one.pair).arm().rate()))
     };
-    let fewest = |one: &Compared<'_>| one.pair.before.tally().1.min(one.pair.after.tally().1);
+    let fewest = |one: &SuitePair<'_>| one.pair.before.tally().1.min(one.pair.after.tally().1);
     let k = examples.iter().map(fewest).min().unwrap_or(0);
     let all_of_k = |side: for<'a> fn(&'a Pair<'a>) -> &'a ExampleResults| {
-        let chance = |one: &Compared<'_>| {
+        let chance = |one: &SuitePair<'_>| {
             let (passed, attempts) = side(one.pair).tally();
             pass_hat_k(attempts, passed, k)
         };
@@ -80,8 +80,8 @@ pub(crate) fn change(
         rate_before: average(|pair| pair.before),
         rate_after: average(|pair| pair.after),
         change,
-        earlier_runs: between.rates.map(|rates| rates.runs),
-        runs_vary: between.runs_vary(),
+        earlier_runs: run_variation.rates.map(|rates| rates.runs),
+        runs_vary: run_variation.runs_vary(),
         repeats_to_tell: (verdict == Assessment::CannotTell)
             .then(|| advice(examples, rules))
             .flatten(),
@@ -91,25 +91,25 @@ pub(crate) fn change(
     }
 }
 
-fn by_strata(examples: &[Compared<'_>]) -> Tested {
+fn by_strata(examples: &[SuitePair<'_>]) -> SuiteTestResult {
     let strata: Vec<Stratum> = examples
         .iter()
         .map(|one| Stratum { before: one.pair.before.arm(), after: one.pair.after.arm() })
         .collect();
     let Tails { lower, upper, excess, variance } = stratified_exact(&strata);
-    Tested { test: SuiteTest::Stratified, worse: lower, better: upper, excess, variance }
+    SuiteTestResult { test: SuiteTest::Stratified, worse: lower, better: upper, excess, variance }
 }
 
-fn by_pairs(examples: &[Compared<'_>]) -> Tested {
+fn by_pairs(examples: &[SuitePair<'_>]) -> SuiteTestResult {
     let (mut worse, mut better) = (0, 0);
     for one in examples {
-        let pairs = discordant(one.pair);
+        let pairs = discordant_attempts(one.pair);
         worse += pairs.0;
         better += pairs.1;
     }
     #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
     let (down, up) = (worse as f64, better as f64);
-    Tested {
+    SuiteTestResult {
         test: SuiteTest::Pairs,
         worse: p_of_e(discordant_e_value(worse, better)),
         better: p_of_e(discordant_e_value(better, worse)),
@@ -119,7 +119,7 @@ fn by_pairs(examples: &[Compared<'_>]) -> Tested {
 }
 
 /// The j-th attempts of both sides, where they differ: how many went from pass to fail, and from fail to pass.
-pub(crate) fn discordant(pair: &Pair<'_>) -> (u64, u64) {
+pub(crate) fn discordant_attempts(pair: &Pair<'_>) -> (u64, u64) {
     let both = || pair.before.trials.iter().zip(&pair.after.trials);
     let count = |passed: bool| {
         both().filter(|(old, new)| old.passed == passed && new.passed != passed).count() as u64
@@ -133,13 +133,13 @@ pub(crate) fn p_of_e(e: f64) -> f64 {
 }
 
 /// The mean difference of the rates. Deterministic examples are known exactly and add nothing to its width.
-fn difference(examples: &[Compared<'_>], widening: f64) -> Option<Difference> {
+fn difference(examples: &[SuitePair<'_>], widening: f64) -> Option<Difference> {
     let side = |sample: &ExampleResults| {
         let arm = sample.arm();
         Some(SideMean { mean: arm.rate()?, count: arm.attempts, stop: arm.stop })
     };
-    let sides = |one: &Compared<'_>| Some((side(one.pair.before)?, side(one.pair.after)?));
-    let (certain, open): (Vec<&Compared<'_>>, Vec<&Compared<'_>>) =
+    let sides = |one: &SuitePair<'_>| Some((side(one.pair.before)?, side(one.pair.after)?));
+    let (certain, open): (Vec<&SuitePair<'_>>, Vec<&SuitePair<'_>>) =
         examples.iter().partition(|one| one.deterministic);
     let certain: Vec<(SideMean, SideMean)> = certain.into_iter().filter_map(sides).collect();
     let open: Vec<(SideMean, SideMean)> = open.into_iter().filter_map(sides).collect();
@@ -179,7 +179,7 @@ fn verdict(p_worse: f64, p_better: f64, change: Option<&Change>, rules: &Rules) 
 }
 
 /// How many repeats of every example would show a drop like this one with 80 % power.
-fn advice(examples: &[Compared<'_>], rules: &Rules) -> Option<u64> {
+fn advice(examples: &[SuitePair<'_>], rules: &Rules) -> Option<u64> {
     let total = |side: for<'a> fn(&'a Pair<'a>) -> &'a ExampleResults| {
         let tallies = examples.iter().filter(|one| !one.deterministic);
         tallies
@@ -188,12 +188,12 @@ fn advice(examples: &[Compared<'_>], rules: &Rules) -> Option<u64> {
     };
     let (before, after) = (total(|pair| pair.before), total(|pair| pair.after));
     let open = examples.iter().filter(|one| !one.deterministic).count() as u64;
-    let attempts = repeats_to_show(cautious(before), cautious(after), rules.level_suite)?;
+    let attempts = repeats_to_show(shrunken_rate(before), shrunken_rate(after), rules.level_suite)?;
     Some(attempts.div_ceil(open.max(1)))
 }
 
 /// A rate from few attempts, drawn towards one half (Jeffreys).
-pub(crate) fn cautious((passed, attempts): (u64, u64)) -> f64 {
+pub(crate) fn shrunken_rate((passed, attempts): (u64, u64)) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "counts of attempts are far below 2^53")]
     let (passed, attempts) = (passed as f64, attempts as f64);
     (passed + 0.5) / (attempts + 1.0)

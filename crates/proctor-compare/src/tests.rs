@@ -360,14 +360,14 @@ fn missing_tests_are_gaps_and_stop_a_gate() {
     assert_eq!(comparison.verdict, Assessment::NoChangeSeen);
     assert_eq!((comparison.counts.paired, comparison.suite.paired), (1, 1));
     assert_eq!((comparison.counts.missing_after, comparison.counts.missing_before), (2, 1));
-    let told: Vec<(&str, bool, &str)> = comparison
+    let gaps_shown: Vec<(&str, bool, &str)> = comparison
         .gaps
         .iter()
         .map(|gap| (gap.id.as_str(), gap.missing_after, gap.reason.as_str()))
         .collect();
     let expected =
         [("gone", true, "not there"), ("p", true, "pending"), ("new", false, "not there")];
-    assert_eq!(told, expected);
+    assert_eq!(gaps_shown, expected);
 }
 
 #[test]
@@ -473,11 +473,11 @@ fn another_configuration_is_said() {
         config_fingerprint: fingerprint.map(ToOwned::to_owned),
         ..side("x", Vec::new())
     };
-    let said = |before, after| {
+    let config_changed = |before, after| {
         compare(&with(before), &with(after), &EarlierRuns::default(), &Rules::default())
             .config_changed
     };
-    assert_eq!(said(Some("a"), Some("b")), Some(true));
-    assert_eq!(said(Some("a"), Some("a")), Some(false));
-    assert_eq!(said(None, Some("a")), None);
+    assert_eq!(config_changed(Some("a"), Some("b")), Some(true));
+    assert_eq!(config_changed(Some("a"), Some("a")), Some(false));
+    assert_eq!(config_changed(None, Some("a")), None);
 }

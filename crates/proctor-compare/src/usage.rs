@@ -5,7 +5,7 @@
 
 use proctor_stats::ratio_interval;
 
-use crate::earlier_runs::Between;
+use crate::earlier_runs::RunVariation;
 use crate::model::{Range, UsageChange};
 use crate::pair::Pair;
 use crate::side::{CountedAttempt, ExampleResults};
@@ -18,12 +18,12 @@ pub(crate) fn mean(
     proctor_stats::mean(sample.trials.iter().filter_map(value))
 }
 
-pub(crate) fn duration(pairs: &[Pair<'_>], between: &Between) -> Option<UsageChange> {
-    change(pairs, |trial| trial.duration_ms, between.duration)
+pub(crate) fn duration(pairs: &[Pair<'_>], run_variation: &RunVariation) -> Option<UsageChange> {
+    change(pairs, |trial| trial.duration_ms, run_variation.duration)
 }
 
-pub(crate) fn cost(pairs: &[Pair<'_>], between: &Between) -> Option<UsageChange> {
-    change(pairs, |trial| trial.cost_usd, between.cost)
+pub(crate) fn cost(pairs: &[Pair<'_>], run_variation: &RunVariation) -> Option<UsageChange> {
+    change(pairs, |trial| trial.cost_usd, run_variation.cost)
 }
 
 fn change(

@@ -1,22 +1,22 @@
-//! Custom checks: commands that are given a conversation and say whether they like it.
+//! Custom checks: commands that read a conversation and accept or reject it.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use proctor_dialogue::Words;
+use proctor_dialogue::CommandWords;
 use proctor_llm::Program;
 use proctor_process::Guard;
 use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::failure::Failure;
-use crate::tools::Fill;
+use crate::tools::FillPlaceholders;
 
 /// How long a check may take.
-const WITHIN: Duration = Duration::from_mins(1);
+const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
 const MAX_BYTES: usize = 1 << 20;
 /// Exit codes by which a shell says that it could not run a program.
-const NOT_RUN: [i32; 2] = [126, 127];
+const NOT_RUN_EXIT_CODES: [i32; 2] = [126, 127];
 
 /// What a check found: whether it holds, and what was said about it.
 pub(crate) type CheckResult = (bool, Option<String>);
@@ -36,7 +36,7 @@ pub trait Checks: Send + Sync {
 pub struct CommandChecks {
     folder: PathBuf,
     guard: Guard,
-    fill: Option<Fill>,
+    fill: Option<FillPlaceholders>,
 }
 
 impl CommandChecks {
@@ -46,13 +46,17 @@ impl CommandChecks {
     }
 
     /// The same, with the placeholders of their commands filled in.
-    pub(crate) fn filling(mut self, fill: Fill) -> Self {
+    pub(crate) fn with_placeholders(mut self, fill: FillPlaceholders) -> Self {
         self.fill = Some(fill);
         self
     }
 
-    async fn look(&self, command: &[String], conversation: &Value) -> Result<CheckResult, Failure> {
-        let words = Words(command.to_vec());
+    async fn run_command(
+        &self,
+        command: &[String],
+        conversation: &Value,
+    ) -> Result<CheckResult, Failure> {
+        let words = CommandWords(command.to_vec());
         let words = self.fill.as_ref().map_or_else(|| Ok(words.clone()), |fill| fill(&words))?;
         let argv = words.argv();
         let program = Program {
@@ -60,15 +64,15 @@ impl CommandChecks {
             folder: Some(&self.folder),
             env: &[],
             guard: &self.guard,
-            timeout: WITHIN,
+            timeout: CHECK_TIMEOUT,
             max_bytes: MAX_BYTES,
         };
         let output = program.run(&conversation.to_string()).await?;
-        let said = output.last_words();
+        let output_lines = output.last_output_lines();
         match output.status.code() {
-            Some(0) => Ok((true, said)),
-            Some(code) if !NOT_RUN.contains(&code) => {
-                Ok((false, said.or_else(|| Some(format!("exit code {code}")))))
+            Some(0) => Ok((true, output_lines)),
+            Some(code) if !NOT_RUN_EXIT_CODES.contains(&code) => {
+                Ok((false, output_lines.or_else(|| Some(format!("exit code {code}")))))
             }
             _ => Err(Failure::harness(format!(
                 "the check `{}` {}",
@@ -85,6 +89,6 @@ impl Checks for CommandChecks {
         command: &'a [String],
         conversation: &'a Value,
     ) -> BoxFuture<'a, Result<CheckResult, Failure>> {
-        Box::pin(self.look(command, conversation))
+        Box::pin(self.run_command(command, conversation))
     }
 }

@@ -1,6 +1,6 @@
 //! Conducting one conversation: effects of the engine out to the parties, their answers back in.
 //!
-//! The engine decides; this file only carries. Events go to the sink at once and are flushed whenever somebody
+//! The engine decides; this file only carries. Events go to the sink at once and are flushed whenever a party
 //! has to be waited for, so a conversation whose parties answer at once is handed over in one piece. At most
 //! one party is waited for at a time, but for tools, which run side by side. A run of this future may
 //! be dropped at any point: open questions are given up with it, and [`Conversation::cancel`] says the last words.
@@ -37,11 +37,11 @@ pub trait EventSink: Send {
     /// Takes an event.
     fn emit(&mut self, body: Body);
 
-    /// Somebody has to be waited for: what was taken should be passed on. Called before every wait.
+    /// Passes the collected events on. Called before every wait for a party.
     fn flush(&mut self) -> BoxFuture<'_, ()>;
 }
 
-/// The parties of a conversation. One room serves any number of conversations.
+/// The parties of a conversation. One value serves any number of conversations.
 #[derive(Clone)]
 pub struct Parties {
     /// The agent under test.
@@ -76,7 +76,7 @@ pub struct Conversation {
 }
 
 /// A question of the engine to one party.
-enum Ask {
+enum PartyQuestion {
     Simulator(RequestId, SimulatorRequest),
     Agent(RequestId, u32, Vec<Message>),
     Judge(RequestId, Box<JudgeRequest>),
@@ -85,8 +85,8 @@ enum Ask {
 
 /// What carrying out some effects came to.
 #[derive(Default)]
-struct Wishes {
-    ask: Option<Ask>,
+struct EngineRequests {
+    ask: Option<PartyQuestion>,
     tools: Vec<(RequestId, ToolCall)>,
     verdict: Option<ConversationOutcome>,
 }
@@ -98,7 +98,7 @@ impl Conversation {
         Self { parties, attempt_id, engine, session: None, deadline: None }
     }
 
-    /// A conversation that is told how it goes on: it pauses, with a verdict on what came since the last time, and
+    /// An open-ended conversation: it pauses, with a verdict on what came since the last pause, and
     /// waits for [`proceed`](Self::proceed).
     pub fn open_ended(example: Arc<Example>, parties: Arc<Parties>, attempt_id: AttemptId) -> Self {
         let engine = Engine::open_ended(example).with_reports(Arc::clone(&parties.reports));
@@ -108,7 +108,7 @@ impl Conversation {
     /// Conducts it to its verdict, or to its first pause.
     pub async fn run(&mut self, sink: &mut impl EventSink) -> ConversationOutcome {
         let marks = self.parties.marks.next_key();
-        self.conduct(Input::Begin { marks }, sink).await
+        self.run_engine(Input::Begin { marks }, sink).await
     }
 
     /// Goes on after a pause, to the next one or to the end. What an earlier call left undone, because it was
@@ -118,7 +118,7 @@ impl Conversation {
         if !self.engine.is_paused() {
             self.step(Input::Cancel, sink);
         }
-        self.conduct(Input::Next(next), sink).await
+        self.run_engine(Input::Next(next), sink).await
     }
 
     /// What has been said so far.
@@ -126,37 +126,37 @@ impl Conversation {
         self.engine.transcript()
     }
 
-    async fn conduct(&mut self, first: Input, sink: &mut impl EventSink) -> ConversationOutcome {
+    async fn run_engine(&mut self, first: Input, sink: &mut impl EventSink) -> ConversationOutcome {
         let parties = Arc::clone(&self.parties);
         let attempt_id = self.attempt_id.clone();
         let mut tools: FuturesUnordered<BoxFuture<'_, Input>> = FuturesUnordered::new();
         let mut input = first;
         loop {
-            let wishes = self.step(input, sink);
-            if let Some(verdict) = wishes.verdict {
+            let requests = self.step(input, sink);
+            if let Some(verdict) = requests.verdict {
                 return verdict;
             }
-            for (id, call) in wishes.tools {
+            for (id, call) in requests.tools {
                 tools.push(Box::pin(call_tool(&parties, &attempt_id, id, call)));
             }
-            input = match wishes.ask {
+            input = match requests.ask {
                 Some(ask) => {
                     let deadline = self.deadline;
                     let answer = answer(&parties, &attempt_id, &mut self.session, ask);
-                    let (input, call) = until(deadline, answer, sink).await;
+                    let (input, call) = answer_before_deadline(deadline, answer, sink).await;
                     if let Some(call) = call {
                         sink.emit(self.without_secrets(Body::ModelCall(*call)));
                     }
                     input
                 }
-                None if tools.is_empty() => Input::Break {
+                None if tools.is_empty() => Input::PartyUnavailable {
                     status: Status::Errored,
                     fault: Some(Fault::Harness),
                     message: "the conversation waits for no party; this is a bug in proctor".into(),
                 },
                 None => {
                     let next = async { (tools.next().await.unwrap_or(Input::Cancel), None) };
-                    until(self.deadline, next, sink).await.0
+                    answer_before_deadline(self.deadline, next, sink).await.0
                 }
             };
         }
@@ -189,21 +189,23 @@ impl Conversation {
         self.engine.is_finished()
     }
 
-    fn step(&mut self, input: Input, sink: &mut impl EventSink) -> Wishes {
-        let mut wishes = Wishes::default();
+    fn step(&mut self, input: Input, sink: &mut impl EventSink) -> EngineRequests {
+        let mut requests = EngineRequests::default();
         for effect in self.engine.step(input) {
             match effect {
                 Effect::Emit(body) => sink.emit(self.without_secrets(body)),
                 Effect::AskSimulator { id, request } => {
-                    wishes.ask = Some(Ask::Simulator(id, request));
+                    requests.ask = Some(PartyQuestion::Simulator(id, request));
                 }
                 Effect::CallAgent { id, turn, messages } => {
-                    wishes.ask = Some(Ask::Agent(id, turn, messages));
+                    requests.ask = Some(PartyQuestion::Agent(id, turn, messages));
                 }
-                Effect::ExecuteTool { id, call } => wishes.tools.push((id, call)),
-                Effect::AskJudge { id, request } => wishes.ask = Some(Ask::Judge(id, request)),
+                Effect::ExecuteTool { id, call } => requests.tools.push((id, call)),
+                Effect::AskJudge { id, request } => {
+                    requests.ask = Some(PartyQuestion::Judge(id, request))
+                }
                 Effect::RunCheck { id, command, conversation } => {
-                    wishes.ask = Some(Ask::Check(id, command, conversation));
+                    requests.ask = Some(PartyQuestion::Check(id, command, conversation));
                 }
                 Effect::SetDeadline { id, after } => {
                     self.deadline = Instant::now().checked_add(after).map(|at| (id, at));
@@ -212,16 +214,16 @@ impl Conversation {
                     self.deadline = self.deadline.take().filter(|(known, _)| *known != id);
                 }
                 Effect::Pause(verdict) | Effect::Finish(verdict) => {
-                    wishes.verdict = Some(self.verdict_without_secrets(verdict));
+                    requests.verdict = Some(self.verdict_without_secrets(verdict));
                 }
             }
         }
-        wishes
+        requests
     }
 
-    /// An agent may say a key aloud that the scenario took from the environment; it is not written down.
+    /// Replaces secrets that an agent has repeated, before an event is recorded.
     fn without_secrets(&self, mut body: Body) -> Body {
-        if self.parties.redactor.knows_any() {
+        if self.parties.redactor.has_secrets() {
             body.change_texts(&mut |text| self.parties.redactor.without_known(text));
         }
         body
@@ -245,14 +247,14 @@ impl Drop for Conversation {
 }
 
 /// An input, and the call to a model that brought it.
-type Answered = (Input, Option<Box<proctor_events::ModelCall>>);
+type AnsweredInput = (Input, Option<Box<proctor_events::ModelCall>>);
 
 /// Waits for an answer, but not beyond the deadline. An answer that is there at once costs no wait.
-async fn until(
+async fn answer_before_deadline(
     deadline: Option<(RequestId, Instant)>,
-    answer: impl Future<Output = Answered>,
+    answer: impl Future<Output = AnsweredInput>,
     sink: &mut impl EventSink,
-) -> Answered {
+) -> AnsweredInput {
     if let Some((id, at)) = deadline
         && Instant::now() >= at
     {
@@ -276,10 +278,10 @@ async fn answer(
     parties: &Parties,
     attempt_id: &AttemptId,
     session: &mut Option<Box<dyn Session>>,
-    ask: Ask,
-) -> Answered {
+    ask: PartyQuestion,
+) -> AnsweredInput {
     match ask {
-        Ask::Agent(id, turn, messages) => {
+        PartyQuestion::Agent(id, turn, messages) => {
             let asked = chat(parties, attempt_id, session, turn, &messages).await;
             let input = match asked.outcome {
                 Ok(answer) => Input::AgentAnswered { id, answer },
@@ -291,10 +293,10 @@ async fn answer(
             };
             (input, asked.call)
         }
-        Ask::Simulator(id, request) => {
+        PartyQuestion::Simulator(id, request) => {
             let asked = parties.cassette.simulator(parties, &request, attempt_id).await;
             let input = match asked.outcome {
-                Ok(text) => Input::SimulatorSaid { id, text },
+                Ok(text) => Input::SimulatorAnswered { id, text },
                 Err(failure) => input_of_failure(failure, |failure| Input::SimulatorFailed {
                     id,
                     message: failure.message,
@@ -302,7 +304,7 @@ async fn answer(
             };
             (input, asked.call)
         }
-        Ask::Judge(id, request) => {
+        PartyQuestion::Judge(id, request) => {
             let asked = parties.cassette.judge(parties, &request, attempt_id).await;
             let input = match asked.outcome {
                 Ok(text) => Input::JudgeAnswered { id, text },
@@ -313,7 +315,7 @@ async fn answer(
             };
             (input, asked.call)
         }
-        Ask::Check(id, command, conversation) => {
+        PartyQuestion::Check(id, command, conversation) => {
             let input = match parties.checks.run(&command, &conversation).await {
                 Ok((passed, message)) => Input::CheckResult { id, passed, message },
                 Err(failure) => Input::CheckFailed { id, message: failure.message },
@@ -323,17 +325,17 @@ async fn answer(
     }
 }
 
-/// What goes on the party's account, or on ours.
+/// The input for a failure: an error of the party, or an end of the attempt where the harness is at fault.
 fn input_of_failure(failure: Failure, party: impl FnOnce(Failure) -> Input) -> Input {
     let harness = |status| (status, Some(Fault::Harness));
     let (status, fault) = match (&failure.verdict, failure.origin) {
         (Some(verdict), _) => verdict.clone(),
         (None, FailureOrigin::Party) => return party(failure),
         (None, FailureOrigin::Harness) => harness(Status::Errored),
-        // Nobody knows how it would have gone on.
+        // The rest of the saved conversation is unknown.
         (None, FailureOrigin::Budget) => harness(Status::Inconclusive),
     };
-    Input::Break { status, fault, message: failure.message }
+    Input::PartyUnavailable { status, fault, message: failure.message }
 }
 
 async fn chat(

@@ -46,7 +46,7 @@ impl ModelJudge {
     /// The question as the model is asked it. The whole question is kept with it, to tell usable answers by.
     fn request(&self, asked: &JudgeRequest, attempt_id: &AttemptId) -> Request {
         let prompt = judge_prompt(asked);
-        let label = asked.items.first().map_or("", |item| kind(&item.question).as_str());
+        let label = asked.items.first().map_or("", |item| question_kind(&item.question).as_str());
         let question = Arc::new(JudgeRequest { turns: Vec::new(), ..asked.clone() });
         Request {
             max_tokens: self.max_tokens,
@@ -140,14 +140,14 @@ impl ScriptedJudge {
     }
 
     fn answer(&self, request: &JudgeRequest) -> Result<String, Failure> {
-        let seen = seen(request);
+        let seen = judged_text(request);
         let answers: Result<Vec<Value>, Failure> =
             request.items.iter().map(|item| self.item(item, &seen)).collect();
         Ok(json!({"mark": request.mark, "answers": answers?}).to_string())
     }
 
     fn item(&self, item: &JudgeItem, seen: &str) -> Result<Value, Failure> {
-        let (kind, asked) = (kind(&item.question), asked(&item.question));
+        let (kind, asked) = (question_kind(&item.question), question_text(&item.question));
         let rule = self.rules.iter().find(|rule| {
             let is_topic = kind == QuestionKind::Topic;
             rule.about.is_none_or(|about| about == kind)
@@ -196,7 +196,7 @@ impl Judge for ScriptedJudge {
     }
 }
 
-/// Nobody: every question fails with the same words.
+/// A judge that cannot be used: every question fails with the same message.
 pub(crate) struct NoJudge(pub(crate) Failure);
 
 impl Judge for NoJudge {
@@ -210,7 +210,7 @@ impl Judge for NoJudge {
 }
 
 /// What was said and done in the turns that are asked about.
-fn seen(request: &JudgeRequest) -> String {
+fn judged_text(request: &JudgeRequest) -> String {
     let mut text = String::new();
     for turn in request.turns.iter().filter(|turn| request.focus.contains(&turn.number)) {
         text.push_str(&format!("user: {}\n", turn.user));
@@ -227,7 +227,7 @@ fn seen(request: &JudgeRequest) -> String {
     text
 }
 
-fn kind(question: &JudgeQuestion) -> QuestionKind {
+fn question_kind(question: &JudgeQuestion) -> QuestionKind {
     match question {
         JudgeQuestion::Criterion(_) => QuestionKind::Criterion,
         JudgeQuestion::Grounded(_) => QuestionKind::Grounded,
@@ -238,7 +238,7 @@ fn kind(question: &JudgeQuestion) -> QuestionKind {
     }
 }
 
-fn asked(question: &JudgeQuestion) -> String {
+fn question_text(question: &JudgeQuestion) -> String {
     match question {
         JudgeQuestion::Criterion(criterion) => criterion.description.clone(),
         JudgeQuestion::Grounded(grounding) => grounding.claims.join("\n"),

@@ -44,7 +44,7 @@ pub use judge::{Judge, ModelJudge, ScriptedJudge, model_call};
 pub use judge_marks::MarkSource;
 pub use open_cassette::{OpenCassette, PartySettings};
 pub use party_registry::{
-    Cassette, Ended, Environment, PartyRegistry, PartySetupError, Settings, SharedResources,
+    Cassette, EndReport, Environment, PartyRegistry, PartySetupError, Settings, SharedResources,
     SingleModel, SingleModelSetup,
 };
 pub use saved_conversation::{SavedCall, SavedConversation, SavedConversations, SavedEnding};
@@ -55,7 +55,7 @@ pub use wire::{AnswerError, read_answer};
 
 /// How the answers of a cassette are found.
 pub use proctor_llm::ReplayMode;
-/// What agents are told about a tool.
+/// Name, description and schema of a tool, as agents receive them.
 pub use proctor_llm::ToolSpec;
 
 /// A boxed future.

@@ -31,9 +31,9 @@ pub enum OpenCassette {
     /// Neither.
     #[default]
     Off,
-    /// Everything is taken down.
+    /// Every answer is recorded.
     Record(Arc<Recorder>),
-    /// Nobody is asked; the cassette answers.
+    /// No party is asked; answers come from the cassette.
     Replay(Arc<Player>),
 }
 
@@ -83,7 +83,7 @@ impl OpenCassette {
         };
         let keep = |answer: &AgentAnswer| json!(WireAnswer::from(answer));
         let read = |value: Value| read_kept_answer(value).map_err(serde::de::Error::custom);
-        self.around(Purpose::Agent, turn.attempt_id, request, asking, keep, read).await
+        self.record_or_replay(Purpose::Agent, turn.attempt_id, request, asking, keep, read).await
     }
 
     pub(crate) async fn simulator(
@@ -98,7 +98,15 @@ impl OpenCassette {
             self.request(asked, &parties.settings.simulator)
         };
         let asking = parties.simulator.say(request, attempt_id);
-        self.around(Purpose::Simulator, attempt_id, asked, asking, |text| json!(text), text).await
+        self.record_or_replay(
+            Purpose::Simulator,
+            attempt_id,
+            asked,
+            asking,
+            |text| json!(text),
+            text,
+        )
+        .await
     }
 
     pub(crate) async fn judge(
@@ -118,7 +126,14 @@ impl OpenCassette {
             let read =
                 |value| text(value).map(|recorded| add_mark_to_recorded_answer(&recorded, mark));
             return self
-                .around(Purpose::Judge, attempt_id, asked, asking, |text| json!(text), read)
+                .record_or_replay(
+                    Purpose::Judge,
+                    attempt_id,
+                    asked,
+                    asking,
+                    |text| json!(text),
+                    read,
+                )
                 .await;
         }
         let asked = || {
@@ -132,7 +147,7 @@ impl OpenCassette {
             let recorded: RecordedVerdict = serde_json::from_value(value)?;
             Ok(recorded.text.replace(&recorded.mark, mark))
         };
-        self.around(Purpose::Judge, attempt_id, asked, asking, keep, read).await
+        self.record_or_replay(Purpose::Judge, attempt_id, asked, asking, keep, read).await
     }
 
     pub(crate) async fn tool(
@@ -155,10 +170,10 @@ impl OpenCassette {
             };
             Ok(ToolOutcome { result, duration_ms })
         };
-        self.around(Purpose::Tool, attempt_id, request, asking, keep, read).await.outcome
+        self.record_or_replay(Purpose::Tool, attempt_id, request, asking, keep, read).await.outcome
     }
 
-    async fn around<T>(
+    async fn record_or_replay<T>(
         &self,
         purpose: Purpose,
         attempt_id: &AttemptId,
@@ -186,7 +201,7 @@ impl OpenCassette {
                     // What we refused ourselves is no fact about a party.
                     Err(_) => return asked,
                 };
-                match recorder.note(ticket, &request(), outcome) {
+                match recorder.record_outcome(ticket, &request(), outcome) {
                     Ok(()) => asked,
                     Err(error) => PartyAnswer { outcome: Err(error.into()), call: asked.call },
                 }
@@ -202,10 +217,10 @@ fn replayed<T>(
     request: &Value,
     read: impl FnOnce(Value) -> Result<T, serde_json::Error>,
 ) -> Result<T, Failure> {
-    match player.take(purpose, &attempt_id.name(), request)? {
+    match player.take_outcome(purpose, &attempt_id.name(), request)? {
         Outcome::Answer(value) => read(value).map_err(|problem| {
             Failure::harness(format!(
-                "the cassette holds no answer of the {purpose} here: {problem}"
+                "the cassette has no answer of the {purpose} for this request: {problem}"
             ))
         }),
         Outcome::Error(error) => Err(Failure::party("Recorded", error.message)),

@@ -58,9 +58,9 @@ impl SavedConversation {
         self.tools.values().flatten().any(|call| matches!(call, SavedCall::Failed(_)))
     }
 
-    /// What follows where the saved conversation stops: how it ended then. If a check ended it that now holds, nobody
-    /// knows how it would have gone on.
-    fn over(&self, who: &str) -> Failure {
+    /// What follows where the saved conversation stops: how it ended then. If a check ended it that now holds, the
+    /// continuation is unknown.
+    fn end_failure(&self, who: &str) -> Failure {
         if who == "the agent"
             && let Some((class, message)) = &self.agent_error
         {
@@ -92,9 +92,9 @@ pub struct SavedConversations {
 #[derive(Debug, Default)]
 struct Progress {
     /// Messages of the simulated user.
-    said: usize,
+    messages_used: usize,
     /// Calls of tools, by id.
-    called: HashMap<String, usize>,
+    calls_used: HashMap<String, usize>,
 }
 
 impl SavedConversations {
@@ -144,38 +144,38 @@ impl Agent for SavedConversations {
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         let session = self.conversation(attempt_id).map(|conversation| -> Box<dyn Session> {
-            Box::new(Again { conversation: Arc::clone(conversation), next: 0 })
+            Box::new(ReplayedSession { conversation: Arc::clone(conversation), next: 0 })
         });
         Box::pin(std::future::ready(session))
     }
 }
 
-struct Again {
+struct ReplayedSession {
     conversation: Arc<SavedConversation>,
     next: usize,
 }
 
-impl Again {
+impl ReplayedSession {
     fn answer(&mut self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let place = (turn.turn as usize).saturating_sub(1);
-        let said = turn.messages.iter().rev().find(|message| message.role == Role::User);
+        let user_message = turn.messages.iter().rev().find(|message| message.role == Role::User);
         let then = self.conversation.users.get(place);
-        if let (Some(said), Some(then)) = (said, then)
-            && said.content != *then
+        if let (Some(user_message), Some(then)) = (user_message, then)
+            && user_message.content != *then
         {
             return Err(Failure::harness(format!(
                 "the scenario has changed: the user says {:?} in turn {}, but the saved conversation has {then:?}",
-                said.content, turn.turn
+                user_message.content, turn.turn
             )));
         }
         let answer = self.conversation.answers.get(self.next).cloned();
-        let answer = answer.ok_or_else(|| self.conversation.over("the agent"))?;
+        let answer = answer.ok_or_else(|| self.conversation.end_failure("the agent"))?;
         self.next += 1;
         Ok(answer)
     }
 }
 
-impl Session for Again {
+impl Session for ReplayedSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         let outcome = self.answer(turn);
         Box::pin(std::future::ready(PartyAnswer::plain(outcome)))
@@ -190,13 +190,13 @@ impl Simulator for SavedConversations {
     ) -> BoxFuture<'a, PartyAnswer<String>> {
         let outcome = self.conversation(attempt_id).and_then(|conversation| {
             let mut progress = self.progress();
-            let said = &mut progress.entry(attempt_id.clone()).or_default().said;
+            let used = &mut progress.entry(attempt_id.clone()).or_default().messages_used;
             let text = conversation
                 .simulated
-                .get(*said)
+                .get(*used)
                 .cloned()
-                .ok_or_else(|| conversation.over("the user"))?;
-            *said += 1;
+                .ok_or_else(|| conversation.end_failure("the user"))?;
+            *used += 1;
             Ok(text)
         });
         Box::pin(std::future::ready(PartyAnswer::plain(outcome)))
@@ -219,8 +219,8 @@ impl Tools for SavedConversations {
     ) -> BoxFuture<'a, Result<ToolOutcome, Failure>> {
         let outcome = self.conversation(attempt_id).and_then(|conversation| {
             let mut progress = self.progress();
-            let called = &mut progress.entry(attempt_id.clone()).or_default().called;
-            let count = called.entry(call.id.clone()).or_default();
+            let calls_used = &mut progress.entry(attempt_id.clone()).or_default().calls_used;
+            let count = calls_used.entry(call.id.clone()).or_default();
             let saved =
                 conversation.tools.get(&call.id).and_then(|calls| calls.get(*count)).cloned();
             *count += 1;
@@ -229,7 +229,7 @@ impl Tools for SavedConversations {
                 Some(SavedCall::Failed(message)) => Err(Failure::party("Recorded", message)),
                 // The call beside it ends the conversation, as it did then.
                 Some(SavedCall::Unanswered) if conversation.has_failed_call() => Ok(None),
-                Some(SavedCall::Unanswered) | None => Err(conversation.over("the tool")),
+                Some(SavedCall::Unanswered) | None => Err(conversation.end_failure("the tool")),
             }
         });
         let outcome = match outcome {

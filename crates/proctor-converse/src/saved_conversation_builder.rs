@@ -16,18 +16,18 @@ use crate::saved_conversation::{SavedCall, SavedConversation, SavedEnding};
 pub struct SavedConversationBuilder {
     conversation: SavedConversation,
     /// Calls that the agent made itself since its last answer.
-    own: Vec<Call>,
+    agent_calls: Vec<RecordedCall>,
     /// Calls that the host made, in order.
-    hosted: Vec<Call>,
+    host_calls: Vec<RecordedCall>,
     /// How many calls that the last answer asks for have not begun.
-    asked: usize,
-    /// The call of the host that ended last, by its place in `hosted`.
-    last_hosted: Option<usize>,
+    expected_calls: usize,
+    /// The call of the host that ended last, by its place in `host_calls`.
+    last_host_call: Option<usize>,
     agent_error: Option<(String, String)>,
 }
 
 #[derive(Debug)]
-struct Call {
+struct RecordedCall {
     call: ToolCall,
     outcome: Option<(Option<serde_json::Value>, Option<String>, Option<f64>)>,
 }
@@ -49,7 +49,7 @@ impl SavedConversationBuilder {
     }
 
     fn user(&mut self, message: &UserMessage) {
-        self.no_answer_followed();
+        self.record_missing_answer();
         if message.source == Some(MessageSource::Simulator) {
             self.conversation.simulated.push(message.text.clone());
         }
@@ -57,8 +57,8 @@ impl SavedConversationBuilder {
     }
 
     /// The last answer asked for tools, and the turn went on without another answer.
-    fn no_answer_followed(&mut self) {
-        self.asked = 0;
+    fn record_missing_answer(&mut self) {
+        self.expected_calls = 0;
         if let Some(last) = self.conversation.answers.last_mut() {
             last.ends_turn |= !last.pending_tool_calls.is_empty();
         }
@@ -70,46 +70,51 @@ impl SavedConversationBuilder {
             name: started.tool_name.clone(),
             arguments: started.arguments.as_ref().map(Json::to_value).unwrap_or_default(),
         };
-        let call = Call { call, outcome: None };
-        if self.asked > 0 {
-            self.asked -= 1;
-            self.hosted.push(call);
+        let call = RecordedCall { call, outcome: None };
+        if self.expected_calls > 0 {
+            self.expected_calls -= 1;
+            self.host_calls.push(call);
         } else {
-            self.own.push(call);
+            self.agent_calls.push(call);
         }
     }
 
     fn completed(&mut self, completed: &ToolCallCompleted) {
         let id = completed.tool_call_id.clone().unwrap_or_default();
-        let open = |call: &Call| {
+        let open = |call: &RecordedCall| {
             call.outcome.is_none() && call.call.id == id && call.call.name == completed.tool_name
         };
         let result = completed.result.as_ref().map(Json::to_value);
         let duration = completed.duration_ms.map(Millis::get);
         let outcome = Some((result, completed.error.clone(), duration));
-        if let Some(place) = self.hosted.iter().position(open) {
-            self.hosted[place].outcome = outcome;
-            self.last_hosted = Some(place);
+        if let Some(place) = self.host_calls.iter().position(open) {
+            self.host_calls[place].outcome = outcome;
+            self.last_host_call = Some(place);
             return;
         }
-        if let Some(place) = self.own.iter().position(open) {
-            self.own[place].outcome = outcome;
+        if let Some(place) = self.agent_calls.iter().position(open) {
+            self.agent_calls[place].outcome = outcome;
             return;
         }
         // A writer that does not tell of the beginning.
         let arguments = completed.arguments.as_ref().map(Json::to_value).unwrap_or_default();
         let call = ToolCall { id, name: completed.tool_name.clone(), arguments };
-        self.own.push(Call { call, outcome });
+        self.agent_calls.push(RecordedCall { call, outcome });
     }
 
     fn response(&mut self, response: &AgentResponse) {
-        let mut made: Vec<DoneCall> = std::mem::take(&mut self.own).into_iter().map(done).collect();
+        let mut made: Vec<DoneCall> =
+            std::mem::take(&mut self.agent_calls).into_iter().map(done_call).collect();
         if made.is_empty() {
-            made = response.tool_calls.iter().filter_map(listed).collect();
+            made = response.tool_calls.iter().filter_map(read_listed_call).collect();
         }
-        let pending: Vec<ToolCall> =
-            response.pending_tool_calls.iter().filter_map(listed).map(|done| done.call).collect();
-        self.asked = pending.len();
+        let pending: Vec<ToolCall> = response
+            .pending_tool_calls
+            .iter()
+            .filter_map(read_listed_call)
+            .map(|done| done.call)
+            .collect();
+        self.expected_calls = pending.len();
         self.conversation.answers.push(AgentAnswer {
             text: response.text.clone(),
             tool_calls: made,
@@ -127,13 +132,13 @@ impl SavedConversationBuilder {
     pub fn finish(mut self, finished: Option<&ExampleFinished>) -> SavedConversation {
         let ending = finished.and_then(ending);
         if finished.is_some_and(was_judged) {
-            self.no_answer_followed();
+            self.record_missing_answer();
         }
         let tool_failed = ending.as_ref().is_some_and(|ending| {
             (&ending.status, &ending.fault) == (&Status::Errored, &Some(Fault::Tool))
         });
-        let failed = self.last_hosted.filter(|_| tool_failed);
-        for (place, Call { call, outcome }) in self.hosted.into_iter().enumerate() {
+        let failed = self.last_host_call.filter(|_| tool_failed);
+        for (place, RecordedCall { call, outcome }) in self.host_calls.into_iter().enumerate() {
             let saved = match outcome {
                 None => SavedCall::Unanswered,
                 Some((_, Some(error), _)) if failed == Some(place) => SavedCall::Failed(error),
@@ -150,13 +155,13 @@ impl SavedConversationBuilder {
     }
 }
 
-fn done(call: Call) -> DoneCall {
+fn done_call(call: RecordedCall) -> DoneCall {
     let (result, error, duration_ms) = call.outcome.unwrap_or_default();
     DoneCall { call: call.call, result, error, duration_ms }
 }
 
 /// A call as an answer lists it.
-fn listed(json: &Json) -> Option<DoneCall> {
+fn read_listed_call(json: &Json) -> Option<DoneCall> {
     let call = json.to_value();
     let text = |name: &str| call[name].as_str().map(str::to_owned);
     Some(DoneCall {
@@ -187,8 +192,8 @@ fn ending(finished: &ExampleFinished) -> Option<SavedEnding> {
         (Status::Inconclusive, Some(fault)) => *fault == Fault::Simulator,
         _ => false,
     };
-    let told = finished.exception.as_ref().map(|exception| exception.message.clone());
-    let message = told.or_else(|| finished.message.clone()).unwrap_or_default();
+    let exception_message = finished.exception.as_ref().map(|exception| exception.message.clone());
+    let message = exception_message.or_else(|| finished.message.clone()).unwrap_or_default();
     let (status, fault) = (finished.status.clone(), finished.fault.clone());
     ended.then_some(SavedEnding { status, fault, message })
 }

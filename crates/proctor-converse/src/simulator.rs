@@ -70,7 +70,7 @@ impl Simulator for ModelSimulator {
     }
 }
 
-/// Nobody: every question fails with the same words.
+/// A simulator that cannot be used: every request fails with the same message.
 pub(crate) struct NoSimulator(pub(crate) Failure);
 
 impl Simulator for NoSimulator {
@@ -106,9 +106,9 @@ impl ScriptedSimulator {
                 return Ok(say.clone());
             }
         }
-        let heard = proctor_text::truncate(last, 80);
+        let last_shown = proctor_text::truncate(last, 80);
         let message = format!(
-            "the simulated user's script has nothing to say to {heard:?}; add a line or a rule that repeats"
+            "the simulated user's script has no reply to {last_shown:?}; add a line or a rule that repeats"
         );
         Err(Failure::party("ScriptExhausted", message))
     }
@@ -120,15 +120,15 @@ impl Simulator for ScriptedSimulator {
         request: &'a SimulatorRequest,
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, PartyAnswer<String>> {
-        let said = self.next(&request.last_answer, attempt_id);
+        let reply = self.next(&request.last_answer, attempt_id);
         let call = ModelCall {
             backend: Some("scripted".into()),
             purpose: Some(Purpose::Simulator.as_str().into()),
-            error: said.as_ref().err().map(|failure| failure.message.clone()),
+            error: reply.as_ref().err().map(|failure| failure.message.clone()),
             ..ModelCall::default()
         };
         Box::pin(async move {
-            let outcome = match said {
+            let outcome = match reply {
                 Ok(Say { fail: Some(message), .. }) => Err(Failure::party("Scripted", message)),
                 Ok(say) => {
                     if let Some(delay) = say.delay {

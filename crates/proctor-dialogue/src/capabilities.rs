@@ -122,26 +122,26 @@ impl AgentKind {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentReports {
     /// The agent; nothing for conversations of tests, about which everything is known.
-    agent: Option<Described>,
+    agent: Option<AgentDescription>,
     /// The tools that the host calls for it.
-    offered: Offered,
+    offered: OfferedTools,
     /// Whether the scenario says that there are no tools, or the agent's description that it has none of its own.
     no_tools: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Described {
+struct AgentDescription {
     name: String,
     kind: AgentKind,
     made_calls: Option<MadeCalls>,
     requests_calls: bool,
     /// Whether the agent's own description says that it has no tools.
-    none_of_its_own: bool,
+    has_no_own_tools: bool,
 }
 
 /// The tools that the host offers to an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Offered {
+pub enum OfferedTools {
     /// None.
     #[default]
     Nothing,
@@ -151,9 +151,9 @@ pub enum Offered {
     Unlisted,
 }
 
-impl Offered {
+impl OfferedTools {
     /// What the parties of a group offer.
-    pub fn by(parties: &PartySpecs) -> Self {
+    pub fn of_parties(parties: &PartySpecs) -> Self {
         if parties.tools.is_empty() && parties.mcp.is_empty() {
             return Self::Nothing;
         }
@@ -168,7 +168,7 @@ impl Offered {
     }
 
     /// Whether this tool is offered, where that is known.
-    fn has(&self, tool: &str) -> Option<bool> {
+    fn offers(&self, tool: &str) -> Option<bool> {
         match self {
             Self::Nothing => Some(false),
             Self::Tools(names) => Some(names.iter().any(|name| name == tool)),
@@ -180,8 +180,8 @@ impl Offered {
 impl AgentReports {
     /// What an agent that is described like this reports.
     pub fn of(name: &str, fields: &AgentFields, parties: &PartySpecs) -> Self {
-        let none_of_its_own = fields.tools.is_some();
-        let agent = Described {
+        let has_no_own_tools = fields.tools.is_some();
+        let agent = AgentDescription {
             name: name.to_owned(),
             kind: fields.kind(),
             made_calls: fields.made_calls().cloned(),
@@ -189,22 +189,22 @@ impl AgentReports {
                 Always => true,
                 _ => fields.http.as_ref().is_some_and(|http| http.tool_calls.is_some()),
             },
-            none_of_its_own,
+            has_no_own_tools,
         };
-        let no_tools = parties.no_tools || none_of_its_own;
-        Self { agent: Some(agent), offered: Offered::by(parties), no_tools }
+        let no_tools = parties.no_tools || has_no_own_tools;
+        Self { agent: Some(agent), offered: OfferedTools::of_parties(parties), no_tools }
     }
 
     /// What an adapter of an RSpec suite reports. The tools that it asks for are the suite's.
     pub fn rspec(parties: &PartySpecs) -> Self {
-        let agent = Described {
+        let agent = AgentDescription {
             name: "agent".into(),
             kind: AgentKind::Rspec,
             made_calls: None,
             requests_calls: true,
-            none_of_its_own: false,
+            has_no_own_tools: false,
         };
-        Self { agent: Some(agent), offered: Offered::Nothing, no_tools: parties.no_tools }
+        Self { agent: Some(agent), offered: OfferedTools::Nothing, no_tools: parties.no_tools }
     }
 
     /// Whether an answer is evidence that no other calls were made than those it lists.
@@ -217,8 +217,8 @@ impl AgentReports {
             Always => true,
             InAnswer(_) => calls_listed,
             WithKey(_) if agent.made_calls.is_some() => calls_listed,
-            // Its calls go through the host, as far as anybody can tell.
-            WithKey(_) => agent.requests_calls && self.offered != Offered::Nothing,
+            // Only calls that the host makes are visible.
+            WithKey(_) => agent.requests_calls && self.offered != OfferedTools::Nothing,
             Never => false,
         }
     }
@@ -229,20 +229,20 @@ impl AgentReports {
     }
 
     /// Whether calls are known only because the host makes them: of other tools nothing is known.
-    fn sees_offered_only(&self) -> bool {
+    fn knows_offered_tools_only(&self) -> bool {
         let Some(agent) = &self.agent else { return false };
         let own_calls = agent.kind.capabilities().made_calls;
         !self.no_tools && matches!(own_calls, WithKey(_)) && agent.made_calls.is_none()
     }
 
-    /// Why nobody can say that this tool was not called; nothing if somebody can.
+    /// Why it is unknown whether this tool was called; `None` if it is known.
     ///
     /// `unlisted` is whether an answer in question did not list its calls.
-    pub(crate) fn why_unknown(&self, tool: &str, unlisted: bool) -> Option<String> {
+    pub(crate) fn unknown_call_reason(&self, tool: &str, unlisted: bool) -> Option<String> {
         if unlisted {
-            return (self.offered.has(tool) != Some(true)).then(|| self.way_out());
+            return (self.offered.offers(tool) != Some(true)).then(|| self.how_to_report_calls());
         }
-        if self.sees_offered_only() && self.offered.has(tool) == Some(false) {
+        if self.knows_offered_tools_only() && self.offered.offers(tool) == Some(false) {
             return Some(self.not_offered(tool));
         }
         None
@@ -262,7 +262,7 @@ impl AgentReports {
     }
 
     /// Why calls are not known, and what the user can do.
-    pub(crate) fn way_out(&self) -> String {
+    pub(crate) fn how_to_report_calls(&self) -> String {
         let name = self.name();
         let Some(agent) = &self.agent else { return format!("{name} does not report its calls") };
         match (agent.kind, &agent.made_calls) {
@@ -276,17 +276,17 @@ impl AgentReports {
             (AgentKind::Chat, None) => format!(
                 "{name} is given no tools by the scenario and may call tools of its own, which chat completions do not list; add `tools:`, `made_calls: /pointer` or `tools: none`"
             ),
-            (AgentKind::Rspec, None) => "the agent answered without `tool_calls`, so nobody knows which tools it called; return `Proctor::AgentResponse.new(text, tool_calls: [])` (with the calls, if there were any) or call `on_tool_call`".to_owned(),
+            (AgentKind::Rspec, None) => "the agent answered without `tool_calls`, so the tools that it called are unknown; return `Proctor::AgentResponse.new(text, tool_calls: [])` (with the calls, if there were any) or call `on_tool_call`".to_owned(),
             (AgentKind::Command | AgentKind::Script, None) => format!(
-                "{name} answered without `tool_calls`, so nobody knows which tools it called; answer with `\"tool_calls\": []` (and the calls, if there were any), or say `tools: none`"
+                "{name} answered without `tool_calls`, so the tools that it called are unknown; answer with `\"tool_calls\": []` (and the calls, if there were any), or say `tools: none`"
             ),
         }
     }
 
     /// What is wrong with an answer that has these calls, if the agent is said to have no tools.
     pub(crate) fn contradiction(&self, made: Option<&str>, asked: Option<&str>) -> Option<String> {
-        let own = self.agent.as_ref().is_some_and(|agent| agent.none_of_its_own);
-        let offered = self.offered != Offered::Nothing;
+        let own = self.agent.as_ref().is_some_and(|agent| agent.has_no_own_tools);
+        let offered = self.offered != OfferedTools::Nothing;
         let (what, tool) = match (made, asked) {
             (Some(tool), _) if self.no_tools => ("reports a call of", tool),
             (None, Some(tool)) if self.no_tools && !(own && offered) => {
@@ -295,7 +295,7 @@ impl AgentReports {
             _ => return None,
         };
         Some(format!(
-            "{} is said to have no tools (`tools: none`), but it {what} `{tool}`",
+            "{} is configured without tools (`tools: none`), but it {what} `{tool}`",
             self.name()
         ))
     }

@@ -1,4 +1,4 @@
-//! Assertions in use: what each demands, and the decision of those that need nobody else.
+//! Assertions in use: who decides each of them, and the decision of those that need neither judge nor program.
 //!
 //! A planned check is either decided here, put to the judge, or run as a command by the driver. This
 //! module owns no state and emits nothing; the engine does both.
@@ -17,7 +17,7 @@ pub(crate) use self::describe::{describe, evaluation_type};
 
 /// One check that is going to be made.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedCheck {
     /// What is asserted, all `not`s removed.
     pub(crate) assertion: Assertion,
     /// Whether the opposite is demanded.
@@ -27,12 +27,12 @@ pub(crate) struct Planned {
     /// The criterion's name, where it has one.
     pub(crate) name: Option<String>,
     /// Whether it is decided here, by the judge or by a command.
-    pub(crate) demand: Demand,
+    pub(crate) decided_by: DecidedBy,
 }
 
 /// Who decides a check.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Demand {
+pub(crate) enum DecidedBy {
     Here,
     Judge(JudgeQuestion),
     Command(Vec<String>),
@@ -52,7 +52,7 @@ pub(crate) fn plan(
     evaluate: &[At<Assertion>],
     criteria: &Ordered<Criterion>,
     goal: Option<&str>,
-) -> Vec<Planned> {
+) -> Vec<PlannedCheck> {
     let hard = expect.iter().map(|assertion| (&assertion.value, EvaluationMode::Hard));
     let soft = evaluate.iter().map(|assertion| (&assertion.value, EvaluationMode::Soft));
     let mut planned = Vec::new();
@@ -60,10 +60,10 @@ pub(crate) fn plan(
         let (inner, negated) = assertion.unwrapped();
         if let Assertion::Satisfy(names) = inner {
             for name in &names.0 {
-                planned.push(satisfy(name, negated, &mode, criteria));
+                planned.push(plan_criterion(name, negated, &mode, criteria));
             }
         } else {
-            planned.push(Planned {
+            planned.push(PlannedCheck {
                 assertion: inner.clone(),
                 negated,
                 mode,
@@ -71,45 +71,47 @@ pub(crate) fn plan(
                     Assertion::Block(block) => block.name.clone(),
                     _ => None,
                 },
-                demand: demand(inner, goal),
+                decided_by: decided_by(inner, goal),
             });
         }
     }
     planned
 }
 
-fn satisfy(
+fn plan_criterion(
     name: &At<String>,
     negated: bool,
     mode: &EvaluationMode,
     criteria: &Ordered<Criterion>,
-) -> Planned {
+) -> PlannedCheck {
     let known = criteria.get(&name.value);
     let criterion = known
         .cloned()
         .unwrap_or_else(|| Criterion { description: name.value.clone(), ..Criterion::default() });
-    Planned {
+    PlannedCheck {
         assertion: Assertion::Satisfy(crate::format::OneOrMany(vec![name.clone()])),
         negated,
         mode: mode.clone(),
         name: known.map(|_| name.value.clone()),
-        demand: Demand::Judge(JudgeQuestion::Criterion(criterion)),
+        decided_by: DecidedBy::Judge(JudgeQuestion::Criterion(criterion)),
     }
 }
 
-fn demand(assertion: &Assertion, goal: Option<&str>) -> Demand {
+fn decided_by(assertion: &Assertion, goal: Option<&str>) -> DecidedBy {
     match assertion {
-        Assertion::Grounded(grounding) => Demand::Judge(JudgeQuestion::Grounded(grounding.clone())),
-        Assertion::ForbiddenClaims(claims) => {
-            Demand::Judge(JudgeQuestion::ForbiddenClaims(claims.0.clone()))
+        Assertion::Grounded(grounding) => {
+            DecidedBy::Judge(JudgeQuestion::Grounded(grounding.clone()))
         }
-        Assertion::Intent(intent) => Demand::Judge(JudgeQuestion::Intent(intent.clone())),
+        Assertion::ForbiddenClaims(claims) => {
+            DecidedBy::Judge(JudgeQuestion::ForbiddenClaims(claims.0.clone()))
+        }
+        Assertion::Intent(intent) => DecidedBy::Judge(JudgeQuestion::Intent(intent.clone())),
         Assertion::GoalAchieved(wanted) => match wanted.text().or(goal) {
-            Some(goal) => Demand::Judge(JudgeQuestion::Goal(goal.to_owned())),
-            None => Demand::Here,
+            Some(goal) => DecidedBy::Judge(JudgeQuestion::Goal(goal.to_owned())),
+            None => DecidedBy::Here,
         },
-        Assertion::Command(command) => Demand::Command(command.0.clone()),
-        Assertion::Block(block) => Demand::Command(block.command()),
+        Assertion::Command(command) => DecidedBy::Command(command.0.clone()),
+        Assertion::Block(block) => DecidedBy::Command(block.command()),
         // `plan` makes the checks of `Satisfy` itself and takes every `Not` off.
         Assertion::Not(_)
         | Assertion::Satisfy(_)
@@ -124,7 +126,7 @@ fn demand(assertion: &Assertion, goal: Option<&str>) -> Demand {
         | Assertion::TurnCount(_)
         | Assertion::LatencyMs(_)
         | Assertion::CostUsd(_)
-        | Assertion::Expression(_) => Demand::Here,
+        | Assertion::Expression(_) => DecidedBy::Here,
     }
 }
 

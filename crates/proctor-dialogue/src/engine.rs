@@ -7,7 +7,7 @@
 //! | waiting for | input | what follows |
 //! |---|---|---|
 //! | begin | `Begin` | first topic, first step; a pending example is finished at once |
-//! | simulator | `SimulatorSaid` | the message becomes a turn; an empty one is asked for again |
+//! | simulator | `SimulatorAnswered` | the message becomes a turn; an empty one is asked for again |
 //! | simulator | `SimulatorFailed` | inconclusive, fault simulator |
 //! | agent | `AgentAnswered` | tools the host must call, else the turn is complete |
 //! | agent | `AgentFailed`, a ninth round of tools | errored, fault agent |
@@ -18,7 +18,7 @@
 //! | check | `CheckResult` | the next check |
 //! | check | `CheckFailed` | no answer to it; errored, fault harness, if it decides |
 //! | any | `DeadlineReached` | the simulation is out of time; the fault is that of the party that was waited for |
-//! | any | `Break` | the status and the fault that are given |
+//! | any | `PartyUnavailable` | the status and the fault that are given |
 //! | any | `TimedOut` | out of time; the fault is that of the party that was waited for |
 //! | any | `Cancel` | cancelled |
 //! | next | `Next` | a message, a simulation, checks or the end of an open-ended conversation |
@@ -56,8 +56,8 @@ use std::sync::Arc;
 use proctor_events::{Body, Fault, MessageSource, SimulationEnded, Status, TerminationReason};
 
 use self::batch::{Batch, Origin};
-use self::judging::{AnsweredQuestions, Asking};
-use self::open_ended::OpenEnd;
+use self::judging::{AnsweredQuestions, PendingJudgeRequest};
+use self::open_ended::OpenEndedState;
 use self::pending_command::PendingCommand;
 pub use self::protocol::{
     AgentAnswer, ConversationOutcome, Effect, FailedAssertion, Input, Message, Next, RequestId,
@@ -65,7 +65,7 @@ pub use self::protocol::{
 };
 use self::simulate::Simulation;
 use crate::capabilities::AgentReports;
-use crate::check::{Planned, plan};
+use crate::check::{PlannedCheck, plan};
 use crate::format::Assertion;
 use crate::judge::MarkKey;
 use crate::scenario::Example;
@@ -85,14 +85,14 @@ pub const SIMULATOR_RETRIES: u32 = 2;
 #[derive(Debug)]
 pub struct Engine {
     example: Arc<Example>,
-    waiting: Waiting,
-    work: VecDeque<Work>,
+    waiting: WaitState,
+    work: VecDeque<WorkItem>,
     transcript: Transcript,
     messages: Vec<Message>,
     simulation: Option<Simulation>,
     batch: Option<Batch>,
     failures: Vec<FailedAssertion>,
-    trouble: Option<Breakdown>,
+    attempt_error: Option<AttemptError>,
     /// How many checks were answered that could have failed the attempt.
     checks: u64,
     effects: Vec<Effect>,
@@ -108,21 +108,21 @@ pub struct Engine {
     turn_ends: bool,
     /// Whether the agent has failed already: nothing further is demanded, but what is to be recorded still is.
     soft_only: bool,
-    open_end: Option<OpenEnd>,
+    open_ended_state: Option<OpenEndedState>,
     /// What the judge has said so far about the topic of the last turn.
     topic_votes: Vec<String>,
     /// Why no party may be asked any more, while what is already known is still put together.
-    expired: Option<Expired>,
+    expired: Option<Expiry>,
 }
 
 /// Who must answer before anything goes on.
 #[derive(Debug)]
-enum Waiting {
+enum WaitState {
     Begin,
     Simulator { id: RequestId, tries: u32 },
     Agent { id: RequestId },
     Tools { open: Vec<(RequestId, ToolCall)>, done: Vec<DoneCall>, order: Vec<String> },
-    Judge(Box<Asking>),
+    Judge(Box<PendingJudgeRequest>),
     Command(PendingCommand),
     Next,
     Nothing,
@@ -130,7 +130,7 @@ enum Waiting {
 
 /// What is to be done next.
 #[derive(Debug)]
-enum Work {
+enum WorkItem {
     Step(usize),
     NextSimulated,
     User {
@@ -146,7 +146,7 @@ enum Work {
     CheckTopic(String),
     CheckExample,
     /// Checks that were asked for one by one.
-    CheckNow(Vec<Planned>, Scope),
+    CheckNow(Vec<PlannedCheck>, Scope),
     /// Triggers, from this candidate and this trigger on.
     Triggers(usize, usize),
     StopRules(usize),
@@ -157,7 +157,7 @@ enum Work {
 
 /// Why the attempt cannot come to a verdict about the agent.
 #[derive(Debug, Clone)]
-struct Breakdown {
+struct AttemptError {
     status: Status,
     fault: Option<Fault>,
     message: String,
@@ -165,8 +165,8 @@ struct Breakdown {
 
 /// Time is up, or the conversation is not wanted any more.
 #[derive(Debug, Clone)]
-struct Expired {
-    trouble: Breakdown,
+struct Expiry {
+    attempt_error: AttemptError,
     reason: TerminationReason,
     /// Whether it is only the simulation that has no time left.
     simulation: bool,
@@ -178,14 +178,14 @@ impl Engine {
         let transcript = Transcript { row: example.row.clone(), ..Transcript::default() };
         Self {
             example,
-            waiting: Waiting::Begin,
+            waiting: WaitState::Begin,
             work: VecDeque::new(),
             transcript,
             messages: Vec::new(),
             simulation: None,
             batch: None,
             failures: Vec::new(),
-            trouble: None,
+            attempt_error: None,
             checks: 0,
             effects: Vec::new(),
             last_id: 0,
@@ -195,7 +195,7 @@ impl Engine {
             answers: 0,
             turn_ends: false,
             soft_only: false,
-            open_end: None,
+            open_ended_state: None,
             topic_votes: Vec::new(),
             expired: None,
         }
@@ -215,21 +215,21 @@ impl Engine {
 
     /// Whether the verdict has been given.
     pub fn is_finished(&self) -> bool {
-        matches!(self.waiting, Waiting::Nothing)
+        matches!(self.waiting, WaitState::Nothing)
     }
 
     /// Takes one input and returns the effects. An input that is not waited for does nothing.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         if !self.is_finished() {
-            self.take(input);
+            self.handle_input(input);
         }
         std::mem::take(&mut self.effects)
     }
 
-    fn take(&mut self, input: Input) {
+    fn handle_input(&mut self, input: Input) {
         match input {
-            Input::Begin { marks } => self.begin(marks),
-            Input::SimulatorSaid { id, text } => self.simulator_said(id, &text),
+            Input::Begin { marks } => self.begin_conversation(marks),
+            Input::SimulatorAnswered { id, text } => self.simulator_answered(id, &text),
             Input::SimulatorFailed { id, message } => self.simulator_failed(id, &message),
             Input::AgentAnswered { id, answer } => self.agent_answered(id, answer),
             Input::AgentFailed { id, class, message } => self.agent_failed(id, class, message),
@@ -240,15 +240,17 @@ impl Engine {
             Input::CheckResult { id, passed, message } => self.check_result(id, passed, message),
             Input::CheckFailed { id, message } => self.check_failed(id, &message),
             Input::DeadlineReached { id } => self.deadline_reached(id),
-            Input::Break { status, fault, message } => self.broken(status, fault, message),
+            Input::PartyUnavailable { status, fault, message } => {
+                self.party_unavailable(status, fault, message)
+            }
             Input::TimedOut => self.timed_out(),
             Input::Next(next) => self.next(next),
             Input::Cancel => self.cancelled(),
         }
     }
 
-    fn begin(&mut self, marks: MarkKey) {
-        if !matches!(self.waiting, Waiting::Begin) {
+    fn begin_conversation(&mut self, marks: MarkKey) {
+        if !matches!(self.waiting, WaitState::Begin) {
             return;
         }
         self.marks = marks;
@@ -257,45 +259,47 @@ impl Engine {
             return;
         }
         self.enter_first_topic();
-        if self.open_end.is_none() {
-            self.work.push_back(Work::Step(0));
+        if self.open_ended_state.is_none() {
+            self.work.push_back(WorkItem::Step(0));
         }
-        self.go_on();
+        self.run_queued_work();
     }
 
     /// Works until an answer must be waited for; the state says which.
-    fn go_on(&mut self) {
-        self.waiting = Waiting::Begin;
-        while matches!(self.waiting, Waiting::Begin) {
+    fn run_queued_work(&mut self) {
+        self.waiting = WaitState::Begin;
+        while matches!(self.waiting, WaitState::Begin) {
             match self.work.pop_front() {
-                Some(work) => self.work_on(work),
+                Some(work) => self.run_work_item(work),
                 None => self.conclude(),
             }
         }
     }
 
-    fn work_on(&mut self, work: Work) {
+    fn run_work_item(&mut self, work: WorkItem) {
         match work {
-            Work::Step(index) => self.start_step(index),
-            Work::NextSimulated => self.next_simulated(),
-            Work::User { text, source, metadata } => self.user_says(text, source, metadata),
-            Work::CallAgent => self.call_agent(),
-            Work::Classify => self.classify(),
-            Work::CheckStep(index) => self.check_step(index),
-            Work::CheckEveryTurn => self.check_every_turn(),
-            Work::CheckTopic(topic) => self.check_topic(topic),
-            Work::CheckExample => self.check_example(),
-            Work::CheckNow(checks, scope) => self.start_batch(checks, scope, Origin::Example),
-            Work::Triggers(candidate, trigger) => self.triggers_from(candidate, trigger),
-            Work::StopRules(index) => self.stop_rules(index),
-            Work::EndSimulation(reason) => self.end_simulation(reason),
-            Work::ContinueBatch => self.continue_batch(),
-            Work::Conclude => self.conclude(),
+            WorkItem::Step(index) => self.start_step(index),
+            WorkItem::NextSimulated => self.next_simulated(),
+            WorkItem::User { text, source, metadata } => {
+                self.add_user_message(text, source, metadata)
+            }
+            WorkItem::CallAgent => self.call_agent(),
+            WorkItem::Classify => self.classify(),
+            WorkItem::CheckStep(index) => self.check_step(index),
+            WorkItem::CheckEveryTurn => self.check_every_turn(),
+            WorkItem::CheckTopic(topic) => self.check_topic(topic),
+            WorkItem::CheckExample => self.check_example(),
+            WorkItem::CheckNow(checks, scope) => self.start_batch(checks, scope, Origin::Example),
+            WorkItem::Triggers(candidate, trigger) => self.triggers_from(candidate, trigger),
+            WorkItem::StopRules(index) => self.stop_rules(index),
+            WorkItem::EndSimulation(reason) => self.end_simulation(reason),
+            WorkItem::ContinueBatch => self.continue_batch(),
+            WorkItem::Conclude => self.conclude(),
         }
     }
 
     /// Puts work before everything that is already planned, in the given order.
-    fn do_first<const N: usize>(&mut self, work: [Work; N]) {
+    fn queue_first<const N: usize>(&mut self, work: [WorkItem; N]) {
         for item in work.into_iter().rev() {
             self.work.push_front(item);
         }
@@ -304,38 +308,46 @@ impl Engine {
     fn start_step(&mut self, index: usize) {
         let example = Arc::clone(&self.example);
         let Some(step) = example.steps.get(index).filter(|_| self.failures.is_empty()) else {
-            self.finale();
+            self.queue_final_checks();
             return;
         };
         match (&step.user, &step.simulate) {
             (Some(text), _) => {
                 let (text, metadata) = (text.clone(), step.metadata.clone());
                 let source = MessageSource::Script;
-                self.do_first([
-                    Work::User { text, source, metadata },
-                    Work::CheckStep(index),
-                    Work::Step(index + 1),
+                self.queue_first([
+                    WorkItem::User { text, source, metadata },
+                    WorkItem::CheckStep(index),
+                    WorkItem::Step(index + 1),
                 ]);
             }
             (None, Some(simulate)) => {
                 self.start_simulation(simulate);
-                self.do_first([Work::NextSimulated, Work::CheckStep(index), Work::Step(index + 1)]);
+                self.queue_first([
+                    WorkItem::NextSimulated,
+                    WorkItem::CheckStep(index),
+                    WorkItem::Step(index + 1),
+                ]);
             }
-            (None, None) => self.do_first([Work::Step(index + 1)]),
+            (None, None) => self.queue_first([WorkItem::Step(index + 1)]),
         }
     }
 
     /// The last topic is left, then the whole conversation is looked at.
-    fn finale(&mut self) {
+    fn queue_final_checks(&mut self) {
         self.work.clear();
         if let Some(topic) = self.transcript.topic().map(str::to_owned) {
-            self.work.push_back(Work::CheckTopic(topic));
+            self.work.push_back(WorkItem::CheckTopic(topic));
         }
-        self.work.push_back(Work::CheckExample);
-        self.work.push_back(Work::Conclude);
+        self.work.push_back(WorkItem::CheckExample);
+        self.work.push_back(WorkItem::Conclude);
     }
 
-    fn planned(&self, expect: &[At<Assertion>], evaluate: &[At<Assertion>]) -> Vec<Planned> {
+    fn planned_checks(
+        &self,
+        expect: &[At<Assertion>],
+        evaluate: &[At<Assertion>],
+    ) -> Vec<PlannedCheck> {
         let expect = if self.soft_only { &[] } else { expect };
         plan(expect, evaluate, &self.example.criteria, self.transcript.goal.as_deref())
     }
@@ -347,13 +359,13 @@ impl Engine {
             (Some(_), Some(turn)) => Scope::Turn(turn.number),
             _ => Scope::Conversation,
         };
-        let checks = self.planned(&step.expect, &step.evaluate);
+        let checks = self.planned_checks(&step.expect, &step.evaluate);
         self.start_batch(checks, scope, Origin::Example);
     }
 
     fn check_example(&mut self) {
         let example = Arc::clone(&self.example);
-        let checks = self.planned(&example.expect, &example.evaluate);
+        let checks = self.planned_checks(&example.expect, &example.evaluate);
         self.start_batch(checks, Scope::Conversation, Origin::Example);
     }
 
@@ -363,7 +375,7 @@ impl Engine {
         if self.transcript.turns_in(&topic).is_empty() {
             return;
         }
-        let checks = self.planned(&declared.expect, &declared.evaluate);
+        let checks = self.planned_checks(&declared.expect, &declared.evaluate);
         self.topic_is_checked(&topic);
         self.start_batch(checks, Scope::Topic(topic.clone()), Origin::Topic(topic));
     }
@@ -394,7 +406,7 @@ impl Engine {
     }
 
     /// Gives up on the attempt.
-    fn break_down(
+    fn abort_attempt(
         &mut self,
         status: Status,
         fault: Option<Fault>,
@@ -402,7 +414,7 @@ impl Engine {
         reason: TerminationReason,
     ) {
         self.end_simulation(reason);
-        self.trouble.get_or_insert(Breakdown { status, fault, message });
+        self.attempt_error.get_or_insert(AttemptError { status, fault, message });
         self.conclude();
     }
 }

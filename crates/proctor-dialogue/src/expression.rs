@@ -35,7 +35,7 @@ pub fn evaluate(
     scope: &Scope,
 ) -> Result<bool, EvaluationError> {
     let mut context = Context::with_env(Arc::clone(&STDLIB));
-    if let Value::Object(variables) = transcript.seen_by(scope) {
+    if let Value::Object(variables) = transcript.visible_in(scope) {
         for (name, value) in &variables {
             if name == "tool_calls" && value.is_null() {
                 continue; // a name without a value is an error; `null != []` would be an answer
@@ -51,7 +51,7 @@ pub fn evaluate(
         Err(source) if lacks_calls(&source) && some_calls_unknown() => {
             Err(EvaluationError::CallsUnknown {
                 expression: written,
-                reason: transcript.reports.way_out(),
+                reason: transcript.reports.how_to_report_calls(),
                 source,
             })
         }
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(holds("tool_calls[0].result.price > 12.0"), Ok(true));
     }
 
-    /// What is wrong is told by the kind of the error, not by the words of the expression.
+    /// The cause is identified by the kind of the error, not by the text of the expression.
     #[test]
     fn only_a_missing_list_of_calls_is_told_as_unknown_calls() {
         let mut transcript = transcript();

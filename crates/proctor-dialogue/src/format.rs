@@ -32,7 +32,7 @@ pub use self::block::{Block, BlockKind};
 pub use self::host_tools::HostTools;
 pub use self::matcher::{Condition, Matcher, MatcherError, NumberMatcher};
 pub use self::model::{ModelFields, ModelSpec, PriceSpec};
-pub use self::program::{ServerSpec, Words};
+pub use self::program::{CommandWords, ServerSpec};
 use self::schema::{
     ExampleTemplate, at_most_one, demand, exactly_one, exclude, given, no_blank_items, not_blank,
     or_nothing, require, with,
@@ -173,7 +173,7 @@ pub struct ToolStub {
     /// The error, in place of a result.
     pub error: Option<String>,
     /// A command that is given `{"tool", "arguments"}` as JSON and prints the result, in place of both.
-    pub command: Option<Words>,
+    pub command: Option<CommandWords>,
     /// How long to take.
     pub delay: Option<TimeSpan>,
 }

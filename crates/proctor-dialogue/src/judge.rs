@@ -2,7 +2,7 @@
 //!
 //! Everything the agent, the user or a tool said stands between lines that carry the mark of the request,
 //! so that no text can pretend to be outside them. An answer counts only if it is one JSON object that
-//! carries the same mark and answers every item; anything else is [`Unusable`], which is never a pass. Who
+//! carries the same mark and answers every item; anything else is [`UnusableAnswer`], which is never a pass. Who
 //! asks again, and how often, is the engine's business.
 
 mod answer;
@@ -15,7 +15,7 @@ use crate::format::{Criterion, Grounding, Intent};
 use crate::transcript::Turn;
 
 pub use self::answer::{
-    ItemAnswer, JudgeAnswer, Unusable, add_mark_to_recorded_answer, parse_judge_answer,
+    ItemAnswer, JudgeAnswer, UnusableAnswer, add_mark_to_recorded_answer, parse_judge_answer,
 };
 pub use self::mark::MarkKey;
 pub use self::prompt::{judge_prompt, judge_prompt_without_mark};

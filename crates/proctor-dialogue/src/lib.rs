@@ -22,7 +22,7 @@ mod simulated_user;
 mod transcript;
 
 pub use capabilities::{
-    AGENT_CAPABILITIES, AgentKind, AgentReports, Capabilities, Capability, Offered,
+    AGENT_CAPABILITIES, AgentKind, AgentReports, Capabilities, Capability, OfferedTools,
 };
 pub use engine::{
     AgentAnswer, ConversationOutcome, DEFAULT_JUDGE_RETRIES, DEFAULT_MAX_TURNS, Effect, Engine,
@@ -33,7 +33,7 @@ pub use expression::{EvaluationError, evaluate};
 pub use format::*;
 pub use judge::{
     ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, MarkKey, Prompt, TopicChoice,
-    Unusable, add_mark_to_recorded_answer, judge_prompt, judge_prompt_without_mark,
+    UnusableAnswer, add_mark_to_recorded_answer, judge_prompt, judge_prompt_without_mark,
     parse_judge_answer,
 };
 pub use proctor_yaml::{At, FileProblem, Node, Place, ValueError, read_value};
@@ -45,4 +45,4 @@ pub use scenario::{
 pub use simulated_user::{
     SimulatorRequest, clean_simulator_answer, simulator_prompt, simulator_request,
 };
-pub use transcript::{DoneCall, Scope, ToolCall, Transcript, Turn, Visit};
+pub use transcript::{DoneCall, Scope, ToolCall, TopicVisit, Transcript, Turn};

@@ -78,7 +78,7 @@ pub fn read_requested_calls(list: &Value) -> Result<Vec<ToolCall>, MalformedCall
     calls.collect()
 }
 
-/// Checks a call that was read by somebody else: it has a name, and its arguments are an object or one as JSON text.
+/// Checks a call that another module has read: it has a name, and its arguments are an object or one as JSON text.
 ///
 /// # Errors
 ///
@@ -280,12 +280,12 @@ mod tests {
             {"name": "log"},
         ]);
         let calls = read_made_calls(&list).unwrap();
-        let told: Vec<(&str, Option<&Value>, Option<&str>)> = calls
+        let calls_read: Vec<(&str, Option<&Value>, Option<&str>)> = calls
             .iter()
             .map(|done| (done.call.name.as_str(), done.result.as_ref(), done.error.as_deref()))
             .collect();
         assert_eq!(
-            told,
+            calls_read,
             [
                 ("look", Some(&json!("found")), None),
                 ("note", Some(&Value::Null), None),

@@ -130,7 +130,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<ScenarioFile, Vec<FileProble
     let file =
         root.map(|root| ScenarioFile { name: file_name.to_owned(), root, text: text.to_owned() });
     if let Some(file) = &file {
-        check::group(&file.root, true, &mut findings);
+        check::check_group(&file.root, true, &mut findings);
         let mut ids = StableIds::default();
         // The other rows are looked at when the examples are asked for.
         expand::examples(file, &mut ids, &mut |_| Ok(None), 1, &mut findings);
@@ -161,7 +161,7 @@ impl ScenarioFile {
     }
 }
 
-/// A group's mistake that shows in several examples is told once.
+/// A mistake of a group that appears in several examples is reported once.
 fn problems(findings: Findings, file: &str, text: &str) -> Vec<FileProblem> {
     findings.into_sorted().into_iter().map(|finding| finding.in_file(file, text)).collect()
 }

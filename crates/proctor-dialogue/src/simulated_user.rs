@@ -30,7 +30,7 @@ pub fn simulator_request(
 
 /// Writes the prompt for the next message of the simulated user.
 pub fn simulator_prompt(user: &Simulator, goal: &str, transcript: &Transcript) -> Prompt {
-    Prompt { system: system(user, goal, transcript.topic()), user: heard(transcript) }
+    Prompt { system: system(user, goal, transcript.topic()), user: conversation_text(transcript) }
 }
 
 fn system(user: &Simulator, goal: &str, topic: Option<&str>) -> String {
@@ -65,7 +65,7 @@ fn bullets<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.map(|line| format!("- {line}\n")).collect()
 }
 
-fn heard(transcript: &Transcript) -> String {
+fn conversation_text(transcript: &Transcript) -> String {
     if transcript.turns.is_empty() {
         return "The conversation begins. Say your first message.".into();
     }
@@ -79,7 +79,7 @@ fn heard(transcript: &Transcript) -> String {
 
 /// Takes away what models put around a message: a speaker's name, quotes, white space.
 ///
-/// Nothing is left of an answer that holds no message.
+/// `None` for an answer without a message.
 pub fn clean_simulator_answer(answer: &str) -> Option<String> {
     let mut text = answer.trim();
     loop {
@@ -108,7 +108,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::transcript::{Turn, Visit};
+    use crate::transcript::{TopicVisit, Turn};
 
     #[test]
     fn the_prompt_has_the_user_and_what_holds_in_the_topic() {
@@ -127,7 +127,7 @@ mod tests {
             agent: "How can I help?".into(),
             ..Turn::default()
         });
-        transcript.visits.push(Visit { topic: "pay".into(), turns: vec![1] });
+        transcript.visits.push(TopicVisit { topic: "pay".into(), turns: vec![1] });
         let prompt = simulator_prompt(&user, "a venue", &transcript);
         insta::assert_snapshot!(format!("{}\n-----\n{}", prompt.system, prompt.user));
     }

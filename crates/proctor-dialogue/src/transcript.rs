@@ -58,7 +58,7 @@ pub struct Turn {
 
 /// A stay in a topic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Visit {
+pub struct TopicVisit {
     /// The topic.
     pub topic: String,
     /// The turns that belong to this visit.
@@ -71,11 +71,11 @@ pub struct Transcript {
     /// The turns, in order.
     pub turns: Vec<Turn>,
     /// The topics, in the order they were visited.
-    pub visits: Vec<Visit>,
+    pub visits: Vec<TopicVisit>,
     /// What the user wants, where that was said.
     pub goal: Option<String>,
     /// The row of a scenario set.
-    #[serde(serialize_with = "shared")]
+    #[serde(serialize_with = "serialize_shared")]
     pub row: Option<Arc<Value>>,
     /// What the agent can report.
     #[serde(skip)]
@@ -83,7 +83,7 @@ pub struct Transcript {
 }
 
 #[expect(clippy::ref_option, reason = "serde asks for this signature")]
-fn shared<S: serde::Serializer>(
+fn serialize_shared<S: serde::Serializer>(
     row: &Option<Arc<Value>>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -107,7 +107,7 @@ impl Transcript {
         self.turns.iter().find(|turn| turn.number == number)
     }
 
-    /// Whether the agent may have made calls in these turns that nobody was told of.
+    /// Whether the agent may have made unreported calls in these turns.
     pub(crate) fn calls_unknown_in(turns: &[&Turn]) -> bool {
         turns.iter().any(|turn| turn.calls_unknown)
     }
@@ -139,15 +139,15 @@ impl Transcript {
 impl Transcript {
     /// The conversation as an assertion in this scope sees it: of a topic nothing but its own turns, elsewhere
     /// everything up to now, with the scope's turn as the current one.
-    pub fn seen_by(&self, scope: &Scope) -> Value {
+    pub fn visible_in(&self, scope: &Scope) -> Value {
         match scope {
-            Scope::Topic(topic) => self.only(topic).to_value(None),
+            Scope::Topic(topic) => self.limited_to_topic(topic).to_value(None),
             _ => self.to_value(scope.turn_number()),
         }
     }
 
     /// The turns and visits of a topic.
-    fn only(&self, topic: &str) -> Self {
+    fn limited_to_topic(&self, topic: &str) -> Self {
         let numbers = self.turns_in(topic);
         Self {
             turns: self
@@ -165,7 +165,7 @@ impl Transcript {
 
     /// The conversation up to the end of what a scope looks at, for assertions about what has been before: the turn
     /// that shows that a topic was left is not part of it.
-    pub(crate) fn until(&self, scope: &Scope) -> std::borrow::Cow<'_, Self> {
+    pub(crate) fn up_to(&self, scope: &Scope) -> std::borrow::Cow<'_, Self> {
         let Scope::Topic(topic) = scope else { return std::borrow::Cow::Borrowed(self) };
         let last_visit = self.visits.iter().rposition(|visit| visit.topic == *topic);
         let last_turn = self.turns_in(topic).last().copied().unwrap_or_default();
@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn all_visits_of_a_topic_count() {
-        let visit = |topic: &str, turns: &[u32]| Visit { topic: topic.into(), turns: turns.into() };
+        let visit =
+            |topic: &str, turns: &[u32]| TopicVisit { topic: topic.into(), turns: turns.into() };
         let transcript = Transcript {
             turns: (1..=3).map(|number| Turn { number, ..Turn::default() }).collect(),
             visits: vec![visit("a", &[1]), visit("b", &[2]), visit("a", &[3])],

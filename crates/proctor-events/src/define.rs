@@ -163,7 +163,7 @@ macro_rules! events {
             }
         }
 
-        /// Somebody who watches a run: one hook per kind of event, all optional.
+        /// An observer of a run: one optional hook per kind of event.
         ///
         /// Hooks run on a thread of their own, one at a time, in the order of `seq`. A hook that
         /// fails or panics is counted and reported once; it never reaches the publisher.

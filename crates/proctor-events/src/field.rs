@@ -42,7 +42,7 @@ pub(crate) struct RawFields<'a> {
     names: u64,
 }
 
-/// One of 64 bits that a name is told by; two names may share one.
+/// The bit of a name in a 64-bit filter; two names may share one.
 fn bit(name: &str) -> u64 {
     let edge = |byte: Option<&u8>| byte.copied().map_or(0, u64::from);
     let bytes = name.as_bytes();

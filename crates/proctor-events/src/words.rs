@@ -35,7 +35,7 @@ macro_rules! words {
             }
         }
 
-        /// The cautious choice, for a value that nobody filled in.
+        /// The cautious choice, for a value that was not set.
         impl Default for $Name {
             fn default() -> Self {
                 Self::$Default

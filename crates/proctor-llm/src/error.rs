@@ -48,7 +48,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the same request may succeed later without anybody changing anything.
+    /// Whether the same request may succeed later without a change of configuration.
     pub fn is_transient(self) -> bool {
         matches!(
             self,

@@ -2,9 +2,9 @@
 //!
 //! Judge, simulator and agents under test are asked through one trait, [`Model`]. *Backends*
 //! answer: [`HttpModel`] (Anthropic messages or any OpenAI-compatible chat), [`CommandModel`],
-//! [`ScriptedModel`], [`Replay`] of a cassette, and [`MappedAgent`] for agents with an HTTP
-//! interface of their own. *Layers* wrap a model and are models themselves: [`Retry`],
-//! [`LimitedModel`], [`BudgetedModel`] (cost and budget), [`CachedModel`], [`Recorded`]; [`Layers`] puts them on
+//! [`ScriptedModel`], [`ReplayedModel`] of a cassette, and [`MappedAgent`] for agents with an HTTP
+//! interface of their own. *Layers* wrap a model and are models themselves: [`RetryingModel`],
+//! [`LimitedModel`], [`BudgetedModel`] (cost and budget), [`CachedModel`], [`RecordedModel`]; [`Layers`] puts them on
 //! in the order that works.
 //!
 //! What is decided is pure and tested without a clock or a socket: the wire formats ([`wire`]),
@@ -16,13 +16,13 @@
 //! use std::sync::Arc;
 //! use proctor_llm::{Jitter, Layers, Limits, Model, Purpose, Request, RequestLimiter, RetryPolicy, Rule, ScriptedModel};
 //!
-//! let judge = ScriptedModel::new("judge", vec![Rule::queue(["yes"]).only(Purpose::Judge)]);
+//! let judge = ScriptedModel::new("judge", vec![Rule::queue(["yes"]).for_purpose(Purpose::Judge)]);
 //! let judge = Layers {
 //!     limiter: Some(Arc::new(RequestLimiter::new(Limits { concurrency: Some(8), ..Limits::default() }))),
 //!     retry: Some((RetryPolicy::default(), Jitter::seeded(7))),
 //!     ..Layers::default()
 //! }
-//! .over(judge);
+//! .wrap(judge);
 //! let answer = judge.ask(&Request::ask(Purpose::Judge, "Was it polite?").in_conversation("ex1")).await?;
 //! assert_eq!(answer.text, "yes");
 //! # Ok(()) }
@@ -54,7 +54,7 @@ pub mod wire;
 
 pub use answer::{Answer, StopReason, Timings, Usage};
 pub use canonical::{canonical_request, request_hash, without_mark};
-pub use cassette::{Player, Recorded, Recorder, Replay, ReplayMode};
+pub use cassette::{Player, RecordedModel, Recorder, ReplayMode, ReplayedModel};
 pub use command::{
     CommandConfig, CommandInput, CommandModel, CommandOutput, Program, ProgramOutput,
 };
@@ -62,10 +62,10 @@ pub use error::{ErrorKind, ModelError};
 pub use http::{Endpoint, HttpModel, JsonEndpoint, JsonReplies, WallClock, parse_retry_after};
 pub use layer::{
     Budget, BudgetedModel, Cache, CacheStats, CachedModel, Jitter, Layers, LimitedModel, Limits,
-    RequestLimiter, Retry, RetryPolicy, UnknownPrice,
+    RequestLimiter, RetryPolicy, RetryingModel, UnknownPrice,
 };
 pub use mapping::{MappedAgent, Mapping, ToolCallPaths};
-pub use model::{Asking, Billing, Identity, Model};
+pub use model::{Billing, Identity, Model, ModelFuture};
 pub use price::{Cost, Price, PriceTable};
 pub use request::{
     Acceptance, ConversationId, Message, Purpose, Request, Role, ToolCall, ToolChoice, ToolResult,

@@ -1,4 +1,4 @@
-//! The one trait, and who a model is.
+//! The trait [`Model`] and the identity of a model.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use crate::answer::Answer;
 use crate::error::ModelError;
 use crate::request::Request;
 
-/// A question under way. Dropping it gives it up: connections close, children end.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, ModelError>> + Send + 'a>>;
+/// A pending request. Dropping it cancels it: connections are closed, child processes end.
+pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<Answer, ModelError>> + Send + 'a>>;
 
 /// Provider and model that answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,26 +28,26 @@ pub struct Identity {
 /// Who pays for answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Billing {
-    /// Nobody: scripts and cassettes.
+    /// Free of charge: scripts and cassettes.
     Free,
-    /// Whoever runs this, by the token. A budget refuses what it cannot price.
+    /// The user, per token. A budget refuses requests without a known price.
     ByTokens,
-    /// Perhaps someone else: an agent under test. Its cost is known only where it names a model
-    /// with a price and counts its tokens; a budget counts that, and never refuses for want of it.
+    /// Unknown: an agent under test. Its cost is known only where it names a model
+    /// with a price and counts its tokens; a budget counts that, and never refuses if it is missing.
     Elsewhere,
 }
 
 /// Anything that can be asked.
 pub trait Model: Send + Sync {
     /// Asks once.
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a>;
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a>;
 
     /// Provider and model that answer; for records and cache keys.
     fn identity(&self) -> &Identity;
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         (**self).ask(request)
     }
 
@@ -57,7 +57,7 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 }
 
 impl<M: Model + ?Sized> Model for Box<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         (**self).ask(request)
     }
 

@@ -18,9 +18,9 @@ use std::time::Duration;
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// The pace, in thousandths of the configured one: never below, cut to, and regained.
-const SLOWEST: u32 = 100;
-const CUT: u32 = 700;
-const REGAIN: u32 = 20;
+const MIN_PACE: u32 = 100;
+const PACE_CUT: u32 = 700;
+const PACE_GAIN: u32 = 20;
 
 /// A bucket. Amounts are in units of which a minute of nanoseconds make one token, so that
 /// refilling by the nanosecond is exact.
@@ -199,16 +199,16 @@ impl Accounts {
             bucket.level = (bucket.level - owed).min(bucket.capacity);
             window.correct(ticket, used);
         }
-        self.pace = (self.pace + REGAIN).min(1000);
+        self.pace = (self.pace + PACE_GAIN).min(1000);
     }
 
     /// The peer said that we are too fast.
     pub fn slow_down(&mut self, now: Duration, pause: Duration) {
         self.refill(now);
         let until = now.saturating_add(pause);
-        // Calls that were under way together are told together: that is one cut, not many.
+        // Concurrent calls are refused together: the pace is cut once, not once per call.
         if now >= self.paused_until {
-            self.pace = (self.pace * CUT / 1000).max(SLOWEST);
+            self.pace = (self.pace * PACE_CUT / 1000).max(MIN_PACE);
         }
         self.paused_until = self.paused_until.max(until);
     }
@@ -297,7 +297,7 @@ mod tests {
         for second in 100..120 {
             accounts.slow_down(s(second), s(0));
         }
-        assert_eq!(accounts.pace(), SLOWEST);
+        assert_eq!(accounts.pace(), MIN_PACE);
     }
 
     proptest! {

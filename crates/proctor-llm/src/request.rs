@@ -225,7 +225,7 @@ impl std::fmt::Debug for Acceptance {
     }
 }
 
-/// Two requests ask the same whatever is kept of the answers.
+/// Not part of the question, so always equal.
 impl PartialEq for Acceptance {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -13,7 +13,7 @@ use regex::Regex;
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Billing, Identity, Model};
+use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::{Purpose, Request, ToolCall};
 
 /// What a rule does when its queue is empty.
@@ -93,14 +93,14 @@ impl Rule {
 
     /// The same rule for one purpose.
     #[must_use]
-    pub fn only(mut self, purpose: Purpose) -> Self {
+    pub fn for_purpose(mut self, purpose: Purpose) -> Self {
         self.purpose = Some(purpose);
         self
     }
 
     /// The same rule with another end.
     #[must_use]
-    pub fn then(mut self, when_spent: WhenSpent) -> Self {
+    pub fn with_end(mut self, when_spent: WhenSpent) -> Self {
         self.when_spent = when_spent;
         self
     }
@@ -168,10 +168,10 @@ impl ScriptedModel {
             }
             spent += rule.replies.len();
         }
-        Err(self.nothing_to_say(request, spent))
+        Err(self.no_reply_error(request, spent))
     }
 
-    fn nothing_to_say(&self, request: &Request, spent: usize) -> ModelError {
+    fn no_reply_error(&self, request: &Request, spent: usize) -> ModelError {
         let name = &self.identity.model;
         let asked = shorten(request.last_user_text(), 80);
         let why = if spent > 0 {
@@ -203,7 +203,7 @@ impl ScriptedModel {
 }
 
 impl Model for ScriptedModel {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move {
             let reply = self.next(request)?;
             if !reply.delay.is_zero() {
@@ -234,11 +234,11 @@ mod tests {
         let model = ScriptedModel::new(
             "venue",
             vec![
-                Rule::on(book, "Which day?").only(Purpose::Agent),
+                Rule::on(book, "Which day?").for_purpose(Purpose::Agent),
                 Rule::queue(["one", "two"]),
                 Rule {
                     label: Some("goal".into()),
-                    ..Rule::queue(["yes", "no"]).then(WhenSpent::Cycle)
+                    ..Rule::queue(["yes", "no"]).with_end(WhenSpent::Cycle)
                 },
             ],
         );
@@ -260,7 +260,7 @@ mod tests {
         let error = ModelError::new(ErrorKind::Overloaded, "busy");
         let model = ScriptedModel::new(
             "x",
-            vec![Rule::queue([ScriptedReply::failure(error)]).only(Purpose::Judge)],
+            vec![Rule::queue([ScriptedReply::failure(error)]).for_purpose(Purpose::Judge)],
         );
         assert_eq!(says(&model, &Request::ask(Purpose::Judge, "?")), "busy");
         let missing = says(&model, &Request::ask(Purpose::Agent, "?"));
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn empty_rules_never_speak() {
         for end in [WhenSpent::Stop, WhenSpent::RepeatLast, WhenSpent::Cycle] {
-            assert_eq!(Rule::queue(Vec::<ScriptedReply>::new()).then(end).reply(0), None);
+            assert_eq!(Rule::queue(Vec::<ScriptedReply>::new()).with_end(end).reply(0), None);
         }
     }
 }

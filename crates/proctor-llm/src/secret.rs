@@ -52,18 +52,18 @@ impl From<&str> for Secret {
 /// Removes secrets from what is written. Clones are one filter: what one learns, all know.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Arc<RwLock<Known>>,
+    known: Arc<RwLock<KnownSecrets>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     /// The longest first: a key that contains another must go as a whole.
     secrets: Vec<Secret>,
     /// Finds those in all their spellings that are not too large for it.
     pattern: Option<Regex>,
 }
 
-impl Known {
+impl KnownSecrets {
     /// Secrets that no pattern finds.
     fn without_pattern(&self) -> impl Iterator<Item = &str> {
         let all = self.secrets.iter().map(Secret::reveal);
@@ -82,14 +82,14 @@ impl Redactor {
     pub fn new(known: impl IntoIterator<Item = Secret>) -> Self {
         let redactor = Self::default();
         for secret in known {
-            redactor.learn(secret);
+            redactor.add_secret(secret);
         }
         redactor
     }
 
     /// From now on this value is filtered too. Says whether it is: values of less than [`SHORTEST_SECRET`] characters
     /// are not.
-    pub fn learn(&self, secret: Secret) -> bool {
+    pub fn add_secret(&self, secret: Secret) -> bool {
         if secret.reveal().chars().count() < SHORTEST_SECRET {
             return false;
         }
@@ -106,11 +106,11 @@ impl Redactor {
     }
 
     /// Whether it was told anything.
-    pub fn knows_any(&self) -> bool {
+    pub fn has_secrets(&self) -> bool {
         !self.known().secrets.is_empty()
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Known> {
+    fn known(&self) -> RwLockReadGuard<'_, KnownSecrets> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,7 +125,7 @@ impl Redactor {
     pub fn without_known(&self, text: &str) -> Option<String> {
         let known = self.known();
         let mut clean = Cow::Borrowed(text);
-        for form in known.without_pattern().flat_map(spelling::usual) {
+        for form in known.without_pattern().flat_map(spelling::usual_spellings) {
             if clean.contains(&form) {
                 clean = clean.replace(&form, MASK).into();
             }
@@ -269,10 +269,10 @@ mod tests {
     #[test]
     fn values_that_are_too_short_are_told_apart() {
         let redactor = Redactor::default();
-        assert!(!redactor.learn(Secret::new("12345")));
-        assert!(!redactor.learn(Secret::new("ééééé")), "characters count, not bytes");
-        assert!(redactor.learn(Secret::new("123456")));
-        assert!(redactor.learn(Secret::new("123456")), "known already");
+        assert!(!redactor.add_secret(Secret::new("12345")));
+        assert!(!redactor.add_secret(Secret::new("ééééé")), "characters count, not bytes");
+        assert!(redactor.add_secret(Secret::new("123456")));
+        assert!(redactor.add_secret(Secret::new("123456")), "known already");
         assert_eq!(redactor.text("12345 123456"), "12345 [redacted]");
     }
 
@@ -297,11 +297,11 @@ mod tests {
             let secret = Secret::new(secret);
             prop_assume!(secret.reveal().chars().count() >= SHORTEST_SECRET);
             let redactor = Redactor::new([secret.clone()]);
-            let mut said = format!("{before}{} and more", secret.reveal());
+            let mut quoted = format!("{before}{} and more", secret.reveal());
             for _ in 0..depth {
-                said = json!({ "inner": said }).to_string();
+                quoted = json!({ "inner": quoted }).to_string();
             }
-            let mut clean = redactor.value(&json!({ "text": said }))["text"].as_str().unwrap().to_owned();
+            let mut clean = redactor.value(&json!({ "text": quoted }))["text"].as_str().unwrap().to_owned();
             for _ in 0..depth {
                 clean = match serde_json::from_str::<Value>(&clean) {
                     Ok(value) => value["inner"].as_str().unwrap().to_owned(),
@@ -318,8 +318,8 @@ mod tests {
     fn what_one_learns_its_clones_know() {
         let redactor = Redactor::new([Secret::new("short-key")]);
         let clone = redactor.clone();
-        redactor.learn(Secret::new("a-short-key-and-more"));
-        redactor.learn(Secret::new("short-key"));
+        redactor.add_secret(Secret::new("a-short-key-and-more"));
+        redactor.add_secret(Secret::new("short-key"));
         assert_eq!(clone.text("a-short-key-and-more, short-key"), "[redacted], [redacted]");
         assert_eq!(format!("{clone:?}"), "Redactor(2 known)");
     }

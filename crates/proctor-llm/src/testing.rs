@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use crate::{Answer, Asking, Billing, Identity, Model, ModelError, Request};
+use crate::{Answer, Billing, Identity, Model, ModelError, ModelFuture, Request};
 
 /// The output of a future that does not have to wait.
 pub(crate) fn now_or_never<F: Future>(future: F) -> F::Output {
@@ -18,13 +18,13 @@ pub(crate) fn now_or_never<F: Future>(future: F) -> F::Output {
 }
 
 /// Gives outcomes in order, the last one for ever, and counts.
-pub(crate) struct Fake {
+pub(crate) struct FakeModel {
     identity: Identity,
     outcomes: Mutex<VecDeque<Result<Answer, ModelError>>>,
     pub(crate) asked: AtomicU32,
 }
 
-impl Fake {
+impl FakeModel {
     pub(crate) fn new(outcomes: impl IntoIterator<Item = Result<Answer, ModelError>>) -> Self {
         Self::of_model("gpt-4o", outcomes)
     }
@@ -55,8 +55,8 @@ impl Fake {
     }
 }
 
-impl Model for Fake {
-    fn ask<'a>(&'a self, _: &'a Request) -> Asking<'a> {
+impl Model for FakeModel {
+    fn ask<'a>(&'a self, _: &'a Request) -> ModelFuture<'a> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let mut outcomes = self.outcomes.lock().unwrap();
         let next =

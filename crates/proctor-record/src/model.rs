@@ -383,8 +383,8 @@ impl RunData {
         }
         let liveness = if self.over { Liveness::Gone } else { Liveness::Alive };
         RunVerdict::recorded(self.begun, self.ending.as_deref(), liveness, self.interrupted)
-            .held_to(&self.summary(), self.policy)
-            .held_to_plan(self.summary().repetitions, self.planned_repetitions)
+            .checked_against_counts(&self.summary(), self.policy)
+            .checked_against_plan(self.summary().repetitions, self.planned_repetitions)
     }
 
     /// Keeps only these examples. The verdict stays that of the whole run.

@@ -129,14 +129,14 @@ proptest! {
         let failures = json["verdicts"].as_array().unwrap().iter();
         let failures = failures.filter(|one| one["failure"] == true).count();
         prop_assert_eq!(failures as u64, counts.failures);
-        let told = transcript(&run, crate::Detail::Brief, NO_COLOR);
-        prop_assert!(told.lines().next().unwrap().contains(verdict.phrase()), "{}", told);
+        let shown = transcript(&run, crate::Detail::Brief, NO_COLOR);
+        prop_assert!(shown.lines().next().unwrap().contains(verdict.phrase()), "{}", shown);
         let end = summary(&run, &SummaryOptions::default(), NO_COLOR);
         prop_assert_eq!(end.contains("Failures:"), counts.failures > 0, "{}", end);
         prop_assert_eq!(end.contains(&format!("{} passed", counts.passed)), counts.passed > 0);
         for text in [&end, &markdown(&run)] {
-            let told = text.contains("passed without checking anything");
-            prop_assert_eq!(told, counts.unchecked > 0, "{}", text);
+            let shown = text.contains("passed without checking anything");
+            prop_assert_eq!(shown, counts.unchecked > 0, "{}", text);
             let number = format!("{} checked nothing", counts.unchecked);
             prop_assert_eq!(text.contains(&number), counts.unchecked > 0, "{}", text);
         }

@@ -1,7 +1,7 @@
 //! Which lines of a backtrace belong to the project.
 
 /// Marks of code that the project did not write: installed gems, Ruby's own library, its internals.
-const FOREIGN: &[&str] = &[
+const FOREIGN_PATH_PARTS: &[&str] = &[
     "/gems/",
     "/lib/ruby/",
     "/lib64/ruby/",
@@ -12,7 +12,7 @@ const FOREIGN: &[&str] = &[
 ];
 
 fn is_foreign(line: &str) -> bool {
-    FOREIGN.iter().any(|mark| line.contains(mark))
+    FOREIGN_PATH_PARTS.iter().any(|mark| line.contains(mark))
 }
 
 /// The lines worth showing, in their order: those of the project, or all if that leaves none.

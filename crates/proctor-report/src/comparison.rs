@@ -16,10 +16,10 @@ use crate::markdown::{cell, code};
 use crate::style::{Paint, Style, duration};
 
 /// How many rows of one kind are listed before the rest is counted.
-const ROWS: usize = 50;
+const MAX_ROWS: usize = 50;
 
 /// A difference may then have two causes.
-const OTHER_CONFIGURATION: &str =
+const DIFFERENT_CONFIGURATIONS: &str =
     "The two ran with different configurations: differences may come from there.";
 
 /// The comparison for a terminal.
@@ -28,7 +28,7 @@ pub fn comparison_text(comparison: &Comparison, everything: bool, style: Style) 
     let _ = writeln!(text, "before  {}", side(&comparison.before));
     let _ = writeln!(text, "after   {}", side(&comparison.after));
     if comparison.config_changed == Some(true) {
-        let _ = writeln!(text, "{}", style.paint(Paint::Warn, OTHER_CONFIGURATION));
+        let _ = writeln!(text, "{}", style.paint(Paint::Warn, DIFFERENT_CONFIGURATIONS));
     }
     text.push('\n');
     if let Some(why) = &comparison.not_comparable {
@@ -63,7 +63,7 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
     let (_, sign) = paint(comparison.verdict);
     let mut text = format!(
         "## {sign} {}: {}\n\n",
-        capital(comparison.verdict.words()),
+        capitalized(comparison.verdict.words()),
         counts_line(comparison)
     );
     let _ = writeln!(
@@ -73,7 +73,7 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
         cell(&side(&comparison.after))
     );
     if comparison.config_changed == Some(true) {
-        let _ = writeln!(text, "**{OTHER_CONFIGURATION}**\n");
+        let _ = writeln!(text, "**{DIFFERENT_CONFIGURATIONS}**\n");
     }
     let shown: Vec<&ExampleChange> = comparison
         .examples
@@ -82,7 +82,7 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
         .collect();
     if !shown.is_empty() {
         text += "| verdict | example | before | after | why |\n|---|---|---|---|---|\n";
-        for change in shown.iter().take(ROWS) {
+        for change in shown.iter().take(MAX_ROWS) {
             let _ = writeln!(
                 text,
                 "| {} {} | {} | {} | {} | {} |",
@@ -94,7 +94,7 @@ pub fn comparison_markdown(comparison: &Comparison, everything: bool) -> String 
                 cell(&change.why)
             );
         }
-        text += &more(shown.len(), "\n");
+        text += &more_line(shown.len(), "\n");
         text.push('\n');
     }
     text += &criteria_markdown(comparison);
@@ -156,9 +156,9 @@ fn section(comparison: &Comparison, verdict: Assessment, everything: bool, style
         return String::new();
     }
     let (colour, sign) = paint(verdict);
-    let heading = format!("{} ({})", capital(verdict.words()), changes.len());
+    let heading = format!("{} ({})", capitalized(verdict.words()), changes.len());
     let mut text = format!("{}\n", style.paint(Paint::Bold, heading));
-    let limit = if everything { usize::MAX } else { ROWS };
+    let limit = if everything { usize::MAX } else { MAX_ROWS };
     for change in changes.iter().take(limit) {
         let _ = writeln!(
             text,
@@ -171,7 +171,7 @@ fn section(comparison: &Comparison, verdict: Assessment, everything: bool, style
         let _ = writeln!(text, "      {}", style.paint(Paint::Dim, printable(&change.why)));
     }
     if !everything {
-        text += &more(changes.len(), "  ");
+        text += &more_line(changes.len(), "  ");
     }
     text.push('\n');
     text
@@ -193,8 +193,12 @@ fn rate(tally: &Tally) -> String {
     format!("{counts}, {:.0}–{:.0} %", tally.range.low * 100.0, tally.range.high * 100.0)
 }
 
-fn more(count: usize, indent: &str) -> String {
-    if count > ROWS { format!("{indent}… and {} more\n", count - ROWS) } else { String::new() }
+fn more_line(count: usize, indent: &str) -> String {
+    if count > MAX_ROWS {
+        format!("{indent}… and {} more\n", count - MAX_ROWS)
+    } else {
+        String::new()
+    }
 }
 
 fn gaps(comparison: &Comparison, everything: bool, style: Style) -> String {
@@ -228,10 +232,10 @@ fn gaps_markdown(comparison: &Comparison) -> String {
         "<details><summary>{}: examples without a result on one side</summary>\n\n",
         pluralize(comparison.gaps.len(), "coverage gap")
     );
-    for gap in comparison.gaps.iter().take(ROWS) {
+    for gap in comparison.gaps.iter().take(MAX_ROWS) {
         let _ = writeln!(text, "- {}", cell(&gap_line(gap)));
     }
-    text += &more(comparison.gaps.len(), "- ");
+    text += &more_line(comparison.gaps.len(), "- ");
     text + "\n</details>\n\n"
 }
 
@@ -241,7 +245,7 @@ fn criteria(comparison: &Comparison, everything: bool, style: Style) -> String {
         return String::new();
     }
     let mut text = format!("{}\n", style.paint(Paint::Bold, "Criteria"));
-    let limit = if everything { usize::MAX } else { ROWS };
+    let limit = if everything { usize::MAX } else { MAX_ROWS };
     for change in shown.iter().take(limit) {
         let (colour, sign) = paint(change.verdict);
         let _ = writeln!(
@@ -270,7 +274,7 @@ fn criteria_markdown(comparison: &Comparison) -> String {
         return String::new();
     }
     let mut text = "| criterion | before | after | change | |\n|---|---|---|---|---|\n".to_owned();
-    for change in comparison.criteria.iter().take(ROWS) {
+    for change in comparison.criteria.iter().take(MAX_ROWS) {
         let shown = change.change.or(change.score_change);
         let _ = writeln!(
             text,
@@ -392,7 +396,7 @@ fn counts_line(comparison: &Comparison) -> String {
     parts.join(", ")
 }
 
-fn capital(words: &str) -> String {
+fn capitalized(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -43,15 +43,19 @@ fn failure_of<'a>(example: &'a Example, run: &RunData) -> Option<Failure<'a>> {
         return None;
     }
     let refusal = verdict.refusal(run.policy);
-    let mut shown: Vec<&Attempt> =
-        example.deciding_attempts().into_iter().filter(|attempt| went_wrong(attempt)).collect();
+    let mut shown: Vec<&Attempt> = example
+        .deciding_attempts()
+        .into_iter()
+        .filter(|attempt| has_failure_to_show(attempt))
+        .collect();
     if shown.is_empty() {
         // It passed, and is refused for what came before.
-        shown = example.attempts.iter().filter(|attempt| went_wrong(attempt)).collect();
+        shown = example.attempts.iter().filter(|attempt| has_failure_to_show(attempt)).collect();
     }
     if verdict.is_unchecked() && (shown.is_empty() || verdict.outcome() != Outcome::Flaky) {
         // It is refused for what was left out; failures that its pass rate allows are none.
-        let unchecked = |attempt: &&Attempt| attempt.checks == Some(0) && !went_wrong(attempt);
+        let unchecked =
+            |attempt: &&Attempt| attempt.checks == Some(0) && !has_failure_to_show(attempt);
         shown = example.deciding_attempts().into_iter().find(unchecked).into_iter().collect();
     }
     if shown.is_empty() {
@@ -63,7 +67,7 @@ fn failure_of<'a>(example: &'a Example, run: &RunData) -> Option<Failure<'a>> {
 }
 
 /// Whether there is something to show of an attempt. One that started and never ended was lost.
-pub(crate) fn went_wrong(attempt: &Attempt) -> bool {
+pub(crate) fn has_failure_to_show(attempt: &Attempt) -> bool {
     attempt.status.as_ref().is_none_or(|status| !is_success(status) && is_made(status))
 }
 
@@ -88,7 +92,7 @@ impl Failure<'_> {
     /// What went wrong: why the example is refused though it passed, and what the attempt that is shown says.
     pub(crate) fn message(&self) -> String {
         match &self.refusal {
-            Some(refusal) if went_wrong(self.first) => {
+            Some(refusal) if has_failure_to_show(self.first) => {
                 format!("{refusal}\n{}", message_of(self.first))
             }
             Some(refusal) => refusal.clone(),
@@ -133,12 +137,12 @@ pub(crate) fn status_words(attempt: &Attempt) -> String {
 }
 
 /// The error's class, unless it says nothing that the message does not.
-pub(crate) fn telling_class(exception: &Exception) -> Option<&str> {
+pub(crate) fn informative_class(exception: &Exception) -> Option<&str> {
     exception.class.as_deref().filter(|class| !EXPECTATION_CLASSES.contains(class))
 }
 
 /// `RSpec`'s own full text of the failure, where the worker sent it.
-pub(crate) fn presented(exception: &Exception) -> Option<String> {
+pub(crate) fn rspec_text(exception: &Exception) -> Option<String> {
     extra_text(exception, "presented")
 }
 
@@ -155,9 +159,11 @@ fn extra_text(exception: &Exception, name: &str) -> Option<String> {
 
 /// What went wrong, class included; may have many lines.
 pub(crate) fn message_of(attempt: &Attempt) -> String {
-    let said = explain(attempt.exception.as_deref(), attempt.message.as_deref());
-    let troubles = || attempt.troubles.first().map(|t| format!("{} error: {}", t.whose, t.message));
-    said.or_else(troubles)
+    let explanation = explain(attempt.exception.as_deref(), attempt.message.as_deref());
+    let party_errors =
+        || attempt.troubles.first().map(|t| format!("{} error: {}", t.whose, t.message));
+    explanation
+        .or_else(party_errors)
         .or_else(|| failed_check(attempt))
         .unwrap_or_else(|| status_words(attempt))
 }
@@ -173,7 +179,7 @@ fn explain(exception: Option<&Exception>, message: Option<&str>) -> Option<Strin
         return message.map(ToOwned::to_owned);
     };
     let text = exception.message.trim_matches('\n');
-    Some(match telling_class(exception) {
+    Some(match informative_class(exception) {
         Some(class) if text.contains('\n') => format!("{class}:\n{text}"),
         Some(class) => format!("{class}: {text}"),
         None => text.to_owned(),

@@ -24,7 +24,7 @@ use quick_junit::{
 pub use dialect::JunitDialect;
 
 use crate::backtrace::filtered;
-use crate::failure::{file_and_line, message_of, outside_message, presented, status_words};
+use crate::failure::{file_and_line, message_of, outside_message, rspec_text, status_words};
 
 /// The longest text in an attribute.
 const ATTRIBUTE_LIMIT: usize = 300;
@@ -122,10 +122,11 @@ fn outside_case(error: &OutsideError) -> TestCase {
 /// What is wrong with a run that no example and no error tells of.
 fn run_case(run: &RunData) -> Option<TestCase> {
     let (verdict, counts) = (run.verdict(), run.summary());
-    let told = counts.failures + counts.errors > 0 && verdict.state() == RunState::Finished;
+    let has_failing_case =
+        counts.failures + counts.errors > 0 && verdict.state() == RunState::Finished;
     if !verdict.is_over()
         || verdict.is_passed()
-        || told
+        || has_failing_case
         || (counts.errors > 0 && counts.examples == 0)
     {
         return None;
@@ -238,7 +239,7 @@ fn kind_of(attempt: &Attempt) -> &str {
 /// The failure in full: `RSpec`'s own text where there is one.
 fn in_full(exception: Option<&Exception>, message: String) -> String {
     let Some(exception) = exception else { return message };
-    presented(exception).unwrap_or_else(|| {
+    rspec_text(exception).unwrap_or_else(|| {
         let backtrace = filtered(&exception.backtrace, false);
         let backtrace = backtrace.iter().map(|line| format!("# {line}"));
         std::iter::once(message).chain(backtrace).collect::<Vec<_>>().join("\n")

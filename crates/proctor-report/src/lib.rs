@@ -15,7 +15,7 @@ mod atif;
 mod backtrace;
 mod comparison;
 mod counts;
-pub mod event_words;
+pub mod event_text;
 mod failure;
 mod github;
 mod html;

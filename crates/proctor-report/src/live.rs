@@ -33,7 +33,7 @@ impl LiveLines {
                 vec![terminal_lines::outside_error(error, self.style)]
             }
             Body::WorkerExited(exit) => {
-                terminal_lines::worker_died(exit, self.style).into_iter().collect()
+                terminal_lines::worker_exit_line(exit, self.style).into_iter().collect()
             }
             body => indented(terminal_lines::within_example(body, self.style)),
         };

@@ -11,7 +11,7 @@ use proctor_verdict::{Outcome, Rate, RunState};
 
 use crate::counts::counts;
 use crate::failure::{
-    Failure, failures, message_of, outside_message, unchecked_examples, went_wrong,
+    Failure, failures, has_failure_to_show, message_of, outside_message, unchecked_examples,
 };
 use crate::rates::rate_of;
 use crate::rerun::RerunCommands;
@@ -64,14 +64,14 @@ fn outside(run: &RunData) -> String {
     text
 }
 
-fn failed(run: &RunData, room: usize) -> String {
+fn failed(run: &RunData, limit: usize) -> String {
     let mut all = failures(run);
     all.sort_by_key(|failure| failure.verdict.outcome());
     let rerun_commands = RerunCommands::new(run);
     let mut text = String::new();
     for (place, failure) in all.iter().enumerate() {
         let entry = entry(failure, &rerun_commands, place < 3);
-        if text.len() + entry.len() > room {
+        if text.len() + entry.len() > limit {
             let left = pluralize(all.len() - place, "more failure");
             let _ = writeln!(text, "… and {left}.\n");
             break;
@@ -94,7 +94,7 @@ fn entry(failure: &Failure<'_>, rerun_commands: &RerunCommands<'_>, open: bool) 
     if let Some(reason) = failure.reason() {
         let _ = writeln!(text, "{}\n", cell(&reason));
     }
-    if went_wrong(failure.first) {
+    if has_failure_to_show(failure.first) {
         text += &block(&message_of(failure.first));
     }
     if let Some(command) = rerun_commands.command(example) {

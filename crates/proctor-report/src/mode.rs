@@ -17,7 +17,7 @@ pub enum Mode {
     Terse,
 }
 
-/// What the binary knows about its surroundings.
+/// Properties of the terminal and of the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TerminalProperties {
     /// Whether standard output is a terminal.
@@ -59,33 +59,34 @@ pub const AGENT_VARIABLES: &[&str] = &[
 pub const AGENT_HINTS: &[&str] = &["AIDER_", "AMP_", "COPILOT_AGENT", "CURSOR_TRACE_ID"];
 
 /// The smallest terminal that the full-screen view is made for.
-const SMALLEST: (u16, u16) = (80, 24);
+const MIN_INTERACTIVE_SIZE: (u16, u16) = (80, 24);
 
 /// The view to use when the user did not ask for one.
-pub fn auto_mode(facts: &TerminalProperties) -> Mode {
-    if run_by_agent(facts) {
+pub fn auto_mode(terminal: &TerminalProperties) -> Mode {
+    if run_by_agent(terminal) {
         Mode::Terse
-    } else if is_ci(facts) || !can_draw(facts) {
+    } else if is_ci(terminal) || !can_draw(terminal) {
         Mode::Interleaved
     } else {
         Mode::Interactive
     }
 }
 
-fn run_by_agent(facts: &TerminalProperties) -> bool {
+fn run_by_agent(terminal: &TerminalProperties) -> bool {
     let hinted = |name: &String| AGENT_HINTS.iter().any(|start| name.starts_with(start));
-    AGENT_VARIABLES.iter().any(|name| facts.variables.contains(*name))
-        || (!facts.is_terminal && facts.variables.iter().any(hinted))
+    AGENT_VARIABLES.iter().any(|name| terminal.variables.contains(*name))
+        || (!terminal.is_terminal && terminal.variables.iter().any(hinted))
 }
 
-fn is_ci(facts: &TerminalProperties) -> bool {
-    CI_VARIABLES.iter().any(|name| facts.variables.contains(*name))
+fn is_ci(terminal: &TerminalProperties) -> bool {
+    CI_VARIABLES.iter().any(|name| terminal.variables.contains(*name))
 }
 
-fn can_draw(facts: &TerminalProperties) -> bool {
-    let large =
-        facts.size.is_some_and(|(columns, rows)| columns >= SMALLEST.0 && rows >= SMALLEST.1);
-    facts.is_terminal && large && facts.term.as_deref() != Some("dumb")
+fn can_draw(terminal: &TerminalProperties) -> bool {
+    let large = terminal.size.is_some_and(|(columns, rows)| {
+        columns >= MIN_INTERACTIVE_SIZE.0 && rows >= MIN_INTERACTIVE_SIZE.1
+    });
+    terminal.is_terminal && large && terminal.term.as_deref() != Some("dumb")
 }
 
 #[cfg(test)]
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_terminal_of_unknown_size_is_not_drawn_on() {
-        let facts = TerminalProperties { is_terminal: true, ..TerminalProperties::default() };
-        assert_eq!(auto_mode(&facts), Mode::Interleaved);
+        let terminal = TerminalProperties { is_terminal: true, ..TerminalProperties::default() };
+        assert_eq!(auto_mode(&terminal), Mode::Interleaved);
     }
 }

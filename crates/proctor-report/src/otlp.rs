@@ -72,7 +72,7 @@ impl<'a> Trace<'a> {
 
     fn spans(self) -> Vec<Value> {
         let mut spans = vec![self.root()];
-        let turns = self.attempt.conversation.iter().flat_map(|talk| &talk.turns);
+        let turns = self.attempt.conversation.iter().flat_map(|conversation| &conversation.turns);
         for turn in turns {
             spans.extend(self.responses(turn));
             spans.extend(
@@ -138,7 +138,7 @@ impl<'a> Trace<'a> {
     }
 
     fn responses(&self, turn: &Turn) -> Vec<Value> {
-        let said = |message: &proctor_record::AgentMessage| {
+        let response_parts = |message: &proctor_record::AgentMessage| {
             let end = message.time.map_or(self.end, at);
             let start = end.saturating_sub(message.duration_ms.map_or(0, nanos));
             let mut attributes = vec![
@@ -149,9 +149,11 @@ impl<'a> Trace<'a> {
             attributes.extend(turn.topic.as_ref().map(|topic| text("proctor.topic", topic)));
             if self.content {
                 let user = turn.user.as_ref().map_or("", |user| user.text.as_str());
-                attributes.push(text("gen_ai.input.messages", &spoken("user", user)));
-                attributes
-                    .push(text("gen_ai.output.messages", &spoken("assistant", &message.text)));
+                attributes.push(text("gen_ai.input.messages", &messages_json("user", user)));
+                attributes.push(text(
+                    "gen_ai.output.messages",
+                    &messages_json("assistant", &message.text),
+                ));
             }
             (start.clamp(self.start, self.end), end.clamp(self.start, self.end), attributes)
         };
@@ -159,7 +161,7 @@ impl<'a> Trace<'a> {
             .iter()
             .enumerate()
             .map(|(place, message)| {
-                let (start, end, attributes) = said(message);
+                let (start, end, attributes) = response_parts(message);
                 let key = format!("turn {} {place}", turn.number);
                 self.span(&key, Some("root"), "invoke_agent", (start, end), &attributes)
             })
@@ -176,13 +178,14 @@ impl<'a> Trace<'a> {
         ];
         attributes.extend(call.id.as_ref().map(|id| text("gen_ai.tool.call.id", id)));
         if self.content {
-            let told = [
+            let content = [
                 ("gen_ai.tool.call.arguments", &call.arguments),
                 ("gen_ai.tool.call.result", &call.result),
             ];
-            let told =
-                told.into_iter().filter_map(|(key, value)| Some(text(key, value.as_ref()?.text())));
-            attributes.extend(told);
+            let content = content
+                .into_iter()
+                .filter_map(|(key, value)| Some(text(key, value.as_ref()?.text())));
+            attributes.extend(content);
         }
         let key = format!("tool {} {place}", turn.number);
         let name = format!("execute_tool {}", call.name);
@@ -283,7 +286,7 @@ fn nanos(taken: Millis) -> u128 {
     std::time::Duration::try_from_secs_f64(taken.seconds()).unwrap_or_default().as_nanos()
 }
 
-fn spoken(role: &str, words: &str) -> String {
+fn messages_json(role: &str, words: &str) -> String {
     json!([{"role": role, "parts": [{"type": "text", "content": words}]}]).to_string()
 }
 

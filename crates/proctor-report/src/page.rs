@@ -12,13 +12,13 @@ use crate::transcript::Detail;
 /// How much of a printed line is shown, unless everything is wanted.
 const OUTPUT_WIDTH: usize = 500;
 
-pub(crate) struct Page {
+pub(crate) struct TextPage {
     pub(crate) text: String,
     pub(crate) style: Style,
     pub(crate) detail: Detail,
 }
 
-impl Page {
+impl TextPage {
     pub(crate) fn new(style: Style, detail: Detail) -> Self {
         Self { text: String::new(), style, detail }
     }
@@ -89,14 +89,14 @@ impl Page {
         let title = self.dim(&format!("turn {}{}", turn.number, topic.unwrap_or_default()));
         self.line(4, &title);
         if let Some(user) = &turn.user {
-            self.speech("User", &user.text);
+            self.message_lines("User", &user.text);
         }
         // The first answer, then the calls it made, then what the agent said with their results.
         let mut responses = turn.responses.iter();
         if let Some(first) = responses.next() {
             // An answer may be nothing but calls.
             if !first.text.trim().is_empty() || turn.tool_calls.is_empty() {
-                self.speech("Agent", &first.text);
+                self.message_lines("Agent", &first.text);
             }
         }
         for call in &turn.tool_calls {
@@ -104,11 +104,11 @@ impl Page {
             self.line(13, &line);
         }
         for later in responses.filter(|later| !later.text.trim().is_empty()) {
-            self.speech("Agent", &later.text);
+            self.message_lines("Agent", &later.text);
         }
     }
 
-    pub(crate) fn speech(&mut self, who: &str, text: &str) {
+    pub(crate) fn message_lines(&mut self, who: &str, text: &str) {
         let text = printable(text);
         let mut lines = text.split('\n');
         let first = format!(
@@ -151,26 +151,28 @@ impl Page {
         {
             self.line(8, &printable(message));
         }
-        let told = |reasoning: &&String| {
+        let is_shown = |reasoning: &&String| {
             evaluation.message.as_ref().is_some_and(|message| message.contains(reasoning.as_str()))
         };
-        if let Some(reasoning) = evaluation.reasoning.as_ref().filter(|said| !told(said)) {
+        if let Some(reasoning) =
+            evaluation.reasoning.as_ref().filter(|reasoning| !is_shown(reasoning))
+        {
             let line = self.dim(&format!("judge: {}", printable(reasoning)));
             self.line(8, &line);
         }
     }
 
-    pub(crate) fn trouble(&mut self, trouble: &PartyError) {
-        let class = trouble.class.as_deref().map(|class| format!("{class}: "));
-        let at = trouble.turn.map(|turn| format!(" in turn {turn}"));
-        let doing = trouble.operation.as_deref().map(|what| format!(" ({what})"));
+    pub(crate) fn party_error(&mut self, party_error: &PartyError) {
+        let class = party_error.class.as_deref().map(|class| format!("{class}: "));
+        let at = party_error.turn.map(|turn| format!(" in turn {turn}"));
+        let doing = party_error.operation.as_deref().map(|what| format!(" ({what})"));
         let line = format!(
             "{} error{}{}: {}{}",
-            trouble.whose,
+            party_error.whose,
             at.unwrap_or_default(),
             doing.unwrap_or_default(),
             class.unwrap_or_default(),
-            trouble.message,
+            party_error.message,
         );
         let line = self.style.paint(Paint::Bad, printable(&line));
         self.line(4, &line);

@@ -16,7 +16,7 @@ pub(crate) fn interval(rate: Rate) -> Option<(f64, f64)> {
 }
 
 /// The chances that one of `k` repetitions passes, and that all of them do; nothing where fewer were valid.
-pub(crate) fn of_k(rate: Rate, k: u64) -> Option<(f64, f64)> {
+pub(crate) fn pass_at_k_and_hat_k(rate: Rate, k: u64) -> Option<(f64, f64)> {
     Some((pass_at_k(rate.valid, rate.passed, k)?, pass_hat_k(rate.valid, rate.passed, k)?))
 }
 

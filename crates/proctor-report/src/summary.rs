@@ -12,7 +12,7 @@ use proctor_verdict::RunState;
 
 use crate::counts::counts;
 use crate::failure::failures;
-use crate::page::Page;
+use crate::page::TextPage;
 use crate::style::{Paint, Style, duration};
 use crate::transcript::Detail;
 
@@ -23,7 +23,7 @@ pub struct SummaryOptions {
     pub full_backtrace: bool,
     /// How many slow examples to list; without it five, and only those over half a second.
     pub profile: Option<usize>,
-    /// How many workers there were; else those that were heard of are counted.
+    /// How many workers there were; otherwise the workers that appear in events are counted.
     pub workers: Option<u32>,
     /// How long loading took.
     pub load_time: Option<Millis>,
@@ -33,7 +33,7 @@ impl SummaryOptions {
     /// Takes from an event what only events tell: the number of workers and the load time.
     ///
     /// The reporters of this crate do this by themselves.
-    pub fn note(&mut self, event: &Event) {
+    pub fn read_event(&mut self, event: &Event) {
         if let Body::SuiteStarted(suite) = &event.body {
             self.workers = suite.workers.or(self.workers);
             self.load_time = suite.load_time_ms.or(self.load_time);
@@ -43,7 +43,7 @@ impl SummaryOptions {
 
 /// The summary of a run that is over.
 pub fn summary(run: &RunData, options: &SummaryOptions, style: Style) -> String {
-    let mut page = Page::new(style, Detail::Brief);
+    let mut page = TextPage::new(style, Detail::Brief);
     let failed = failures(run);
     page.outside_errors(&run.errors, options);
     page.failures(&failed, options);
@@ -61,7 +61,7 @@ pub fn summary(run: &RunData, options: &SummaryOptions, style: Style) -> String 
     page.text
 }
 
-impl Page {
+impl TextPage {
     fn title(&mut self, paint: Paint, text: &str) {
         let text = self.style.paint(paint, text);
         self.line(0, &text);

@@ -1,4 +1,4 @@
-//! One event as a few lines of a terminal: what all live views share. The words are in [`crate::event_words`].
+//! One event as a few lines of a terminal: what all live views share. The words are in [`crate::event_text`].
 
 use proctor_events::{
     Body, ErrorOutsideExample, Event, ExampleFinished, ExampleStarted, Json, Status, WorkerExited,
@@ -8,7 +8,7 @@ use proctor_text::{printable, shorten};
 use proctor_verdict::is_success;
 
 use crate::backtrace::filtered;
-use crate::event_words::{
+use crate::event_text::{
     error_with_class, listed_calls, tool_call, tool_outcome, topic_change, unexpected_exit,
 };
 use crate::style::{Paint, Style, duration};
@@ -95,17 +95,17 @@ pub(crate) fn finished_body(finished: &ExampleFinished, style: Style) -> Vec<Str
 }
 
 /// The lines of a message that say something. An example and its hooks may fail with the same words, which stand in paragraphs of
-/// their own: those are told once, with their number.
+/// their own: those are shown once, with their count.
 fn without_repeats(message: &str) -> Vec<String> {
-    let mut told: Vec<(&str, usize)> = Vec::new();
+    let mut paragraphs: Vec<(&str, usize)> = Vec::new();
     for paragraph in message.split("\n\n").map(str::trim).filter(|text| !text.is_empty()) {
-        match told.iter_mut().find(|(known, _)| *known == paragraph) {
+        match paragraphs.iter_mut().find(|(known, _)| *known == paragraph) {
             Some((_, times)) => *times += 1,
-            None => told.push((paragraph, 1)),
+            None => paragraphs.push((paragraph, 1)),
         }
     }
     let mut lines = Vec::new();
-    for (paragraph, times) in told {
+    for (paragraph, times) in paragraphs {
         let own = paragraph.lines().filter(|line| !line.trim().is_empty());
         lines.extend(own.map(ToOwned::to_owned));
         if let (2.., Some(last)) = (times, lines.last_mut()) {
@@ -128,14 +128,14 @@ pub(crate) fn outside_error(error: &ErrorOutsideExample, style: Style) -> String
 /// What happens within an example.
 pub(crate) fn within_example(body: &Body, style: Style) -> Vec<String> {
     let dim = |text: &str| style.paint(Paint::Dim, text);
-    let said = |who: &str, text: &str| format!("{} {}", dim(who), shorten(text, 100));
+    let message_line = |who: &str, text: &str| format!("{} {}", dim(who), shorten(text, 100));
     match body {
-        Body::UserMessage(message) => vec![said("User:", &message.text)],
+        Body::UserMessage(message) => vec![message_line("User:", &message.text)],
         Body::AgentResponse(response) => {
             // An answer may be nothing but calls.
             let text = Some(response.text.as_str()).filter(|text| !text.trim().is_empty());
             let mut lines: Vec<String> =
-                text.map(|text| said("Agent:", text)).into_iter().collect();
+                text.map(|text| message_line("Agent:", text)).into_iter().collect();
             // Calls with an id have events of their own.
             let calls = listed_calls(response).filter(|call| call.id.is_none());
             lines.extend(calls.map(|call| format!("→ {}", shorten(&call.name, 100))));
@@ -194,6 +194,6 @@ pub(crate) fn within_example(body: &Body, style: Style) -> Vec<String> {
 }
 
 /// How a worker ended that should not have.
-pub(crate) fn worker_died(exit: &WorkerExited, style: Style) -> Option<String> {
+pub(crate) fn worker_exit_line(exit: &WorkerExited, style: Style) -> Option<String> {
     unexpected_exit(exit).map(|how| style.paint(Paint::Warn, format!("worker {how}")))
 }

@@ -5,8 +5,8 @@ use proctor_record::{Attempt, Example, OutsideError, RunData};
 use proctor_text::printable;
 
 use crate::counts::counts;
-use crate::failure::{status_words, went_wrong};
-use crate::page::{Page, left_behind};
+use crate::failure::{has_failure_to_show, status_words};
+use crate::page::{TextPage, left_behind};
 use crate::style::{Paint, Style, duration};
 
 /// How much to show.
@@ -20,7 +20,7 @@ pub enum Detail {
 
 /// The run as text.
 pub fn transcript(run: &RunData, detail: Detail, style: Style) -> String {
-    let mut page = Page::new(style, detail);
+    let mut page = TextPage::new(style, detail);
     page.heading(run);
     for error in &run.errors {
         page.outside_error(error);
@@ -35,7 +35,7 @@ pub fn transcript(run: &RunData, detail: Detail, style: Style) -> String {
     page.text
 }
 
-impl Page {
+impl TextPage {
     fn heading(&mut self, run: &RunData) {
         let mut parts = Vec::new();
         parts.push(run.run_id.as_ref().map_or_else(|| "run".into(), |id| format!("run {id}")));
@@ -68,7 +68,7 @@ impl Page {
     fn example(&mut self, example: &Example) {
         for attempt in &example.attempts {
             self.attempt_title(example, attempt);
-            if self.detail == Detail::Full || went_wrong(attempt) || !attempt.was_made() {
+            if self.detail == Detail::Full || has_failure_to_show(attempt) || !attempt.was_made() {
                 self.attempt_body(attempt);
             }
         }
@@ -109,8 +109,8 @@ impl Page {
         for evaluation in &attempt.evaluations {
             self.evaluation(evaluation);
         }
-        for trouble in &attempt.troubles {
-            self.trouble(trouble);
+        for party_error in &attempt.troubles {
+            self.party_error(party_error);
         }
         if let Some(exception) = &attempt.exception {
             self.exception(exception.class.as_deref(), &exception.message, &exception.backtrace);

@@ -89,7 +89,7 @@ impl Served {
     }
 }
 
-/// How long people wait for what they ask of a large recording that nobody has opened yet.
+/// How long people wait for what they ask of a large recording that has not been opened yet.
 fn views(proctor: &str, events: u64, examples: u64) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();
@@ -276,7 +276,7 @@ fn measure(proctor: &str, clients: u64, events: u64, examples: u64, per_second: 
     assert_eq!(lost, 0, "no event is lost to a client that reads");
 }
 
-/// Counts events until the server says goodbye; also when the last one came.
+/// Counts events until the server closes the stream; also when the last one came.
 async fn read(
     mut socket: tokio_tungstenite::WebSocketStream<
         tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>,

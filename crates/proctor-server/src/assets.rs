@@ -35,7 +35,7 @@ pub(crate) async fn file(Path(name): Path<String>) -> Result<Response, ApiError>
         "app.js" => ("text/javascript; charset=utf-8", SCRIPT),
         "app.css" => ("text/css; charset=utf-8", STYLE),
         "icon.svg" => ("image/svg+xml", ICON),
-        _ => return Err(ApiError::not_found("there is no such file")),
+        _ => return Err(ApiError::not_found("no such file")),
     };
     Ok(([(CONTENT_TYPE, kind)], text).into_response())
 }

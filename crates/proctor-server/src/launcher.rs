@@ -37,7 +37,7 @@ impl RunRequest {
                 return Err(format!("`{}` is not a path", path.escape_debug()));
             }
             if parts.into_iter().any(leaves) {
-                return Err(format!("`{path}` leads out of the project"));
+                return Err(format!("`{path}` is outside the project"));
             }
         }
         match (self.workers, self.repeat, self.retries) {

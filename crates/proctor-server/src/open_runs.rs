@@ -99,8 +99,8 @@ impl OpenRun {
         let liveness = if alive { Liveness::Alive } else { Liveness::Gone };
         let interrupted = ending.is_some() && self.info().is_some_and(|info| info.interrupted);
         RunVerdict::recorded(begun, ending.as_deref(), liveness, interrupted)
-            .held_to(&counts, policy)
-            .held_to_plan(counts.repetitions, announced)
+            .checked_against_counts(&counts, policy)
+            .checked_against_plan(counts.repetitions, announced)
     }
 
     pub(crate) fn events_path(&self) -> PathBuf {

@@ -93,10 +93,10 @@ mod tests {
             found("{\"event_type\":\"UserMessage\",\"text\":\"\\\"SuiteFinished\\\"\"}\n"),
             None
         );
-        let said = END
+        let text = END
             .replace("SuiteFinished", "UserMessage")
             .replace("\"v\":1", "\"text\":\"SuiteFinished\"");
-        assert_eq!(found(&said), None);
+        assert_eq!(found(&text), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::assets::{SCRIPT, STYLE};
 
 /// The page of a report, with a place for its events (see `proctor_report::html`).
 ///
-/// Its policy names the script and the style by their hashes: whatever an agent said, nothing else runs and nothing is fetched.
+/// Its policy names the script and the style by their hashes: content from agents cannot run scripts or load resources.
 pub fn html_report() -> String {
     // The end of a script element within a script would end it.
     let script = SCRIPT.replace("</script", "<\\/script").replace("<!--", "<\\!--");

@@ -158,9 +158,9 @@ impl Server {
         format!("http://{host}:{}/?token={}{fragment}", self.address.port(), self.token)
     }
 
-    /// Waits up to `patience` for open streams to end, then stops. Returns at once without open streams.
-    pub fn finish(mut self, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    /// Waits up to `at_most` for open streams to end, then stops. Returns at once without open streams.
+    pub fn finish(mut self, at_most: Duration) {
+        let deadline = Instant::now() + at_most;
         while self.watching.load(Ordering::SeqCst) > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -10,7 +10,7 @@ use crate::proportion::{Interval, wilson, wilson_of};
 use crate::special::as_float;
 
 /// The probability below the upper end of a two-sided 95 % interval.
-const UPPER: f64 = 0.975;
+const UPPER_QUANTILE: f64 = 0.975;
 
 /// The 95 % interval of the pass rate over all tests, given passes and attempts of each. Tests without attempts do not
 /// count; a single one has Wilson's interval of its own attempts.
@@ -43,7 +43,7 @@ pub fn clustered(tests: &[(u64, u64)]) -> Interval {
     let variance = between * count / (count - 1.0) / (attempts * attempts);
     // Where all attempts agree nothing is known of how alike they are; then each test counts once.
     let worth = if plain > 0.0 { attempts * (plain / variance).min(1.0) } else { count };
-    wilson_of(share, worth, student_t_quantile(UPPER, count - 1.0))
+    wilson_of(share, worth, student_t_quantile(UPPER_QUANTILE, count - 1.0))
 }
 
 #[cfg(test)]

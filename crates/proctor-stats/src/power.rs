@@ -8,13 +8,13 @@ const POWER: f64 = 0.8;
 
 /// Up to here power is computed exactly; beyond, by the normal approximation, with something to spare for its error.
 const EXACT_UP_TO: u64 = 24;
-const TO_SPARE: f64 = 0.02;
+const POWER_MARGIN: f64 = 0.02;
 
 /// The exact power is a saw: so many of the next numbers must be enough as well.
-const TEETH: u64 = 6;
+const SAWTOOTH_WIDTH: u64 = 6;
 
 /// More than this is not advised.
-const MOST: u64 = 100_000;
+const MAX_REPEATS: u64 = 100_000;
 
 /// How many attempts on each side Fisher's one-sided test at `level` needs to show a drop from `before` to `after` with 80 %
 /// power. `None` where it is no drop, or more than 100,000 would be needed.
@@ -31,7 +31,7 @@ pub fn repeats_to_show(before: f64, after: f64, level: f64) -> Option<u64> {
     let mut high = 2;
     while !enough(high) {
         high *= 2;
-        if high > MOST {
+        if high > MAX_REPEATS {
             return None;
         }
     }
@@ -44,13 +44,16 @@ pub fn repeats_to_show(before: f64, after: f64, level: f64) -> Option<u64> {
             low = middle;
         }
     }
-    (high..high + TEETH).rev().find(|n| !enough(*n)).map_or(Some(high), |last| Some(last + 1))
+    (high..high + SAWTOOTH_WIDTH)
+        .rev()
+        .find(|n| !enough(*n))
+        .map_or(Some(high), |last| Some(last + 1))
 }
 
 /// The chance that Fisher's one-sided test of `n` attempts on each side shows the drop.
 pub fn fisher_power(before: f64, after: f64, n: u64, level: f64) -> f64 {
     if n > EXACT_UP_TO {
-        return approximate(before, after, as_float(n), level) - TO_SPARE;
+        return approximate(before, after, as_float(n), level) - POWER_MARGIN;
     }
     let (old, new) = (binomial(n, before), binomial(n, after));
     let mut power = 0.0;

@@ -45,10 +45,10 @@ pub(crate) fn ln_choose(n: u64, k: u64) -> f64 {
 
 /// The logarithm of n!. Most counts are small, and these are kept.
 fn ln_factorial(n: u64) -> f64 {
-    static KEPT: LazyLock<Vec<f64>> =
+    static LN_FACTORIALS: LazyLock<Vec<f64>> =
         LazyLock::new(|| (0..4096).map(|n| ln_gamma(as_float(n) + 1.0)).collect());
-    let kept = usize::try_from(n).ok().and_then(|place| KEPT.get(place));
-    kept.copied().unwrap_or_else(|| ln_gamma(as_float(n) + 1.0))
+    let stored = usize::try_from(n).ok().and_then(|place| LN_FACTORIALS.get(place));
+    stored.copied().unwrap_or_else(|| ln_gamma(as_float(n) + 1.0))
 }
 
 /// A count as a number. Counts of attempts are far below 2⁵³.

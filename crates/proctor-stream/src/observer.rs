@@ -54,7 +54,7 @@ impl WebSocketObserver {
     ) -> Result<Self, BadDestination> {
         let refused = |error: io::Error| BadDestination {
             destination: address.to_string(),
-            reason: format!("cannot listen there: {error}"),
+            reason: format!("cannot listen on this address: {error}"),
         };
         let host = address.host.trim_matches(['[', ']']);
         let listener = TcpListener::bind((host, address.port)).map_err(refused)?;
@@ -121,9 +121,9 @@ async fn accept_until_ended(listener: TcpListener, service: Service) {
     let mut changes = service.feed.changes();
     loop {
         if *stop.borrow() {
-            let told = permits.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
+            let all_closed = permits.acquire_many(u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX));
             // One message and one close frame for each client, each with this timeout.
-            let _ = tokio::time::timeout(CLOSE_TIMEOUT * 2, told).await;
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT * 2, all_closed).await;
             return;
         }
         if service.feed.has_ended() && permits.available_permits() == MAX_CLIENTS {

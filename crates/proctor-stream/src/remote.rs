@@ -32,7 +32,7 @@ type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 pub enum RemoteError {
     /// The address cannot be parsed.
     #[error(
-        "`{0}` is not an address of events: ws://HOST:PORT, or the address that `proctor serve` printed"
+        "`{0}` is not the address of an event stream: ws://HOST:PORT, or the address that `proctor serve` printed"
     )]
     BadAddress(String),
     /// No server answers, or it does not speak WebSocket.
@@ -155,13 +155,15 @@ impl Address {
 
 async fn connect(address: &Address, since: Option<u64>) -> Result<Socket, String> {
     match timeout(CONNECT_TIMEOUT, connect_async(address.since(since))).await {
-        Err(_) => Err("nobody answers".to_owned()),
+        Err(_) => Err("no answer in time".to_owned()),
         Ok(Ok((socket, _))) => Ok(socket),
         Ok(Err(WebSocketError::Http(response))) => {
             let body =
                 response.body().as_ref().map(|body| String::from_utf8_lossy(body).into_owned());
             let body = body.unwrap_or_default();
-            Err(format!("it answers {} {}", response.status(), body.trim()).trim_end().to_owned())
+            Err(format!("the server answered {} {}", response.status(), body.trim())
+                .trim_end()
+                .to_owned())
         }
         Ok(Err(error)) => Err(error.to_string()),
     }

@@ -19,7 +19,7 @@ use proctor_events::{
     UserMessage, WorkerExited, WorkerLog, WorkerStarted,
 };
 use proctor_report::Style;
-use proctor_tui::{Command, FollowedFile, Options, run};
+use proctor_tui::{Command, FollowedFile, ScreenOptions, run};
 
 struct Arguments {
     workers: u32,
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
     let room = Arc::new(Room::new(arguments.pace));
     let source = room.bus.subscribe("demo", Filter::All, 8192);
-    let options = Options {
+    let options = ScreenOptions {
         style: Style { color: arguments.color },
         controls_run: true,
         exit_when_done: false,
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
 }
 
 fn show_file(path: &Path, color: bool) -> ExitCode {
-    let options = Options {
+    let options = ScreenOptions {
         style: Style { color },
         controls_run: false,
         exit_when_done: false,

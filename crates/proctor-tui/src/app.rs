@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::reader::Reader;
 
 /// How long a frame of the spinner is.
-const SPIN: Duration = Duration::from_millis(200);
+const SPINNER_FRAME: Duration = Duration::from_millis(200);
 
 /// How the screen behaves.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ impl Clock {
     }
 
     pub(crate) fn frame(self) -> u64 {
-        u64::try_from(self.now.as_millis() / SPIN.as_millis()).unwrap_or_default()
+        u64::try_from(self.now.as_millis() / SPINNER_FRAME.as_millis()).unwrap_or_default()
     }
 }
 
@@ -110,7 +110,7 @@ impl App {
         self.changed = false;
     }
 
-    /// Whether the run has finished, by its own account.
+    /// Whether the run has reported its end.
     pub fn is_finished(&self) -> bool {
         self.model.run.is_finished()
     }
@@ -119,7 +119,7 @@ impl App {
         if let Some(tab) = self.model.apply(event, self.clock.now) {
             self.reader.focus.failed(tab);
         }
-        self.reader.look(&mut self.model.workers, self.clock.now);
+        self.reader.show_followed_worker(&mut self.model.workers, self.clock.now);
         self.changed = true;
     }
 
@@ -135,8 +135,9 @@ impl App {
         self.clock.now = now;
         let spun = before.frame() != self.clock.frame() && self.model.workers.any_running();
         let second = before.now.as_secs() != now.as_secs() && self.model.run.is_live();
-        // Once the run is over nothing calls for attention any more, and the reader is left in peace.
-        let looked = self.model.run.is_live() && self.reader.look(&mut self.model.workers, now);
+        // Once the run is over nothing calls for attention any more, so the view no longer changes by itself.
+        let looked = self.model.run.is_live()
+            && self.reader.show_followed_worker(&mut self.model.workers, now);
         self.changed |= spun || second || looked;
         (self.setup.exit_when_done && !self.model.run.is_live()).then_some(Command::Quit)
     }
@@ -158,7 +159,7 @@ impl App {
             Action::Redraw => Some(Command::Redraw),
             Action::Copy => self.reader.rerun(&self.model).map(Command::CopyText),
             action => {
-                self.reader.act(action, &mut self.model, self.clock.now, self.size);
+                self.reader.apply_action(action, &mut self.model, self.clock.now, self.size);
                 None
             }
         }

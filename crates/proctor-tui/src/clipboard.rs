@@ -3,7 +3,7 @@
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// What to send to the terminal so that it copies the text.
-pub(crate) fn copying(text: &str) -> String {
+pub(crate) fn copy_sequence(text: &str) -> String {
     format!("\x1b]52;c;{}\x07", base64(text.as_bytes()))
 }
 
@@ -32,6 +32,6 @@ mod tests {
         for (text, coded) in vectors {
             assert_eq!(base64(text.as_bytes()), coded);
         }
-        assert_eq!(copying("foo"), "\x1b]52;c;Zm9v\x07");
+        assert_eq!(copy_sequence("foo"), "\x1b]52;c;Zm9v\x07");
     }
 }

@@ -23,7 +23,7 @@ impl Control {
         let (next, command) = match self {
             Self::Free => (Self::Stopping, Command::StopRun),
             Self::Stopping => (Self::Killing, Command::KillRun),
-            // Whoever presses a third time wants out, whatever the run does.
+            // The third press leaves, even if the run has not ended.
             Self::Killing => (Self::Killing, Command::Quit),
         };
         *self = next;

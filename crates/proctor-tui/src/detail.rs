@@ -16,7 +16,7 @@ use crate::theme::{paint_of, sign_of, word_of};
 
 /// The page of an item.
 pub(crate) fn page(item: &Item<'_>, run: &RunView, attempt_lines: &AttemptLines) -> LineBuffer {
-    let mut page = Page::default();
+    let mut page = DetailPage::default();
     match item {
         Item::Outside(_, error) => page.outside(item, error, run),
         Item::Attempt(example, attempt) => {
@@ -45,11 +45,11 @@ fn shell_word(text: &str) -> String {
 }
 
 #[derive(Default)]
-struct Page {
+struct DetailPage {
     lines: Vec<Arc<TextLine>>,
 }
 
-impl Page {
+impl DetailPage {
     fn add(&mut self, lines: impl IntoIterator<Item = TextLine>) {
         self.lines.extend(lines.into_iter().map(Arc::new));
     }

@@ -11,7 +11,7 @@ use crate::footer::Footer;
 use crate::header::Header;
 use crate::layout::{Areas, LayoutSize, areas};
 use crate::list::{ListFilter, items};
-use crate::reader::Page;
+use crate::reader::OpenPage;
 use crate::scroll::{LineBuffer, Scroll};
 use crate::theme::Theme;
 use crate::workers::{Tab, Worker};
@@ -27,7 +27,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
     }
     let drawing = Drawing { app, theme: Theme::new(app.setup.style), areas };
     drawing.header(buffer);
-    if areas.room != LayoutSize::Tiny {
+    if areas.layout_size != LayoutSize::Tiny {
         let (workers, frame) = (&app.model.workers, app.clock.frame());
         tabs::draw(workers, frame, drawing.theme, areas.tabs, buffer);
         drawing.page(buffer);
@@ -50,18 +50,18 @@ impl Drawing<'_> {
         let workers = model.workers.all().iter().filter(|worker| worker.tab != Tab::Run).count();
         let now = self.app.clock.wall();
         let header = Header { run: &model.run, workers, now, theme: self.theme };
-        header.draw(self.areas.room, self.areas.header, buffer);
+        header.draw(self.areas.layout_size, self.areas.header, buffer);
     }
 
     fn page(&self, buffer: &mut Buffer) {
         let (reader, model) = (&self.app.reader, &self.app.model);
         match reader.page {
-            Page::Workers => {
+            OpenPage::Workers => {
                 if let Some(worker) = model.workers.shown() {
                     self.text(&worker_heading(worker), &worker.line_buffer, worker.scroll, buffer);
                 }
             }
-            Page::List => {
+            OpenPage::List => {
                 let count = items(model.run.data(), reader.list.which).len() as u64;
                 let title = match reader.list.which {
                     ListFilter::Failures => pluralize(count, "failure"),
@@ -71,7 +71,7 @@ impl Drawing<'_> {
                 let body = self.areas.body;
                 reader.list.draw(&model.run, &reader.search, self.theme, body, buffer);
             }
-            Page::Detail(scroll) => {
+            OpenPage::Detail(scroll) => {
                 let items = items(model.run.data(), reader.list.which);
                 let place = reader.list.place(&items) + 1;
                 let title = format!("{place} of {} · ← → neighbours · Esc back", items.len());
@@ -90,7 +90,7 @@ impl Drawing<'_> {
     fn footer(&self, buffer: &mut Buffer) {
         let app = self.app;
         let (reader, model) = (&app.reader, &app.model);
-        let scrolled = reader.page == Page::Workers
+        let scrolled = reader.page == OpenPage::Workers
             && model.workers.shown().is_some_and(|worker| worker.scroll != Scroll::End);
         let searching = reader.search.is_active() && !reader.search.is_editing();
         let footer = Footer {
@@ -113,11 +113,11 @@ impl Drawing<'_> {
         }
         let failures = items(self.app.model.run.data(), ListFilter::Failures).len();
         let leave = match (self.app.reader.page, self.app.is_stoppable()) {
-            (Page::List | Page::Detail(_), _) => "q back",
-            (Page::Workers, true) => "q stop",
-            (Page::Workers, false) => "q quit",
+            (OpenPage::List | OpenPage::Detail(_), _) => "q back",
+            (OpenPage::Workers, true) => "q stop",
+            (OpenPage::Workers, false) => "q quit",
         };
-        let copy = matches!(self.app.reader.page, Page::List | Page::Detail(_));
+        let copy = matches!(self.app.reader.page, OpenPage::List | OpenPage::Detail(_));
         let mut hints = vec![leave.to_owned(), "? help".to_owned()];
         if copy {
             hints.push("y copy command".to_owned());
@@ -138,7 +138,7 @@ fn worker_heading(worker: &Worker) -> String {
     parts.extend(worker.pid.map(|pid| format!("pid {pid}")));
     parts.push(match worker.title() {
         Some(title) => title.to_owned(),
-        None if worker.gone => "its process has ended".to_owned(),
+        None if worker.exited => "its process has ended".to_owned(),
         None => "idle".to_owned(),
     });
     parts.join(" · ")

@@ -13,19 +13,19 @@ use proctor_report::Style;
 use ratatui::crossterm::event;
 
 use crate::app::{App, Setup};
-use crate::clipboard::copying;
+use crate::clipboard::copy_sequence;
 use crate::input::{Command, Input};
-use crate::source::{EventSource, Next};
+use crate::source::{EventSource, SourcePoll};
 use crate::terminal::{Screen, input};
 
 /// The time between two drawings: 20 a second.
 const FRAME: Duration = Duration::from_millis(50);
 /// How long events are taken in before keys and the screen get their turn.
-const GULP: Duration = Duration::from_millis(30);
+const EVENT_TIME_SLICE: Duration = Duration::from_millis(30);
 
 /// How to show a run.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ScreenOptions {
     /// Whether to use colours.
     pub style: Style,
     /// Whether the run is ours: `q` then stops it, and leaves only when it is over.
@@ -38,7 +38,7 @@ pub struct Options {
 
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ScreenOutcome {
     /// Whether the run had finished when the screen closed.
     pub finished: bool,
     /// How many events were never shown.
@@ -71,14 +71,14 @@ pub fn terminal_size() -> Option<(u16, u16)> {
 
 /// Shows a run until the reader leaves, on the calling thread.
 ///
-/// `on_command` hears of every command on this thread and must not wait: the screen stands still while
+/// `on_command` is called with every command on this thread and must not block: the screen is not drawn while
 /// it works. `StopRun` and `KillRun` are for the
 /// caller to do; the others have been done.
 pub fn run(
     source: impl EventSource,
-    options: &Options,
+    options: &ScreenOptions,
     on_command: impl FnMut(&Command),
-) -> Result<Outcome, TuiError> {
+) -> Result<ScreenOutcome, TuiError> {
     if !io::stdout().is_terminal() {
         return Err(TuiError::NotATerminal);
     }
@@ -92,7 +92,7 @@ pub fn run(
     let began = Instant::now();
     let mut driver = Driver { screen, app, source, on_command, began, ended: false, quit: false };
     driver.run(&options.stop)?;
-    Ok(Outcome {
+    Ok(ScreenOutcome {
         finished: driver.app.is_finished(),
         dropped: driver.source.dropped(),
         panics: driver.screen.panics(),
@@ -148,12 +148,12 @@ impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
     /// Takes what events there are; says whether there may be more already.
     fn take_events(&mut self) -> Result<bool, TuiError> {
         let started = Instant::now();
-        while !self.ended && started.elapsed() < GULP {
+        while !self.ended && started.elapsed() < EVENT_TIME_SLICE {
             let input = match self.source.poll().map_err(TuiError::Source)? {
-                Next::Event(event) => Input::Event(event),
-                Next::Restarted => Input::Restarted,
-                Next::Nothing => break,
-                Next::Ended => {
+                SourcePoll::Event(event) => Input::Event(event),
+                SourcePoll::Restarted => Input::Restarted,
+                SourcePoll::Nothing => break,
+                SourcePoll::Ended => {
                     self.ended = true;
                     Input::Ended
                 }
@@ -161,7 +161,7 @@ impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
             self.update(input)?;
         }
         self.update(Input::Dropped(self.source.dropped()))?;
-        Ok(!self.ended && started.elapsed() >= GULP)
+        Ok(!self.ended && started.elapsed() >= EVENT_TIME_SLICE)
     }
 
     fn update(&mut self, input: Input) -> Result<(), TuiError> {
@@ -170,7 +170,7 @@ impl<S: EventSource, F: FnMut(&Command)> Driver<S, F> {
                 Command::Quit => self.quit = true,
                 Command::Redraw => self.screen.clear().map_err(TuiError::Terminal)?,
                 Command::CopyText(text) => {
-                    self.screen.send(&copying(text)).map_err(TuiError::Terminal)?;
+                    self.screen.send(&copy_sequence(text)).map_err(TuiError::Terminal)?;
                 }
                 Command::StopRun | Command::KillRun => {}
             }

@@ -8,25 +8,25 @@ use proctor_events::{
     SimulationStarted, Status, ToolCallCompleted, ToolCallStarted, TopicChanged, WorkerExited,
     WorkerLog,
 };
-use proctor_report::event_words::{
+use proctor_report::event_text::{
     error_with_class, listed_calls, tool_call, tool_outcome, topic_change, unexpected_exit,
 };
 use proctor_report::{Paint, duration};
 use proctor_text::{pluralize, shorten};
 use proctor_verdict::{is_made, is_success};
 
-use crate::run_view::AttemptKey;
+use crate::run_view::LineOwner;
 use crate::text::TextLine;
 use crate::theme::{paint_of, sign_of, word_of};
 
 /// How much of a tool's arguments or result is shown.
-const CALL: usize = 300;
+const MAX_CALL_CHARACTERS: usize = 300;
 
-/// Tells the story of a run. Remembers the tool calls of running attempts, because some agents report in
+/// Renders the events of a run. Remembers the tool calls of running attempts, because some agents report in
 /// their answer what was already told call by call.
 #[derive(Debug, Default)]
 pub(crate) struct EventLines {
-    told: HashMap<AttemptKey, Vec<String>>,
+    shown_calls: HashMap<LineOwner, Vec<String>>,
 }
 
 impl EventLines {
@@ -35,7 +35,7 @@ impl EventLines {
         match &event.body {
             Body::ExampleStarted(_) => vec![started(event, title)],
             Body::ExampleFinished(payload) => {
-                self.told.remove(&AttemptKey::of(event));
+                self.shown_calls.remove(&LineOwner::of(event));
                 finished(payload)
             }
             Body::SimulationStarted(payload) => vec![simulation(payload)],
@@ -44,18 +44,18 @@ impl EventLines {
                 let reason = payload.termination_reason.as_str().replace('_', " ");
                 vec![dim(&format!("simulation ended after {turns}: {reason}"))]
             }
-            Body::UserMessage(payload) => said("User", Paint::Bold, &payload.text),
-            Body::AgentResponse(payload) => self.answered(event, payload),
+            Body::UserMessage(payload) => message_lines("User", Paint::Bold, &payload.text),
+            Body::AgentResponse(payload) => self.answered_lines(event, payload),
             Body::TopicChanged(payload) => vec![topic(payload)],
-            Body::ToolCallStarted(payload) => vec![self.called(event, payload)],
-            Body::ToolCallCompleted(payload) => vec![self.returned(event, payload)],
+            Body::ToolCallStarted(payload) => vec![self.called_lines(event, payload)],
+            Body::ToolCallCompleted(payload) => vec![self.returned_lines(event, payload)],
             Body::InvariantEvaluated(payload) => invariant(payload),
             Body::EvaluationRecorded(payload) => evaluation(payload),
             Body::AgentError(payload) => {
-                trouble("agent error", payload.error_class.as_deref(), &payload.message)
+                party_error("agent error", payload.error_class.as_deref(), &payload.message)
             }
             Body::JudgeError(payload) => {
-                trouble("judge error", payload.error_class.as_deref(), &payload.message)
+                party_error("judge error", payload.error_class.as_deref(), &payload.message)
             }
             Body::ErrorOutsideExample(payload) => outside(payload),
             Body::WorkerExited(payload) => exited(payload).into_iter().collect(),
@@ -71,26 +71,26 @@ impl EventLines {
         }
     }
 
-    fn answered(&mut self, event: &Event, payload: &AgentResponse) -> Vec<TextLine> {
-        let told = self.told.entry(AttemptKey::of(event)).or_default();
-        let mut lines = said("Agent", Paint::Good, &payload.text);
+    fn answered_lines(&mut self, event: &Event, payload: &AgentResponse) -> Vec<TextLine> {
+        let shown_calls = self.shown_calls.entry(LineOwner::of(event)).or_default();
+        let mut lines = message_lines("Agent", Paint::Good, &payload.text);
         let calls = listed_calls(payload)
-            .filter(|call| !told.contains(call.id.as_ref().unwrap_or(&call.name)));
+            .filter(|call| !shown_calls.contains(call.id.as_ref().unwrap_or(&call.name)));
         lines.extend(calls.map(|call| call_line(&call.name, call.arguments.as_deref())));
         lines
     }
 
-    fn called(&mut self, event: &Event, payload: &ToolCallStarted) -> TextLine {
+    fn called_lines(&mut self, event: &Event, payload: &ToolCallStarted) -> TextLine {
         self.remember(event, payload.tool_call_id.as_ref(), &payload.tool_name);
         call_line(&payload.tool_name, payload.arguments.as_ref().map(Json::text))
     }
 
-    fn returned(&mut self, event: &Event, payload: &ToolCallCompleted) -> TextLine {
+    fn returned_lines(&mut self, event: &Event, payload: &ToolCallCompleted) -> TextLine {
         self.remember(event, payload.tool_call_id.as_ref(), &payload.tool_name);
         let taken = payload.duration_ms.map(|taken| format!("  {}", duration(taken)));
         let taken = taken.unwrap_or_default();
         let name = &payload.tool_name;
-        let outcome = match tool_outcome(payload, CALL) {
+        let outcome = match tool_outcome(payload, MAX_CALL_CHARACTERS) {
             nothing if nothing.is_empty() => " done".to_owned(),
             outcome => outcome,
         };
@@ -103,10 +103,10 @@ impl EventLines {
     }
 
     fn remember(&mut self, event: &Event, id: Option<&String>, name: &str) {
-        let told = self.told.entry(AttemptKey::of(event)).or_default();
+        let shown_calls = self.shown_calls.entry(LineOwner::of(event)).or_default();
         let known = id.map_or(name, |id| id.as_str());
-        if !told.iter().any(|seen| seen == known) {
-            told.push(known.to_owned());
+        if !shown_calls.iter().any(|seen| seen == known) {
+            shown_calls.push(known.to_owned());
         }
     }
 }
@@ -179,7 +179,7 @@ fn simulation(payload: &SimulationStarted) -> TextLine {
     dim(&format!("simulated user wants: {goal}{}", most.unwrap_or_default()))
 }
 
-fn said(who: &str, paint: Paint, text: &str) -> Vec<TextLine> {
+fn message_lines(who: &str, paint: Paint, text: &str) -> Vec<TextLine> {
     TextLine::block(&format!("  {who:<6} "), Some(paint), None, text)
 }
 
@@ -190,7 +190,12 @@ fn topic(payload: &TopicChanged) -> TextLine {
 }
 
 fn call_line(name: &str, arguments: Option<&str>) -> TextLine {
-    TextLine::led("    → ", Some(Paint::Warn), None, &tool_call(name, arguments, CALL))
+    TextLine::led(
+        "    → ",
+        Some(Paint::Warn),
+        None,
+        &tool_call(name, arguments, MAX_CALL_CHARACTERS),
+    )
 }
 
 fn invariant(payload: &InvariantEvaluated) -> Vec<TextLine> {
@@ -238,7 +243,7 @@ fn explained(lead: &str, text: &str) -> Vec<TextLine> {
     TextLine::block(&format!("      {lead}"), Some(Paint::Dim), Some(Paint::Dim), text)
 }
 
-fn trouble(what: &str, class: Option<&str>, message: &str) -> Vec<TextLine> {
+fn party_error(what: &str, class: Option<&str>, message: &str) -> Vec<TextLine> {
     let text = format!("{what}: {}", error_with_class(class, message));
     TextLine::block("  ✗ ", Some(Paint::Bad), Some(Paint::Bad), &text)
 }
@@ -285,7 +290,7 @@ fn without_colours(line: &str) -> String {
 fn model(payload: &ModelCall) -> Option<TextLine> {
     let error = payload.error.as_ref()?;
     let who = payload.purpose.as_deref().unwrap_or("model");
-    let text = format!("{who} model call failed: {}", shorten(error, CALL));
+    let text = format!("{who} model call failed: {}", shorten(error, MAX_CALL_CHARACTERS));
     Some(TextLine::led("  ! ", Some(Paint::Warn), Some(Paint::Warn), &text))
 }
 
@@ -302,7 +307,7 @@ pub(crate) fn is_failure(event: &Event) -> bool {
 mod tests {
     use super::*;
 
-    fn told(lines: &[&str]) -> String {
+    fn shown_calls(lines: &[&str]) -> String {
         let mut event_lines = EventLines::default();
         let events = lines.iter().map(|line| Event::from_json(line).unwrap());
         let lines =
@@ -313,12 +318,12 @@ mod tests {
     #[test]
     fn the_flow_of_the_seed() {
         let text = include_str!("../../proctor-record/tests/seed_flow.jsonl");
-        insta::assert_snapshot!(told(&text.lines().collect::<Vec<_>>()));
+        insta::assert_snapshot!(shown_calls(&text.lines().collect::<Vec<_>>()));
     }
 
     #[test]
     fn everything_that_can_go_wrong() {
-        insta::assert_snapshot!(told(&[
+        insta::assert_snapshot!(shown_calls(&[
             r#"{"event_type":"ExampleStarted","example_id":"a","attempt":2}"#,
             r#"{"event_type":"ToolCallStarted","example_id":"a","turn_number":1,"tool_call_id":"1","tool_name":"book","arguments":{"n":50}}"#,
             r#"{"event_type":"ToolCallCompleted","example_id":"a","turn_number":1,"tool_call_id":"1","tool_name":"book","error":"no\nroom","duration_ms":12}"#,

@@ -33,8 +33,8 @@ impl Footer<'_> {
         let width = usize::from(area.width);
         let (paint, left) = self.left();
         let left = fit(&left, width.saturating_sub(1));
-        let room = width.saturating_sub(display_width(&left) + 4);
-        let right = self.right(room);
+        let space = width.saturating_sub(display_width(&left) + 4);
+        let right = self.right(space);
         let gap = width.saturating_sub(display_width(&left) + display_width(&right) + 2);
         let spans = vec![
             Span::raw(" "),
@@ -76,11 +76,11 @@ impl Footer<'_> {
     }
 
     /// As many hints as fit.
-    fn right(&self, room: usize) -> String {
+    fn right(&self, space: usize) -> String {
         let mut text = String::new();
         for hint in &self.hints {
             let longer = if text.is_empty() { hint.clone() } else { format!("{text}  {hint}") };
-            if display_width(&longer) > room {
+            if display_width(&longer) > space {
                 break;
             }
             text = longer;

@@ -23,8 +23,8 @@ pub(crate) struct Header<'a> {
 }
 
 impl Header<'_> {
-    pub(crate) fn draw(&self, room: LayoutSize, area: Rect, buffer: &mut Buffer) {
-        match room {
+    pub(crate) fn draw(&self, layout_size: LayoutSize, area: Rect, buffer: &mut Buffer) {
+        match layout_size {
             LayoutSize::Full => self.draw_box(area, buffer),
             LayoutSize::Compact | LayoutSize::Tiny => {
                 buffer.set_line(area.x, area.y, &self.one_line(area.width.into()), area.width);
@@ -65,13 +65,13 @@ impl Header<'_> {
         let (done, total) = self.run.progress(summary);
         let share = (done * 100).checked_div(total).unwrap_or_default();
         let numbers = format!("  {done}/{total}  {share:>3} %");
-        let room = width.saturating_sub(display_width(&numbers));
-        let filled = filled_cells(done, total, room);
+        let space = width.saturating_sub(display_width(&numbers));
+        let filled = filled_cells(done, total, space);
         let bad = summary.failures + summary.errors > 0;
         let paint = if bad { Paint::Bad } else { Paint::Good };
         Line::from(vec![
             Span::styled("█".repeat(filled), self.theme.style(Some(paint))),
-            Span::styled("░".repeat(room - filled), self.theme.style(Some(Paint::Dim))),
+            Span::styled("░".repeat(space - filled), self.theme.style(Some(Paint::Dim))),
             Span::raw(numbers),
         ])
     }
@@ -137,12 +137,12 @@ fn counts(summary: &Counts) -> impl Iterator<Item = (u64, &'static str, &'static
 }
 
 /// A bar is full only when everything is done, and not empty once something is.
-fn filled_cells(done: u64, total: u64, room: usize) -> usize {
+fn filled_cells(done: u64, total: u64, space: usize) -> usize {
     if done == 0 || total == 0 {
         return 0;
     }
-    let cells = u128::from(done) * room as u128 / u128::from(total);
-    usize::try_from(cells).unwrap_or(room).clamp(1.min(room), room)
+    let cells = u128::from(done) * space as u128 / u128::from(total);
+    usize::try_from(cells).unwrap_or(space).clamp(1.min(space), space)
 }
 
 /// Time while it runs: whole seconds, because it is redrawn that often.

@@ -34,7 +34,7 @@ fn area(screen: Rect) -> Rect {
 }
 
 /// The room for its lines on a screen of this size.
-pub(crate) fn room(screen: Size) -> Size {
+pub(crate) fn text_size(screen: Size) -> Size {
     let area = area(Rect::new(0, 0, screen.width, screen.height));
     Size::new(area.width.saturating_sub(2), area.height.saturating_sub(2))
 }
@@ -42,7 +42,7 @@ pub(crate) fn room(screen: Size) -> Size {
 pub(crate) fn draw(scroll: Scroll, theme: Theme, screen: Rect, buffer: &mut Buffer) {
     let area = area(screen);
     let line_buffer = lines();
-    let window = scroll.window(&line_buffer, room(screen.as_size()));
+    let window = scroll.window(&line_buffer, text_size(screen.as_size()));
     Clear.render(area, buffer);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proctor_events::Published;
 
-/// Something that happened, as the app hears of it.
+/// An input of the app.
 #[derive(Debug, Clone)]
 pub enum Input {
     /// An event of the run.

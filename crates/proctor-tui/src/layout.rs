@@ -16,7 +16,7 @@ pub(crate) enum LayoutSize {
 /// The parts of the screen; a part that does not fit has no area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Areas {
-    pub(crate) room: LayoutSize,
+    pub(crate) layout_size: LayoutSize,
     pub(crate) header: Rect,
     pub(crate) tabs: Rect,
     pub(crate) heading: Rect,
@@ -26,13 +26,13 @@ pub(crate) struct Areas {
 
 /// Divides a screen of this size.
 pub(crate) fn areas(size: Size) -> Areas {
-    let room = match (size.width, size.height) {
+    let layout_size = match (size.width, size.height) {
         (60.., 16..) => LayoutSize::Full,
         (24.., 6..) => LayoutSize::Compact,
         _ => LayoutSize::Tiny,
     };
     // Header, tabs, heading and footer; the body gets the rest.
-    let fixed: [u16; 4] = match room {
+    let fixed: [u16; 4] = match layout_size {
         LayoutSize::Full => [4, 1, 1, 1],
         LayoutSize::Compact => [1, 1, 1, 1],
         LayoutSize::Tiny => [size.height.min(1), 0, 0, u16::from(size.height > 1)],
@@ -47,9 +47,9 @@ pub(crate) fn areas(size: Size) -> Areas {
     let tabs = take(fixed[1]);
     let heading = take(fixed[2]);
     let left = size.height.saturating_sub(fixed.iter().sum());
-    let body = take(if room == LayoutSize::Tiny { 0 } else { left });
+    let body = take(if layout_size == LayoutSize::Tiny { 0 } else { left });
     let footer = take(fixed[3]);
-    Areas { room, header, tabs, heading, body, footer }
+    Areas { layout_size, header, tabs, heading, body, footer }
 }
 
 #[cfg(test)]
@@ -73,6 +73,6 @@ mod tests {
     #[test]
     fn a_usual_terminal_has_room_for_everything() {
         let areas = areas(Size::new(80, 24));
-        assert_eq!((areas.room, areas.body.height), (LayoutSize::Full, 17));
+        assert_eq!((areas.layout_size, areas.body.height), (LayoutSize::Full, 17));
     }
 }

@@ -38,6 +38,6 @@ mod workers;
 
 pub use app::{App, Setup};
 pub use draw::draw;
-pub use driver::{Options, Outcome, TuiError, run, terminal_size};
+pub use driver::{ScreenOptions, ScreenOutcome, TuiError, run, terminal_size};
 pub use input::{Command, Input, Key, KeyPress};
-pub use source::{EventSource, FollowedFile, Next, Recorded};
+pub use source::{EventList, EventSource, FollowedFile, SourcePoll};

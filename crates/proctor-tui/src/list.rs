@@ -14,7 +14,7 @@ use ratatui::text::{Line, Span};
 
 use crate::canvas::put;
 use crate::header::brief;
-use crate::run_view::{AttemptKey, RunView};
+use crate::run_view::{LineOwner, RunView};
 use crate::scroll::Motion;
 use crate::search::Search;
 use crate::text::{TextLine, fit};
@@ -32,7 +32,7 @@ pub(crate) enum ListFilter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ItemKey {
     Outside(usize),
-    Attempt(AttemptKey),
+    Attempt(LineOwner),
 }
 
 /// Something in the list.
@@ -53,7 +53,7 @@ pub(crate) fn items(run: &RunData, which: ListFilter) -> Vec<Item<'_>> {
     });
     outside
         .chain(attempts)
-        .filter(|item| which == ListFilter::All || item.is_trouble(run))
+        .filter(|item| which == ListFilter::All || item.belongs_to_failures(run))
         .collect()
 }
 
@@ -62,7 +62,7 @@ impl Item<'_> {
         match self {
             Self::Outside(place, _) => ItemKey::Outside(*place),
             Self::Attempt(example, attempt) => {
-                ItemKey::Attempt(AttemptKey { id: example.id.clone(), number: attempt.number() })
+                ItemKey::Attempt(LineOwner { id: example.id.clone(), number: attempt.number() })
             }
         }
     }
@@ -79,7 +79,7 @@ impl Item<'_> {
     }
 
     /// Whether it belongs among the failures; what passed only on a retry does, and what the run refuses though it passed.
-    fn is_trouble(&self, run: &RunData) -> bool {
+    fn belongs_to_failures(&self, run: &RunData) -> bool {
         match self {
             Self::Outside(..) => true,
             Self::Attempt(example, attempt) => {
@@ -210,9 +210,9 @@ fn item_line(
 ) -> Line<'static> {
     let (sign, paint) = item.sign();
     let notes = item.notes();
-    let room = width.saturating_sub(display_width(&notes) + 6);
-    let title = TextLine::new(None, &fit(&item.title(run), room));
-    let padding = " ".repeat(room.saturating_sub(display_width(title.text())));
+    let space = width.saturating_sub(display_width(&notes) + 6);
+    let title = TextLine::new(None, &fit(&item.title(run), space));
+    let padding = " ".repeat(space.saturating_sub(display_width(title.text())));
     let found = search.found_in(title.text());
     let whole = title.row(0, 0..title.text().len(), &found, theme);
     let mut spans =

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proctor_events::{Body, Event};
 
 use crate::event_lines::{EventLines, is_failure};
-use crate::run_view::{AttemptKey, AttemptLines, RunView};
+use crate::run_view::{AttemptLines, LineOwner, RunView};
 use crate::text::TextLine;
 use crate::workers::{Tab, Workers};
 
@@ -29,23 +29,23 @@ impl Model {
         let title = self.run.title(event);
         let lines = self.event_lines.lines_for(event, &title);
         let lines: Vec<Arc<TextLine>> = lines.into_iter().map(Arc::new).collect();
-        self.keep_story(event, &lines);
+        self.keep_attempt_lines(event, &lines);
         let tab = self.workers.observe(event, &title, &lines, now)?;
         is_failure(event).then_some(tab)
     }
 
     /// The end of an attempt is shown on its page already, so it is not among its lines.
-    fn keep_story(&mut self, event: &Event, lines: &[Arc<TextLine>]) {
+    fn keep_attempt_lines(&mut self, event: &Event, lines: &[Arc<TextLine>]) {
         if event.example_id.is_none() {
             return;
         }
         match &event.body {
             Body::ExampleStarted(_) => {}
             Body::ExampleFinished(_) => {
-                self.attempt_lines.close(AttemptKey::of(event), is_failure(event));
+                self.attempt_lines.close(LineOwner::of(event), is_failure(event));
             }
             _ => {
-                let key = AttemptKey::of(event);
+                let key = LineOwner::of(event);
                 for line in lines {
                     self.attempt_lines.push(&key, line);
                 }

@@ -13,12 +13,12 @@ use crate::layout::areas;
 use crate::list::{Item, ListFilter, ListPane, items};
 use crate::model::Model;
 use crate::scroll::{LineBuffer, Motion, Scroll};
-use crate::search::{Edited, Search};
+use crate::search::{Search, SearchEdit};
 use crate::workers::Workers;
 
 /// The page that is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Page {
+pub(crate) enum OpenPage {
     #[default]
     Workers,
     List,
@@ -30,7 +30,7 @@ pub(crate) enum Page {
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     pub(crate) focus: Focus,
-    pub(crate) page: Page,
+    pub(crate) page: OpenPage,
     pub(crate) list: ListPane,
     /// The help, while it is open.
     pub(crate) help: Option<Scroll>,
@@ -41,19 +41,25 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Moves to the worker that should be looked at; says whether it did.
-    pub(crate) fn look(&mut self, workers: &mut Workers, now: Duration) -> bool {
+    pub(crate) fn show_followed_worker(&mut self, workers: &mut Workers, now: Duration) -> bool {
         let reading = workers.shown().is_some_and(|worker| worker.scroll != Scroll::End);
         if reading || self.search.is_editing() {
             return false;
         }
-        let before = workers.shown_place();
+        let before = workers.shown_index();
         let failed = self.focus.failure_to_show(now).and_then(|tab| workers.find(tab));
         let place = failed.or_else(|| self.focus.next(now, &workers.seen(), before));
         place.inspect(|place| workers.show(*place)).is_some_and(|place| place != before)
     }
 
     /// Does what a key asks for.
-    pub(crate) fn act(&mut self, action: Action, model: &mut Model, now: Duration, size: Size) {
+    pub(crate) fn apply_action(
+        &mut self,
+        action: Action,
+        model: &mut Model,
+        now: Duration,
+        size: Size,
+    ) {
         self.notice = None;
         match action {
             Action::Move(motion) => self.step(motion, model, size),
@@ -74,7 +80,7 @@ impl Reader {
             Action::PreviousMatch => self.jump(false, model, size),
             Action::Failures => self.toggle_list(ListFilter::Failures),
             Action::Examples => self.toggle_list(ListFilter::All),
-            Action::Open if self.page == Page::List => self.open(model),
+            Action::Open if self.page == OpenPage::List => self.open(model),
             // The app sees to these.
             Action::Open | Action::Copy | Action::Redraw | Action::Stop | Action::Interrupt => {}
         }
@@ -91,9 +97,9 @@ impl Reader {
             return true;
         }
         let (page, went) = match self.page {
-            Page::Detail(_) => (Page::List, true),
-            Page::List => (Page::Workers, true),
-            Page::Workers => (Page::Workers, false),
+            OpenPage::Detail(_) => (OpenPage::List, true),
+            OpenPage::List => (OpenPage::Workers, true),
+            OpenPage::Workers => (OpenPage::Workers, false),
         };
         self.page = page;
         went
@@ -101,14 +107,14 @@ impl Reader {
 
     /// Takes a key while the search is being written.
     pub(crate) fn edit(&mut self, press: KeyPress, model: &mut Model, size: Size) {
-        if self.search.edit(press) == Edited::Accepted {
+        if self.search.edit(press) == SearchEdit::Accepted {
             self.jump(true, model, size);
         }
     }
 
     /// The command that runs the chosen item again.
     pub(crate) fn rerun(&mut self, model: &Model) -> Option<String> {
-        if self.page == Page::Workers || self.help.is_some() {
+        if self.page == OpenPage::Workers || self.help.is_some() {
             return None;
         }
         let command = self.chosen(model).as_ref().and_then(detail::rerun);
@@ -129,20 +135,20 @@ impl Reader {
         if !items.is_empty() {
             // Chosen by name from now on, so that the page stays the same when the list grows.
             self.list.choose(&items, self.list.place(&items));
-            self.page = Page::Detail(Scroll::TOP);
+            self.page = OpenPage::Detail(Scroll::TOP);
             self.search.current = None;
         }
     }
 
     fn toggle_list(&mut self, which: ListFilter) {
-        let close = self.page == Page::List && self.list.which == which;
-        self.page = if close { Page::Workers } else { Page::List };
+        let close = self.page == OpenPage::List && self.list.which == which;
+        self.page = if close { OpenPage::Workers } else { OpenPage::List };
         self.list.which = which;
         self.search.current = None;
     }
 
     fn switch(&mut self, action: Action, model: &mut Model, now: Duration) {
-        if let Page::Detail(_) = self.page {
+        if let OpenPage::Detail(_) = self.page {
             return self.switch_example(action, model);
         }
         match action {
@@ -153,7 +159,7 @@ impl Reader {
             }
             action => model.workers.show_neighbour(action == Action::NextTab),
         }
-        self.page = Page::Workers;
+        self.page = OpenPage::Workers;
         self.search.current = None;
         self.focus.chosen(now);
     }
@@ -166,27 +172,27 @@ impl Reader {
             _ => return,
         };
         self.list.step(motion, &items(model.run.data(), self.list.which), 1);
-        self.page = Page::Detail(Scroll::TOP);
+        self.page = OpenPage::Detail(Scroll::TOP);
         self.search.current = None;
     }
 
     fn step(&mut self, motion: Motion, model: &mut Model, size: Size) {
         if let Some(scroll) = &mut self.help {
-            return scroll.step(motion, &help::lines(), help::room(size));
+            return scroll.step(motion, &help::lines(), help::text_size(size));
         }
         let body = areas(size).body.as_size();
         match self.page {
-            Page::Workers => {
+            OpenPage::Workers => {
                 if let Some(worker) = model.workers.shown_mut() {
                     worker.scroll.step(motion, &worker.line_buffer, body);
                 }
             }
-            Page::List => {
+            OpenPage::List => {
                 self.list.step(motion, &items(model.run.data(), self.list.which), body.height);
             }
-            Page::Detail(mut scroll) => {
+            OpenPage::Detail(mut scroll) => {
                 scroll.step(motion, &self.detail(model), body);
-                self.page = Page::Detail(scroll);
+                self.page = OpenPage::Detail(scroll);
             }
         }
     }
@@ -211,11 +217,11 @@ impl Reader {
                 .collect()
         };
         match self.page {
-            Page::Workers => {
+            OpenPage::Workers => {
                 model.workers.shown().map_or_else(Vec::new, |it| lines(&it.line_buffer))
             }
-            Page::Detail(_) => lines(&self.detail(model)),
-            Page::List => {
+            OpenPage::Detail(_) => lines(&self.detail(model)),
+            OpenPage::List => {
                 let items = items(model.run.data(), self.list.which);
                 let titles = (0..).zip(items.iter().map(|item| item.title(&model.run)));
                 titles.filter(|(_, title)| found(title)).map(|(number, _)| number).collect()
@@ -235,16 +241,16 @@ impl Reader {
             return;
         };
         match self.page {
-            Page::Workers => {
+            OpenPage::Workers => {
                 if let Some(worker) = model.workers.shown_mut() {
                     worker.scroll.show(target, &worker.line_buffer, body);
                 }
             }
-            Page::Detail(mut scroll) => {
+            OpenPage::Detail(mut scroll) => {
                 scroll.show(target, &self.detail(model), body);
-                self.page = Page::Detail(scroll);
+                self.page = OpenPage::Detail(scroll);
             }
-            Page::List => {
+            OpenPage::List => {
                 let items = items(model.run.data(), self.list.which);
                 self.list.choose(&items, usize::try_from(target).unwrap_or(usize::MAX));
             }
@@ -253,12 +259,12 @@ impl Reader {
 
     fn top(&self, model: &Model, body: Size) -> u64 {
         match self.page {
-            Page::Workers => model
+            OpenPage::Workers => model
                 .workers
                 .shown()
                 .and_then(|worker| worker.scroll.top_line(&worker.line_buffer, body)),
-            Page::Detail(scroll) => scroll.top_line(&self.detail(model), body),
-            Page::List => {
+            OpenPage::Detail(scroll) => scroll.top_line(&self.detail(model), body),
+            OpenPage::List => {
                 let items = items(model.run.data(), self.list.which);
                 Some(self.list.place(&items) as u64)
             }

@@ -1,4 +1,4 @@
-//! The run as a whole: the shared picture of it, and the story of each attempt.
+//! The run as a whole: the shared picture of it, and the lines of each attempt.
 //!
 //! The picture is [`proctor_record::Aggregator`]'s, fed only with what the header and the lists show. What
 //! was said and printed is kept once, as the lines that were shown live, within a budget.
@@ -14,18 +14,18 @@ use proctor_verdict::{AttemptNumber, Counts};
 use crate::text::TextLine;
 
 /// How many lines of story are kept in all; the oldest of what passed goes first.
-const BUDGET: usize = 100_000;
+const MAX_LINES: usize = 100_000;
 /// How many lines of one attempt are kept.
-const PER_ATTEMPT: usize = 1000;
+const MAX_ATTEMPT_LINES: usize = 1000;
 
 /// One attempt at one example.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct AttemptKey {
+pub(crate) struct LineOwner {
     pub(crate) id: Option<ExampleId>,
     pub(crate) number: AttemptNumber,
 }
 
-impl AttemptKey {
+impl LineOwner {
     pub(crate) fn of(event: &Event) -> Self {
         Self { id: event.example_id.clone(), number: AttemptNumber::of(event) }
     }
@@ -34,10 +34,10 @@ impl AttemptKey {
 /// What the screen knows of a run.
 #[derive(Debug, Default)]
 pub(crate) struct RunView {
-    picture: Aggregator,
+    aggregator: Aggregator,
     titles: HashMap<ExampleId, Arc<str>>,
     /// Of examples that got their name while they ran, the chain without it.
-    nameless: HashMap<ExampleId, Arc<str>>,
+    group_titles: HashMap<ExampleId, Arc<str>>,
     total: Option<u64>,
     last_event: Option<Timestamp>,
     finished: bool,
@@ -60,14 +60,14 @@ impl RunView {
             Body::ExampleStarted(_) | Body::ExampleFinished(_) | Body::ErrorOutsideExample(_) => {}
             _ => return,
         }
-        self.picture.apply(event);
+        self.aggregator.apply(event);
         self.remember_title(event);
     }
 
     fn remember_title(&mut self, event: &Event) {
         let Some(id) = &event.example_id else { return };
         let title = match &event.body {
-            Body::ExampleStarted(_) if self.nameless.contains_key(id) => return,
+            Body::ExampleStarted(_) if self.group_titles.contains_key(id) => return,
             Body::ExampleStarted(payload) => match &*payload.path {
                 [] => payload.full_description.clone().or_else(|| payload.description.clone()),
                 path => Some(path.join(" > ")),
@@ -86,10 +86,10 @@ impl RunView {
 
     /// The title of a known example with the name that it got while it ran.
     fn late_title(&mut self, id: &ExampleId, payload: &ExampleFinished) -> Option<String> {
-        let chain = self.nameless.get(id).or_else(|| self.titles.get(id))?;
+        let chain = self.group_titles.get(id).or_else(|| self.titles.get(id))?;
         let title = payload.late_title(chain)?;
         let chain = Arc::clone(chain);
-        self.nameless.entry(id.clone()).or_insert(chain);
+        self.group_titles.entry(id.clone()).or_insert(chain);
         Some(title)
     }
 
@@ -99,7 +99,7 @@ impl RunView {
 
     /// What is known of it.
     pub(crate) fn data(&self) -> &RunData {
-        self.picture.run()
+        self.aggregator.run()
     }
 
     pub(crate) fn summary(&self) -> Counts {
@@ -172,19 +172,19 @@ fn i64_to_f64(number: i64) -> f64 {
     number as f64
 }
 
-/// The story of each attempt, as the lines that were shown.
+/// The lines of each attempt, as they were shown.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptLines {
-    lines: HashMap<AttemptKey, VecDeque<Arc<TextLine>>>,
-    passed: VecDeque<AttemptKey>,
-    failed: VecDeque<AttemptKey>,
+    lines: HashMap<LineOwner, VecDeque<Arc<TextLine>>>,
+    passed: VecDeque<LineOwner>,
+    failed: VecDeque<LineOwner>,
     kept: usize,
 }
 
 impl AttemptLines {
-    pub(crate) fn push(&mut self, key: &AttemptKey, line: &Arc<TextLine>) {
+    pub(crate) fn push(&mut self, key: &LineOwner, line: &Arc<TextLine>) {
         let event_lines = self.lines.entry(key.clone()).or_default();
-        if event_lines.len() >= PER_ATTEMPT {
+        if event_lines.len() >= MAX_ATTEMPT_LINES {
             event_lines.pop_front();
         } else {
             self.kept += 1;
@@ -192,18 +192,18 @@ impl AttemptLines {
         event_lines.push_back(Arc::clone(line));
     }
 
-    /// The attempt is over; its story may be forgotten when room is needed.
-    pub(crate) fn close(&mut self, key: AttemptKey, failed: bool) {
+    /// Marks the attempt as finished; its lines may be dropped to stay within the limit.
+    pub(crate) fn close(&mut self, key: LineOwner, failed: bool) {
         let queue = if failed { &mut self.failed } else { &mut self.passed };
         queue.push_back(key);
-        while self.kept > BUDGET
+        while self.kept > MAX_LINES
             && let Some(oldest) = self.passed.pop_front().or_else(|| self.failed.pop_front())
         {
             self.kept -= self.lines.remove(&oldest).map_or(0, |event_lines| event_lines.len());
         }
     }
 
-    pub(crate) fn of(&self, key: &AttemptKey) -> impl Iterator<Item = &Arc<TextLine>> {
+    pub(crate) fn of(&self, key: &LineOwner) -> impl Iterator<Item = &Arc<TextLine>> {
         self.lines.get(key).into_iter().flatten()
     }
 }
@@ -260,21 +260,21 @@ mod tests {
 
     #[test]
     fn stories_of_failures_are_kept_longest() {
-        let key = |id: usize| AttemptKey {
+        let key = |id: usize| LineOwner {
             id: Some(ExampleId::new(id.to_string())),
             number: AttemptNumber::FIRST,
         };
         let line = Arc::new(TextLine::new(None, "x"));
         let mut attempt_lines = AttemptLines::default();
-        for example in 0..=BUDGET / PER_ATTEMPT {
-            for _ in 0..PER_ATTEMPT + 5 {
+        for example in 0..=MAX_LINES / MAX_ATTEMPT_LINES {
+            for _ in 0..MAX_ATTEMPT_LINES + 5 {
                 attempt_lines.push(&key(example), &line);
             }
             attempt_lines.close(key(example), example == 0);
         }
-        assert_eq!(attempt_lines.of(&key(0)).count(), PER_ATTEMPT, "the failure stays");
+        assert_eq!(attempt_lines.of(&key(0)).count(), MAX_ATTEMPT_LINES, "the failure stays");
         assert_eq!(attempt_lines.of(&key(1)).count(), 0, "the oldest pass went");
-        assert_eq!(attempt_lines.of(&key(2)).count(), PER_ATTEMPT);
-        assert_eq!(attempt_lines.kept, BUDGET);
+        assert_eq!(attempt_lines.of(&key(2)).count(), MAX_ATTEMPT_LINES);
+        assert_eq!(attempt_lines.kept, MAX_LINES);
     }
 }

@@ -145,7 +145,7 @@ impl Scroll {
         Window { rows, above: top.0 - line_buffer.first, below }
     }
 
-    /// Takes a step. Whoever reaches the end stays there.
+    /// Applies a motion. A view that reaches the end keeps following it.
     pub(crate) fn step(&mut self, motion: Motion, line_buffer: &LineBuffer, size: Size) {
         let page = usize::from(size.height).saturating_sub(1).max(1);
         let top = self.top(line_buffer, size);

@@ -16,8 +16,8 @@ pub(crate) struct Search {
 
 /// What came of a key while editing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edited {
-    Goes,
+pub(crate) enum SearchEdit {
+    Editing,
     Accepted,
     Cancelled,
 }
@@ -45,20 +45,20 @@ impl Search {
     }
 
     /// Takes a key while editing.
-    pub(crate) fn edit(&mut self, press: KeyPress) -> Edited {
+    pub(crate) fn edit(&mut self, press: KeyPress) -> SearchEdit {
         match (press.key, press.ctrl) {
             (Key::Enter, _) => {
                 self.before = None;
-                return Edited::Accepted;
+                return SearchEdit::Accepted;
             }
             (Key::Esc, _) => {
                 self.query = self.before.take().unwrap_or_default();
-                return Edited::Cancelled;
+                return SearchEdit::Cancelled;
             }
             // Deleting beyond the beginning leaves, as in a pager.
             (Key::Backspace, _) if self.query.is_empty() => {
                 self.before = None;
-                return Edited::Cancelled;
+                return SearchEdit::Cancelled;
             }
             (Key::Backspace, _) => {
                 self.query.pop();
@@ -67,7 +67,7 @@ impl Search {
             (Key::Char(c), false) => self.query.push(c),
             _ => {}
         }
-        Edited::Goes
+        SearchEdit::Editing
     }
 
     /// Where it stands in a text.
@@ -147,12 +147,12 @@ mod tests {
     fn escape_brings_the_old_search_back() {
         let mut search = search("old");
         search.begin();
-        assert_eq!(search.edit(Key::Char('n').into()), Edited::Goes);
+        assert_eq!(search.edit(Key::Char('n').into()), SearchEdit::Editing);
         assert_eq!(search.query(), "n");
-        assert_eq!(search.edit(Key::Esc.into()), Edited::Cancelled);
+        assert_eq!(search.edit(Key::Esc.into()), SearchEdit::Cancelled);
         assert_eq!((search.query(), search.is_editing()), ("old", false));
         search.begin();
-        assert_eq!(search.edit(Key::Backspace.into()), Edited::Cancelled);
+        assert_eq!(search.edit(Key::Backspace.into()), SearchEdit::Cancelled);
         assert!(!search.is_active());
     }
 }

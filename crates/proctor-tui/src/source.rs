@@ -11,7 +11,7 @@ use proctor_record::{Growth, RecordedLine, RecordingFollower, RunSplitter};
 
 /// What a source has to say.
 #[derive(Debug)]
-pub enum Next {
+pub enum SourcePoll {
     /// An event.
     Event(Arc<Published>),
     /// What follows belongs to another run, or tells the same one from its start.
@@ -25,7 +25,7 @@ pub enum Next {
 /// Something that gives events without ever waiting for them.
 pub trait EventSource {
     /// What there is now.
-    fn poll(&mut self) -> io::Result<Next>;
+    fn poll(&mut self) -> io::Result<SourcePoll>;
 
     /// How many events are known to be missing.
     fn dropped(&self) -> u64 {
@@ -34,11 +34,11 @@ pub trait EventSource {
 }
 
 impl EventSource for Subscription {
-    fn poll(&mut self) -> io::Result<Next> {
+    fn poll(&mut self) -> io::Result<SourcePoll> {
         Ok(match self.recv_timeout(Duration::ZERO) {
-            Ok(Some(event)) => Next::Event(event),
-            Ok(None) => Next::Ended,
-            Err(TimedOut) => Next::Nothing,
+            Ok(Some(event)) => SourcePoll::Event(event),
+            Ok(None) => SourcePoll::Ended,
+            Err(TimedOut) => SourcePoll::Nothing,
         })
     }
 
@@ -49,12 +49,13 @@ impl EventSource for Subscription {
 
 /// Events that are already there.
 #[derive(Debug)]
-pub struct Recorded<I>(pub I);
+pub struct EventList<I>(pub I);
 
-impl<I: Iterator<Item = Event>> EventSource for Recorded<I> {
-    fn poll(&mut self) -> io::Result<Next> {
+impl<I: Iterator<Item = Event>> EventSource for EventList<I> {
+    fn poll(&mut self) -> io::Result<SourcePoll> {
         let event = self.0.next();
-        Ok(event.map_or(Next::Ended, |event| Next::Event(Arc::new(Published::new(event)))))
+        Ok(event
+            .map_or(SourcePoll::Ended, |event| SourcePoll::Event(Arc::new(Published::new(event)))))
     }
 }
 
@@ -86,38 +87,38 @@ impl FollowedFile {
         }
     }
 
-    fn restart(&mut self) -> Next {
+    fn restart(&mut self) -> SourcePoll {
         self.events.clear();
         self.runs = RunSplitter::default();
         self.any_run = false;
         self.unreadable = 0;
-        Next::Restarted
+        SourcePoll::Restarted
     }
 
     /// The next of the events that were read.
-    fn next_event(&mut self) -> Option<Next> {
+    fn next_event(&mut self) -> Option<SourcePoll> {
         if let Some(event) = self.held.take() {
-            return Some(Next::Event(Arc::new(Published::new(event))));
+            return Some(SourcePoll::Event(Arc::new(Published::new(event))));
         }
         while let Some(event) = self.events.pop_front() {
             let another = self.runs.begins(&event).is_some() && self.any_run;
             self.any_run = true;
             if another {
                 self.held = Some(event);
-                return Some(Next::Restarted);
+                return Some(SourcePoll::Restarted);
             }
             // Of several runs that write to one file at once, the newest is shown.
             if !self.runs.in_newest() {
                 continue;
             }
-            return Some(Next::Event(Arc::new(Published::new(event))));
+            return Some(SourcePoll::Event(Arc::new(Published::new(event))));
         }
         None
     }
 }
 
 impl EventSource for FollowedFile {
-    fn poll(&mut self) -> io::Result<Next> {
+    fn poll(&mut self) -> io::Result<SourcePoll> {
         loop {
             if let Some(next) = self.next_event() {
                 return Ok(next);
@@ -130,10 +131,10 @@ impl EventSource for FollowedFile {
             match follower.read_including_torn_line(&mut take)? {
                 Growth::More => {}
                 Growth::Restarted => return Ok(self.restart()),
-                Growth::Nothing if self.grows => return Ok(Next::Nothing),
+                Growth::Nothing if self.grows => return Ok(SourcePoll::Nothing),
                 Growth::Nothing => {
                     if !follower.take_torn_line(&mut take) {
-                        return Ok(Next::Ended);
+                        return Ok(SourcePoll::Ended);
                     }
                 }
             }
@@ -154,19 +155,19 @@ mod tests {
     use super::*;
 
     /// What comes until nothing does, in short.
-    fn told(source: &mut impl EventSource) -> Vec<String> {
-        let mut told = Vec::new();
+    fn poll_names(source: &mut impl EventSource) -> Vec<String> {
+        let mut names = Vec::new();
         loop {
             match source.poll().unwrap() {
-                Next::Event(event) => told.push(event.type_name().to_owned()),
-                Next::Restarted => told.push("restarted".to_owned()),
-                Next::Nothing => {
-                    told.push("nothing".to_owned());
-                    return told;
+                SourcePoll::Event(event) => names.push(event.type_name().to_owned()),
+                SourcePoll::Restarted => names.push("restarted".to_owned()),
+                SourcePoll::Nothing => {
+                    names.push("nothing".to_owned());
+                    return names;
                 }
-                Next::Ended => {
-                    told.push("ended".to_owned());
-                    return told;
+                SourcePoll::Ended => {
+                    names.push("ended".to_owned());
+                    return names;
                 }
             }
         }
@@ -183,10 +184,10 @@ mod tests {
         for _ in 0..3 {
             bus.publish(WorkerLog { line: "x".into(), stream: None }.into());
         }
-        assert_eq!(told(&mut subscription), ["WorkerLog", "WorkerLog", "nothing"]);
+        assert_eq!(poll_names(&mut subscription), ["WorkerLog", "WorkerLog", "nothing"]);
         assert_eq!(EventSource::dropped(&subscription), 1);
         bus.close(Duration::ZERO);
-        assert_eq!(told(&mut subscription), ["ended"]);
+        assert_eq!(poll_names(&mut subscription), ["ended"]);
     }
 
     #[test]
@@ -195,25 +196,25 @@ mod tests {
         let path = folder.path().join("events.jsonl");
         let mut file = std::fs::File::create(&path).unwrap();
         let mut source = FollowedFile::new(&path, true);
-        assert_eq!(told(&mut source), ["nothing"]);
+        assert_eq!(poll_names(&mut source), ["nothing"]);
         writeln!(file, r#"{{"run_id":"a","event_type":"SuiteStarted"}}"#).unwrap();
         writeln!(file, "damaged").unwrap();
-        assert_eq!(told(&mut source), ["SuiteStarted", "nothing"]);
+        assert_eq!(poll_names(&mut source), ["SuiteStarted", "nothing"]);
         assert_eq!(source.dropped(), 1);
         writeln!(file, r#"{{"run_id":"b","event_type":"SuiteStarted"}}"#).unwrap();
-        assert_eq!(told(&mut source), ["restarted", "SuiteStarted", "nothing"]);
+        assert_eq!(poll_names(&mut source), ["restarted", "SuiteStarted", "nothing"]);
         write!(file, r#"{{"run_id":"b","event_type":"GroupStarted"}}"#).unwrap();
-        assert_eq!(told(&mut source), ["GroupStarted", "nothing"], "its writer is gone");
+        assert_eq!(poll_names(&mut source), ["GroupStarted", "nothing"], "its writer is gone");
         writeln!(file).unwrap();
-        assert_eq!(told(&mut source), ["nothing"], "and it comes once");
+        assert_eq!(poll_names(&mut source), ["nothing"], "and it comes once");
         let mut finished = FollowedFile::new(&path, false);
         let all = ["SuiteStarted", "restarted", "SuiteStarted", "GroupStarted", "ended"];
-        assert_eq!(told(&mut finished), all);
+        assert_eq!(poll_names(&mut finished), all);
     }
 
     #[test]
     fn what_was_read_before_ends_at_its_end() {
         let event = Event::from_json(r#"{"event_type":"SuiteStarted"}"#).unwrap();
-        assert_eq!(told(&mut Recorded([event].into_iter())), ["SuiteStarted", "ended"]);
+        assert_eq!(poll_names(&mut EventList([event].into_iter())), ["SuiteStarted", "ended"]);
     }
 }

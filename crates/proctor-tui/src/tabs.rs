@@ -32,13 +32,13 @@ pub(crate) fn draw(workers: &Workers, frame: u64, theme: Theme, area: Rect, buff
         buffer.set_line(area.x, area.y, &note, area.width);
         return;
     }
-    let (range, width) = visible(all.len(), workers.shown_place(), area.width.into());
+    let (range, width) = visible(all.len(), workers.shown_index(), area.width.into());
     let mut spans = Vec::new();
     if range.start > 0 {
         spans.push(Span::raw("‹"));
     }
     for place in range.clone() {
-        let shown = place == workers.shown_place();
+        let shown = place == workers.shown_index();
         spans.extend(tab(&all[place], shown, width, frame, theme));
     }
     if range.end < all.len() {
@@ -48,13 +48,13 @@ pub(crate) fn draw(workers: &Workers, frame: u64, theme: Theme, area: Rect, buff
 }
 
 /// Which tabs can be seen, and how wide each is.
-fn visible(count: usize, shown: usize, room: usize) -> (Range<usize>, usize) {
-    let width = (room / count).clamp(NARROWEST, WIDEST);
-    if width * count <= room {
+fn visible(count: usize, shown: usize, space: usize) -> (Range<usize>, usize) {
+    let width = (space / count).clamp(NARROWEST, WIDEST);
+    if width * count <= space {
         return (0..count, width);
     }
     // A cell at each end for the signs that there is more.
-    let fitting = (room.saturating_sub(2) / NARROWEST).max(1);
+    let fitting = (space.saturating_sub(2) / NARROWEST).max(1);
     let start = shown.saturating_sub(fitting / 2).min(count - fitting.min(count));
     (start..(start + fitting).min(count), NARROWEST)
 }
@@ -63,9 +63,9 @@ fn tab(worker: &Worker, shown: bool, width: usize, frame: u64, theme: Theme) -> 
     let (sign, paint) = state(worker, frame);
     let label = worker.label();
     // " 1 ⠋ title "
-    let room = width.saturating_sub(display_width(&label) + 5);
-    let words = fit(words(worker, room), room);
-    let padding = " ".repeat(room.saturating_sub(display_width(&words)));
+    let space = width.saturating_sub(display_width(&label) + 5);
+    let words = fit(words(worker, space), space);
+    let padding = " ".repeat(space.saturating_sub(display_width(&words)));
     // Brackets, because on some terminals nothing else tells the shown tab from the others.
     let (open, close) = if shown { ("[", "]") } else { (" ", " ") };
     let base = if shown { chosen() } else { ratatui::style::Style::new() };
@@ -91,11 +91,11 @@ fn state(worker: &Worker, frame: u64) -> (String, Paint) {
 }
 
 /// What it does; a word that says nothing is left out where there is no room for it.
-fn words(worker: &Worker, room: usize) -> &str {
+fn words(worker: &Worker, space: usize) -> &str {
     match worker.title() {
         Some(title) => title.rsplit(" > ").next().unwrap_or(title),
-        None if room < 5 => "",
-        None if worker.gone => "ended",
+        None if space < 5 => "",
+        None if worker.exited => "ended",
         None => "idle",
     }
 }
@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn the_shown_tab_is_always_in_sight() {
         for count in 1..40 {
-            for room in [24, 30, 80, 120] {
+            for space in [24, 30, 80, 120] {
                 for shown in 0..count {
-                    let (range, width) = visible(count, shown, room);
-                    assert!(range.contains(&shown), "{count} {room} {shown}: {range:?}");
+                    let (range, width) = visible(count, shown, space);
+                    assert!(range.contains(&shown), "{count} {space} {shown}: {range:?}");
                     let signs = usize::from(range.start > 0) + usize::from(range.end < count);
-                    assert!(range.len() * width + signs <= room, "{count} {room} {shown}");
+                    assert!(range.len() * width + signs <= space, "{count} {space} {shown}");
                 }
             }
         }

@@ -22,22 +22,22 @@ use crate::input::{Input, Key, KeyPress};
 /// The terminal while we have it. Dropping it gives it back.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    loan: Loan,
+    lease: TerminalLease,
     panics: Panics,
 }
 
 impl Screen {
     pub(crate) fn open() -> io::Result<Self> {
         // From here on every early return gives the terminal back.
-        let loan = Loan::default();
-        let panics = Panics::catch(&loan);
-        let incomplete = Unless(loan.clone());
+        let lease = TerminalLease::default();
+        let panics = Panics::catch(&lease);
+        let incomplete = ReleaseOnDrop(lease.clone());
         enable_raw_mode()?;
         execute!(stdout(), EnterAlternateScreen)?;
         let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
         terminal.clear()?;
         std::mem::forget(incomplete);
-        Ok(Self { terminal, loan, panics })
+        Ok(Self { terminal, lease, panics })
     }
 
     pub(crate) fn size(&self) -> io::Result<Input> {
@@ -69,21 +69,21 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         // Before the fields go, so that nothing of theirs is written to the shell's screen.
-        self.loan.give_back();
+        self.lease.release();
     }
 }
 
 /// The terminal is given back exactly once: a second time would move the cursor over what the shell, or a
 /// panic, has written since.
 #[derive(Clone, Default)]
-struct Loan {
+struct TerminalLease {
     returned: Arc<AtomicBool>,
 }
 
-impl Loan {
-    fn give_back(&self) {
+impl TerminalLease {
+    fn release(&self) {
         if !self.returned.swap(true, Ordering::Relaxed) {
-            // There is no one to tell if the terminal itself is gone.
+            // Errors are ignored: without a terminal they cannot be shown.
             let _ = disable_raw_mode();
             let _ = execute!(stdout(), LeaveAlternateScreen, Show);
         }
@@ -91,11 +91,11 @@ impl Loan {
 }
 
 /// Gives the terminal back if it could not be taken over completely.
-struct Unless(Loan);
+struct ReleaseOnDrop(TerminalLease);
 
-impl Drop for Unless {
+impl Drop for ReleaseOnDrop {
     fn drop(&mut self) {
-        self.0.give_back();
+        self.0.release();
     }
 }
 
@@ -109,7 +109,7 @@ struct Panics {
 }
 
 impl Panics {
-    fn catch(loan: &Loan) -> Self {
+    fn catch(lease: &TerminalLease) -> Self {
         let caught = Self {
             texts: Arc::default(),
             active: Arc::new(AtomicBool::new(true)),
@@ -117,14 +117,14 @@ impl Panics {
         };
         let ours = thread::current().id();
         let (texts, active) = (Arc::clone(&caught.texts), Arc::clone(&caught.active));
-        let (previous, loan) = (Arc::clone(&caught.previous), loan.clone());
+        let (previous, lease) = (Arc::clone(&caught.previous), lease.clone());
         panic::set_hook(Box::new(move |info| {
             if active.load(Ordering::Relaxed) && thread::current().id() != ours {
                 texts.lock().unwrap_or_else(PoisonError::into_inner).push(info.to_string());
                 return;
             }
             if active.load(Ordering::Relaxed) {
-                loan.give_back();
+                lease.release();
             }
             previous(info);
         }));
@@ -143,7 +143,7 @@ impl Drop for Panics {
     }
 }
 
-/// What the terminal reports, as the app hears of it.
+/// A terminal event as an input of the app.
 pub(crate) fn input(event: &Event) -> Option<Input> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => press(key).map(Input::Key),
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn panics_of_other_threads_are_kept_for_later() {
-        let loan = Loan { returned: Arc::new(AtomicBool::new(true)) };
-        let panics = Panics::catch(&loan);
+        let lease = TerminalLease { returned: Arc::new(AtomicBool::new(true)) };
+        let panics = Panics::catch(&lease);
         let joined = thread::spawn(|| panic!("elsewhere")).join();
         assert!(joined.is_err());
         let texts = panics.texts.lock().unwrap().clone();

@@ -1,4 +1,4 @@
-//! What every worker is doing: a tab each, with the last lines of its story.
+//! What every worker is doing: a tab each, with its last lines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use proctor_events::{Body, Event, Status};
 
 use crate::focus::WorkerActivity;
-use crate::run_view::AttemptKey;
+use crate::run_view::LineOwner;
 use crate::scroll::{LineBuffer, Scroll};
 use crate::text::TextLine;
 
 /// How many lines are kept for each worker.
-const RING: usize = 500;
-/// How many tabs are prepared before anything is heard from their workers.
-const PREPARED: u32 = 64;
+const MAX_WORKER_LINES: usize = 500;
+/// How many tabs are prepared before their workers send events.
+const MAX_PREPARED_TABS: u32 = 64;
 
 /// Whose tab it is. The run's own comes last, so that the numbers stand where their keys are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,11 +36,11 @@ pub(crate) struct Worker {
     pub(crate) tab: Tab,
     pub(crate) pid: Option<u32>,
     /// What it runs now; more than one where conversations share a worker.
-    running: Vec<(AttemptKey, Arc<str>)>,
+    running: Vec<(LineOwner, Arc<str>)>,
     /// How its last example ended.
     pub(crate) last: Option<Status>,
     /// Whether its process has ended.
-    pub(crate) gone: bool,
+    pub(crate) exited: bool,
     pub(crate) line_buffer: LineBuffer,
     pub(crate) scroll: Scroll,
     active: Duration,
@@ -54,8 +54,8 @@ impl Worker {
             pid: None,
             running: Vec::new(),
             last: None,
-            gone: false,
-            line_buffer: LineBuffer::new(RING),
+            exited: false,
+            line_buffer: LineBuffer::new(MAX_WORKER_LINES),
             scroll: Scroll::End,
             active: Duration::ZERO,
             event: 0,
@@ -83,17 +83,17 @@ impl Worker {
         match &event.body {
             Body::WorkerStarted(payload) => {
                 self.pid = payload.pid;
-                self.gone = false;
+                self.exited = false;
             }
             Body::WorkerExited(_) => {
-                self.gone = true;
+                self.exited = true;
                 self.running.clear();
             }
             Body::ExampleStarted(_) => {
-                self.running.push((AttemptKey::of(event), Arc::clone(title)));
+                self.running.push((LineOwner::of(event), Arc::clone(title)));
             }
             Body::ExampleFinished(payload) => {
-                let key = AttemptKey::of(event);
+                let key = LineOwner::of(event);
                 self.running.retain(|(running, _)| *running != key);
                 self.last = Some(payload.status.clone());
             }
@@ -115,7 +115,7 @@ impl Workers {
         &self.list
     }
 
-    pub(crate) fn shown_place(&self) -> usize {
+    pub(crate) fn shown_index(&self) -> usize {
         self.shown
     }
 
@@ -159,7 +159,7 @@ impl Workers {
 
     /// Makes tabs for workers that have not spoken yet.
     pub(crate) fn prepare(&mut self, count: u32) {
-        for number in 0..count.min(PREPARED) {
+        for number in 0..count.min(MAX_PREPARED_TABS) {
             self.place(Tab::Worker(number));
         }
     }
@@ -179,7 +179,7 @@ impl Workers {
         if lines.is_empty() && !is_state {
             return None;
         }
-        let tab = event.worker.map(Tab::Worker).or_else(|| self.runner_of(event));
+        let tab = event.worker.map(Tab::Worker).or_else(|| self.worker_running(event));
         let tab = tab.unwrap_or(Tab::Run);
         let place = self.place(tab);
         self.events += 1;
@@ -194,9 +194,9 @@ impl Workers {
     }
 
     /// The worker that runs the attempt an event is about, where the event does not say.
-    fn runner_of(&self, event: &Event) -> Option<Tab> {
+    fn worker_running(&self, event: &Event) -> Option<Tab> {
         event.example_id.as_ref()?;
-        let key = AttemptKey::of(event);
+        let key = LineOwner::of(event);
         let runs = |worker: &&Worker| worker.running.iter().any(|(running, _)| *running == key);
         self.list.iter().find(runs).map(|worker| worker.tab)
     }
@@ -233,9 +233,9 @@ mod tests {
         assert_eq!(labels, ["0", "2", "run"]);
         assert_eq!(workers.shown().unwrap().label(), "run", "it was there first");
         workers.show_neighbour(true);
-        assert_eq!(workers.shown_place(), 0);
+        assert_eq!(workers.shown_index(), 0);
         workers.show_neighbour(false);
-        assert_eq!(workers.shown_place(), 2);
+        assert_eq!(workers.shown_index(), 2);
     }
 
     #[test]
@@ -256,6 +256,6 @@ mod tests {
         assert!(!workers.any_running());
         assert_eq!(workers.all()[1].last, Some(Status::Failed));
         take(&mut workers, r#"{"event_type":"WorkerExited","worker":1}"#);
-        assert!(workers.all()[1].gone);
+        assert!(workers.all()[1].exited);
     }
 }

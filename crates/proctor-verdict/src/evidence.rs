@@ -17,7 +17,7 @@ pub enum Evidence {
 
 /// What a status and a fault say about what was tested.
 ///
-/// A fault of judge, simulator, host-executed tool or harness excuses what was tested, whatever the status; a passed
+/// A fault of judge, simulator, host-executed tool or harness excuses what was tested, for every status; a passed
 /// attempt that names such a fault contradicts itself and says nothing either. A fault of unknown name excuses nothing.
 pub fn evidence(status: &Status, fault: Option<&Fault>) -> Evidence {
     if fault.is_some_and(|fault| tables::EXCUSING_FAULTS.contains(&fault.as_str())) {
@@ -36,23 +36,23 @@ pub fn is_success(status: &Status) -> bool {
     matches!(status, Status::Passed | Status::Pending)
 }
 
-/// Gives an attempt whose status is an unknown word, or contradicts its fault, one that everybody reads alike. Who hands
-/// the attempt on does this once, so that nobody further on has to guess.
-pub fn know_status(outcome: &mut ExampleFinished) {
-    let (status, said) = match (&outcome.status, &outcome.fault) {
+/// Replaces a status that is unknown or that contradicts the fault by a known one. Called once, by the
+/// first receiver of the result, so that all later readers agree.
+pub fn normalize_status(outcome: &mut ExampleFinished) {
+    let (status, explanation) = match (&outcome.status, &outcome.fault) {
         (Status::Other(word), _) => {
-            (Status::Errored, format!("it ended with the status `{word}`, which nobody here knows"))
+            (Status::Errored, format!("it ended with the unknown status `{word}`"))
         }
         (Status::Passed, Some(fault))
             if evidence(&outcome.status, Some(fault)) == Evidence::Nothing =>
         {
-            (Status::Inconclusive, format!("it is said to have passed, with the fault `{fault}`"))
+            (Status::Inconclusive, format!("it reports `passed` together with the fault `{fault}`"))
         }
         _ => return,
     };
     outcome.message = Some(match outcome.message.take() {
-        Some(message) => format!("{said}: {message}"),
-        None => said,
+        Some(message) => format!("{explanation}: {message}"),
+        None => explanation,
     });
     outcome.status = status;
 }
@@ -74,15 +74,15 @@ mod tests {
     #[test]
     fn a_status_that_nobody_knows_is_an_error_with_its_word() {
         for (message, expected) in [
-            (None, "it ended with the status `splendid`, which nobody here knows"),
-            (Some("so"), "it ended with the status `splendid`, which nobody here knows: so"),
+            (None, "it ended with the unknown status `splendid`"),
+            (Some("so"), "it ended with the unknown status `splendid`: so"),
         ] {
             let mut outcome = ExampleFinished {
                 status: Status::from("splendid"),
                 message: message.map(str::to_owned),
                 ..ExampleFinished::default()
             };
-            know_status(&mut outcome);
+            normalize_status(&mut outcome);
             assert_eq!(outcome.status, Status::Errored);
             assert_eq!(outcome.message.as_deref(), Some(expected));
         }
@@ -92,12 +92,12 @@ mod tests {
             let fault = fault.map(Fault::from);
             let mut passed =
                 ExampleFinished { status: Status::Passed, fault, ..ExampleFinished::default() };
-            know_status(&mut passed);
+            normalize_status(&mut passed);
             assert_eq!(passed.status.as_str(), status);
             assert_eq!(passed.message.is_some(), status == "inconclusive");
         }
         let mut known = ExampleFinished { status: Status::Failed, ..ExampleFinished::default() };
-        know_status(&mut known);
+        normalize_status(&mut known);
         assert_eq!((known.status, known.message), (Status::Failed, None));
     }
 

@@ -68,7 +68,7 @@ impl ExampleTally {
     pub fn count(&mut self, status: &Status, fault: Option<&Fault>, flaky: bool) {
         let says = evidence(status, fault);
         let outcome = match tables::outcome_of(status.as_str()) {
-            // A pass that names somebody's fault contradicts itself.
+            // A pass with a fault contradicts itself.
             Outcome::Passed if says != Evidence::For => Outcome::Inconclusive,
             outcome => outcome,
         };

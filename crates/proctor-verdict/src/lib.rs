@@ -20,7 +20,9 @@ mod tables;
 
 pub use attempt::{AttemptKey, AttemptNumber};
 pub use counts::Counts;
-pub use evidence::{Evidence, evidence, is_failure, is_made, is_success, know_status, never_ran};
+pub use evidence::{
+    Evidence, evidence, is_failure, is_made, is_success, never_ran, normalize_status,
+};
 pub use example::{ExampleTally, ExampleVerdict, Observation, deciding, worst_first};
 pub use rate::{PassRate, Rate, RateState};
 pub use run::{Facts, Liveness, Policy, RunVerdict};

@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn rates_add_up_and_are_shown_with_what_they_rest_on() {
         let mut sum = Rate::default();
-        for said in [Evidence::For, Evidence::Against, Evidence::Nothing] {
-            sum.count(said);
+        for evidence in [Evidence::For, Evidence::Against, Evidence::Nothing] {
+            sum.count(evidence);
         }
         assert_eq!(sum, Rate { passed: 1, valid: 2, void: 1, open: 0 });
         assert_eq!(sum.to_string(), "passed 1 of 2 valid repetitions, 1 not valid");

@@ -175,7 +175,7 @@ impl RunVerdict {
     /// The same, held to what the stream itself shows: an end that says `passed` over examples that did not, or that its own policy
     /// refuses, is not believed. Streams of other writers may say anything; inconclusive examples may have been tolerated.
     #[must_use]
-    pub fn held_to(self, counts: &Counts, policy: Policy) -> Self {
+    pub fn checked_against_counts(self, counts: &Counts, policy: Policy) -> Self {
         let bad = counts.failed + counts.errored + counts.crashed + counts.timed_out;
         let refused = (policy.flaky_fails && counts.flaky > 0)
             || (policy.unchecked_fails && counts.unchecked > 0);
@@ -189,7 +189,7 @@ impl RunVerdict {
     /// The same, held to what was announced: an end that says `passed` is not believed where fewer repetitions are recorded than were to
     /// come. Streams of version 0.1 do not announce them.
     #[must_use]
-    pub fn held_to_plan(self, recorded: u64, announced: Option<u64>) -> Self {
+    pub fn checked_against_plan(self, recorded: u64, announced: Option<u64>) -> Self {
         if self.passed && announced.is_some_and(|announced| recorded < announced) {
             return Self::ended(RunState::Finished, false, EXIT_FAILED);
         }

@@ -61,7 +61,7 @@ module Proctor
 
     # For a reply that informs: long texts in it may be cut.
     def reply_shortened(id, fields)
-      @writer.send_line(Fit.json({ reply_to: id }.merge(fields), Wire::MAX_LINE)) if id
+      @writer.send_line(LineLimit.json({ reply_to: id }.merge(fields), Wire::MAX_LINE)) if id
     end
 
     def refuse(id, code, text)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "fit"
+require_relative "line_limit"
 require_relative "native"
 require_relative "plain"
 
@@ -79,7 +79,7 @@ module Proctor
       # Notifications are cut to fit, never dropped: a result that is lost is a wrong verdict. A request or a reply carries
       # what somebody judges, so one that does not fit is refused rather than cut.
       def encode(message)
-        line = Fit.encode(message)
+        line = LineLimit.encode(message)
         return line if line.bytesize <= MAX_LINE
 
         text = "a message of #{line.bytesize} bytes does not fit: the limit is #{MAX_LINE}"
@@ -87,7 +87,7 @@ module Proctor
         return Native.json({ reply_to: reply_to, error: { code: "too_large", message: text } }) if reply_to
         raise TooLarge, text if message[:action] || message["action"]
 
-        Fit.json(message, MAX_LINE)
+        LineLimit.json(message, MAX_LINE)
       end
     end
 

@@ -1,6 +1,6 @@
 //! The sums on `docs/comparing.md` are those that the program makes.
 
-use proctor_compare::{Comparison, Decision};
+use proctor_compare::{Comparison, GateDecision};
 use proctor_compare::{
     CountedAttempt, EarlierRuns, ExampleHistory, ExampleResults, Gate, GateRules, Rules, Side,
     Streak, compare,
@@ -34,7 +34,7 @@ fn the_sums_of_the_page() {
     let none = EarlierRuns::default();
     let four = compared(vec![sample(0, 4, 4)], vec![sample(0, 0, 4)], &none, &rules);
     let p = four.examples[0].p.unwrap();
-    assert!((p - 1.0 / 70.0).abs() < 1e-12 && four.gate.decision == Decision::Stop);
+    assert!((p - 1.0 / 70.0).abs() < 1e-12 && four.gate.decision == GateDecision::Stop);
     assert!(PAGE.contains(&format!("p = 1/70 = {p:.3}")));
 
     let once = |failing: u32| (0..12).map(|id| sample(id, usize::from(id >= failing), 1)).collect();
@@ -58,7 +58,7 @@ fn the_sums_of_the_page() {
     let same = compared(ten(), ten(), &none, &rules);
     let low = same.suite.change.unwrap().range.unwrap().low * -100.0;
     assert!(PAGE.contains(&format!("−{low:.1} to +{low:.1} points")), "{low}");
-    for (margin, decision) in [(10.0, Decision::Pass), (5.0, Decision::CannotTell)] {
+    for (margin, decision) in [(10.0, GateDecision::Pass), (5.0, GateDecision::CannotTell)] {
         let rules = rules.with_margin(margin).unwrap();
         let comparison = compared(ten(), ten(), &none, &rules);
         assert_eq!(Gate::of(&comparison, &GateRules::default()).decision, decision, "{margin}");

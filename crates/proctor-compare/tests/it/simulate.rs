@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use proctor_compare::{
-    Assessment, Comparison, CountedAttempt, Decision, EarlierResult, EarlierRun, EarlierRuns,
-    ExampleHistory, ExampleResults, Gate, GateRules, Rules, Side, Streak, compare,
+    Assessment, Comparison, CountedAttempt, EarlierResult, EarlierRun, EarlierRuns, ExampleHistory,
+    ExampleResults, Gate, GateDecision, GateRules, Rules, Side, Streak, compare,
 };
 use proctor_stats::{Stratum, stratified_exact};
 
@@ -125,7 +125,7 @@ impl Outcomes {
         let changed = |verdict| matches!(verdict, Assessment::Regression | Assessment::Improvement);
         self.comparisons += 1;
         let gate = Gate::of(comparison, &GateRules::default());
-        assert_ne!(gate.decision, Decision::NotComparable, "{gate:?}");
+        assert_ne!(gate.decision, GateDecision::NotComparable, "{gate:?}");
         self.codes[usize::from(gate.exit_code)] += 1;
         let counts = &comparison.counts;
         let any = counts.regressions + counts.improvements > 0 || changed(suite.verdict);

@@ -1,8 +1,8 @@
-//! What the programs of agents print, and for whom.
+//! Output of agents' programs, attributed to conversations.
 //!
 //! A program that serves one conversation at a time prints for that one, until it serves another: a line may come a moment
-//! after the answer. While it serves several at once nobody can say whose a line is, and it belongs to the run alone. Lines wait here, a bounded number of them,
-//! until whoever conducts the run takes them.
+//! after the answer. While it serves several at once, lines cannot be attributed and belong to the run. Lines wait here, a bounded number of them,
+//! until the run reads them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use super::malformed_lines::MalformedLines;
 use crate::attempt_id::AttemptId;
 
 /// The most lines that are kept until they are read; older ones are dropped.
-const MOST: usize = 10_000;
+const MAX_WAITING_LINES: usize = 10_000;
 
 /// One line of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl AgentOutput {
             line.text = clean.into();
         }
         let mut waiting = self.waiting();
-        if waiting.len() >= MOST {
+        if waiting.len() >= MAX_WAITING_LINES {
             waiting.pop_front();
         }
         waiting.push_back(line);
@@ -82,39 +82,39 @@ impl AgentOutput {
 pub(crate) struct OutputListener {
     agent: Arc<str>,
     printed: Arc<AgentOutput>,
-    served: Mutex<Served>,
+    served: Mutex<ServedConversations>,
     malformed: Arc<MalformedLines>,
 }
 
 /// The conversations that the process serves.
 #[derive(Debug, Default)]
-struct Served {
+struct ServedConversations {
     now: Vec<AttemptId>,
     /// The conversation that lines belong to: the only one that is served, or was served last.
-    alone: Option<AttemptId>,
+    line_owner: Option<AttemptId>,
 }
 
 impl OutputListener {
     /// Listens to a process until it ends.
-    pub(crate) fn to(
+    pub(crate) fn start(
         process: &ManagedProcess,
         agent: &str,
         printed: &Arc<AgentOutput>,
         malformed: Arc<MalformedLines>,
     ) -> Arc<Self> {
-        let listening = Arc::new(Self {
+        let listener = Arc::new(Self {
             agent: agent.into(),
             printed: Arc::clone(printed),
             served: Mutex::default(),
             malformed,
         });
-        Arc::clone(&listening).follow(process.stdout(), false);
-        Arc::clone(&listening).follow(process.stderr(), true);
-        listening
+        Arc::clone(&listener).follow(process.stdout(), false);
+        Arc::clone(&listener).follow(process.stderr(), true);
+        listener
     }
 
     /// Adds a line about the process to its output.
-    pub(crate) fn tell(&self, text: &str) {
+    pub(crate) fn add_note(&self, text: &str) {
         let (agent, text) = (Arc::clone(&self.agent), text.into());
         self.printed.push(AgentOutputLine { agent, attempt_id: None, stderr: true, text });
     }
@@ -126,22 +126,22 @@ impl OutputListener {
 
     /// The last unreadable line, if there were more than this many; for the end of a sentence.
     pub(crate) fn malformed_since(&self, count: u64) -> String {
-        let said = self.malformed.since(count);
-        self.printed.redactor.without_known(&said).unwrap_or(said)
+        let last = self.malformed.since(count);
+        self.printed.redactor.without_known(&last).unwrap_or(last)
     }
 
     fn follow(self: Arc<Self>, stream: &OutputStream, stderr: bool) {
         let mut lines = stream.lines();
         tokio::spawn(async move {
             while let Some(line) = lines.next().await {
-                let attempt_id = self.served().alone.clone();
+                let attempt_id = self.served().line_owner.clone();
                 let agent = Arc::clone(&self.agent);
                 self.printed.push(AgentOutputLine { agent, attempt_id, stderr, text: line.text });
             }
         });
     }
 
-    fn served(&self) -> MutexGuard<'_, Served> {
+    fn served(&self) -> MutexGuard<'_, ServedConversations> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,21 +149,21 @@ impl OutputListener {
     pub(crate) fn serving(self: &Arc<Self>, attempt_id: &AttemptId) -> ServedConversation {
         let mut served = self.served();
         served.now.push(attempt_id.clone());
-        served.alone = (served.now.len() == 1).then(|| attempt_id.clone());
+        served.line_owner = (served.now.len() == 1).then(|| attempt_id.clone());
         drop(served);
-        ServedConversation { listening: Arc::clone(self), attempt_id: attempt_id.clone() }
+        ServedConversation { listener: Arc::clone(self), attempt_id: attempt_id.clone() }
     }
 }
 
 /// A conversation that is being served.
 pub(crate) struct ServedConversation {
-    listening: Arc<OutputListener>,
+    listener: Arc<OutputListener>,
     attempt_id: AttemptId,
 }
 
 impl Drop for ServedConversation {
     fn drop(&mut self) {
-        let mut served = self.listening.served();
+        let mut served = self.listener.served();
         if let Some(place) = served.now.iter().position(|attempt_id| *attempt_id == self.attempt_id)
         {
             served.now.remove(place);

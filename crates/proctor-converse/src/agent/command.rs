@@ -17,45 +17,45 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 
 use super::agent_output::OutputListener;
-use super::program::{Launch, words_so_far};
-use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
+use super::program::{LaunchSpec, output_so_far};
+use super::{Agent, AgentTurn, Session, refuse_unoffered_calls};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
 use crate::failure::{Failure, PartyAnswer};
 use crate::wire::{AnswerError, read_answer};
 
 /// How long a program may take to say hello.
-const HELLO_WITHIN: Duration = Duration::from_secs(20);
-/// After how long without hello somebody is told that it is being waited for.
-const HELLO_EXPECTED: Duration = Duration::from_secs(2);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time without `hello` after which a note is added to the output.
+const HELLO_NOTICE_AFTER: Duration = Duration::from_secs(2);
 /// How long it may take to end.
-const END_WITHIN: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it may take to forget a conversation.
-const RESET_WITHIN: Duration = Duration::from_secs(2);
+const RESET_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Who gets which process.
+/// How conversations are assigned to processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Processes {
-    /// So many share all conversations.
+    /// This many processes share all conversations.
     Shared(usize),
-    /// Each conversation has its own.
+    /// One process per conversation.
     Each,
 }
 
 /// An agent that is a program.
 pub struct CommandAgent {
-    launch: Arc<Launch>,
+    launch: Arc<LaunchSpec>,
     timeout: Duration,
     /// The shared ones; none where each conversation has its own.
-    places: Vec<Mutex<Option<Alive>>>,
+    shared_processes: Vec<Mutex<Option<RunningAgent>>>,
     next: AtomicUsize,
 }
 
 #[derive(Clone)]
-struct Alive {
+struct RunningAgent {
     process: ManagedProcess,
     channel: Channel,
-    listening: Arc<OutputListener>,
+    listener: Arc<OutputListener>,
 }
 
 #[derive(Serialize)]
@@ -73,61 +73,64 @@ struct ResetRequest<'a> {
 }
 
 impl CommandAgent {
-    pub(crate) fn new(launch: Launch, processes: Processes, timeout: Duration) -> Self {
+    pub(crate) fn new(launch: LaunchSpec, processes: Processes, timeout: Duration) -> Self {
         let count = match processes {
             Processes::Shared(count) => count.max(1),
             Processes::Each => 0,
         };
-        let places = (0..count).map(|_| Mutex::new(None)).collect();
-        Self { launch: Arc::new(launch), timeout, places, next: AtomicUsize::new(0) }
+        let shared_processes = (0..count).map(|_| Mutex::new(None)).collect();
+        Self { launch: Arc::new(launch), timeout, shared_processes, next: AtomicUsize::new(0) }
     }
 
-    async fn process(&self, number: usize) -> Result<Alive, Failure> {
-        let Some(place) = self.places.get(number % self.places.len().max(1)) else {
+    async fn process(&self, number: usize) -> Result<RunningAgent, Failure> {
+        let Some(place) = self.shared_processes.get(number % self.shared_processes.len().max(1))
+        else {
             return self.start(number).await;
         };
-        // Whoever comes first starts it; the others wait for that.
+        // The first caller starts the process; the others wait for the lock.
         let mut place = place.lock().await;
-        if let Some(alive) =
-            place.as_ref().filter(|alive| alive.process.is_alive() && !alive.channel.is_closed())
+        if let Some(running) = place
+            .as_ref()
+            .filter(|running| running.process.is_alive() && !running.channel.is_closed())
         {
-            return Ok(alive.clone());
+            return Ok(running.clone());
         }
-        let alive = self.start(number % self.places.len()).await?;
-        *place = Some(alive.clone());
-        Ok(alive)
+        let running = self.start(number % self.shared_processes.len()).await?;
+        *place = Some(running.clone());
+        Ok(running)
     }
 
-    async fn start(&self, number: usize) -> Result<Alive, Failure> {
+    async fn start(&self, number: usize) -> Result<RunningAgent, Failure> {
         let name = &self.launch.name;
-        let (process, listening) = self.launch.start(RpcMode::Socket, number).await?;
+        let (process, listener) = self.launch.start(RpcMode::Socket, number).await?;
         let Some(channel) = process.rpc() else {
             return Err(Failure::harness(format!("the agent `{name}` has no channel")));
         };
         let host = HostInfo { name: "proctor".into(), version: env!("CARGO_PKG_VERSION").into() };
         let greeting = channel.clone();
-        let mut hello = pin!(greeting.hello(host, HELLO_WITHIN));
-        let early = tokio::time::timeout(HELLO_EXPECTED, hello.as_mut()).await;
+        let mut hello = pin!(greeting.hello(host, HELLO_TIMEOUT));
+        let early = tokio::time::timeout(HELLO_NOTICE_AFTER, hello.as_mut()).await;
         let greeted = if let Ok(greeted) = early {
             greeted
         } else {
-            listening.tell(&format!(
+            listener.add_note(&format!(
                 "the agent `{name}` has not said hello for {} s and is waited for up to {} s; {}",
-                HELLO_EXPECTED.as_secs(),
-                HELLO_WITHIN.as_secs(),
-                words_so_far(&process)
+                HELLO_NOTICE_AFTER.as_secs(),
+                HELLO_TIMEOUT.as_secs(),
+                output_so_far(&process)
             ));
             hello.await
         };
         if let Err(error) = greeted {
-            let ended = self.launch.obituary(&process).await;
-            let why = ended.unwrap_or_else(|| format!("{error}; {}", words_so_far(&process)));
-            let heard = listening.malformed_since(0);
-            let message =
-                format!("the agent `{name}` does not speak the worker protocol: {why}{heard}");
+            let ended = self.launch.exit_description(&process).await;
+            let why = ended.unwrap_or_else(|| format!("{error}; {}", output_so_far(&process)));
+            let malformed_note = listener.malformed_since(0);
+            let message = format!(
+                "the agent `{name}` does not speak the worker protocol: {why}{malformed_note}"
+            );
             return Err(Failure::party("NotStarted", message));
         }
-        Ok(Alive { process, channel, listening })
+        Ok(RunningAgent { process, channel, listener })
     }
 }
 
@@ -137,13 +140,13 @@ impl Agent for CommandAgent {
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
-            let alive = self.process(self.next.fetch_add(1, Ordering::Relaxed)).await?;
+            let running = self.process(self.next.fetch_add(1, Ordering::Relaxed)).await?;
             let session: Box<dyn Session> = Box::new(CommandSession {
-                alive,
+                running,
                 launch: Arc::clone(&self.launch),
                 timeout: self.timeout,
                 name: conversation_id(attempt_id),
-                own: self.places.is_empty(),
+                own: self.shared_processes.is_empty(),
             });
             Ok(session)
         })
@@ -151,9 +154,9 @@ impl Agent for CommandAgent {
 
     fn end(&self, at_once: bool) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            for place in &self.places {
-                if let Some(alive) = place.lock().await.take() {
-                    finish(&alive.process, at_once).await;
+            for place in &self.shared_processes {
+                if let Some(running) = place.lock().await.take() {
+                    finish(&running.process, at_once).await;
                 }
             }
         })
@@ -169,13 +172,13 @@ fn conversation_id(attempt_id: &AttemptId) -> String {
 }
 
 async fn finish(process: &ManagedProcess, at_once: bool) {
-    // A process that cannot be ended is reported by whoever waits for its tree.
-    let _ = if at_once { process.kill().await } else { process.stop(END_WITHIN).await };
+    // Errors are ignored here; the guard ends what is left of the process tree.
+    let _ = if at_once { process.kill().await } else { process.stop(END_TIMEOUT).await };
 }
 
 struct CommandSession {
-    alive: Alive,
-    launch: Arc<Launch>,
+    running: RunningAgent,
+    launch: Arc<LaunchSpec>,
     timeout: Duration,
     name: String,
     own: bool,
@@ -185,18 +188,18 @@ impl CommandSession {
     async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let name = &self.launch.name;
         let tools = turn.tools.specs().await?;
-        let _serving = self.alive.listening.serving(turn.attempt_id);
+        let _serving = self.running.listener.serving(turn.attempt_id);
         let request = ChatRequest {
             conversation_id: &self.name,
             turn: turn.turn,
             messages: turn.messages,
             tools: &tools,
         };
-        let malformed = self.alive.listening.malformed();
-        let reply = self.alive.channel.request("agent.chat", &request, Some(self.timeout)).await;
+        let malformed = self.running.listener.malformed();
+        let reply = self.running.channel.request("agent.chat", &request, Some(self.timeout)).await;
         let reply = match reply {
             Ok(reply) => reply,
-            Err(error) => return Err(self.explain(error, malformed).await),
+            Err(error) => return Err(self.explain_request_error(error, malformed).await),
         };
         let answer = read_answer(reply.body.as_str()).map_err(|problem| {
             let message = match problem {
@@ -209,18 +212,18 @@ impl CommandSession {
             };
             Failure::party("Malformed", message)
         })?;
-        asks_for_offered_tools(name, &tools, &answer.pending_tool_calls)?;
+        refuse_unoffered_calls(name, &tools, &answer.pending_tool_calls)?;
         Ok(answer)
     }
 
     /// What became of a request; `malformed` is how many unreadable lines there were before it.
-    async fn explain(&self, error: RequestError, malformed: u64) -> Failure {
+    async fn explain_request_error(&self, error: RequestError, malformed: u64) -> Failure {
         let name = &self.launch.name;
-        let heard = self.alive.listening.malformed_since(malformed);
+        let malformed_note = self.running.listener.malformed_since(malformed);
         match error {
             RequestError::Timeout { after, .. } => Failure::party(
                 "Timeout",
-                format!("the agent `{name}` did not answer within {after:?}{heard}"),
+                format!("the agent `{name}` did not answer within {after:?}{malformed_note}"),
             ),
             RequestError::Failed { error, .. } if error.code == code::UNKNOWN_ACTION => {
                 let message = format!("the agent `{name}` does not know the action `agent.chat`");
@@ -231,9 +234,12 @@ impl CommandSession {
                 format!("the agent `{name}` answered with an error: {}", error.message),
             ),
             RequestError::Closed { closed, .. } => {
-                let ended = self.launch.obituary(&self.alive.process).await;
+                let ended = self.launch.exit_description(&self.running.process).await;
                 let why = ended.unwrap_or_else(|| closed.to_string());
-                Failure::party("Crashed", format!("the agent `{name}` broke off: {why}{heard}"))
+                Failure::party(
+                    "Crashed",
+                    format!("the agent `{name}` failed: {why}{malformed_note}"),
+                )
             }
             error @ RequestError::Encode { .. } => Failure::harness(error.to_string()),
         }
@@ -248,13 +254,16 @@ impl Session for CommandSession {
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             if self.own {
-                return finish(&self.alive.process, false).await;
+                return finish(&self.running.process, false).await;
             }
-            // Nobody waits for it, and agents that keep nothing need not know it.
+            // The reply is not awaited: agents without state need not implement `agent.reset`.
             tokio::spawn(async move {
                 let request = ResetRequest { conversation_id: &self.name };
-                let _ =
-                    self.alive.channel.request("agent.reset", &request, Some(RESET_WITHIN)).await;
+                let _ = self
+                    .running
+                    .channel
+                    .request("agent.reset", &request, Some(RESET_TIMEOUT))
+                    .await;
             });
         })
     }

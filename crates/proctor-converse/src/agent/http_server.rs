@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::agent_output::OutputListener;
-use super::program::Launch;
+use super::program::LaunchSpec;
 use super::{Agent, AgentTurn, ModelAgent, Session};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
@@ -19,16 +19,16 @@ use crate::failure::{Failure, PartyAnswer};
 use proctor_dialogue::AgentAnswer;
 
 /// How often a server that is not ready yet is tried.
-const TRY_EVERY: Duration = Duration::from_millis(10);
-const END_WITHIN: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes the program and its client for a port.
 pub(crate) type MakeClient =
-    Arc<dyn Fn(u16) -> Result<(Launch, ModelAgent, Ready), Failure> + Send + Sync>;
+    Arc<dyn Fn(u16) -> Result<(LaunchSpec, ModelAgent, ReadinessCheck), Failure> + Send + Sync>;
 
 /// When a server is ready.
 #[derive(Debug, Clone)]
-pub(crate) struct Ready {
+pub(crate) struct ReadinessCheck {
     /// The port that takes connections.
     pub(crate) port: u16,
     /// The path that answers below 400, if it must.
@@ -39,48 +39,48 @@ pub(crate) struct Ready {
 /// An HTTP agent with its server.
 pub struct ServedAgent {
     make: MakeClient,
-    each: bool,
-    shared: Mutex<Option<ServedConversation>>,
+    own_server: bool,
+    shared: Mutex<Option<AgentServer>>,
 }
 
 #[derive(Clone)]
-struct ServedConversation {
+struct AgentServer {
     process: ManagedProcess,
-    listening: Arc<OutputListener>,
+    listener: Arc<OutputListener>,
     client: ModelAgent,
-    launch: Arc<Launch>,
+    launch: Arc<LaunchSpec>,
 }
 
 impl ServedAgent {
-    pub(crate) fn new(make: MakeClient, each: bool) -> Self {
-        Self { make, each, shared: Mutex::new(None) }
+    pub(crate) fn new(make: MakeClient, own_server: bool) -> Self {
+        Self { make, own_server, shared: Mutex::new(None) }
     }
 
-    async fn start(&self) -> Result<ServedConversation, Failure> {
+    async fn start(&self) -> Result<AgentServer, Failure> {
         let port = free_port().map_err(|error| {
             Failure::harness(format!("no port is free on this machine: {error}"))
         })?;
         let (launch, client, ready) = (self.make)(port)?;
-        let (process, listening) = launch.start(RpcMode::None, 0).await?;
+        let (process, listener) = launch.start(RpcMode::None, 0).await?;
         if let Err(why) = wait_until_ready(&process, &launch, &ready).await {
             let _ = process.kill().await;
             let message = format!("the agent `{}` {why}", launch.name);
             return Err(Failure::party("NotStarted", message));
         }
-        Ok(ServedConversation { process, listening, client, launch: Arc::new(launch) })
+        Ok(AgentServer { process, listener, client, launch: Arc::new(launch) })
     }
 
-    async fn serving(&self) -> Result<ServedConversation, Failure> {
-        if self.each {
+    async fn shared_server(&self) -> Result<AgentServer, Failure> {
+        if self.own_server {
             return self.start().await;
         }
         let mut shared = self.shared.lock().await;
-        if let Some(serving) = shared.as_ref().filter(|serving| serving.process.is_alive()) {
-            return Ok(serving.clone());
+        if let Some(server) = shared.as_ref().filter(|server| server.process.is_alive()) {
+            return Ok(server.clone());
         }
-        let serving = self.start().await?;
-        *shared = Some(serving.clone());
-        Ok(serving)
+        let server = self.start().await?;
+        *shared = Some(server.clone());
+        Ok(server)
     }
 }
 
@@ -93,16 +93,16 @@ fn free_port() -> std::io::Result<u16> {
 
 async fn wait_until_ready(
     process: &ManagedProcess,
-    launch: &Launch,
-    ready: &Ready,
+    launch: &LaunchSpec,
+    ready: &ReadinessCheck,
 ) -> Result<(), String> {
     let deadline = Instant::now() + ready.within;
     loop {
-        if answers(ready).await {
+        if is_ready(ready).await {
             return Ok(());
         }
         if !process.is_alive() {
-            let ended = launch.obituary(process).await.unwrap_or_default();
+            let ended = launch.exit_description(process).await.unwrap_or_default();
             return Err(format!("did not become ready: {ended}"));
         }
         if Instant::now() >= deadline {
@@ -112,11 +112,11 @@ async fn wait_until_ready(
             );
             return Err(format!("was not ready within {:?}: {what}", ready.within));
         }
-        tokio::time::sleep(TRY_EVERY).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
-async fn answers(ready: &Ready) -> bool {
+async fn is_ready(ready: &ReadinessCheck) -> bool {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ready.port));
     let Ok(mut stream) = TcpStream::connect(address).await else { return false };
     let Some(path) = &ready.path else { return true };
@@ -145,45 +145,45 @@ impl Agent for ServedAgent {
         attempt_id: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
         Box::pin(async move {
-            let serving = self.serving().await?;
-            let inner = serving.client.open(attempt_id).await?;
+            let server = self.shared_server().await?;
+            let inner = server.client.open(attempt_id).await?;
             let session: Box<dyn Session> =
-                Box::new(ServedSession { inner, serving, each: self.each });
+                Box::new(ServedSession { inner, server, own_server: self.own_server });
             Ok(session)
         })
     }
 
     fn end(&self, at_once: bool) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            if let Some(serving) = self.shared.lock().await.take() {
-                finish(&serving.process, at_once).await;
+            if let Some(server) = self.shared.lock().await.take() {
+                finish(&server.process, at_once).await;
             }
         })
     }
 }
 
 async fn finish(process: &ManagedProcess, at_once: bool) {
-    let _ = if at_once { process.kill().await } else { process.stop(END_WITHIN).await };
+    let _ = if at_once { process.kill().await } else { process.stop(END_TIMEOUT).await };
 }
 
 struct ServedSession {
     inner: Box<dyn Session>,
-    serving: ServedConversation,
-    each: bool,
+    server: AgentServer,
+    own_server: bool,
 }
 
 impl Session for ServedSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         Box::pin(async move {
-            let serving = self.serving.listening.serving(turn.attempt_id);
+            let serving = self.server.listener.serving(turn.attempt_id);
             let mut asked = self.inner.chat(turn).await;
             drop(serving);
             // A broken connection says little; a server that has ended says more.
             if let Err(failure) = &mut asked.outcome
                 && failure.class == "Unreachable"
-                && let Some(ended) = self.serving.launch.obituary(&self.serving.process).await
+                && let Some(ended) = self.server.launch.exit_description(&self.server.process).await
             {
-                failure.message = format!("{}; its server is gone: {ended}", failure.message);
+                failure.message = format!("{}; its server has ended: {ended}", failure.message);
             }
             asked
         })
@@ -192,8 +192,8 @@ impl Session for ServedSession {
     fn close(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.inner.close().await;
-            if self.each {
-                finish(&self.serving.process, false).await;
+            if self.own_server {
+                finish(&self.server.process, false).await;
             }
         })
     }

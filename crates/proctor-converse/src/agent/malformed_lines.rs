@@ -8,31 +8,31 @@ use proctor_process::protocol::Notification;
 
 /// The last malformed line of one process, and how many there were.
 #[derive(Debug, Default)]
-pub(crate) struct MalformedLines(Mutex<Lines>);
+pub(crate) struct MalformedLines(Mutex<LineLog>);
 
 #[derive(Debug, Default)]
-struct Lines {
+struct LineLog {
     count: u64,
     last: String,
 }
 
 /// How much of a line is shown.
-const BEGINNING: usize = 120;
+const MAX_SHOWN_CHARACTERS: usize = 120;
 
-fn unaddressed(line: &str) -> String {
+fn describe_unaddressed(line: &str) -> String {
     format!(
         "it sent a line without `reply_to`, which an answer must have (the `id` of the request): `{line}`"
     )
 }
 
 impl MalformedLines {
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn lines(&self) -> MutexGuard<'_, LineLog> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what a channel reports; what is not about an unreadable line is left to others.
     pub(crate) fn record_diagnostic(&self, diagnostic: &Diagnostic) {
-        let said = match diagnostic {
+        let description = match diagnostic {
             Diagnostic::MalformedLine { reason, excerpt, .. }
                 if excerpt.trim_start().starts_with('{') =>
             {
@@ -44,7 +44,7 @@ impl MalformedLines {
             Diagnostic::NotUtf8 { excerpt, .. } => {
                 format!("it sent a line that is not UTF-8: `{excerpt}`")
             }
-            Diagnostic::UnclearLine { excerpt, .. } => unaddressed(excerpt),
+            Diagnostic::UnclearLine { excerpt, .. } => describe_unaddressed(excerpt),
             Diagnostic::StrayReply { to, excerpt, .. } => {
                 format!("it answered `{to}`, for which nobody waits: `{excerpt}`")
             }
@@ -53,21 +53,21 @@ impl MalformedLines {
             }
             _ => return,
         };
-        self.add(said);
+        self.add(description);
     }
 
     /// Takes what is neither a request nor an answer. News have a `type`; without one it was most likely meant as an answer.
     pub(crate) fn record_notification(&self, notification: &Notification) {
         if notification.kind.is_empty() {
             let line = notification.body.as_str();
-            self.add(unaddressed(&proctor_text::truncate(line, BEGINNING)));
+            self.add(describe_unaddressed(&proctor_text::truncate(line, MAX_SHOWN_CHARACTERS)));
         }
     }
 
-    fn add(&self, said: String) {
+    fn add(&self, description: String) {
         let mut lines = self.lines();
         lines.count += 1;
-        lines.last = said;
+        lines.last = description;
     }
 
     /// How many there were.

@@ -18,9 +18,9 @@ pub use self::agent_output::{AgentOutput, AgentOutputLine};
 pub use self::command::CommandAgent;
 pub(crate) use self::command::Processes;
 pub use self::http_server::ServedAgent;
-pub(crate) use self::http_server::{MakeClient, Ready};
+pub(crate) use self::http_server::{MakeClient, ReadinessCheck};
 pub use self::model::ModelAgent;
-pub(crate) use self::program::Launch;
+pub(crate) use self::program::LaunchSpec;
 pub use self::scripted::ScriptedAgent;
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
@@ -69,7 +69,7 @@ pub struct AgentTurn<'a> {
 ///
 /// Answering that there is no such tool would have it ask again and again. Most such agents make their calls themselves
 /// and list them where requests stand.
-fn asks_for_offered_tools(
+fn refuse_unoffered_calls(
     name: &str,
     offered: &[ToolSpec],
     asked: &[ToolCall],
@@ -82,7 +82,7 @@ fn asks_for_offered_tools(
     Err(Failure::party("NoTools", message))
 }
 
-/// An agent that cannot be used; every conversation fails with the same words.
+/// An agent that cannot be used; every conversation fails with the same message.
 pub(crate) struct NoAgent(pub(crate) Failure);
 
 impl Agent for NoAgent {

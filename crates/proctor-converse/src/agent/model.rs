@@ -10,21 +10,21 @@ use proctor_llm::sse::SseDecoder;
 use proctor_llm::{self as llm, Model, Purpose, Request};
 use serde_json::{Value, json};
 
-use super::{Agent, AgentTurn, Session, asks_for_offered_tools};
+use super::{Agent, AgentTurn, Session, refuse_unoffered_calls};
 use crate::BoxFuture;
 use crate::attempt_id::AttemptId;
 use crate::failure::{Failure, PartyAnswer};
 use crate::judge::model_call;
 
-/// Is told the name of a conversation that is over.
-type Forget = Arc<dyn Fn(&str) + Send + Sync>;
+/// Called with the name of a conversation that has ended.
+type ForgetConversation = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// An agent that is asked as a model is.
 #[derive(Clone)]
 pub struct ModelAgent {
     model: Arc<dyn Model>,
     template: Arc<Request>,
-    forget: Option<Forget>,
+    forget: Option<ForgetConversation>,
     name: Arc<str>,
     made_calls: Option<MadeCalls>,
 }
@@ -38,14 +38,14 @@ impl ModelAgent {
 
     /// The same agent by this name, with the place where its answers list the calls it made itself.
     #[must_use]
-    pub fn reporting(mut self, name: &str, made_calls: Option<MadeCalls>) -> Self {
+    pub fn with_made_calls(mut self, name: &str, made_calls: Option<MadeCalls>) -> Self {
         (self.name, self.made_calls) = (name.into(), made_calls);
         self
     }
 
-    /// The same agent, which is told when a conversation is over.
+    /// The same agent, with a callback for the end of a conversation.
     #[must_use]
-    pub fn forgetting(mut self, forget: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    pub fn on_conversation_end(mut self, forget: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.forget = Some(Arc::new(forget));
         self
     }
@@ -96,7 +96,7 @@ impl Session for ModelSession {
             let call = model_call(model, Purpose::Agent, &outcome, began.elapsed());
             let outcome = outcome.map_err(Failure::from).and_then(|answer| {
                 let answer = self.agent.answer(answer)?;
-                asks_for_offered_tools(&self.agent.name, &tools, &answer.pending_tool_calls)?;
+                refuse_unoffered_calls(&self.agent.name, &tools, &answer.pending_tool_calls)?;
                 Ok(answer)
             });
             PartyAnswer { outcome, call: Some(call) }

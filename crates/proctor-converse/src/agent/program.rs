@@ -14,13 +14,13 @@ use super::malformed_lines::MalformedLines;
 use crate::failure::Failure;
 
 /// How long to wait for the exit of a program that has closed its channel.
-const EXIT_WITHIN: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How many of its last lines are shown.
 const LAST_LINES: usize = 5;
 
 /// How a program is started.
 #[derive(Debug, Clone)]
-pub(crate) struct Launch {
+pub(crate) struct LaunchSpec {
     /// What messages call it.
     pub(crate) name: String,
     pub(crate) argv: Vec<String>,
@@ -31,14 +31,15 @@ pub(crate) struct Launch {
     pub(crate) printed: Arc<AgentOutput>,
 }
 
-impl Launch {
+impl LaunchSpec {
     pub(crate) async fn start(
         &self,
         mode: RpcMode,
         index: usize,
     ) -> Result<(ManagedProcess, Arc<OutputListener>), Failure> {
         let malformed = Arc::new(MalformedLines::default());
-        let (heard, told) = (Arc::clone(&malformed), Arc::clone(&malformed));
+        let (diagnostics_sink, notifications_sink) =
+            (Arc::clone(&malformed), Arc::clone(&malformed));
         let environment =
             ChildEnvironment::inherited().set("WORKER_INDEX", index.to_string()).set_all(&self.env);
         let argv = self.argv.iter().map(String::as_str);
@@ -47,37 +48,34 @@ impl Launch {
             .rpc(mode)
             .channel(
                 ChannelConfig::default()
-                    .diagnostics(move |diagnostic| heard.record_diagnostic(&diagnostic))
-                    // Nobody else listens to news of an agent, and a full queue would stop its answers too.
+                    .diagnostics(move |diagnostic| diagnostics_sink.record_diagnostic(&diagnostic))
+                    // Notifications have no other consumer, and a full queue would block replies too.
                     .notifications(NotificationMode::Call(Arc::new(move |news| {
-                        told.record_notification(&news);
+                        notifications_sink.record_notification(&news);
                     }))),
             );
         let process = ManagedProcess::spawn(spec).await.map_err(|error| {
-            Failure::party(
-                "NotStarted",
-                format!("the agent `{}` is missing or broken: {error}", self.name),
-            )
+            Failure::party("NotStarted", format!("cannot start the agent `{}`: {error}", self.name))
         })?;
-        let listening = OutputListener::to(&process, &self.name, &self.printed, malformed);
-        Ok((process, listening))
+        let listener = OutputListener::start(&process, &self.name, &self.printed, malformed);
+        Ok((process, listener))
     }
 
-    /// How the process ended, with its last words; nothing if it lives.
-    pub(crate) async fn obituary(&self, process: &ManagedProcess) -> Option<String> {
-        let report = process.wait_timeout(EXIT_WITHIN).await.ok()?;
+    /// How the process ended, with its last output; `None` if it is running.
+    pub(crate) async fn exit_description(&self, process: &ManagedProcess) -> Option<String> {
+        let report = process.wait_timeout(EXIT_TIMEOUT).await.ok()?;
         let lines = process.last_lines(LAST_LINES);
-        let said = if lines.is_empty() {
+        let output = if lines.is_empty() {
             " without a word".to_owned()
         } else {
             format!("; its last output: {}", lines.join(" | "))
         };
-        Some(format!("it ended with {}{said}", report.status))
+        Some(format!("it ended with {}{output}", report.status))
     }
 }
 
 /// What a program that lives has printed, for the end of a sentence.
-pub(crate) fn words_so_far(process: &ManagedProcess) -> String {
+pub(crate) fn output_so_far(process: &ManagedProcess) -> String {
     match process.last_lines(LAST_LINES).as_slice() {
         [] => "it has printed nothing so far".into(),
         lines => format!("it has printed so far: {}", lines.join(" | ")),

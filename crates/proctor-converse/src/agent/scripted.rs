@@ -42,7 +42,7 @@ struct ScriptSession {
 
 impl ScriptSession {
     fn next(&mut self, messages: &[Message]) -> Option<&Say> {
-        let last = last_words(messages);
+        let last = last_message_text(messages);
         for (rule, used) in self.rules.iter().zip(&mut self.used) {
             let applies = rule.when.as_ref().is_none_or(|pattern| pattern.occurs_in(last));
             if applies && let Some(say) = rule.reply(*used) {
@@ -55,17 +55,17 @@ impl ScriptSession {
 }
 
 /// What a rule's `when` looks at: the last message, be it of the user or of a tool.
-fn last_words(messages: &[Message]) -> &str {
-    let heard = messages.iter().rev().find(|message| message.role != Role::Assistant);
-    heard.map_or("", |message| message.content.as_str())
+fn last_message_text(messages: &[Message]) -> &str {
+    let last = messages.iter().rev().find(|message| message.role != Role::Assistant);
+    last.map_or("", |message| message.content.as_str())
 }
 
 impl Session for ScriptSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         let Some(say) = self.next(turn.messages) else {
-            let heard = proctor_text::truncate(last_words(turn.messages), 80);
+            let last = proctor_text::truncate(last_message_text(turn.messages), 80);
             let message = format!(
-                "the agent's script has nothing to say to {heard:?}; add a reply or a rule that repeats"
+                "the agent's script has no reply to {last:?}; add a reply or a rule that repeats"
             );
             let outcome = Err(Failure::party("ScriptExhausted", message));
             return Box::pin(std::future::ready(PartyAnswer::plain(outcome)));

@@ -14,17 +14,17 @@ use serde_json::Value;
 
 use super::placeholder_values::PlaceholderValues;
 use crate::agent::{
-    Agent, AgentOutput, CommandAgent, Launch, MakeClient, ModelAgent, Processes, Ready,
-    ScriptedAgent, ServedAgent,
+    Agent, AgentOutput, CommandAgent, LaunchSpec, MakeClient, ModelAgent, Processes,
+    ReadinessCheck, ScriptedAgent, ServedAgent,
 };
 use crate::failure::Failure;
 
-const ANSWER_WITHIN: Duration = Duration::from_mins(2);
-const READY_WITHIN: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What agents are made with.
 pub(super) struct AgentParts {
-    pub(super) places: PlaceholderValues,
+    pub(super) placeholders: PlaceholderValues,
     pub(super) guard: Guard,
     pub(super) layers: Layers,
     pub(super) printed: Arc<AgentOutput>,
@@ -33,7 +33,7 @@ pub(super) struct AgentParts {
 pub(super) fn agent(
     fields: &AgentFields,
     name: &str,
-    workshop: &Arc<AgentParts>,
+    parts: &Arc<AgentParts>,
 ) -> Result<Arc<dyn Agent>, Failure> {
     if let Some(problem) = fields.problem() {
         return Err(Failure::harness(format!("the agent `{name}`: {problem}")));
@@ -43,95 +43,95 @@ pub(super) fn agent(
     }
     let is_http = fields.chat.is_some() || fields.http.is_some();
     if fields.command.is_some() && is_http {
-        let (fields, name, workshop) = (fields.clone(), name.to_owned(), Arc::clone(workshop));
+        let (fields, name, parts) = (fields.clone(), name.to_owned(), Arc::clone(parts));
         let each = fields.process_per_conversation;
         let make: MakeClient = Arc::new(move |port| {
-            let places = PlaceholderValues { port: Some(port), ..workshop.places.clone() };
-            let mut launch = launch(&fields, &name, &places, &workshop)?;
+            let placeholders = PlaceholderValues { port: Some(port), ..parts.placeholders.clone() };
+            let mut launch = launch(&fields, &name, &placeholders, &parts)?;
             launch.env.entry("PORT".into()).or_insert_with(|| port.to_string());
-            let client = client(&fields, &name, &places, &workshop.layers)?;
-            Ok((launch, client, ready(fields.ready.as_ref(), port, &places)?))
+            let client = client(&fields, &name, &placeholders, &parts.layers)?;
+            Ok((launch, client, ready(fields.ready.as_ref(), port, &placeholders)?))
         });
         return Ok(Arc::new(ServedAgent::new(make, each)));
     }
     if is_http {
-        return Ok(Arc::new(client(fields, name, &workshop.places, &workshop.layers)?));
+        return Ok(Arc::new(client(fields, name, &parts.placeholders, &parts.layers)?));
     }
     let processes = if fields.process_per_conversation {
         Processes::Each
     } else {
         Processes::Shared(fields.processes.map_or(1, NonZeroU32::get) as usize)
     };
-    let launch = launch(fields, name, &workshop.places, workshop)?;
+    let launch = launch(fields, name, &parts.placeholders, parts)?;
     Ok(Arc::new(CommandAgent::new(launch, processes, timeout(fields))))
 }
 
 fn timeout(fields: &AgentFields) -> Duration {
-    fields.timeout.map_or(ANSWER_WITHIN, |span| span.0)
+    fields.timeout.map_or(ANSWER_TIMEOUT, |span| span.0)
 }
 
 fn launch(
     fields: &AgentFields,
     name: &str,
-    places: &PlaceholderValues,
-    workshop: &AgentParts,
-) -> Result<Launch, Failure> {
-    let words = places.words(&fields.command.clone().unwrap_or_default())?;
-    Ok(Launch {
+    placeholders: &PlaceholderValues,
+    parts: &AgentParts,
+) -> Result<LaunchSpec, Failure> {
+    let words = placeholders.words(&fields.command.clone().unwrap_or_default())?;
+    Ok(LaunchSpec {
         name: name.to_owned(),
         argv: words.argv(),
-        env: places.map(&fields.env)?,
-        folder: places.root.clone(),
-        guard: workshop.guard.clone(),
-        printed: Arc::clone(&workshop.printed),
+        env: placeholders.map(&fields.env)?,
+        folder: placeholders.root.clone(),
+        guard: parts.guard.clone(),
+        printed: Arc::clone(&parts.printed),
     })
 }
 
 fn ready(
     spec: Option<&Readiness>,
     port: u16,
-    places: &PlaceholderValues,
-) -> Result<Ready, Failure> {
-    let within = spec.and_then(|spec| spec.within).map_or(READY_WITHIN, |span| span.0);
+    placeholders: &PlaceholderValues,
+) -> Result<ReadinessCheck, Failure> {
+    let within = spec.and_then(|spec| spec.within).map_or(READY_TIMEOUT, |span| span.0);
     let Some(url) = spec.and_then(|spec| spec.url.as_ref()) else {
-        return Ok(Ready { port, path: None, within });
+        return Ok(ReadinessCheck { port, path: None, within });
     };
-    let url = places.text(url)?;
+    let url = placeholders.text(url)?;
     let path =
         url.strip_prefix("http://").and_then(|rest| rest.find('/').map(|at| rest[at..].to_owned()));
     let path = path.or_else(|| url.starts_with('/').then(|| url.clone()));
-    Ok(Ready { port, path: Some(path.unwrap_or_else(|| "/".into())), within })
+    Ok(ReadinessCheck { port, path: Some(path.unwrap_or_else(|| "/".into())), within })
 }
 
 fn client(
     fields: &AgentFields,
     name: &str,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
     layers: &Layers,
 ) -> Result<ModelAgent, Failure> {
     let client = match (&fields.chat, &fields.http) {
-        (Some(chat), _) => chat_client(chat, name, timeout(fields), places, layers),
-        (None, Some(http)) => mapped_client(http, name, timeout(fields), places, layers),
+        (Some(chat), _) => chat_client(chat, name, timeout(fields), placeholders, layers),
+        (None, Some(http)) => mapped_client(http, name, timeout(fields), placeholders, layers),
         (None, None) => Err(Failure::harness(format!("the agent `{name}` has no address"))),
     };
-    Ok(client?.reporting(name, fields.made_calls().cloned()))
+    Ok(client?.with_made_calls(name, fields.made_calls().cloned()))
 }
 
 fn chat_client(
     chat: &ChatSpec,
     name: &str,
     timeout: Duration,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
     layers: &Layers,
 ) -> Result<ModelAgent, Failure> {
     let model = chat.model.clone().unwrap_or_else(|| name.to_owned());
-    let mut endpoint = Endpoint::new(places.text(&chat.url)?, model);
+    let mut endpoint = Endpoint::new(placeholders.text(&chat.url)?, model);
     if let Some(variable) = &chat.key_env {
-        endpoint.key = Some(places.keep(variable, &places.variable(variable)?));
+        endpoint.key = Some(placeholders.learn_secret(variable, &placeholders.variable(variable)?));
         endpoint.key_hint = format!("set {variable}");
     }
     for (header, value) in &chat.headers {
-        endpoint.headers.push((header.clone(), Secret::new(places.text(value)?)));
+        endpoint.headers.push((header.clone(), Secret::new(placeholders.text(value)?)));
     }
     (endpoint.stream, endpoint.extra) = (chat.stream, chat.extra.clone());
     (endpoint.timeout, endpoint.idle_timeout) = (timeout, timeout);
@@ -142,7 +142,7 @@ fn chat_client(
         temperature: chat.temperature,
         ..Request::default()
     };
-    let model = layers.clone().over(HttpModel::agent(dialect, endpoint)?);
+    let model = layers.clone().wrap(HttpModel::agent(dialect, endpoint)?);
     Ok(ModelAgent::new(model, template))
 }
 
@@ -150,12 +150,14 @@ fn mapped_client(
     http: &HttpSpec,
     name: &str,
     timeout: Duration,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
     layers: &Layers,
 ) -> Result<ModelAgent, Failure> {
     let mut mapping = Mapping::new(name, String::new());
     let mut secrets = Vec::new();
-    let mut fill = |text: &str| named_secrets(&places_but_env(places, text)?, places, &mut secrets);
+    let mut fill = |text: &str| {
+        named_secrets(&fill_all_but_env(placeholders, text)?, placeholders, &mut secrets)
+    };
     mapping.url = fill(&http.url)?;
     let own = http.headers.iter().map(|(name, value)| Ok((name.to_lowercase(), fill(value)?)));
     let own = own.collect::<Result<Vec<_>, Failure>>()?;
@@ -184,10 +186,9 @@ fn mapped_client(
     mapping.initially.clone_from(&http.initially);
     mapping.timeout = timeout;
     let agent = Arc::new(MappedAgent::new(mapping)?);
-    let forgetful = Arc::clone(&agent);
-    let model = layers.clone().over(agent);
+    let model = layers.clone().wrap(Arc::clone(&agent));
     Ok(ModelAgent::new(model, Request::default())
-        .forgetting(move |conversation| forgetful.forget(conversation)))
+        .on_conversation_end(move |conversation| agent.forget(conversation)))
 }
 
 fn tool_call_paths(places: &ToolCallPlaces) -> ToolCallPaths {
@@ -204,14 +205,14 @@ fn tool_call_paths(places: &ToolCallPlaces) -> ToolCallPaths {
 /// `${env:NAME}` stays a name here: the mapping fills secrets in itself, and hides them in its messages.
 fn named_secrets(
     text: &str,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
     secrets: &mut Vec<(String, Secret)>,
 ) -> Result<String, Failure> {
     let mut renamed = text.to_owned();
     while let Some(at) = renamed.find("${env:") {
         let Some(end) = renamed[at..].find('}') else { break };
         let variable = renamed[at + 6..at + end].to_owned();
-        let value = places.variable(&variable)?;
+        let value = placeholders.variable(&variable)?;
         let name = format!("env_{variable}");
         renamed.replace_range(at..=at + end, &format!("${{{name}}}"));
         secrets.push((name, Secret::new(value)));
@@ -220,9 +221,9 @@ fn named_secrets(
 }
 
 /// Fills in everything but variables of the environment.
-fn places_but_env(places: &PlaceholderValues, text: &str) -> Result<String, Failure> {
+fn fill_all_but_env(placeholders: &PlaceholderValues, text: &str) -> Result<String, Failure> {
     let kept = text.replace("${env:", "${\u{1}env:");
-    Ok(places.text(&kept)?.replace("${\u{1}env:", "${env:"))
+    Ok(placeholders.text(&kept)?.replace("${\u{1}env:", "${env:"))
 }
 
 fn fill_value(

@@ -1,4 +1,4 @@
-//! Parties that have been made. Each is made once, whatever folder the scenarios stand in that use it: limits, processes
+//! Parties that have been made. Each is made once, even if scenarios in several folders use it: limits, processes
 //! and connections are the configured party's, not the file's.
 
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::mentions_folder::MentionsFolder;
 
 /// Parties of one kind, with what they were made from.
-pub(super) struct MadeParties<Fields, MadeModel>(Vec<Party<Fields, MadeModel>>);
+pub(super) struct MadeParties<Fields, MadeModel>(Vec<MadeParty<Fields, MadeModel>>);
 
-struct Party<Fields, MadeModel> {
+struct MadeParty<Fields, MadeModel> {
     name: String,
     fields: Fields,
     /// The scenario's folder, where the party depends on it.
@@ -32,7 +32,7 @@ impl<Fields: Clone + MentionsFolder + PartialEq, MadeModel: Clone> MadeParties<F
         make: impl FnOnce() -> MadeModel,
     ) -> MadeModel {
         let here = fields.mentions_folder().then(|| here.to_owned());
-        let same = |party: &&Party<Fields, MadeModel>| {
+        let same = |party: &&MadeParty<Fields, MadeModel>| {
             party.name == name && party.here == here && party.fields == *fields
         };
         if let Some(party) = self.0.iter().find(same) {
@@ -40,7 +40,7 @@ impl<Fields: Clone + MentionsFolder + PartialEq, MadeModel: Clone> MadeParties<F
         }
         let made = make();
         let (name, fields) = (name.to_owned(), fields.clone());
-        self.0.push(Party { name, fields, here, made: made.clone() });
+        self.0.push(MadeParty { name, fields, here, made: made.clone() });
         made
     }
 

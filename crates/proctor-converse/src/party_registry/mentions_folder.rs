@@ -1,11 +1,11 @@
 //! Whether a description depends on the scenario's folder: `${here}` stands in one of the texts that are filled in.
 //!
-//! Every field of a description is named here, so a new one does not compile until somebody decides whether it is filled in.
+//! Every field of a description is named here, so a new field does not compile before it is decided whether placeholders are filled in.
 
 use std::collections::BTreeMap;
 
 use proctor_dialogue::{
-    AgentFields, ChatSpec, HttpSpec, ModelFields, Readiness, ServerSpec, Words,
+    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, Readiness, ServerSpec,
 };
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ impl MentionsFolder for String {
     }
 }
 
-impl MentionsFolder for Words {
+impl MentionsFolder for CommandWords {
     fn mentions_folder(&self) -> bool {
         self.0.iter().any(String::mentions_folder)
     }

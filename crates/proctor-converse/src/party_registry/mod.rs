@@ -42,10 +42,10 @@ use crate::judge_marks::MarkSource;
 use crate::open_cassette::{OpenCassette, PartySettings};
 use crate::saved_conversation::SavedConversations;
 use crate::simulator::{NoSimulator, Simulator};
-use crate::tools::{Fill, McpProgramSpec, McpServer, McpTransport, ScenarioTools};
+use crate::tools::{FillPlaceholders, McpProgramSpec, McpServer, McpTransport, ScenarioTools};
 
 /// How long a call to a tool server may take unless it says otherwise.
-const TOOL_WITHIN: Duration = Duration::from_secs(30);
+const TOOL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the project says about conversations.
 #[derive(Clone)]
@@ -64,7 +64,7 @@ pub struct Settings {
     pub models: BTreeMap<String, ModelFields>,
     /// The agent of scenarios that name none.
     pub agent: Option<String>,
-    /// The agent of all scenarios, whatever they name.
+    /// Overrides the agent of all scenarios.
     pub agent_for_all: Option<String>,
     /// Conversations that are judged again; then no agent, user or tool is asked.
     pub saved: Option<Arc<SavedConversations>>,
@@ -76,7 +76,7 @@ pub struct Settings {
     pub budget_usd: Option<f64>,
     /// The seed of back-off.
     pub seed: u64,
-    /// What the stages of a run have in common: their settings hold clones of one.
+    /// Resources that all registries of a run share; clones refer to the same ones.
     pub shared: SharedResources,
 }
 
@@ -86,7 +86,7 @@ impl Settings {
         let named = |name: &String| Some((name.clone(), self.agents.get(name)?));
         match (&self.agent_for_all, specs.agent.as_ref().map(|at| &at.value)) {
             (None, Some(AgentSpec::Given(fields))) => {
-                let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
+                let name = fields.name.clone().unwrap_or_else(|| default_agent_name(fields));
                 Some((name, &**fields))
             }
             (None, Some(AgentSpec::Named(name))) => named(name),
@@ -106,7 +106,7 @@ impl Settings {
 }
 
 impl std::fmt::Debug for Settings {
-    /// Without the environment, which is not ours to show.
+    /// Without the environment, which may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("root", &self.root)
@@ -139,9 +139,9 @@ pub struct PartySetupError {
     pub message: String,
 }
 
-/// What is to be told after a run.
+/// What is reported after a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndReport {
     /// Remarks for people: drift, what a cassette had left, what was spent.
     pub notes: Vec<String>,
 }
@@ -162,13 +162,13 @@ impl PartyRegistry {
         settings: Settings,
         examples: &[Arc<Example>],
     ) -> Result<Self, Vec<PartySetupError>> {
-        let mut maker = Maker::new(&settings).map_err(|error| vec![error])?;
+        let mut maker = PartyBuilder::new(&settings).map_err(|error| vec![error])?;
         let mut made = Vec::new();
         for example in examples {
             if maker.seen.insert(example.group.clone()) {
                 made.push((example.group.clone(), maker.parties(example)));
             }
-            maker.miss(example);
+            maker.report_missing_parties(example);
         }
         if !maker.errors.is_empty() {
             return Err(maker.errors);
@@ -194,26 +194,26 @@ impl PartyRegistry {
     }
 
     /// What the programs of agents print.
-    pub fn printed(&self) -> &Arc<AgentOutput> {
+    pub fn agent_output(&self) -> &Arc<AgentOutput> {
         &self.printed
     }
 
     /// Whether the budget has refused a call: nothing more should be begun.
-    pub fn is_spent(&self) -> bool {
+    pub fn is_budget_exhausted(&self) -> bool {
         self.budget.as_ref().is_some_and(|budget| budget.is_exhausted())
     }
 
     /// Ends all processes; `at_once` kills instead of asking.
-    pub async fn end(&self, at_once: bool) -> Ended {
+    pub async fn end(&self, at_once: bool) -> EndReport {
         let agents = self.agents.iter().map(|agent| agent.end(at_once));
         futures_util::future::join_all(agents).await;
         futures_util::future::join_all(self.servers.iter().map(|server| server.end())).await;
-        Ended { notes: self.settings.shared.notes() }
+        EndReport { notes: self.settings.shared.notes() }
     }
 }
 
 /// Makes each party once.
-struct Maker<'a> {
+struct PartyBuilder<'a> {
     settings: &'a Settings,
     seen: HashSet<GroupKey>,
     agents: MadeParties<AgentFields, Result<Arc<dyn Agent>, Failure>>,
@@ -221,8 +221,8 @@ struct Maker<'a> {
     common: SharedModelParts,
     marks: MarkSource,
     printed: Arc<AgentOutput>,
-    /// The parties that neither scenario nor project describes, by the group that lacks them; each is told once.
-    lacking: HashMap<GroupKey, Vec<Lacking>>,
+    /// The parties that neither scenario nor project describes, by the group that lacks them; each is reported once.
+    missing: HashMap<GroupKey, Vec<MissingParty>>,
     errors: Vec<PartySetupError>,
 }
 
@@ -250,12 +250,12 @@ impl Role {
 }
 
 /// A party that neither scenario nor project describes. That is a mistake only where an example needs it.
-struct Lacking {
+struct MissingParty {
     needed: fn(&Example) -> bool,
     message: String,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> PartyBuilder<'a> {
     fn new(settings: &'a Settings) -> Result<Self, PartySetupError> {
         let prices = settings.models.values().filter_map(price).collect();
         let budget = settings.shared.budget(settings);
@@ -276,37 +276,43 @@ impl<'a> Maker<'a> {
             },
             marks: settings.shared.marks()?,
             printed: Arc::new(AgentOutput::new(settings.shared.redactor().clone())),
-            lacking: HashMap::new(),
+            missing: HashMap::new(),
             errors: Vec::new(),
         })
     }
 
     /// Tells which parties this example needs and its group lacks.
-    fn miss(&mut self, example: &Example) {
-        let Some(lacking) = self.lacking.get_mut(&example.group) else { return };
-        for lack in lacking.extract_if(.., |lack| (lack.needed)(example)) {
+    fn report_missing_parties(&mut self, example: &Example) {
+        let Some(missing) = self.missing.get_mut(&example.group) else { return };
+        for lack in missing.extract_if(.., |lack| (lack.needed)(example)) {
             self.errors
                 .push(PartySetupError { place: Some(example.location()), message: lack.message });
         }
     }
 
     /// Remembers that the group of this example lacks a party.
-    fn lacks(&mut self, example: &Example, needed: fn(&Example) -> bool, failure: &Failure) {
-        let lack = Lacking { needed, message: failure.message.clone() };
-        self.lacking.entry(example.group.clone()).or_default().push(lack);
+    fn remember_missing_party(
+        &mut self,
+        example: &Example,
+        needed: fn(&Example) -> bool,
+        failure: &Failure,
+    ) {
+        let lack = MissingParty { needed, message: failure.message.clone() };
+        self.missing.entry(example.group.clone()).or_default().push(lack);
     }
 
-    fn checks(&self, fill: Fill) -> CommandChecks {
-        CommandChecks::new(&self.settings.root, self.settings.guard.clone()).filling(fill)
+    fn checks(&self, fill: FillPlaceholders) -> CommandChecks {
+        CommandChecks::new(&self.settings.root, self.settings.guard.clone()).with_placeholders(fill)
     }
 
     /// The parties of a group, which a first example of it stands for.
     fn parties(&mut self, example: &Example) -> Parties {
         let specs = &example.parties;
-        let places = self.places(&example.file);
-        let (judge, judge_settings) = self.judge(specs, example, &places);
-        let filled = places.clone();
-        let fill: Fill = Arc::new(move |words: &proctor_dialogue::Words| filled.words(words));
+        let placeholders = self.placeholders(&example.file);
+        let (judge, judge_settings) = self.judge(specs, example, &placeholders);
+        let filled = placeholders.clone();
+        let fill: FillPlaceholders =
+            Arc::new(move |words: &proctor_dialogue::CommandWords| filled.words(words));
         if let Some(saved) = &self.settings.saved {
             return Parties {
                 agent: saved.clone(),
@@ -321,9 +327,9 @@ impl<'a> Maker<'a> {
                 reports: Arc::new(self.reports_of_saved(specs)),
             };
         }
-        let (simulator, simulator_settings) = self.simulator(specs, example, &places);
-        let servers = self.servers(specs, &places);
-        let (agent, agent_settings, reports) = self.agent(specs, example, &places);
+        let (simulator, simulator_settings) = self.simulator(specs, example, &placeholders);
+        let servers = self.servers(specs, &placeholders);
+        let (agent, agent_settings, reports) = self.agent(specs, example, &placeholders);
         let folder = self.settings.root.clone();
         let checks = self.checks(Arc::clone(&fill));
         let guard = self.settings.guard.clone();
@@ -354,7 +360,7 @@ impl<'a> Maker<'a> {
         })
     }
 
-    fn places(&self, file: &str) -> PlaceholderValues {
+    fn placeholders(&self, file: &str) -> PlaceholderValues {
         let root = self.settings.root.clone();
         let here = root.join(file).parent().map_or_else(|| root.clone(), Path::to_path_buf);
         let environment: Environment = Arc::clone(&self.settings.environment);
@@ -374,15 +380,16 @@ impl<'a> Maker<'a> {
         &mut self,
         specs: &PartySpecs,
         example: &Example,
-        places: &PlaceholderValues,
+        placeholders: &PlaceholderValues,
     ) -> (Arc<dyn Agent>, Value, AgentReports) {
         let found = self.find_agent(specs, example);
-        let described =
-            found.as_ref().map(|(fields, name)| settings::of_agent(name, fields, specs, places));
+        let described = found
+            .as_ref()
+            .map(|(fields, name)| settings::of_agent(name, fields, specs, placeholders));
         let described = described.unwrap_or_default();
         let reports = found.as_ref().map(|(fields, name)| AgentReports::of(name, fields, specs));
         let reports = reports.unwrap_or_default();
-        match found.and_then(|(fields, name)| self.make_agent(fields, &name, places)) {
+        match found.and_then(|(fields, name)| self.make_agent(fields, &name, placeholders)) {
             Ok(agent) => (agent, described, reports),
             Err(failure) => (Arc::new(NoAgent(failure)), described, reports),
         }
@@ -400,7 +407,7 @@ impl<'a> Maker<'a> {
         Ok(match (&settings.agent_for_all, &specs.agent) {
             (Some(name), _) => (self.named_agent(name, None)?, name.clone()),
             (None, Some(At { value: AgentSpec::Given(fields), .. })) => {
-                let name = fields.name.clone().unwrap_or_else(|| usual_name(fields));
+                let name = fields.name.clone().unwrap_or_else(|| default_agent_name(fields));
                 (&**fields, name)
             }
             (None, Some(At { value: AgentSpec::Named(name), place })) => {
@@ -410,9 +417,9 @@ impl<'a> Maker<'a> {
             (None, None) => {
                 let Some(name) = &settings.agent else {
                     let failure = Failure::harness(
-                        "no agent is under test here: say `agent:` in the scenario, or `agent` in proctor.toml",
+                        "no agent is configured: set `agent:` in the scenario or `agent` in proctor.toml",
                     );
-                    self.lacks(example, Example::needs_agent, &failure);
+                    self.remember_missing_party(example, Example::needs_agent, &failure);
                     return Err(failure);
                 };
                 (self.named_agent(name, None)?, name.clone())
@@ -424,17 +431,17 @@ impl<'a> Maker<'a> {
         &mut self,
         fields: &AgentFields,
         name: &str,
-        places: &PlaceholderValues,
+        placeholders: &PlaceholderValues,
     ) -> Result<Arc<dyn Agent>, Failure> {
         let layers = Layers { prices: Some(Arc::clone(&self.common.prices)), ..Layers::default() };
-        let workshop = AgentParts {
-            places: places.clone(),
+        let parts = AgentParts {
+            placeholders: placeholders.clone(),
             guard: self.settings.guard.clone(),
             layers,
             printed: Arc::clone(&self.printed),
         };
-        let make = || agents::agent(fields, name, &Arc::new(workshop));
-        self.agents.get(name, fields, &places.here, make)
+        let make = || agents::agent(fields, name, &Arc::new(parts));
+        self.agents.get(name, fields, &placeholders.here, make)
     }
 
     fn named_agent(
@@ -455,11 +462,11 @@ impl<'a> Maker<'a> {
         &mut self,
         specs: &PartySpecs,
         example: &Example,
-        places: &PlaceholderValues,
+        placeholders: &PlaceholderValues,
     ) -> (Arc<dyn Judge>, Value) {
         let spec = specs.judge.model.as_ref();
-        let (made, described) = self.model(spec, Role::Judge, specs, example, places);
-        let made = made.and_then(|made| made.judge(&places.redactor));
+        let (made, described) = self.model(spec, Role::Judge, specs, example, placeholders);
+        let made = made.and_then(|made| made.judge(&placeholders.redactor));
         (made.unwrap_or_else(|failure| Arc::new(NoJudge(failure))), described)
     }
 
@@ -467,11 +474,11 @@ impl<'a> Maker<'a> {
         &mut self,
         specs: &PartySpecs,
         example: &Example,
-        places: &PlaceholderValues,
+        placeholders: &PlaceholderValues,
     ) -> (Arc<dyn Simulator>, Value) {
         let spec = specs.simulator.as_ref();
-        let (made, described) = self.model(spec, Role::Simulator, specs, example, places);
-        let made = made.and_then(|made| made.simulator(&places.redactor));
+        let (made, described) = self.model(spec, Role::Simulator, specs, example, placeholders);
+        let made = made.and_then(|made| made.simulator(&placeholders.redactor));
         (made.unwrap_or_else(|failure| Arc::new(NoSimulator(failure))), described)
     }
 
@@ -482,12 +489,12 @@ impl<'a> Maker<'a> {
         role: Role,
         specs: &PartySpecs,
         example: &Example,
-        places: &PlaceholderValues,
+        placeholders: &PlaceholderValues,
     ) -> (Result<MadeModel, Failure>, Value) {
         match self.find_model(spec, role, specs, example) {
             Ok((fields, name)) => {
-                let described = settings::of_model(fields, places);
-                (self.make_model(fields, &name, places), described)
+                let described = settings::of_model(fields, placeholders);
+                (self.make_model(fields, &name, placeholders), described)
             }
             Err(failure) => (Err(failure), Value::Null),
         }
@@ -507,7 +514,7 @@ impl<'a> Maker<'a> {
         let settings = self.settings;
         let mut name = role.name().to_owned();
         let mut spec = spec;
-        // A name may stand for a name, but not for ever.
+        // A name may refer to another name, but not in a cycle.
         for _ in 0..8 {
             match spec {
                 Some(At { value: ModelSpec::Given(fields), .. }) => {
@@ -541,7 +548,7 @@ impl<'a> Maker<'a> {
                         let fields = settings.models.get(&name);
                         return fields.map(|fields| (fields, name)).ok_or_else(|| {
                             let failure = no_model(role.name());
-                            self.lacks(example, role.needed(), &failure);
+                            self.remember_missing_party(example, role.needed(), &failure);
                             failure
                         });
                     }
@@ -558,27 +565,31 @@ impl<'a> Maker<'a> {
         &mut self,
         fields: &ModelFields,
         name: &str,
-        places: &PlaceholderValues,
+        placeholders: &PlaceholderValues,
     ) -> Result<MadeModel, Failure> {
         let mut common = self.common.clone();
         if let Some((model, own)) = price(fields) {
             let all = self.settings.models.values().filter_map(price).chain([(model, own)]);
             common.prices = Arc::new(PriceTable::with_overrides(all.collect()));
         }
-        let make = || models::model(fields, name, places, &common);
-        self.settings.shared.model(name, fields, &places.here, make)
+        let make = || models::model(fields, name, placeholders, &common);
+        self.settings.shared.model(name, fields, &placeholders.here, make)
     }
 
-    fn servers(&mut self, specs: &PartySpecs, places: &PlaceholderValues) -> Vec<Arc<McpServer>> {
+    fn servers(
+        &mut self,
+        specs: &PartySpecs,
+        placeholders: &PlaceholderValues,
+    ) -> Vec<Arc<McpServer>> {
         let mut servers = Vec::new();
         let guard = self.settings.guard.clone();
         for (name, spec) in &specs.mcp {
             let make = || {
-                let timeout = spec.timeout.map_or(TOOL_WITHIN, |span| span.0);
-                let way = server_way(spec, places, &guard)?;
+                let timeout = spec.timeout.map_or(TOOL_TIMEOUT, |span| span.0);
+                let way = mcp_transport(spec, placeholders, &guard)?;
                 Ok(Arc::new(McpServer::new(name.clone(), way, timeout, spec.only.clone())))
             };
-            match self.servers.get(name, &spec.value, &places.here, make) {
+            match self.servers.get(name, &spec.value, &placeholders.here, make) {
                 Ok(server) => servers.push(server),
                 Err(failure) => {
                     let message = format!("the tool server `{name}`: {}", failure.message);
@@ -590,18 +601,18 @@ impl<'a> Maker<'a> {
     }
 }
 
-fn server_way(
+fn mcp_transport(
     spec: &ServerSpec,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
     guard: &Guard,
 ) -> Result<McpTransport, Failure> {
     if let Some(url) = &spec.url {
-        let headers = places.map(&spec.headers)?.into_iter();
+        let headers = placeholders.map(&spec.headers)?.into_iter();
         let headers = headers.map(|(name, value)| (name, Secret::new(value))).collect();
-        return Ok(McpTransport::Address { url: places.text(url)?, headers });
+        return Ok(McpTransport::Address { url: placeholders.text(url)?, headers });
     }
-    let words = places.words(&spec.command.clone().unwrap_or_default())?;
-    let (env, folder) = (places.map(&spec.env)?, places.root.clone());
+    let words = placeholders.words(&spec.command.clone().unwrap_or_default())?;
+    let (env, folder) = (placeholders.map(&spec.env)?, placeholders.root.clone());
     let program = McpProgramSpec { argv: words.argv(), env, folder, guard: guard.clone() };
     Ok(McpTransport::Program(program))
 }
@@ -628,7 +639,7 @@ fn price(fields: &ModelFields) -> Option<(String, Price)> {
 }
 
 /// The program's name; of a program that an interpreter runs, the name of its file.
-fn usual_name(fields: &AgentFields) -> String {
+fn default_agent_name(fields: &AgentFields) -> String {
     let Some(command) = &fields.command else { return "agent".into() };
     let words: Vec<&str> = match command.0.as_slice() {
         [line] => line.split_whitespace().collect(),
@@ -657,7 +668,7 @@ mod tests {
     fn agents_are_called_by_what_they_are() {
         let named = |command: &str| {
             let fields = format!(r#"{{"command": {command}}}"#);
-            usual_name(&serde_json::from_str(&fields).unwrap())
+            default_agent_name(&serde_json::from_str(&fields).unwrap())
         };
         assert_eq!(named(r#"["./bin/my-agent", "--fast"]"#), "my-agent");
         assert_eq!(named(r#"["python3.11", "-u", "agents/mine.py", "8080"]"#), "mine.py");

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::judge::{Judge, ModelJudge, ScriptedJudge};
 use crate::simulator::{ModelSimulator, ScriptedSimulator, Simulator};
 
-const ANSWER_WITHIN: Duration = Duration::from_mins(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 /// The longest answer in tokens, where the description sets none.
 pub(super) const MAX_TOKENS: u32 = 1024;
 
@@ -72,7 +72,7 @@ impl MadeModel {
 pub(super) fn model(
     fields: &ModelFields,
     name: &str,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
     common: &SharedModelParts,
 ) -> Result<MadeModel, Failure> {
     if let Some(problem) = fields.problem() {
@@ -86,8 +86,8 @@ pub(super) fn model(
     }
     let layers = layers(fields, common);
     let model = match &fields.command {
-        Some(_) => layers.over(command(fields, places, &common.guard)?),
-        None => layers.over(http(fields, places)?),
+        Some(_) => layers.wrap(command(fields, placeholders, &common.guard)?),
+        None => layers.wrap(http(fields, placeholders)?),
     };
     let max_tokens = Some(fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get));
     Ok(MadeModel::Model(model, max_tokens, fields.temperature))
@@ -113,44 +113,46 @@ fn layers(fields: &ModelFields, common: &SharedModelParts) -> Layers {
     }
 }
 
-fn http(fields: &ModelFields, places: &PlaceholderValues) -> Result<HttpModel, Failure> {
+fn http(fields: &ModelFields, placeholders: &PlaceholderValues) -> Result<HttpModel, Failure> {
     let (dialect, model, usual) = match (&fields.anthropic, &fields.openai) {
         (Some(model), _) => (Dialect::Anthropic, model, "ANTHROPIC_API_KEY"),
         (None, Some(model)) => (Dialect::OpenAi, model, "OPENAI_API_KEY"),
-        (None, None) => return Err(Failure::harness("a model without a backend")),
+        (None, None) => {
+            return Err(Failure::harness("the model has no backend; this is a bug in proctor"));
+        }
     };
     let variable = fields.key_env.as_deref().unwrap_or(usual);
-    // The provider's usual variable is none of the business of other endpoints.
+    // The provider's usual variable is used for the provider's own endpoint only.
     let wanted = fields.key_env.is_some() || fields.url.is_none();
-    let key = wanted.then(|| (places.environment)(variable)).flatten();
-    let key = key.map(|value| places.keep(variable, &value));
+    let key = wanted.then(|| (placeholders.environment)(variable)).flatten();
+    let key = key.map(|value| placeholders.learn_secret(variable, &value));
     let mut endpoint = match dialect {
         Dialect::Anthropic => Endpoint::anthropic(model, key),
         Dialect::OpenAi => Endpoint::openai(model, key),
     };
     endpoint.key_hint = format!("set {variable}");
     if let Some(url) = &fields.url {
-        endpoint.url = places.text(url)?;
+        endpoint.url = placeholders.text(url)?;
     }
     for (header, value) in &fields.headers {
-        endpoint.headers.push((header.clone(), Secret::new(places.text(value)?)));
+        endpoint.headers.push((header.clone(), Secret::new(placeholders.text(value)?)));
     }
     (endpoint.stream, endpoint.extra) = (fields.stream, fields.extra.clone());
-    endpoint.timeout = fields.timeout.map_or(ANSWER_WITHIN, |span| span.0);
+    endpoint.timeout = fields.timeout.map_or(ANSWER_TIMEOUT, |span| span.0);
     endpoint.idle_timeout = endpoint.idle_timeout.min(endpoint.timeout);
     Ok(HttpModel::new(dialect, endpoint)?)
 }
 
 fn command(
     fields: &ModelFields,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
     guard: &Guard,
 ) -> Result<CommandModel, Failure> {
-    let words = places.words(&fields.command.clone().unwrap_or_default())?;
+    let words = placeholders.words(&fields.command.clone().unwrap_or_default())?;
     let mut config = CommandConfig::new(words.argv(), guard.clone());
     config.model = words.0.first().cloned().unwrap_or_default();
-    config.folder = Some(places.root.clone());
-    config.timeout = fields.timeout.map_or(ANSWER_WITHIN, |span| span.0);
+    config.folder = Some(placeholders.root.clone());
+    config.timeout = fields.timeout.map_or(ANSWER_TIMEOUT, |span| span.0);
     if fields.json_input {
         config.input = CommandInput::Json;
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use proctor_dialogue::Words;
+use proctor_dialogue::CommandWords;
 use proctor_llm::{Redactor, Secret};
 
 use crate::failure::Failure;
@@ -69,21 +69,21 @@ impl PlaceholderValues {
                 "the environment variable {name} is not set, and proctor.toml or the scenario uses it"
             ))
         })?;
-        self.keep(name, &value);
+        self.learn_secret(name, &value);
         Ok(value)
     }
 
     /// The value of a variable as a secret, which is filtered from now on if it is long enough.
-    pub(crate) fn keep(&self, name: &str, value: &str) -> Secret {
+    pub(crate) fn learn_secret(&self, name: &str, value: &str) -> Secret {
         let secret = Secret::new(value);
-        if !self.redactor.learn(secret.clone()) {
+        if !self.redactor.add_secret(secret.clone()) {
             let mut short = self.short_secrets.lock().unwrap_or_else(PoisonError::into_inner);
             short.insert(name.to_owned());
         }
         secret
     }
 
-    pub(crate) fn words(&self, words: &Words) -> Result<Words, Failure> {
+    pub(crate) fn words(&self, words: &CommandWords) -> Result<CommandWords, Failure> {
         words.map(|word| self.text(word))
     }
 
@@ -99,7 +99,7 @@ impl PlaceholderValues {
 mod tests {
     use super::*;
 
-    fn places() -> PlaceholderValues {
+    fn placeholders() -> PlaceholderValues {
         PlaceholderValues {
             root: "/p".into(),
             here: "/p/examples".into(),
@@ -113,13 +113,14 @@ mod tests {
 
     #[test]
     fn known_names_are_filled_and_others_are_left() {
-        let places = places();
-        let filled =
-            places.text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}").unwrap();
+        let placeholders = placeholders();
+        let filled = placeholders
+            .text("${bin}/a --at ${port} ${message} $${env:TOKEN} ${env:TOKEN}")
+            .unwrap();
         assert_eq!(filled, "/b/a --at 8080 ${message} $${env:TOKEN} hush-hush");
-        assert_eq!(places.redactor.text("so hush-hush"), "so [redacted]");
-        assert_eq!(places.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
-        let missing = places.text("${env:NOPE}").unwrap_err();
+        assert_eq!(placeholders.redactor.text("so hush-hush"), "so [redacted]");
+        assert_eq!(placeholders.text("${here}/x ${open").unwrap(), "/p/examples/x ${open");
+        let missing = placeholders.text("${env:NOPE}").unwrap_err();
         assert!(missing.message.contains("NOPE is not set"), "{missing:?}");
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use proctor_dialogue::{
-    AgentFields, ChatSpec, HttpSpec, ModelFields, PartySpecs, Pattern, QuestionKind, Say,
-    ScriptRule, ScriptedCall, ServerSpec, Then, ToolStub, VerdictRule, Words,
+    AgentFields, ChatSpec, CommandWords, HttpSpec, ModelFields, PartySpecs, Pattern, QuestionKind,
+    Say, ScriptRule, ScriptedCall, ServerSpec, Then, ToolStub, VerdictRule,
 };
 use proctor_llm::{names_a_secret, request_hash};
 use serde_json::{Map, Value, json};
@@ -18,17 +18,17 @@ use super::placeholder_values::PlaceholderValues;
 use crate::tools::stub_spec;
 
 /// Of a judge or a simulated user.
-pub(super) fn of_model(fields: &ModelFields, places: &PlaceholderValues) -> Value {
+pub(super) fn of_model(fields: &ModelFields, placeholders: &PlaceholderValues) -> Value {
     let model = fields.anthropic.as_ref().or(fields.openai.as_ref());
     let is_asked = model.is_some() || fields.command.is_some();
-    without_nothing(json!({
+    without_empty_members(json!({
         "backend": backend(fields),
         "model": model,
-        "url": fields.url.as_ref().map(|url| filled(url, places)),
+        "url": fields.url.as_ref().map(|url| filled(url, placeholders)),
         "max_tokens": is_asked.then(|| fields.max_tokens.map_or(MAX_TOKENS, NonZeroU32::get)),
         "temperature": fields.temperature,
         "extra": fields.extra,
-        "headers": headers(&fields.headers, places),
+        "headers": headers(&fields.headers, placeholders),
         "command": fields.command.as_ref().map(words),
         "json_input": fields.json_input.then_some(true),
         "answer": fields.answer,
@@ -42,14 +42,14 @@ pub(super) fn of_agent(
     name: &str,
     fields: &AgentFields,
     specs: &PartySpecs,
-    places: &PlaceholderValues,
+    placeholders: &PlaceholderValues,
 ) -> Value {
-    without_nothing(json!({
+    without_empty_members(json!({
         "name": name,
         "command": fields.command.as_ref().map(words),
         "env": (!fields.env.is_empty()).then(|| digest(&json!(fields.env))),
-        "chat": fields.chat.as_ref().map(|chat| of_chat(chat, places)),
-        "http": fields.http.as_ref().map(|http| of_http(http, places)),
+        "chat": fields.chat.as_ref().map(|chat| of_chat(chat, placeholders)),
+        "http": fields.http.as_ref().map(|http| of_http(http, placeholders)),
         "script": fields.script.as_deref().map(script),
         "tools": tools(&specs.tools.iter().map(|(name, stubs)| (name.as_str(), &stubs.0[..])).collect()),
         "servers": servers(specs),
@@ -65,23 +65,23 @@ fn backend(fields: &ModelFields) -> &'static str {
     }
 }
 
-fn of_chat(chat: &ChatSpec, places: &PlaceholderValues) -> Value {
-    without_nothing(json!({
+fn of_chat(chat: &ChatSpec, placeholders: &PlaceholderValues) -> Value {
+    without_empty_members(json!({
         "anthropic": chat.anthropic.then_some(true),
         "model": chat.model,
         "instructions": chat.instructions,
         "max_tokens": chat.max_tokens,
         "temperature": chat.temperature,
         "extra": chat.extra,
-        "headers": headers(&chat.headers, places),
+        "headers": headers(&chat.headers, placeholders),
     }))
 }
 
-fn of_http(http: &HttpSpec, places: &PlaceholderValues) -> Value {
-    without_nothing(json!({
+fn of_http(http: &HttpSpec, placeholders: &PlaceholderValues) -> Value {
+    without_empty_members(json!({
         "method": http.method,
         "body": http.body.as_ref().map(digest),
-        "headers": headers(&http.headers, places),
+        "headers": headers(&http.headers, placeholders),
     }))
 }
 
@@ -95,7 +95,7 @@ fn servers(specs: &PartySpecs) -> Value {
 }
 
 fn of_server(spec: &ServerSpec) -> Value {
-    without_nothing(json!({
+    without_empty_members(json!({
         "command": spec.command.as_ref().map(words),
         "url": spec.url.as_ref().map(|url| digest(&json!(url))),
         "only": spec.only,
@@ -103,19 +103,19 @@ fn of_server(spec: &ServerSpec) -> Value {
 }
 
 /// As it will be used; where a variable is missing, which a replay does not need, as it is written.
-fn filled(text: &str, places: &PlaceholderValues) -> String {
-    places.text(text).unwrap_or_else(|_| text.to_owned())
+fn filled(text: &str, placeholders: &PlaceholderValues) -> String {
+    placeholders.text(text).unwrap_or_else(|_| text.to_owned())
 }
 
-fn headers(headers: &BTreeMap<String, String>, places: &PlaceholderValues) -> Value {
-    let told = headers.iter().filter(|(name, _)| !names_a_secret(name));
-    let told =
-        told.map(|(name, value)| (name.to_lowercase(), digest(&json!(filled(value, places)))));
-    Value::Object(told.collect())
+fn headers(headers: &BTreeMap<String, String>, placeholders: &PlaceholderValues) -> Value {
+    let notes_given = headers.iter().filter(|(name, _)| !names_a_secret(name));
+    let notes_given = notes_given
+        .map(|(name, value)| (name.to_lowercase(), digest(&json!(filled(value, placeholders)))));
+    Value::Object(notes_given.collect())
 }
 
 /// A command by its name and a digest of all its words, as they are written: folders differ between machines.
-fn words(words: &Words) -> Value {
+fn words(words: &CommandWords) -> Value {
     let first = words.0.first().and_then(|line| line.split_whitespace().next());
     json!({"program": first, "words": digest(&json!(words.0))})
 }
@@ -133,7 +133,7 @@ fn script(rules: &[ScriptRule]) -> Value {
         });
         let when = rule.when.as_ref().map(Pattern::source);
         let say: Vec<Value> = rule.say.iter().map(say).collect();
-        without_nothing(json!({"when": when, "say": say, "then": then}))
+        without_empty_members(json!({"when": when, "say": say, "then": then}))
     });
     digest(&rules.collect())
 }
@@ -158,13 +158,13 @@ fn verdicts(rules: &[VerdictRule]) -> Value {
 }
 
 /// The object without members that say nothing, so that a member added later changes no key.
-fn without_nothing(value: Value) -> Value {
+fn without_empty_members(value: Value) -> Value {
     let Value::Object(members) = value else { return value };
-    let says_something = |value: &Value| match value {
+    let is_filled = |value: &Value| match value {
         Value::Null => false,
         Value::Array(items) => !items.is_empty(),
         Value::Object(members) => !members.is_empty(),
         _ => true,
     };
-    members.into_iter().filter(|(_, value)| says_something(value)).collect::<Map<_, _>>().into()
+    members.into_iter().filter(|(_, value)| is_filled(value)).collect::<Map<_, _>>().into()
 }

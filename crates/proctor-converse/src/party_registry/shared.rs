@@ -1,5 +1,5 @@
 //! What the parties of all suites of a run have in common: their models, what they may spend, what they remember, the cassette, the marks
-//! of questions, and the secrets that nobody may write down.
+//! of questions, and the secrets that must not be recorded.
 //!
 //! Made when the first suite needs it, from that suite's settings; so nothing is begun for scenarios that cannot be run.
 
@@ -19,8 +19,8 @@ use crate::failure::Failure;
 use crate::judge_marks::MarkSource;
 use crate::open_cassette::OpenCassette;
 
-/// How many drifted requests are told in full.
-const TOLD: usize = 10;
+/// How many drifted requests are shown in full.
+const MAX_DRIFTS_SHOWN: usize = 10;
 
 /// What all suites of a run share. Clones refer to the same resources.
 #[derive(Clone, Default)]
@@ -36,7 +36,7 @@ struct Inner {
     budget: OnceLock<Option<Arc<Budget>>>,
     cache: Mutex<Option<Arc<Cache>>>,
     cassette: Mutex<Option<OpenCassette>>,
-    told: AtomicBool,
+    notes_given: AtomicBool,
 }
 
 impl std::fmt::Debug for SharedResources {
@@ -45,7 +45,7 @@ impl std::fmt::Debug for SharedResources {
     }
 }
 
-fn cannot(error: proctor_llm::ModelError) -> PartySetupError {
+fn setup_error(error: proctor_llm::ModelError) -> PartySetupError {
     PartySetupError { place: None, message: error.message }
 }
 
@@ -90,7 +90,7 @@ impl SharedResources {
         let Some(folder) = &settings.cache else { return Ok(None) };
         let mut cache = self.0.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.is_none() {
-            let opened = Cache::open(folder, self.0.redactor.clone()).map_err(cannot)?;
+            let opened = Cache::open(folder, self.0.redactor.clone()).map_err(setup_error)?;
             *cache = Some(Arc::new(opened));
         }
         Ok(cache.clone())
@@ -105,11 +105,11 @@ impl SharedResources {
         let made = match &settings.cassette {
             Cassette::Off => return Ok(OpenCassette::Off),
             Cassette::Record(path) => OpenCassette::Record(Arc::new(
-                Recorder::create(path, &Map::new(), redactor).map_err(cannot)?,
+                Recorder::create(path, &Map::new(), redactor).map_err(setup_error)?,
             )),
-            Cassette::Replay(path, mode) => {
-                OpenCassette::Replay(Arc::new(Player::load(path, *mode, redactor).map_err(cannot)?))
-            }
+            Cassette::Replay(path, mode) => OpenCassette::Replay(Arc::new(
+                Player::load(path, *mode, redactor).map_err(setup_error)?,
+            )),
         };
         *cassette = Some(made.clone());
         Ok(made)
@@ -117,7 +117,7 @@ impl SharedResources {
 
     /// Remarks about a run that is over; empty from the second call on.
     pub(super) fn notes(&self) -> Vec<String> {
-        if self.0.told.swap(true, Ordering::Relaxed) {
+        if self.0.notes_given.swap(true, Ordering::Relaxed) {
             return Vec::new();
         }
         let mut notes = Vec::new();
@@ -146,14 +146,14 @@ impl SharedResources {
 fn replayed(player: &Player) -> Vec<String> {
     let drift = player.drift();
     let mut notes: Vec<String> =
-        drift.iter().take(TOLD).map(|one| format!("drift: {one}")).collect();
+        drift.iter().take(MAX_DRIFTS_SHOWN).map(|one| format!("drift: {one}")).collect();
     if player.version() < 2 {
         notes.push(
             "the cassette is of version 1: other models, limits or tools are not noticed; record it again".into(),
         );
     }
-    if drift.len() > TOLD {
-        let more = drift.len() - TOLD;
+    if drift.len() > MAX_DRIFTS_SHOWN {
+        let more = drift.len() - MAX_DRIFTS_SHOWN;
         notes.push(format!("drift: {more} more requests differ from the recorded ones"));
     }
     let left = player.leftover();

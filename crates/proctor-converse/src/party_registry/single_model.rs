@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use proctor_dialogue::{ModelFields, ScriptRule, Then};
 use proctor_llm::{
-    Budget, Cost, Jitter, Layers, Model, Player, PriceTable, Recorder, Redactor, Replay,
-    ReplayMode, Rule, ScriptedModel, ScriptedReply, UnknownPrice, WhenSpent,
+    Budget, Cost, Jitter, Layers, Model, Player, PriceTable, Recorder, Redactor, ReplayMode,
+    ReplayedModel, Rule, ScriptedModel, ScriptedReply, UnknownPrice, WhenSpent,
 };
 use proctor_process::Guard;
 
@@ -63,7 +63,7 @@ impl SingleModel {
 
 fn replay(name: &str, path: &Path, mode: ReplayMode) -> Result<Arc<dyn Model>, Failure> {
     let player = Player::load(path, mode, Redactor::default())?;
-    Ok(Arc::new(Replay::new(Arc::new(player), name.to_owned())))
+    Ok(Arc::new(ReplayedModel::new(Arc::new(player), name.to_owned())))
 }
 
 fn make(
@@ -72,7 +72,7 @@ fn make(
     setup: SingleModelSetup,
 ) -> Result<Arc<dyn Model>, Failure> {
     let redactor = Redactor::default();
-    let places = PlaceholderValues {
+    let placeholders = PlaceholderValues {
         here: setup.root.clone(),
         root: setup.root,
         bin: setup.bin,
@@ -89,7 +89,7 @@ fn make(
         jitter: Jitter::seeded(setup.seed),
         guard: setup.guard,
     };
-    let model = match models::model(fields, name, &places, &common)? {
+    let model = match models::model(fields, name, &placeholders, &common)? {
         MadeModel::Model(model, _, _) => model,
         MadeModel::Script(rules) => Arc::new(scripted(name, &rules)?) as Arc<dyn Model>,
         MadeModel::Verdicts(_) => {
@@ -100,7 +100,7 @@ fn make(
     };
     let Cassette::Record(path) = setup.cassette else { return Ok(model) };
     let recorder = Recorder::create(&path, &serde_json::Map::new(), redactor)?;
-    Ok(Layers { recorder: Some(Arc::new(recorder)), ..Layers::default() }.over(model))
+    Ok(Layers { recorder: Some(Arc::new(recorder)), ..Layers::default() }.wrap(model))
 }
 
 /// A model that answers by rules: a rule without `when` is used once, one with it as often as it matches, unless `then` says

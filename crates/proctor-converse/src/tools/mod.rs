@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proctor_dialogue::{PartySpecs, ToolCall, ToolOutcome, ToolStub, Words};
+use proctor_dialogue::{CommandWords, PartySpecs, ToolCall, ToolOutcome, ToolStub};
 use proctor_llm::{Program, ToolSpec};
 use proctor_process::Guard;
 use serde_json::{Value, json};
@@ -20,12 +20,12 @@ use crate::attempt_id::AttemptId;
 use crate::failure::Failure;
 
 /// How long a tool that is a command may take.
-const WITHIN: Duration = Duration::from_secs(30);
+const TOOL_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BYTES: usize = 4 << 20;
 
 /// The tools of the host.
 pub trait Tools: Send + Sync {
-    /// What agents are told about them.
+    /// Names, descriptions and schemas of the tools.
     fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>>;
 
     /// Calls one.
@@ -42,12 +42,13 @@ pub struct ScenarioTools {
     servers: Vec<Arc<McpServer>>,
     folder: PathBuf,
     guard: Guard,
-    fill: Fill,
+    fill: FillPlaceholders,
     specs: OnceCell<Arc<[ToolSpec]>>,
 }
 
 /// Fills in the placeholders of a command.
-pub(crate) type Fill = Arc<dyn Fn(&Words) -> Result<Words, Failure> + Send + Sync>;
+pub(crate) type FillPlaceholders =
+    Arc<dyn Fn(&CommandWords) -> Result<CommandWords, Failure> + Send + Sync>;
 
 impl ScenarioTools {
     pub(crate) fn new(
@@ -55,12 +56,12 @@ impl ScenarioTools {
         servers: Vec<Arc<McpServer>>,
         folder: PathBuf,
         guard: Guard,
-        fill: Fill,
+        fill: FillPlaceholders,
     ) -> Self {
         Self { parties, servers, folder, guard, fill, specs: OnceCell::new() }
     }
 
-    async fn gather(&self) -> Result<Arc<[ToolSpec]>, Failure> {
+    async fn list_specs(&self) -> Result<Arc<[ToolSpec]>, Failure> {
         let mut specs: Vec<ToolSpec> =
             self.parties.tools.iter().map(|(name, stubs)| stub_spec(name, &stubs.0)).collect();
         for server in &self.servers {
@@ -83,23 +84,23 @@ impl ScenarioTools {
             let stub = stubs.0.iter().find(|stub| stub.applies(&call.arguments));
             let Some(stub) = stub else {
                 let message = format!(
-                    "the scenario has no answer of `{}` for the arguments {}; add one, or one without `with`",
+                    "the scenario defines no answer of `{}` for the arguments {}; add one, or one without `with`",
                     call.name, call.arguments
                 );
                 return Err(Failure::party("NoAnswer", message));
             };
-            return self.stubbed(stub, call).await.map(taken);
+            return self.stub_outcome(stub, call).await.map(taken);
         }
         for server in &self.servers {
             if server.tools().await?.iter().any(|tool| tool.name == call.name) {
                 return server.call(&call.name, &call.arguments).await.map(taken);
             }
         }
-        // The agent made it up, and gets to hear so; it may recover.
+        // The tool does not exist. The agent gets an error and can recover.
         Ok(taken(Err(format!("there is no tool `{}`", call.name))))
     }
 
-    async fn stubbed(
+    async fn stub_outcome(
         &self,
         stub: &ToolStub,
         call: &ToolCall,
@@ -119,7 +120,7 @@ impl ScenarioTools {
     /// Exit code 0 is a result, anything else an error that the agent sees; not starting is ours.
     async fn run(
         &self,
-        command: &Words,
+        command: &CommandWords,
         call: &ToolCall,
     ) -> Result<Result<Value, String>, Failure> {
         let argv = command.argv();
@@ -128,20 +129,20 @@ impl ScenarioTools {
             folder: Some(&self.folder),
             env: &[],
             guard: &self.guard,
-            timeout: WITHIN,
+            timeout: TOOL_TIMEOUT,
             max_bytes: MAX_BYTES,
         };
         let input = json!({"tool": call.name, "arguments": call.arguments});
         let output = program.run(&input.to_string()).await?;
         if let Some(failure) = output.failure() {
-            return Ok(Err(output.last_words().unwrap_or(failure)));
+            return Ok(Err(output.last_output_lines().unwrap_or(failure)));
         }
         let text = output.stdout.trim_end();
         Ok(Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into())))
     }
 }
 
-/// What agents are told about a tool of the scenario.
+/// Description and schema of a tool of the scenario.
 pub(crate) fn stub_spec(name: &str, stubs: &[ToolStub]) -> ToolSpec {
     let described = stubs.iter().find_map(|stub| stub.description.clone());
     let parameters = stubs.iter().find_map(|stub| stub.parameters.clone());
@@ -154,7 +155,7 @@ pub(crate) fn stub_spec(name: &str, stubs: &[ToolStub]) -> ToolSpec {
 
 impl Tools for ScenarioTools {
     fn specs(&self) -> BoxFuture<'_, Result<Arc<[ToolSpec]>, Failure>> {
-        Box::pin(async { self.specs.get_or_try_init(|| self.gather()).await.cloned() })
+        Box::pin(async { self.specs.get_or_try_init(|| self.list_specs()).await.cloned() })
     }
 
     fn call<'a>(

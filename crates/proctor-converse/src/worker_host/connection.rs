@@ -20,7 +20,9 @@ use tokio::sync::watch;
 use super::host::ConversationHost;
 use super::open_conversation::{ConversationReporter, OpenConversation};
 use super::turn_updates::SentTurns;
-use super::worker_parties::{WorkerAgent, WorkerChecks, WorkerLink, WorkerSimulator, WorkerTools};
+use super::worker_parties::{
+    WorkerAgent, WorkerChecks, WorkerRequests, WorkerSimulator, WorkerTools,
+};
 
 /// Which attempt at which example of the worker something belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,11 +49,11 @@ pub struct WorkerConnection {
     events: Arc<dyn WorkerEvents>,
     channel: watch::Sender<Option<Channel>>,
     conversations: Mutex<Conversations>,
-    begun: Mutex<HashMap<(String, u32, u32), u32>>,
+    conversation_counts: Mutex<HashMap<(String, u32, u32), u32>>,
 }
 
 #[derive(Deserialize)]
-struct Start<'a> {
+struct StartRequest<'a> {
     conversation: String,
     key: String,
     #[serde(default = "one")]
@@ -80,12 +82,12 @@ fn one() -> u32 {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct NamedConversation {
     conversation: String,
 }
 
 #[derive(Deserialize)]
-struct Say {
+struct SayRequest {
     conversation: String,
     text: String,
     #[serde(default)]
@@ -93,7 +95,7 @@ struct Say {
 }
 
 #[derive(Deserialize)]
-struct Simulation {
+struct SimulateRequest {
     conversation: String,
     simulate: Value,
     #[serde(default)]
@@ -101,7 +103,7 @@ struct Simulation {
 }
 
 #[derive(Deserialize)]
-struct Check {
+struct CheckRequest {
     conversation: String,
     assertions: Vec<Value>,
     #[serde(default)]
@@ -115,14 +117,14 @@ impl WorkerConnection {
     /// A connection whose channel is not open yet; see [`connect`](Self::connect).
     pub fn new(host: Arc<ConversationHost>, events: Arc<dyn WorkerEvents>) -> Arc<Self> {
         let channel = watch::Sender::new(None);
-        let (conversations, begun) = Default::default();
-        Arc::new(Self { host, events, channel, conversations, begun })
+        let (conversations, conversation_counts) = Default::default();
+        Arc::new(Self { host, events, channel, conversations, conversation_counts })
     }
 
     /// The handler for requests that arrive on the channel.
     pub fn handler(self: &Arc<Self>) -> impl RequestHandler + use<> {
         let connection = Arc::clone(self);
-        move |request: IncomingRequest| Arc::clone(&connection).answer(request)
+        move |request: IncomingRequest| Arc::clone(&connection).answer_request(request)
     }
 
     /// Stores the open channel until [`close`](Self::close).
@@ -140,12 +142,12 @@ impl WorkerConnection {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(self: Arc<Self>, request: IncomingRequest) -> HandlerFuture {
+    fn answer_request(self: Arc<Self>, request: IncomingRequest) -> HandlerFuture {
         Box::pin(async move {
             match &*request.action {
                 "conversation.start" => self.start(&request).await,
                 "conversation.say" => {
-                    let Say { conversation, text, metadata } = read(&request)?;
+                    let SayRequest { conversation, text, metadata } = read(&request)?;
                     self.proceed(&conversation, Next::Say { text, metadata }).await
                 }
                 "conversation.simulate" => self.simulate(&request).await,
@@ -157,33 +159,38 @@ impl WorkerConnection {
     }
 
     async fn start(&self, request: &IncomingRequest) -> HandlerResult {
-        let start: Start<'_> = read(request)?;
+        let start: StartRequest<'_> = read(request)?;
         if self.conversations().contains_key(&start.conversation) {
-            return Err(bad(format!("there is a conversation `{}` already", start.conversation)));
+            return Err(bad_request(format!(
+                "there is a conversation `{}` already",
+                start.conversation
+            )));
         }
         let described = self.host.describe(start.definition.get())?;
         let sent_turns = Arc::new(SentTurns::default());
         let dynamic_rules = Arc::new(AtomicBool::new(false));
-        let line = WorkerLink {
+        let requests = WorkerRequests {
             channel: self.channel.subscribe(),
             conversation: start.conversation.as_str().into(),
             sent_turns: Arc::clone(&sent_turns),
         };
         let parties = Parties {
-            reports: Arc::new(AgentReports::rspec(described.holds.parties())),
-            agent: Arc::new(WorkerAgent(line.clone())),
-            tools: Arc::new(WorkerTools(line.clone())),
-            checks: Arc::new(WorkerChecks(line.clone())),
+            reports: Arc::new(AgentReports::rspec(described.description.parties())),
+            agent: Arc::new(WorkerAgent(requests.clone())),
+            tools: Arc::new(WorkerTools(requests.clone())),
+            checks: Arc::new(WorkerChecks(requests.clone())),
             simulator: Arc::new(WorkerSimulator {
-                line,
+                requests,
                 simulator: Arc::clone(&described.parties.simulator),
                 dynamic: Arc::clone(&dynamic_rules),
             }),
             ..(*described.parties).clone()
         };
         let attempt_id = self.attempt_id(&start);
-        let Start { conversation: name, key, repeat, attempt, file, line, path, row, .. } = start;
-        let example = described.holds.example(ExampleOrigin { file, line, path, row });
+        let StartRequest {
+            conversation: name, key, repeat, attempt, file, line, path, row, ..
+        } = start;
+        let example = described.description.example(ExampleOrigin { file, line, path, row });
         let conversation =
             Conversation::open_ended(Arc::new(example), Arc::new(parties), attempt_id);
         let reporter = ConversationReporter {
@@ -201,10 +208,11 @@ impl WorkerConnection {
     }
 
     /// The first conversation of an attempt has the id of the attempt, further ones an id of their own.
-    fn attempt_id(&self, start: &Start<'_>) -> AttemptId {
+    fn attempt_id(&self, start: &StartRequest<'_>) -> AttemptId {
         let attempt = (start.key.clone(), start.repeat, start.attempt);
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = begun.entry(attempt).or_insert(0);
+        let mut conversation_counts =
+            self.conversation_counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = conversation_counts.entry(attempt).or_insert(0);
         *number += 1;
         let id = StableId::new(&start.file, &start.path, start.ordinal).id;
         let example = if *number == 1 { id } else { ExampleId::new(format!("{id}/{number}")) };
@@ -212,13 +220,14 @@ impl WorkerConnection {
     }
 
     async fn simulate(&self, request: &IncomingRequest) -> HandlerResult {
-        let Simulation { conversation, simulate, dynamic_rules } = read(request)?;
-        let simulate: Simulate = read_value(&simulate).map_err(|error| bad(error.to_string()))?;
+        let SimulateRequest { conversation, simulate, dynamic_rules } = read(request)?;
+        let simulate: Simulate =
+            read_value(&simulate).map_err(|error| bad_request(error.to_string()))?;
         let open = self
             .conversations()
             .get(&conversation)
             .cloned()
-            .ok_or_else(|| unknown(&conversation))?;
+            .ok_or_else(|| unknown_conversation(&conversation))?;
         if let Some(open) = &*open.lock().await {
             open.dynamic_rules.store(dynamic_rules, Ordering::Relaxed);
         }
@@ -226,11 +235,11 @@ impl WorkerConnection {
     }
 
     async fn check(&self, request: &IncomingRequest) -> HandlerResult {
-        let Check { conversation, assertions, soft, turn } = read(request)?;
+        let CheckRequest { conversation, assertions, soft, turn } = read(request)?;
         let assertions = assertions.iter().map(read_value).collect::<Result<Vec<Assertion>, _>>();
-        let assertions = assertions.map_err(|error| bad(error.to_string()))?;
+        let assertions = assertions.map_err(|error| bad_request(error.to_string()))?;
         if let Some(problem) = assertions.iter().find_map(Assertion::problem) {
-            return Err(bad(problem.to_string()));
+            return Err(bad_request(problem.to_string()));
         }
         let mode = if soft { EvaluationMode::Soft } else { EvaluationMode::Hard };
         let scope = turn.map_or(Scope::Conversation, Scope::Turn);
@@ -239,17 +248,18 @@ impl WorkerConnection {
     }
 
     async fn proceed(&self, name: &str, next: Next) -> HandlerResult {
-        let open = self.conversations().get(name).cloned().ok_or_else(|| unknown(name))?;
+        let open =
+            self.conversations().get(name).cloned().ok_or_else(|| unknown_conversation(name))?;
         let mut held = open.lock().await;
-        let open = held.as_mut().ok_or_else(|| unknown(name))?;
+        let open = held.as_mut().ok_or_else(|| unknown_conversation(name))?;
         let outcome = open.proceed(next).await;
         Payload::new(&outcome)
     }
 
     async fn end(&self, request: &IncomingRequest) -> HandlerResult {
-        let Named { conversation: name } = read(request)?;
-        let open = self.conversations().remove(&name).ok_or_else(|| unknown(&name))?;
-        let mut open = open.lock().await.take().ok_or_else(|| unknown(&name))?;
+        let NamedConversation { conversation: name } = read(request)?;
+        let open = self.conversations().remove(&name).ok_or_else(|| unknown_conversation(&name))?;
+        let mut open = open.lock().await.take().ok_or_else(|| unknown_conversation(&name))?;
         let outcome = open.proceed(Next::End).await;
         open.conversation.close().await;
         Payload::new(&outcome)
@@ -257,13 +267,13 @@ impl WorkerConnection {
 }
 
 fn read<'a, T: Deserialize<'a>>(request: &'a IncomingRequest) -> Result<T, ReplyError> {
-    request.body.parse().map_err(|problem| bad(format!("{}: {problem}", request.action)))
+    request.body.parse().map_err(|problem| bad_request(format!("{}: {problem}", request.action)))
 }
 
-fn bad(problem: impl Into<String>) -> ReplyError {
+fn bad_request(problem: impl Into<String>) -> ReplyError {
     ReplyError::new(code::BAD_REQUEST, problem)
 }
 
-fn unknown(name: &str) -> ReplyError {
-    bad(format!("there is no conversation `{name}`; it was never started, or it has ended"))
+fn unknown_conversation(name: &str) -> ReplyError {
+    bad_request(format!("there is no conversation `{name}`; it was never started, or it has ended"))
 }

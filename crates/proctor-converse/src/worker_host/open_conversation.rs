@@ -24,7 +24,7 @@ pub(crate) struct OpenConversation {
 
 /// The answer to one request about a conversation.
 #[derive(Serialize)]
-pub(crate) struct Outcome {
+pub(crate) struct RequestOutcome {
     status: proctor_events::Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<proctor_events::Fault>,
@@ -44,23 +44,23 @@ pub(crate) struct Outcome {
 
 impl OpenConversation {
     /// Runs the conversation up to the worker's first step.
-    pub(crate) async fn begin(&mut self) -> Outcome {
+    pub(crate) async fn begin(&mut self) -> RequestOutcome {
         let verdict = self.conversation.run(&mut self.reporter).await;
         self.outcome(verdict)
     }
 
     /// Runs one step.
-    pub(crate) async fn proceed(&mut self, next: Next) -> Outcome {
+    pub(crate) async fn proceed(&mut self, next: Next) -> RequestOutcome {
         let verdict = self.conversation.proceed(next, &mut self.reporter).await;
         self.outcome(verdict)
     }
 
-    fn outcome(&mut self, verdict: ConversationOutcome) -> Outcome {
+    fn outcome(&mut self, verdict: ConversationOutcome) -> RequestOutcome {
         let failures = verdict.failures.iter();
         let failures = failures
             .map(|failure| json!({"turn": failure.turn, "message": failure.message}))
             .collect();
-        Outcome {
+        RequestOutcome {
             status: verdict.status,
             fault: verdict.fault,
             message: verdict.message,

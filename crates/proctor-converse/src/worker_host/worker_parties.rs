@@ -23,7 +23,7 @@ use super::turn_updates::SentTurns;
 
 /// Sends requests about one conversation to the worker. A request waits until the channel is open.
 #[derive(Clone)]
-pub(crate) struct WorkerLink {
+pub(crate) struct WorkerRequests {
     pub(crate) channel: watch::Receiver<Option<Channel>>,
     pub(crate) conversation: Arc<str>,
     pub(crate) sent_turns: Arc<SentTurns>,
@@ -36,7 +36,7 @@ struct ChatRequest<'a> {
     messages: &'a [Message],
 }
 
-impl WorkerLink {
+impl WorkerRequests {
     async fn ask<T: Serialize>(&self, action: &str, request: &T) -> Result<Body, RequestError> {
         let mut channel = self.channel.clone();
         let open = channel.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
@@ -58,18 +58,18 @@ fn failure(error: RequestError, what: &str) -> Failure {
 }
 
 /// The agent under test, in the worker.
-pub(crate) struct WorkerAgent(pub(crate) WorkerLink);
+pub(crate) struct WorkerAgent(pub(crate) WorkerRequests);
 
 impl Agent for WorkerAgent {
     fn open<'a>(&'a self, _: &'a AttemptId) -> BoxFuture<'a, Result<Box<dyn Session>, Failure>> {
-        let session: Box<dyn Session> = Box::new(Chat(self.0.clone()));
+        let session: Box<dyn Session> = Box::new(WorkerSession(self.0.clone()));
         Box::pin(std::future::ready(Ok(session)))
     }
 }
 
-struct Chat(WorkerLink);
+struct WorkerSession(WorkerRequests);
 
-impl Chat {
+impl WorkerSession {
     async fn ask(&self, turn: AgentTurn<'_>) -> Result<AgentAnswer, Failure> {
         let request = ChatRequest {
             conversation_id: &self.0.conversation,
@@ -79,18 +79,18 @@ impl Chat {
         let reply = self.0.ask("agent.chat", &request).await;
         let body = reply.map_err(|error| failure(error, "the agent could not be asked"))?;
         read_answer(body.as_str())
-            .map_err(|problem| Failure::party("Malformed", format!("it is no answer: {problem}")))
+            .map_err(|problem| Failure::party("Malformed", format!("malformed answer: {problem}")))
     }
 }
 
-impl Session for Chat {
+impl Session for WorkerSession {
     fn chat<'a>(&'a mut self, turn: AgentTurn<'a>) -> BoxFuture<'a, PartyAnswer<AgentAnswer>> {
         Box::pin(async move { PartyAnswer::plain(self.ask(turn).await) })
     }
 }
 
 /// The tools that the agent asks for; the worker has them.
-pub(crate) struct WorkerTools(pub(crate) WorkerLink);
+pub(crate) struct WorkerTools(pub(crate) WorkerRequests);
 
 impl Tools for WorkerTools {
     fn specs(&self) -> BoxFuture<'_, Result<Arc<[crate::ToolSpec]>, Failure>> {
@@ -119,7 +119,7 @@ impl Tools for WorkerTools {
 }
 
 /// Blocks of code that look at the conversation.
-pub(crate) struct WorkerChecks(pub(crate) WorkerLink);
+pub(crate) struct WorkerChecks(pub(crate) WorkerRequests);
 
 impl Checks for WorkerChecks {
     fn run<'a>(
@@ -147,26 +147,26 @@ impl Checks for WorkerChecks {
 
 /// The simulated user, with rules that the worker makes up turn by turn.
 pub(crate) struct WorkerSimulator {
-    pub(crate) line: WorkerLink,
+    pub(crate) requests: WorkerRequests,
     pub(crate) simulator: Arc<dyn Simulator>,
     pub(crate) dynamic: Arc<AtomicBool>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Rules {
+struct DynamicRules {
     should: Vec<String>,
     should_not: Vec<String>,
 }
 
 impl WorkerSimulator {
     async fn prompt(&self, prompt: &Prompt) -> Result<Prompt, Failure> {
-        let request = json!({"conversation_id": &*self.line.conversation});
-        let reply = self.line.ask("simulator.rules", &request).await;
+        let request = json!({"conversation_id": &*self.requests.conversation});
+        let reply = self.requests.ask("simulator.rules", &request).await;
         let body = reply.map_err(|error| failure(error, "the rules of the user"))?;
-        let rules: Rules = body
-            .parse()
-            .map_err(|problem| Failure::harness(format!("the rules of the user: {problem}")))?;
+        let rules: DynamicRules = body.parse().map_err(|problem| {
+            Failure::harness(format!("malformed reply to `simulator.rules`: {problem}"))
+        })?;
         let mut system = prompt.system.clone();
         for (label, rules) in [("should", rules.should), ("should not", rules.should_not)] {
             if !rules.is_empty() {

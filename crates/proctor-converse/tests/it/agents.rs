@@ -21,20 +21,20 @@ async fn a_chat_agent_is_given_tools_and_their_results() {
         _ => says("I found hall A"),
     })
     .await;
-    let talk = World::new().conduct(&chat(&server.url(), ", instructions: Be brief")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = World::new().conduct(&chat(&server.url(), ", instructions: Be brief")).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     let seen = server.seen();
     assert_eq!(seen[0].body["tools"][0]["function"]["name"], "search");
     assert_eq!(seen[0].body["messages"][0]["content"], "Be brief");
     let last = seen[1].body["messages"].as_array().unwrap().last().unwrap().clone();
     assert_eq!((last["role"].as_str(), last["tool_call_id"].as_str()), (Some("tool"), Some("c1")));
     assert_eq!(last["content"], "{\"hall\":\"A\"}");
-    let names = talk.names();
+    let names = conversation.names();
     assert!(
         names.contains(&"ToolCallStarted") && names.contains(&"ToolCallCompleted"),
         "{names:?}"
     );
-    let call = talk.events.iter().find_map(|body| match body {
+    let call = conversation.events.iter().find_map(|body| match body {
         Body::ModelCall(call) if call.input_tokens.is_some() => Some(call),
         _ => None,
     });
@@ -44,9 +44,9 @@ async fn a_chat_agent_is_given_tools_and_their_results() {
 #[tokio::test]
 async fn streamed_answers_have_a_time_to_first_token() {
     let server = Server::start(|_, _| streams(&["hall ", "A"])).await;
-    let talk = World::new().conduct(&chat(&server.url(), ", stream: true")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let response = talk.events.iter().find_map(|body| match body {
+    let conversation = World::new().conduct(&chat(&server.url(), ", stream: true")).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let response = conversation.events.iter().find_map(|body| match body {
         Body::AgentResponse(response) => Some(response),
         _ => None,
     });
@@ -57,15 +57,15 @@ async fn streamed_answers_have_a_time_to_first_token() {
 async fn what_breaks_an_agent_is_its_own_fault_and_is_told_in_words() {
     for (code, body) in [(500, "oops"), (404, "{}"), (401, "{}"), (200, "not json"), (200, "{}")] {
         let server = Server::start(move |_, _| status(code, body)).await;
-        let talk = World::new().conduct(&chat(&server.url(), "")).await;
+        let conversation = World::new().conduct(&chat(&server.url(), "")).await;
         assert_eq!(
-            (talk.status(), talk.fault()),
+            (conversation.status(), conversation.fault()),
             ("errored", "agent"),
             "{code} {body}: {}",
-            talk.message()
+            conversation.message()
         );
-        assert!(talk.names().contains(&"AgentError"));
-        assert!(talk.message().contains("agent at"), "{}", talk.message());
+        assert!(conversation.names().contains(&"AgentError"));
+        assert!(conversation.message().contains("agent at"), "{}", conversation.message());
     }
     let refused = World::new().conduct(&chat("http://127.0.0.1:1/v1", "")).await;
     assert_eq!((refused.status(), refused.fault()), ("errored", "agent"));
@@ -85,9 +85,14 @@ async fn what_breaks_an_agent_is_its_own_fault_and_is_told_in_words() {
 async fn an_agent_that_never_stops_asking_for_tools_is_stopped() {
     let server =
         Server::start(|_, before| calls(&format!("c{before}"), "search", &json!({}))).await;
-    let talk = World::new().conduct(&chat(&server.url(), "")).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
-    assert!(talk.message().contains("at most 8 rounds"), "{}", talk.message());
+    let conversation = World::new().conduct(&chat(&server.url(), "")).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "agent"),
+        "{}",
+        conversation.message()
+    );
+    assert!(conversation.message().contains("at most 8 rounds"), "{}", conversation.message());
     assert_eq!(server.seen().len(), 9);
 }
 
@@ -110,8 +115,8 @@ async fn an_interface_of_its_own_is_mapped_with_headers_from_the_environment() {
     let mut world = World::new();
     world.settings.environment =
         std::sync::Arc::new(|name| (name == "TOKEN").then(|| "very-secret-token".to_owned()));
-    let talk = world.conduct(&text).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = world.conduct(&text).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     let missing = World::new().conduct(&text).await;
     assert_eq!((missing.status(), missing.fault()), ("errored", "harness"));
     assert!(missing.message().contains("TOKEN is not set"), "{}", missing.message());
@@ -171,11 +176,11 @@ async fn a_program_is_shared_by_conversations_or_serves_one_each() {
     {
         let world = World::new();
         world.write("agent.py", AGENT);
-        let (talks, _) = world.conduct_all(&program(more, &["a", "b", "c"])).await;
+        let (conversations, _) = world.conduct_all(&program(more, &["a", "b", "c"])).await;
         let mut pids: Vec<String> = Vec::new();
-        for talk in &talks {
-            assert_eq!(talk.status(), "passed", "{}", talk.message());
-            let words: Vec<&str> = talk.said()[1].split(' ').collect();
+        for conversation in &conversations {
+            assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+            let words: Vec<&str> = conversation.said()[1].split(' ').collect();
             assert_eq!(words[..2], ["again", "2"], "it keeps conversations apart");
             pids.push(words[2].to_owned());
         }
@@ -189,19 +194,28 @@ async fn a_program_is_shared_by_conversations_or_serves_one_each() {
 async fn a_program_that_dies_refuses_or_hangs_fails_its_own_conversation_only() {
     let world = World::new();
     world.write("agent.py", AGENT);
-    let (talks, _) = world.conduct_all(&program("", &["die", "fine", "refuse", "hang"])).await;
-    let told: Vec<(&str, &str)> = talks.iter().map(|talk| (talk.status(), talk.fault())).collect();
+    let (conversations, _) =
+        world.conduct_all(&program("", &["die", "fine", "refuse", "hang"])).await;
+    let told: Vec<(&str, &str)> = conversations
+        .iter()
+        .map(|conversation| (conversation.status(), conversation.fault()))
+        .collect();
     assert_eq!(
         told,
         [("errored", "agent"), ("passed", ""), ("errored", "agent"), ("errored", "agent")]
     );
     assert!(
-        talks[0].message().contains("exit code 3") && talks[0].message().contains("I die"),
+        conversations[0].message().contains("exit code 3")
+            && conversations[0].message().contains("I die"),
         "{}",
-        talks[0].message()
+        conversations[0].message()
     );
-    assert!(talks[2].message().contains("I will not"), "{}", talks[2].message());
-    assert!(talks[3].message().contains("did not answer within 1s"), "{}", talks[3].message());
+    assert!(conversations[2].message().contains("I will not"), "{}", conversations[2].message());
+    assert!(
+        conversations[3].message().contains("did not answer within 1s"),
+        "{}",
+        conversations[3].message()
+    );
 }
 
 #[tokio::test]
@@ -209,19 +223,24 @@ async fn a_line_that_is_no_message_and_an_answer_without_text_are_named() {
     let world = World::new();
     world.write("agent.py", AGENT);
     let users = ["garble", "hang", "wordless", "silent", "act"];
-    let (talks, _) = world.conduct_all(&program(", process_per_conversation: true", &users)).await;
-    let garbled = talks[0].message();
-    assert_eq!((talks[0].status(), talks[0].fault()), ("errored", "agent"));
+    let (conversations, _) =
+        world.conduct_all(&program(", process_per_conversation: true", &users)).await;
+    let garbled = conversations[0].message();
+    assert_eq!((conversations[0].status(), conversations[0].fault()), ("errored", "agent"));
     assert!(
         garbled.contains(
             "did not answer within 1s; it sent a line that is not a JSON object: `@@ not json @@`"
         ),
         "{garbled}"
     );
-    assert!(!talks[1].message().contains("it sent"), "{}", talks[1].message());
-    assert_eq!((talks[2].status(), talks[2].fault()), ("errored", "agent"));
-    assert!(talks[2].message().contains("without `text`"), "{}", talks[2].message());
-    for legal in &talks[3..] {
+    assert!(!conversations[1].message().contains("it sent"), "{}", conversations[1].message());
+    assert_eq!((conversations[2].status(), conversations[2].fault()), ("errored", "agent"));
+    assert!(
+        conversations[2].message().contains("without `text`"),
+        "{}",
+        conversations[2].message()
+    );
+    for legal in &conversations[3..] {
         assert_eq!(legal.status(), "passed", "{}", legal.message());
     }
 }
@@ -232,25 +251,28 @@ async fn an_answer_without_reply_to_is_named_with_the_way_out() {
     let world = World::new();
     world.write("agent.py", AGENT);
     let users = ["astray", "echo-id", "mistaken", "chatty"];
-    let (talks, _) = world.conduct_all(&program(", process_per_conversation: true", &users)).await;
-    for (talk, line) in talks.iter().zip([r#"{"text": "hello"}"#, r#""text": "hello"}"#]) {
-        let said = talk.message();
-        assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{said}");
+    let (conversations, _) =
+        world.conduct_all(&program(", process_per_conversation: true", &users)).await;
+    for (conversation, line) in
+        conversations.iter().zip([r#"{"text": "hello"}"#, r#""text": "hello"}"#])
+    {
+        let said = conversation.message();
+        assert_eq!((conversation.status(), conversation.fault()), ("errored", "agent"), "{said}");
         assert!(said.contains("it sent a line without `reply_to`"), "{said}");
         assert!(said.contains("the `id` of the request") && said.contains(line), "{said}");
     }
-    let mistaken = talks[2].message();
+    let mistaken = conversations[2].message();
     assert!(mistaken.contains("it answered `r999`, for which nobody waits"), "{mistaken}");
     // News are no answers, and however many there are, the answer behind them comes through.
-    assert_eq!(talks[3].status(), "passed", "{}", talks[3].message());
+    assert_eq!(conversations[3].status(), "passed", "{}", conversations[3].message());
 }
 
 #[tokio::test]
 async fn a_missing_program_is_named() {
     let text = "describe: A\nagent: {command: [./no-such-agent]}\nexamples: [{it: x, steps: [{user: Hi}]}]";
-    let talk = World::new().conduct(text).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"));
-    assert!(talk.message().contains("no-such-agent"), "{}", talk.message());
+    let conversation = World::new().conduct(text).await;
+    assert_eq!((conversation.status(), conversation.fault()), ("errored", "agent"));
+    assert!(conversation.message().contains("no-such-agent"), "{}", conversation.message());
 }
 
 /// A server that is started for the run, on a port that was chosen for it.
@@ -278,16 +300,16 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler)
         "describe: A\nagent: {{command: [{python:?}, serve.py], ready: {{url: \"http://127.0.0.1:${{port}}/health\"}}, chat: {{url: \"http://127.0.0.1:${{port}}/v1\"}}}}\n\
          examples: [{{it: x, steps: [{{user: Hi, expect: [{{match: served Hi}}]}}]}}, {{it: y, steps: [{{user: Ho, expect: [{{match: served Ho}}]}}]}}]"
     );
-    let (talks, _) = world.conduct_all(&text).await;
-    for talk in &talks {
-        assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let (conversations, _) = world.conduct_all(&text).await;
+    for conversation in &conversations {
+        assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     }
     let broken = format!(
         "describe: A\nagent: {{command: [{python:?}, -c, \"import sys; sys.exit('no luck')\"], chat: {{url: \"http://127.0.0.1:${{port}}/v1\"}}}}\nexamples: [{{it: x, steps: [{{user: Hi}}]}}]"
     );
-    let talk = world.conduct(&broken).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"));
-    assert!(talk.message().contains("no luck"), "{}", talk.message());
+    let conversation = world.conduct(&broken).await;
+    assert_eq!((conversation.status(), conversation.fault()), ("errored", "agent"));
+    assert!(conversation.message().contains("no luck"), "{}", conversation.message());
 }
 
 /// What a program prints belongs to the conversation that it serves.
@@ -297,16 +319,16 @@ async fn what_a_program_prints_is_known_to_be_of_its_conversation() {
         let world = World::new();
         world.write("agent.py", AGENT);
         let examples = World::examples(&program(more, &["talk", "quiet"]));
-        let stage = world.stage(&examples);
+        let registry = world.registry(&examples);
         for example in &examples {
-            crate::world::conduct_example(&stage, example, 1).await;
+            crate::world::conduct_example(&registry, example, 1).await;
         }
-        stage.end(false).await;
+        registry.end(false).await;
         // The last line may still be on its way from the pipe.
         let mut lines = Vec::new();
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
         while lines.len() < 2 && tokio::time::Instant::now() < deadline {
-            lines.extend(stage.printed().rest());
+            lines.extend(registry.agent_output().rest());
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         }
         lines.sort_by_key(|line| line.stderr);
@@ -341,10 +363,10 @@ async fn u11_a_program_that_does_not_say_hello_is_reported_with_its_output() {
         python()
     );
     let examples = World::examples(&text);
-    let stage = world.stage(&examples);
+    let registry = world.registry(&examples);
     let reported = async {
         loop {
-            let lines = stage.printed().next().await;
+            let lines = registry.agent_output().next().await;
             let told = lines.iter().find(|line| line.text.contains("has not said hello"));
             if let Some(line) = told {
                 world.write("seen", "");
@@ -352,14 +374,24 @@ async fn u11_a_program_that_does_not_say_hello_is_reported_with_its_output() {
             }
         }
     };
-    let (reported, talk) = tokio::join!(reported, conduct_example(&stage, &examples[0], 1));
+    let (reported, conversation) =
+        tokio::join!(reported, conduct_example(&registry, &examples[0], 1));
     assert!(
         reported.contains("agent `mute`") && reported.contains("so far: listening on port 8080"),
         "{reported}"
     );
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
-    assert!(talk.message().contains("listening on port 8080"), "{}", talk.message());
-    stage.end(false).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "agent"),
+        "{}",
+        conversation.message()
+    );
+    assert!(
+        conversation.message().contains("listening on port 8080"),
+        "{}",
+        conversation.message()
+    );
+    registry.end(false).await;
 }
 
 /// Answers with the id of the conversation.
@@ -388,8 +420,8 @@ async fn d18_every_conversation_has_an_id_of_its_own() {
     );
     let mut ids = Vec::new();
     for _ in 0..2 {
-        let talk = world.conduct(&text).await;
-        let said = talk.said();
+        let conversation = world.conduct(&text).await;
+        let said = conversation.said();
         assert!(said.len() == 2 && said[0] == said[1], "one conversation, one id: {said:?}");
         ids.push(said[0].to_owned());
     }

@@ -17,8 +17,8 @@ const USER: &str = "{script: [{say: Hello, then: repeat}]}";
 const NEVER: &str = "{verdicts: [{satisfied: false, because: no hall}]}";
 const AGENT: &str = "{say: Well, then: repeat}";
 
-fn reason(talk: &FinishedConversation) -> String {
-    let ended = talk.events.iter().find_map(|body| match body {
+fn reason(conversation: &FinishedConversation) -> String {
+    let ended = conversation.events.iter().find_map(|body| match body {
         Body::SimulationEnded(ended) => Some(ended.termination_reason.as_str().to_owned()),
         _ => None,
     });
@@ -68,9 +68,14 @@ async fn every_reason_to_end() {
         ),
     ] {
         let began = Instant::now();
-        let talk = world.conduct(&scenario(judge, agent, user, simulate)).await;
-        assert_eq!(reason(&talk), why, "{simulate}: {}", talk.message());
-        assert_eq!((talk.status(), talk.fault()), ended, "{simulate}: {}", talk.message());
+        let conversation = world.conduct(&scenario(judge, agent, user, simulate)).await;
+        assert_eq!(reason(&conversation), why, "{simulate}: {}", conversation.message());
+        assert_eq!(
+            (conversation.status(), conversation.fault()),
+            ended,
+            "{simulate}: {}",
+            conversation.message()
+        );
         assert!(began.elapsed() < Duration::from_secs(20), "nobody waits beyond the deadline");
     }
 }
@@ -92,9 +97,9 @@ async fn a_model_plays_the_user_and_is_told_who_that_is() {
     let user = format!("{{openai: m, url: \"{}\"}}", server.url());
     let text =
         scenario(NEVER, AGENT, &user, "max_turns: 2, on_max_turns: fine, role: A stingy guest");
-    let talk = World::new().conduct(&text).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let heard: Vec<String> = talk
+    let conversation = World::new().conduct(&text).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let received: Vec<String> = conversation
         .events
         .iter()
         .filter_map(|body| match body {
@@ -102,15 +107,20 @@ async fn a_model_plays_the_user_and_is_told_who_that_is() {
             _ => None,
         })
         .collect();
-    assert_eq!(heard, ["How much?", "Thanks"], "names and quotes are gone");
+    assert_eq!(received, ["How much?", "Thanks"], "names and quotes are gone");
 }
 
 #[tokio::test]
 async fn a_user_that_cannot_be_simulated_is_never_the_agents_failure() {
     let server = Server::start(|_, _| status(500, "{}")).await;
     let user = format!("{{openai: m, url: \"{}\", tries: 1}}", server.url());
-    let talk = World::new().conduct(&scenario(NEVER, AGENT, &user, "max_turns: 2")).await;
-    assert_eq!((talk.status(), talk.fault()), ("inconclusive", "simulator"), "{}", talk.message());
+    let conversation = World::new().conduct(&scenario(NEVER, AGENT, &user, "max_turns: 2")).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("inconclusive", "simulator"),
+        "{}",
+        conversation.message()
+    );
 }
 
 #[tokio::test]
@@ -118,12 +128,12 @@ async fn the_turn_limit_asks_the_judge_before_it_is_a_failure() {
     let server = Server::start(|seen, _| verdict(&seen.prompt(), true, "it has a hall")).await;
     let judge = format!("{{openai: m, url: \"{}\"}}", server.url());
     let text = scenario(&judge, AGENT, USER, "max_turns: 1, stop_when: []");
-    let talk = World::new().conduct(&text).await;
+    let conversation = World::new().conduct(&text).await;
     assert_eq!(
-        (talk.status(), reason(&talk).as_str()),
+        (conversation.status(), reason(&conversation).as_str()),
         ("passed", "goal_reached"),
         "{}",
-        talk.message()
+        conversation.message()
     );
     assert!(server.seen()[0].prompt().contains("Goal: a hall"));
 }
@@ -138,9 +148,14 @@ async fn a_budget_that_is_spent_ends_conversations_without_blame() {
         server.url()
     );
     let examples = World::examples(&text);
-    let stage = world.stage(&examples);
-    let talk = crate::world::conduct_example(&stage, &examples[0], 1).await;
-    assert_eq!((talk.status(), talk.fault()), ("inconclusive", "harness"), "{}", talk.message());
-    assert!(talk.message().contains("budget"), "{}", talk.message());
-    assert!(stage.is_spent() && server.seen().is_empty());
+    let registry = world.registry(&examples);
+    let conversation = crate::world::conduct_example(&registry, &examples[0], 1).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("inconclusive", "harness"),
+        "{}",
+        conversation.message()
+    );
+    assert!(conversation.message().contains("budget"), "{}", conversation.message());
+    assert!(registry.is_budget_exhausted() && server.seen().is_empty());
 }

@@ -51,18 +51,27 @@ async fn every_judged_assertion_passes_and_fails_by_the_judge_and_its_negation_t
                 let check =
                     if negated { format!("not: {{{assertion}}}") } else { (*assertion).to_owned() };
                 let steps = format!("        expect: [{{{check}}}]\n");
-                let talk = World::new().conduct(&scenario(&server.url(), CRITERIA, &steps)).await;
+                let conversation =
+                    World::new().conduct(&scenario(&server.url(), CRITERIA, &steps)).await;
                 let passes = satisfied != negated;
                 assert_eq!(
-                    talk.status(),
+                    conversation.status(),
                     if passes { "passed" } else { "failed" },
                     "{check}: {}",
-                    talk.message()
+                    conversation.message()
                 );
                 if !passes {
-                    assert!(talk.message().contains("turn 1: expected to"), "{}", talk.message());
-                    assert!(talk.message().contains("so I find"), "{}", talk.message());
-                    assert_eq!(talk.fault(), "agent");
+                    assert!(
+                        conversation.message().contains("turn 1: expected to"),
+                        "{}",
+                        conversation.message()
+                    );
+                    assert!(
+                        conversation.message().contains("so I find"),
+                        "{}",
+                        conversation.message()
+                    );
+                    assert_eq!(conversation.fault(), "agent");
                 }
                 let seen = server.seen();
                 assert_eq!(seen.len(), 1, "one call for one turn");
@@ -76,7 +85,7 @@ async fn every_judged_assertion_passes_and_fails_by_the_judge_and_its_negation_t
                 for text in wanted.iter().chain(&said) {
                     assert!(prompt.contains(text), "{check}: {text} is not in\n{prompt}");
                 }
-                assert!(talk.names().contains(&"ModelCall"), "{:?}", talk.names());
+                assert!(conversation.names().contains(&"ModelCall"), "{:?}", conversation.names());
             }
         }
     }
@@ -86,12 +95,13 @@ async fn every_judged_assertion_passes_and_fails_by_the_judge_and_its_negation_t
 async fn all_questions_of_a_turn_go_in_one_call_and_votes_are_spent_on_failures() {
     let server = Server::start(|seen, before| verdict(&seen.prompt(), before > 0, "vote")).await;
     let steps = "        expect: [{satisfy: Is short}, {satisfy: Is kind}]\n";
-    let talk = World::new().conduct(&scenario(&server.url(), "judge: {votes: 3}", steps)).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation =
+        World::new().conduct(&scenario(&server.url(), "judge: {votes: 3}", steps)).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     let prompts: Vec<String> = server.seen().iter().map(crate::server::Seen::prompt).collect();
     assert_eq!(prompts.len(), 3, "the first vote failed, two more decide");
     assert!(prompts.iter().all(|prompt| prompt.contains("Is short") && prompt.contains("Is kind")));
-    let recorded = format!("{:?}", talk.events);
+    let recorded = format!("{:?}", conversation.events);
     assert!(recorded.contains("agreement"), "{recorded}");
 }
 
@@ -105,12 +115,17 @@ async fn an_unusable_answer_is_asked_for_again_and_then_no_verdict_never_a_pass(
     ] {
         let server =
             Server::start(move |_, _| says(if text.is_empty() { "satisfied" } else { text })).await;
-        let talk = World::new()
+        let conversation = World::new()
             .conduct(&scenario(&server.url(), "", "        expect: [{satisfy: Is kind}]\n"))
             .await;
-        assert_eq!((talk.status(), talk.fault()), ("inconclusive", "judge"), "{}", talk.message());
+        assert_eq!(
+            (conversation.status(), conversation.fault()),
+            ("inconclusive", "judge"),
+            "{}",
+            conversation.message()
+        );
         assert_eq!(server.seen().len(), 3, "asked again twice");
-        assert!(talk.names().contains(&"JudgeError"));
+        assert!(conversation.names().contains(&"JudgeError"));
     }
 }
 
@@ -119,20 +134,25 @@ async fn a_judge_that_cannot_be_reached_is_never_the_agents_failure() {
     for code in [401, 429, 500] {
         let server =
             Server::start(move |_, _| status(code, "{\"error\": {\"message\": \"no\"}}")).await;
-        let talk = World::new()
+        let conversation = World::new()
             .conduct(&scenario(&server.url(), "", "        expect: [{satisfy: Is kind}]\n"))
             .await;
         assert_eq!(
-            (talk.status(), talk.fault()),
+            (conversation.status(), conversation.fault()),
             ("inconclusive", "judge"),
             "{code}: {}",
-            talk.message()
+            conversation.message()
         );
     }
     let gone = "http://127.0.0.1:1/v1";
-    let talk =
+    let conversation =
         World::new().conduct(&scenario(gone, "", "        expect: [{satisfy: Is kind}]\n")).await;
-    assert_eq!((talk.status(), talk.fault()), ("inconclusive", "judge"), "{}", talk.message());
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("inconclusive", "judge"),
+        "{}",
+        conversation.message()
+    );
     let soft =
         World::new().conduct(&scenario(gone, "", "        evaluate: [{satisfy: Is kind}]\n")).await;
     assert_eq!(soft.status(), "passed", "what is only recorded decides nothing");
@@ -144,10 +164,10 @@ fn parties_belong_to_a_group_however_often_its_file_is_read() {
     let text = "describe: d\nagent: {script: [Hi]}\nexamples: [{it: a, steps: [{user: x}]}, {it: b, steps: [{user: x}]}]\n\
                 contexts: [{describe: c, agent: {script: [Ho]}, examples: [{it: e, steps: [{user: x}]}]}]\n";
     let world = World::new();
-    let stage = world.stage(&World::examples(text));
+    let registry = world.registry(&World::examples(text));
     let again = World::examples(text);
     let parties_by_group: Vec<_> =
-        again.iter().map(|example| stage.parties_of(example).unwrap()).collect();
+        again.iter().map(|example| registry.parties_of(example).unwrap()).collect();
     assert!(Arc::ptr_eq(parties_by_group[0], parties_by_group[1]), "one group, one set of parties");
     assert!(!Arc::ptr_eq(parties_by_group[0], parties_by_group[2]), "another group has its own");
 }
@@ -225,7 +245,7 @@ async fn what_the_agent_says_cannot_pass_for_instructions() {
             "describe: A\nmodels: {{judge: {{openai: m, url: \"{}\"}}}}\nagent: {{script: [{quoted}]}}\nexamples: [{{it: x, steps: [{{user: Hi, expect: [{{satisfy: Is kind}}]}}]}}]",
             server.url()
         );
-        let talk = World::new().conduct(&text).await;
+        let conversation = World::new().conduct(&text).await;
         // The fake judge answers every question it sees; a forged one would be nobody's.
         let prompt = server.seen()[0].prompt();
         let nonce = prompt.split("`<<").nth(1).unwrap().split(' ').next().unwrap().to_owned();
@@ -233,7 +253,7 @@ async fn what_the_agent_says_cannot_pass_for_instructions() {
         let inside = prompt.split(&format!("<<{nonce} turn 1, agent\n")).nth(1).unwrap();
         let inside = inside.split(&format!("\n{nonce}>>")).next().unwrap();
         assert_eq!(inside, sample);
-        assert_ne!(talk.status(), "passed", "{}", talk.message());
+        assert_ne!(conversation.status(), "passed", "{}", conversation.message());
     }
 }
 
@@ -263,13 +283,13 @@ async fn anthropics_format_and_commands_judge_too() {
     world.settings.environment =
         std::sync::Arc::new(|name| (name == "KEY").then(|| "a-secret-key".to_owned()));
     let model = format!("{{anthropic: m, url: \"http://{}\", key_env: KEY}}", server.address);
-    let talk = world.conduct(&judged(&model)).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = world.conduct(&judged(&model)).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     world.write("judge.py", "import sys, json\nprompt = sys.stdin.read()\nassert 'Is kind' in prompt\nmark = prompt.split('{\"mark\": \"')[1].split('\"')[0]\nprint(json.dumps({'result': json.dumps({'mark': mark, 'answers': [{'id': 'q1', 'satisfied': False, 'reasoning': 'rude'}]})}))\n");
     let model = format!("{{command: [{:?}, judge.py], answer: /result}}", crate::world::python());
-    let talk = world.conduct(&judged(&model)).await;
-    assert_eq!(talk.status(), "failed", "{}", talk.message());
-    assert!(talk.message().contains("rude"));
+    let conversation = world.conduct(&judged(&model)).await;
+    assert_eq!(conversation.status(), "failed", "{}", conversation.message());
+    assert!(conversation.message().contains("rude"));
 }
 
 /// The judge chooses between topics that can be recognised; what it is shown, and both ways to choose.
@@ -297,10 +317,10 @@ async fn the_judge_classifies_topics() {
             "describe: A\nmodels: {{judge: {{openai: m, url: \"{}\"}}}}\nagent: {{script: [That makes 100.]}}\ntopics:\n  looking: {{characteristic: the user looks around, agent_intent: to show halls, next: [paying, unnoticed]}}\n  paying: {{characteristic: the user pays}}\n  unnoticed: {{}}\nexamples: [{{it: x, steps: [{{user: I take hall A, expect: [{{topic: paying}}]}}]}}]",
             server.url()
         );
-        let talk = World::new().conduct(&text).await;
-        assert_eq!(talk.status(), status, "{}", talk.message());
+        let conversation = World::new().conduct(&text).await;
+        assert_eq!(conversation.status(), status, "{}", conversation.message());
         assert_eq!(server.seen().len(), 1);
-        let changes = talk.events.iter().filter_map(|body| match body {
+        let changes = conversation.events.iter().filter_map(|body| match body {
             proctor_events::Body::TopicChanged(it) => {
                 Some((it.to_topic.as_str(), it.trigger.as_ref()?.as_str()))
             }
@@ -336,11 +356,11 @@ async fn all_conversations_share_the_limits_of_a_model() {
         there.join(", ")
     );
     let examples = World::examples(&text);
-    let stage = World::new().stage(&examples);
+    let registry = World::new().registry(&examples);
     let began = Instant::now();
-    let all = examples.iter().map(|example| crate::world::conduct_example(&stage, example, 1));
-    let talks = futures_util::future::join_all(all).await;
-    assert!(talks.iter().all(|talk| talk.status() == "passed"));
+    let all = examples.iter().map(|example| crate::world::conduct_example(&registry, example, 1));
+    let conversations = futures_util::future::join_all(all).await;
+    assert!(conversations.iter().all(|conversation| conversation.status() == "passed"));
     assert_eq!(server.seen().len(), 14);
     assert!(most.load(Ordering::SeqCst) <= 2, "{} at once", most.load(Ordering::SeqCst));
     assert!(began.elapsed() >= Duration::from_millis(900), "{:?}", began.elapsed());
@@ -360,8 +380,8 @@ async fn a_judge_that_is_busy_is_asked_again_when_it_said() {
     .await;
     let text = scenario(&server.url(), "", "        expect: [{satisfy: Is kind}]\n");
     let began = Instant::now();
-    let talk = World::new().conduct(&text.replace("tries: 1", "tries: 2")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = World::new().conduct(&text.replace("tries: 1", "tries: 2")).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
     assert_eq!(server.seen().len(), 2);
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agents;
+mod cassettes;
 mod endings;
 mod judged;
 mod many;
@@ -10,7 +11,6 @@ mod reports;
 mod saved;
 mod server;
 mod table;
-mod tapes;
 mod tools;
 mod worker_host;
 mod world;

@@ -11,15 +11,15 @@ async fn thousands_are_conducted_at_once() {
                 examples: [{it: x, steps: [{user: Hello, expect: [{match: Hi}]}, {simulate: {goal: g, max_turns: 2, on_max_turns: fine, stop_when: [{response: nothing}]}}]}]";
     let world = World::new();
     let examples = World::examples(text);
-    let stage = world.stage(&examples);
+    let registry = world.registry(&examples);
     let began = Instant::now();
-    let talks = futures_util::future::join_all(
-        (1..=3000).map(|repeat| conduct_example(&stage, &examples[0], repeat)),
+    let conversations = futures_util::future::join_all(
+        (1..=3000).map(|repeat| conduct_example(&registry, &examples[0], repeat)),
     )
     .await;
-    for talk in &talks {
-        assert_eq!(talk.status(), "passed", "{}", talk.message());
-        assert_eq!(talk.said(), ["Hi", "Hi", "Bye"], "each has the script to itself");
+    for conversation in &conversations {
+        assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+        assert_eq!(conversation.said(), ["Hi", "Hi", "Bye"], "each has the script to itself");
     }
     // One after the other they would take three quarters of an hour.
     assert!(began.elapsed() < Duration::from_mins(1), "{:?}", began.elapsed());

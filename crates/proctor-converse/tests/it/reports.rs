@@ -29,12 +29,17 @@ const NOT_CALLED: &str = "{not: {call_tool: refund}}";
 async fn v1_a_check_on_calls_that_an_http_agent_does_not_report_is_errored() {
     let server = refunding().await;
     for check in [NOT_CALLED, "{call_tool: refund}", "{tool_order: [refund]}"] {
-        let talk = World::new().conduct(&own_interface(&server, "", "", check)).await;
-        assert_eq!((talk.status(), talk.fault()), ("errored", "harness"), "{}", talk.message());
-        assert!(
-            talk.message().contains("agent `shop` answers over HTTP and does not say where it lists the calls it made; add `made_calls: /pointer` or `tools: none`"),
+        let conversation = World::new().conduct(&own_interface(&server, "", "", check)).await;
+        assert_eq!(
+            (conversation.status(), conversation.fault()),
+            ("errored", "harness"),
             "{}",
-            talk.message()
+            conversation.message()
+        );
+        assert!(
+            conversation.message().contains("agent `shop` answers over HTTP and does not say where it lists the calls it made; add `made_calls: /pointer` or `tools: none`"),
+            "{}",
+            conversation.message()
         );
     }
 }
@@ -43,11 +48,17 @@ async fn v1_a_check_on_calls_that_an_http_agent_does_not_report_is_errored() {
 async fn v1_calls_that_were_made_are_known_as_made_and_asked_for_once() {
     for (agent, more) in [("", ", made_calls: /calls"), (", made_calls: /calls", "")] {
         let server = refunding().await;
-        let talk = World::new().conduct(&own_interface(&server, agent, more, NOT_CALLED)).await;
-        assert_eq!((talk.status(), talk.fault()), ("failed", "agent"), "{}", talk.message());
+        let conversation =
+            World::new().conduct(&own_interface(&server, agent, more, NOT_CALLED)).await;
+        assert_eq!(
+            (conversation.status(), conversation.fault()),
+            ("failed", "agent"),
+            "{}",
+            conversation.message()
+        );
         let called = "{call_tool: {name: refund, with: {order: 7}, times: 1}}";
-        let talk = World::new().conduct(&own_interface(&server, agent, more, called)).await;
-        assert_eq!(talk.status(), "passed", "{}", talk.message());
+        let conversation = World::new().conduct(&own_interface(&server, agent, more, called)).await;
+        assert_eq!(conversation.status(), "passed", "{}", conversation.message());
         assert_eq!(server.seen().len(), 2, "one question for each conversation");
     }
 }
@@ -57,15 +68,29 @@ async fn v1_calls_that_were_made_are_known_as_made_and_asked_for_once() {
 async fn v1_finished_calls_where_requests_stand_are_an_error_at_once() {
     let server = refunding().await;
     let mapped = ", tool_calls: {list: /calls}";
-    let talk = World::new().conduct(&own_interface(&server, mapped, "", NOT_CALLED)).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
-    assert!(talk.message().contains("say `made_calls: /calls`"), "{}", talk.message());
+    let conversation = World::new().conduct(&own_interface(&server, mapped, "", NOT_CALLED)).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "agent"),
+        "{}",
+        conversation.message()
+    );
+    assert!(
+        conversation.message().contains("say `made_calls: /calls`"),
+        "{}",
+        conversation.message()
+    );
     assert_eq!(server.seen().len(), 1);
     let bare =
         Server::start(|_, _| ok(&json!({"reply": "Done", "calls": [{"name": "refund"}]}))).await;
-    let talk = World::new().conduct(&own_interface(&bare, mapped, "", NOT_CALLED)).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
-    assert!(talk.message().contains("offers no tools"), "{}", talk.message());
+    let conversation = World::new().conduct(&own_interface(&bare, mapped, "", NOT_CALLED)).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "agent"),
+        "{}",
+        conversation.message()
+    );
+    assert!(conversation.message().contains("offers no tools"), "{}", conversation.message());
     assert_eq!(bare.seen().len(), 1, "it is not asked again and again");
 }
 
@@ -73,26 +98,42 @@ async fn v1_finished_calls_where_requests_stand_are_an_error_at_once() {
 async fn v1_an_answer_without_the_list_says_nothing_unless_that_is_agreed() {
     let server = Server::start(|_, _| ok(&json!({"reply": "Hello"}))).await;
     let mistyped = ", made_calls: /cals";
-    let talk = World::new().conduct(&own_interface(&server, "", mistyped, NOT_CALLED)).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "harness"), "{}", talk.message());
-    assert!(talk.message().contains("without anything at `/cals`"), "{}", talk.message());
+    let conversation =
+        World::new().conduct(&own_interface(&server, "", mistyped, NOT_CALLED)).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "harness"),
+        "{}",
+        conversation.message()
+    );
+    assert!(
+        conversation.message().contains("without anything at `/cals`"),
+        "{}",
+        conversation.message()
+    );
     let agreed = ", made_calls: {list: /calls, absent: none}";
-    let talk = World::new().conduct(&own_interface(&server, "", agreed, NOT_CALLED)).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = World::new().conduct(&own_interface(&server, "", agreed, NOT_CALLED)).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     let empty = Server::start(|_, _| ok(&json!({"reply": "Hello", "calls": []}))).await;
-    let talk =
+    let conversation =
         World::new().conduct(&own_interface(&empty, "", ", made_calls: /calls", NOT_CALLED)).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
 }
 
 #[tokio::test]
 async fn v1_tools_none_makes_not_called_a_fact() {
     let server = Server::start(|_, _| ok(&json!({"reply": "Hello"}))).await;
     let none = ", tools: none";
-    let talk = World::new().conduct(&own_interface(&server, "", none, NOT_CALLED)).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk = World::new().conduct(&own_interface(&server, "", none, "{call_tool: refund}")).await;
-    assert_eq!((talk.status(), talk.fault()), ("failed", "agent"), "{}", talk.message());
+    let conversation = World::new().conduct(&own_interface(&server, "", none, NOT_CALLED)).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation =
+        World::new().conduct(&own_interface(&server, "", none, "{call_tool: refund}")).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("failed", "agent"),
+        "{}",
+        conversation.message()
+    );
 }
 
 fn chat(server: &Server, more: &str, tools: &str, check: &str) -> String {
@@ -116,8 +157,13 @@ async fn v1_a_chat_endpoint_reports_calls_of_the_tools_it_is_given() {
     })
     .await;
     let made = ", made_calls: /trace/tools";
-    let talk = World::new().conduct(&chat(&listing, made, "", NOT_CALLED)).await;
-    assert_eq!((talk.status(), talk.fault()), ("failed", "agent"), "{}", talk.message());
+    let conversation = World::new().conduct(&chat(&listing, made, "", NOT_CALLED)).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("failed", "agent"),
+        "{}",
+        conversation.message()
+    );
 }
 
 /// A wrapper in the shape of chat completions that lists finished calls in its message.
@@ -128,12 +174,22 @@ async fn v1_a_chat_endpoint_that_asks_for_tools_nobody_offered_is_asked_once() {
             "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "refund", "arguments": "{}"}}]}}]}))
     })
     .await;
-    let talk = World::new().conduct(&chat(&server, "", "", NOT_CALLED)).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
+    let conversation = World::new().conduct(&chat(&server, "", "", NOT_CALLED)).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "agent"),
+        "{}",
+        conversation.message()
+    );
     assert_eq!(server.seen().len(), 1);
     let made = ", made_calls: /choices/0/message/tool_calls";
-    let talk = World::new().conduct(&chat(&server, made, "", NOT_CALLED)).await;
-    assert_eq!((talk.status(), talk.fault()), ("failed", "agent"), "{}", talk.message());
+    let conversation = World::new().conduct(&chat(&server, made, "", NOT_CALLED)).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("failed", "agent"),
+        "{}",
+        conversation.message()
+    );
     assert_eq!(server.seen().len(), 2);
 }
 
@@ -150,19 +206,24 @@ async fn d12_malformed_calls_of_http_agents_are_their_error() {
         let server = Server::start(move |_, _| ok(&body)).await;
         let tools = "tools: {delete_all: {result: 1}}\n";
         let check = "{not: {call_tool: {name: delete_all, with: {n: {absent: true}}}}}";
-        let talk = World::new().conduct(&chat(&server, "", tools, check)).await;
+        let conversation = World::new().conduct(&chat(&server, "", tools, check)).await;
         assert_eq!(
-            (talk.status(), talk.fault()),
+            (conversation.status(), conversation.fault()),
             ("errored", "agent"),
             "{calls}: {}",
-            talk.message()
+            conversation.message()
         );
     }
     let server = Server::start(|_, _| ok(&json!({"reply": "x", "calls": ["refund"]}))).await;
-    let talk =
+    let conversation =
         World::new().conduct(&own_interface(&server, "", ", made_calls: /calls", NOT_CALLED)).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
-    assert!(talk.message().contains("found `\"refund\"`"), "{}", talk.message());
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "agent"),
+        "{}",
+        conversation.message()
+    );
+    assert!(conversation.message().contains("found `\"refund\"`"), "{}", conversation.message());
 }
 
 /// Answers each message with the JSON that it is.
@@ -208,23 +269,23 @@ async fn d12_malformed_calls_of_programs_are_their_error() {
         json!([{"name": "delete_all", "arguments": "n=1"}]),
         json!({"name": "delete_all"}),
     ] {
-        let talk =
+        let conversation =
             program(&json!({"text": "x", "tool_calls": calls}), "{not: {call_tool: delete_all}}")
                 .await;
         assert_eq!(
-            (talk.status(), talk.fault()),
+            (conversation.status(), conversation.fault()),
             ("errored", "agent"),
             "{calls}: {}",
-            talk.message()
+            conversation.message()
         );
-        assert!(talk.message().contains("found `"), "{}", talk.message());
+        assert!(conversation.message().contains("found `"), "{}", conversation.message());
     }
     let shaped =
         json!([{"type": "function", "function": {"name": "book", "arguments": "{\"n\": 1}"}}]);
     let check = "{call_tool: {name: book, with: {n: 1}}}";
-    let talk = program(&json!({"text": "x", "tool_calls": shaped}), check).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = program(&json!({"text": "x", "tool_calls": shaped}), check).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     let absent = "{call_tool: {name: book, with: {n: {absent: true}}}}";
-    let talk = program(&json!({"text": "x", "tool_calls": shaped}), absent).await;
-    assert_eq!(talk.status(), "failed", "{}", talk.message());
+    let conversation = program(&json!({"text": "x", "tool_calls": shaped}), absent).await;
+    assert_eq!(conversation.status(), "failed", "{}", conversation.message());
 }

@@ -163,8 +163,8 @@ fn saved(verdict: &ConversationOutcome, events: &[Body]) -> SavedConversation {
 }
 
 fn parties(example: &Arc<Example>) -> Parties {
-    let stage = World::new().stage(std::slice::from_ref(example));
-    (**stage.parties_of(example).unwrap()).clone()
+    let registry = World::new().registry(std::slice::from_ref(example));
+    (**registry.parties_of(example).unwrap()).clone()
 }
 
 fn held(example: &Arc<Example>, choices: Vec<u8>) -> (ConversationOutcome, Vec<Body>) {
@@ -175,9 +175,9 @@ fn held(example: &Arc<Example>, choices: Vec<u8>) -> (ConversationOutcome, Vec<B
 
 fn judged_again(
     example: &Arc<Example>,
-    talk: SavedConversation,
+    conversation: SavedConversation,
 ) -> (ConversationOutcome, Vec<Body>) {
-    let saved = Arc::new(SavedConversations::new([(attempt_id(example), talk)]));
+    let saved = Arc::new(SavedConversations::new([(attempt_id(example), conversation)]));
     let (agent, simulator, tools) = (saved.clone(), saved.clone(), saved);
     conduct(example, Parties { agent, simulator, tools, ..parties(example) })
 }
@@ -255,14 +255,14 @@ fn d1_an_id_that_is_used_again_has_its_own_result_each_time() {
     for event in events(1, json!("first")).into_iter().chain(events(2, json!("second"))) {
         builder.add(&Event::from_json(&event.to_string()).unwrap().body);
     }
-    let talk =
+    let conversation =
         builder.finish(Some(&ExampleFinished { status: Status::Passed, ..Default::default() }));
     let answered =
         |result| SavedCall::Answered(ToolOutcome { result: Ok(json!(result)), duration_ms: None });
-    assert_eq!(talk.tools["1"], [answered("first"), answered("second")]);
-    let ends: Vec<bool> = talk.answers.iter().map(|answer| answer.ends_turn).collect();
+    assert_eq!(conversation.tools["1"], [answered("first"), answered("second")]);
+    let ends: Vec<bool> = conversation.answers.iter().map(|answer| answer.ends_turn).collect();
     assert_eq!(ends, [false; 4]);
-    assert_eq!(talk.answers[1].cost_usd, Some(0.5));
+    assert_eq!(conversation.answers[1].cost_usd, Some(0.5));
 }
 
 /// Recordings of older versions do not say it; a turn that went on without an answer does.
@@ -280,8 +280,8 @@ fn d1_a_turn_that_ended_with_its_tools_ends_so_again() {
         for line in lines.iter().chain(next.then_some(&more)) {
             builder.add(&Event::from_json(&line.to_string()).unwrap().body);
         }
-        let talk = builder.finish(Some(&ExampleFinished { status, ..Default::default() }));
-        talk.answers[0].ends_turn
+        let conversation = builder.finish(Some(&ExampleFinished { status, ..Default::default() }));
+        conversation.answers[0].ends_turn
     };
     assert!(ends(Status::Passed, false));
     assert!(ends(Status::Cancelled, true));

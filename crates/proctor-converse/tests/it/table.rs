@@ -131,8 +131,8 @@ examples:
 }
 
 /// Whether the recorded evaluation passed, and how it was meant.
-fn recorded(talk: &FinishedConversation) -> Vec<(Option<bool>, String)> {
-    let found = talk.events.iter().filter_map(|body| match body {
+fn recorded(conversation: &FinishedConversation) -> Vec<(Option<bool>, String)> {
+    let found = conversation.events.iter().filter_map(|body| match body {
         Body::EvaluationRecorded(it) => Some((it.passed, it.mode.as_str().to_owned())),
         _ => None,
     });
@@ -161,17 +161,23 @@ async fn every_assertion_in_both_modes_holding_and_not_and_turned_round() {
                 (format!("not: {{{fails}}}"), true),
             ] {
                 let about = format!("simulated: {simulated}, {assertion}");
-                let talk = world.conduct(&scenario(&url, simulated, "expect", &assertion)).await;
+                let conversation =
+                    world.conduct(&scenario(&url, simulated, "expect", &assertion)).await;
                 let wanted = if passes { ("passed", "") } else { ("failed", "agent") };
-                assert_eq!((talk.status(), talk.fault()), wanted, "{about}: {}", talk.message());
-                let evaluations = recorded(&talk);
+                assert_eq!(
+                    (conversation.status(), conversation.fault()),
+                    wanted,
+                    "{about}: {}",
+                    conversation.message()
+                );
+                let evaluations = recorded(&conversation);
                 assert!(!evaluations.is_empty(), "{about}");
                 assert!(
                     evaluations.iter().all(|one| *one == (Some(passes), "hard".into())),
                     "{about}"
                 );
                 if assertion == *fails {
-                    let message = talk.message();
+                    let message = conversation.message();
                     let place = if simulated { "the conversation (1 turn)" } else { "turn 1" };
                     assert!(
                         message.starts_with(&format!("{place}: expected to ")),
@@ -197,8 +203,8 @@ async fn all_that_hold_hold_together() {
     let all: Vec<String> = CASES.iter().map(|case| format!("{{{}}}", case.holds)).collect();
     let text = scenario(&server.url(), false, "expect", "match: hall");
     let text = text.replace("[{match: hall}]", &format!("[{}]", all.join(", ")));
-    let talk = World::new().conduct(&text).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    assert_eq!(recorded(&talk).len(), CASES.len() + 1, "one of them names two criteria");
+    let conversation = World::new().conduct(&text).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    assert_eq!(recorded(&conversation).len(), CASES.len() + 1, "one of them names two criteria");
     assert_eq!(server.seen().len(), 1);
 }

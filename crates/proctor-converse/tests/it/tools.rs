@@ -18,19 +18,30 @@ fn scenario(tools: &str, tool: &str, expected: &str) -> String {
 #[tokio::test]
 async fn stubs_answer_by_arguments_and_with_errors() {
     let stubs = "tools: {t: [{with: {n: 1}, result: one}, {with: {n: {at_least: 2}}, result: {many: true}}], e: {error: out of order}}";
-    let talk = World::new().conduct(&scenario(stubs, "t", "turn.tool_calls[0].result.many")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk = World::new()
+    let conversation =
+        World::new().conduct(&scenario(stubs, "t", "turn.tool_calls[0].result.many")).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation = World::new()
         .conduct(&scenario(stubs, "e", "turn.tool_calls[0].error == 'out of order'"))
         .await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk = World::new()
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation = World::new()
         .conduct(&scenario(stubs, "made_up", "turn.tool_calls[0].error.contains('made_up')"))
         .await;
-    assert_eq!(talk.status(), "passed", "the agent hears of it: {}", talk.message());
+    assert_eq!(
+        conversation.status(),
+        "passed",
+        "the agent hears of it: {}",
+        conversation.message()
+    );
     let none = "tools: {t: {with: {n: 1}, result: one}}";
-    let talk = World::new().conduct(&scenario(none, "t", "true")).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "tool"), "{}", talk.message());
+    let conversation = World::new().conduct(&scenario(none, "t", "true")).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "tool"),
+        "{}",
+        conversation.message()
+    );
 }
 
 #[tokio::test]
@@ -41,14 +52,20 @@ async fn commands_are_tools_too() {
         "tools: {{t: {{command: [{:?}, t.py]}}, bad: {{command: [sh, -c, 'echo broken >&2; exit 1']}}, gone: {{command: [./gone]}}}}",
         python()
     );
-    let talk = world.conduct(&scenario(&tools, "t", "turn.tool_calls[0].result.double == 4")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk =
+    let conversation =
+        world.conduct(&scenario(&tools, "t", "turn.tool_calls[0].result.double == 4")).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation =
         world.conduct(&scenario(&tools, "bad", "turn.tool_calls[0].error == 'broken'")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk = world.conduct(&scenario(&tools, "gone", "true")).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "tool"), "{}", talk.message());
-    assert!(talk.message().contains("./gone"), "{}", talk.message());
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation = world.conduct(&scenario(&tools, "gone", "true")).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "tool"),
+        "{}",
+        conversation.message()
+    );
+    assert!(conversation.message().contains("./gone"), "{}", conversation.message());
 }
 
 const SERVER: &str = r#"
@@ -76,17 +93,19 @@ async fn a_server_of_tools_is_asked_over_the_model_context_protocol() {
     let world = World::new();
     world.write("server.py", SERVER);
     let mcp = format!("mcp: {{s: {{command: [{:?}, server.py]}}}}", python());
-    let talk = world.conduct(&scenario(&mcp, "add", "turn.tool_calls[0].result.sum == 3")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk = world.conduct(&scenario(&mcp, "fail", "turn.tool_calls[0].error == 'cannot'")).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk = world.conduct(&scenario(&mcp, "die", "true")).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "tool"));
-    assert!(talk.message().contains("server: dying"), "{}", talk.message());
+    let conversation =
+        world.conduct(&scenario(&mcp, "add", "turn.tool_calls[0].result.sum == 3")).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation =
+        world.conduct(&scenario(&mcp, "fail", "turn.tool_calls[0].error == 'cannot'")).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation = world.conduct(&scenario(&mcp, "die", "true")).await;
+    assert_eq!((conversation.status(), conversation.fault()), ("errored", "tool"));
+    assert!(conversation.message().contains("server: dying"), "{}", conversation.message());
     let missing = "mcp: {s: {command: [./no-such-server]}}";
-    let talk = world.conduct(&scenario(missing, "add", "true")).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "tool"));
-    assert!(talk.message().contains("no-such-server"), "{}", talk.message());
+    let conversation = world.conduct(&scenario(missing, "add", "true")).await;
+    assert_eq!((conversation.status(), conversation.fault()), ("errored", "tool"));
+    assert!(conversation.message().contains("no-such-server"), "{}", conversation.message());
 }
 
 /// A server that has died costs the call it had; the next conversation finds it started anew.
@@ -106,13 +125,16 @@ async fn a_server_of_tools_that_died_is_started_again() {
         call("die", "true"),
         call("add again", "turn.tool_calls[0].result.sum == 5"),
     );
-    let (talks, _) = world.conduct_all(&text).await;
-    let told: Vec<(&str, &str)> = talks.iter().map(|talk| (talk.status(), talk.fault())).collect();
+    let (conversations, _) = world.conduct_all(&text).await;
+    let told: Vec<(&str, &str)> = conversations
+        .iter()
+        .map(|conversation| (conversation.status(), conversation.fault()))
+        .collect();
     assert_eq!(
         told,
         [("passed", ""), ("errored", "tool"), ("passed", "")],
         "{}",
-        talks[2].message()
+        conversations[2].message()
     );
 }
 
@@ -165,20 +187,26 @@ async fn a_server_of_tools_at_an_address() {
         )
     };
     let text = scenario(&mcp(&server.url()), "add", "turn.tool_calls[0].result.sum == 3");
-    let talk = world.conduct(&text).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = world.conduct(&text).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     assert_eq!(greeted.load(Ordering::SeqCst), 2, "it was greeted again");
     let pong = server
         .seen()
         .into_iter()
         .any(|seen| seen.body["id"] == "p1" && seen.body["result"] == json!({}));
     assert!(pong, "the ping was answered");
-    let talk = world.conduct(&scenario(&mcp("http://127.0.0.1:9/mcp"), "add", "true")).await;
-    assert_eq!((talk.status(), talk.fault()), ("errored", "tool"), "{}", talk.message());
+    let conversation =
+        world.conduct(&scenario(&mcp("http://127.0.0.1:9/mcp"), "add", "true")).await;
+    assert_eq!(
+        (conversation.status(), conversation.fault()),
+        ("errored", "tool"),
+        "{}",
+        conversation.message()
+    );
     for shown in ["the tool server `s`", "http://127.0.0.1:9/mcp", "cannot be reached"] {
-        assert!(talk.message().contains(shown), "{}", talk.message());
+        assert!(conversation.message().contains(shown), "{}", conversation.message());
     }
-    assert!(!talk.message().contains("a-secret-token"));
+    assert!(!conversation.message().contains("a-secret-token"));
 }
 
 #[tokio::test]
@@ -191,15 +219,20 @@ async fn checks_are_commands_that_see_the_conversation() {
         )
     };
     let command = format!("command: [{:?}, check.py]", python());
-    let talk = world.conduct(&checked("Hi", &format!("{{{command}}}"))).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
-    let talk = world.conduct(&checked("Ho", &format!("{{{command}}}"))).await;
-    assert_eq!((talk.status(), talk.fault()), ("failed", "agent"));
-    assert!(talk.message().contains("saw Ho"), "{}", talk.message());
-    let talk = world.conduct(&checked("Ho", &format!("{{not: {{{command}}}}}"))).await;
-    assert_eq!(talk.status(), "passed", "{}", talk.message());
+    let conversation = world.conduct(&checked("Hi", &format!("{{{command}}}"))).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
+    let conversation = world.conduct(&checked("Ho", &format!("{{{command}}}"))).await;
+    assert_eq!((conversation.status(), conversation.fault()), ("failed", "agent"));
+    assert!(conversation.message().contains("saw Ho"), "{}", conversation.message());
+    let conversation = world.conduct(&checked("Ho", &format!("{{not: {{{command}}}}}"))).await;
+    assert_eq!(conversation.status(), "passed", "{}", conversation.message());
     for broken in ["{command: [./gone]}", "{command: gone --now}"] {
-        let talk = world.conduct(&checked("Hi", broken)).await;
-        assert_eq!((talk.status(), talk.fault()), ("errored", "harness"), "{}", talk.message());
+        let conversation = world.conduct(&checked("Hi", broken)).await;
+        assert_eq!(
+            (conversation.status(), conversation.fault()),
+            ("errored", "harness"),
+            "{}",
+            conversation.message()
+        );
     }
 }

@@ -108,7 +108,7 @@ impl World {
         examples.into_iter().map(Arc::new).collect()
     }
 
-    pub(crate) fn stage(&self, examples: &[Arc<Example>]) -> PartyRegistry {
+    pub(crate) fn registry(&self, examples: &[Arc<Example>]) -> PartyRegistry {
         PartyRegistry::open(self.settings.clone(), examples)
             .unwrap_or_else(|errors| panic!("{errors:?}"))
     }
@@ -116,12 +116,12 @@ impl World {
     /// Conducts all conversations of a scenario, one after the other, and returns what is said at the end.
     pub(crate) async fn conduct_all(&self, text: &str) -> (Vec<FinishedConversation>, Vec<String>) {
         let examples = Self::examples(text);
-        let stage = self.stage(&examples);
-        let mut talks = Vec::new();
+        let registry = self.registry(&examples);
+        let mut conversations = Vec::new();
         for example in &examples {
-            talks.push(conduct_example(&stage, example, 1).await);
+            conversations.push(conduct_example(&registry, example, 1).await);
         }
-        (talks, stage.end(false).await.notes)
+        (conversations, registry.end(false).await.notes)
     }
 
     pub(crate) async fn conduct(&self, text: &str) -> FinishedConversation {
@@ -130,11 +130,11 @@ impl World {
 }
 
 pub(crate) async fn conduct_example(
-    stage: &PartyRegistry,
+    registry: &PartyRegistry,
     example: &Arc<Example>,
     repeat: u32,
 ) -> FinishedConversation {
-    let parties = Arc::clone(stage.parties_of(example).unwrap());
+    let parties = Arc::clone(registry.parties_of(example).unwrap());
     let attempt_id = AttemptId { example: example.id.id.clone(), repeat, attempt: 1 };
     let mut conversation = Conversation::new(Arc::clone(example), parties, attempt_id);
     let mut sink = Collect::default();

@@ -5,7 +5,7 @@ fn fields(json: &str) -> AgentFields {
     serde_json::from_str(json).unwrap()
 }
 
-fn cast(tools: &[&str]) -> PartySpecs {
+fn parties_with_tools(tools: &[&str]) -> PartySpecs {
     let tools = tools.iter().map(|name| ((*name).to_owned(), OneOrMany::default()));
     PartySpecs { tools: tools.collect(), ..PartySpecs::default() }
 }
@@ -37,9 +37,9 @@ fn v1_absence_is_known_only_where_calls_are_reported() {
     ];
     for (agent, expected) in table {
         let known = |listed: bool, tools: &[&str]| {
-            let reports = AgentReports::of("shop", &fields(agent), &cast(tools));
+            let reports = AgentReports::of("shop", &fields(agent), &parties_with_tools(tools));
             let unlisted = !reports.knows_calls(listed);
-            let known = |tool: &str| reports.why_unknown(tool, unlisted).is_none();
+            let known = |tool: &str| reports.unknown_call_reason(tool, unlisted).is_none();
             (known("search"), known("refund"))
         };
         let found = [
@@ -61,24 +61,25 @@ fn v1_no_tools_is_a_fact_whoever_says_so() {
         let by_agent = AgentReports::of("shop", &fields(&own), &PartySpecs::default());
         for reports in [by_scenario, by_agent] {
             assert!(reports.knows_calls(false), "{agent}");
-            assert_eq!(reports.why_unknown("refund", false), None);
+            assert_eq!(reports.unknown_call_reason("refund", false), None);
             let made = reports.contradiction(Some("refund"), None).unwrap();
             assert!(made.contains("`tools: none`") && made.contains("`refund`"), "{made}");
             assert!(reports.contradiction(None, Some("refund")).is_some());
             assert_eq!(reports.contradiction(None, None), None);
         }
         // None of its own: what the host offers may be asked for.
-        let offered = AgentReports::of("shop", &fields(&own), &cast(&["search"]));
+        let offered = AgentReports::of("shop", &fields(&own), &parties_with_tools(&["search"]));
         assert_eq!(offered.contradiction(None, Some("search")), None);
         assert!(offered.contradiction(Some("search"), None).is_some());
-        assert_eq!(offered.why_unknown("refund", false), None);
+        assert_eq!(offered.unknown_call_reason("refund", false), None);
     }
 }
 
 #[test]
 fn the_way_out_is_that_of_the_kind() {
-    let way =
-        |agent: &str| AgentReports::of("shop", &fields(agent), &PartySpecs::default()).way_out();
+    let way = |agent: &str| {
+        AgentReports::of("shop", &fields(agent), &PartySpecs::default()).how_to_report_calls()
+    };
     assert_eq!(
         way(HTTP),
         "agent `shop` answers over HTTP and does not say where it lists the calls it made; add `made_calls: /pointer` or `tools: none`"

@@ -17,13 +17,13 @@ pub(crate) enum CheckError {
     /// The agent may have called the tool without reporting it; the text says how to make it report.
     #[error("{0}")]
     CallsUnknown(String),
-    #[error("no answer says {what}")]
+    #[error("no answer reports {what}")]
     NumberUnknown { what: &'static str },
-    #[error("the answer of turn {turn} does not say {what}")]
+    #[error("the answer of turn {turn} does not report {what}")]
     NumberOfTurnUnknown { turn: u32, what: &'static str },
     #[error("no goal is stated; write one after `goal_achieved`")]
     NoGoal,
-    /// The check belongs to the judge or to a program; `Demand` says which.
+    /// The check belongs to the judge or to a program; `DecidedBy` says which.
     #[error("this check is not decided here")]
     DecidedElsewhere,
     #[error(transparent)]
@@ -40,26 +40,34 @@ pub(crate) fn decide(
     let decision = |holds, actual: String| Ok(Decision { holds, actual });
     match assertion {
         Assertion::Match(patterns) => {
-            let holds = patterns.0.iter().all(|pattern| occurs(pattern, &turns));
-            decision(holds, format!("{}{}", said(&turns), but_for_case(holds, &patterns.0, &turns)))
+            let holds = patterns.0.iter().all(|pattern| pattern_occurs(pattern, &turns));
+            decision(
+                holds,
+                format!("{}{}", quoted_answers(&turns), case_hint(holds, &patterns.0, &turns)),
+            )
         }
         Assertion::MatchAny(patterns) => {
-            let holds = patterns.iter().any(|pattern| occurs(pattern, &turns));
-            decision(holds, format!("{}{}", said(&turns), but_for_case(holds, patterns, &turns)))
+            let holds = patterns.iter().any(|pattern| pattern_occurs(pattern, &turns));
+            decision(
+                holds,
+                format!("{}{}", quoted_answers(&turns), case_hint(holds, patterns, &turns)),
+            )
         }
-        Assertion::CallTool(tool) => tool_call(tool, &turns, transcript),
+        Assertion::CallTool(tool) => decide_tool_call(tool, &turns, transcript),
         Assertion::CalledTool(tool) => {
-            let before = transcript.until(scope);
-            tool_call(tool, &Scope::Conversation.turns(&before), transcript)
+            let before = transcript.up_to(scope);
+            decide_tool_call(tool, &Scope::Conversation.turns(&before), transcript)
         }
         Assertion::ToolOrder(tools) => {
             let calls = calls(&turns);
             let mut names = calls.iter().map(|call| &call.call.name);
             let holds = tools.iter().all(|tool| names.any(|name| name == tool));
             if !holds {
-                tools.iter().try_for_each(|tool| absence_is_known(tool, &turns, transcript))?;
+                tools
+                    .iter()
+                    .try_for_each(|tool| require_known_absence(tool, &turns, transcript))?;
             }
-            decision(holds, called(&calls))
+            decision(holds, called_tools(&calls))
         }
         Assertion::Topic(topic) => {
             let now = match scope {
@@ -73,15 +81,15 @@ pub(crate) fn decide(
             decision(now == Some(topic.value.as_str()), actual)
         }
         Assertion::ReachedTopic(topic) => {
-            let before = transcript.until(scope);
-            let names = visited(&before);
-            decision(names.contains(&topic.value.as_str()), history(&names))
+            let before = transcript.up_to(scope);
+            let names = visited_topics(&before);
+            decision(names.contains(&topic.value.as_str()), topic_list(&names))
         }
         Assertion::TopicHistory(topics) => {
-            let before = transcript.until(scope);
-            let names = visited(&before);
+            let before = transcript.up_to(scope);
+            let names = visited_topics(&before);
             let wanted: Vec<&str> = topics.iter().map(|topic| topic.value.as_str()).collect();
-            decision(wanted == names, history(&names))
+            decision(wanted == names, topic_list(&names))
         }
         Assertion::TurnCount(count) => {
             let counted = match scope {
@@ -92,13 +100,14 @@ pub(crate) fn decide(
             decision(count.accepts(number), format!("it took {number}"))
         }
         Assertion::LatencyMs(limit) => {
-            let taken = known(&turns, |turn| turn.latency_ms, "how long it took")?;
+            let taken = known_numbers(&turns, |turn| turn.latency_ms, "how long it took")?;
             let slowest = taken.into_iter().fold(0.0, f64::max);
             let shown = (slowest * 1000.0).round() / 1000.0;
             decision(limit.accepts(slowest), format!("the slowest answer took {shown} ms"))
         }
         Assertion::CostUsd(limit) => {
-            let cost: f64 = known(&turns, |turn| turn.cost_usd, "what it cost")?.iter().sum();
+            let cost: f64 =
+                known_numbers(&turns, |turn| turn.cost_usd, "what it cost")?.iter().sum();
             let shown = (cost * 1e6).round() / 1e6;
             decision(limit.accepts(cost), format!("it cost {shown}"))
         }
@@ -118,7 +127,7 @@ pub(crate) fn decide(
 }
 
 /// A number of every turn. One turn that does not say it makes the whole unknown.
-fn known(
+fn known_numbers(
     turns: &[&Turn],
     number: impl Fn(&Turn) -> Option<f64>,
     what: &'static str,
@@ -132,15 +141,15 @@ fn known(
         .collect()
 }
 
-fn occurs(pattern: &Pattern, turns: &[&Turn]) -> bool {
+fn pattern_occurs(pattern: &Pattern, turns: &[&Turn]) -> bool {
     turns.iter().any(|turn| pattern.occurs_in(&turn.agent))
 }
 
 /// The likeliest mistake where a pattern does not occur.
-fn but_for_case(holds: bool, patterns: &[Pattern], turns: &[&Turn]) -> String {
+fn case_hint(holds: bool, patterns: &[Pattern], turns: &[&Turn]) -> String {
     let any_case = |pattern: &&Pattern| {
         let any_case = Pattern::new(&format!("(?i){}", pattern.source())).ok()?;
-        (!occurs(pattern, turns) && occurs(&any_case, turns)).then_some(any_case)
+        (!pattern_occurs(pattern, turns) && pattern_occurs(&any_case, turns)).then_some(any_case)
     };
     let found = patterns.iter().filter(|_| !holds).find_map(|pattern| any_case(&pattern));
     found.map_or_else(String::new, |pattern| {
@@ -148,7 +157,7 @@ fn but_for_case(holds: bool, patterns: &[Pattern], turns: &[&Turn]) -> String {
     })
 }
 
-fn said(turns: &[&Turn]) -> String {
+fn quoted_answers(turns: &[&Turn]) -> String {
     match turns {
         [] => "nothing was said".into(),
         [turn] => format!("the agent said {:?}", truncate(&turn.agent, LONGEST_QUOTE)),
@@ -168,7 +177,7 @@ fn calls<'a>(turns: &[&'a Turn]) -> Vec<&'a DoneCall> {
     turns.iter().flat_map(|turn| &turn.tool_calls).collect()
 }
 
-fn called(calls: &[&DoneCall]) -> String {
+fn called_tools(calls: &[&DoneCall]) -> String {
     if calls.is_empty() {
         return "no tool was called".into();
     }
@@ -178,32 +187,32 @@ fn called(calls: &[&DoneCall]) -> String {
 }
 
 /// That a call was seen needs no more evidence; how many there were, or that there was none, does.
-fn tool_call(
+fn decide_tool_call(
     tool: &ToolExpectation,
     turns: &[&Turn],
     transcript: &Transcript,
 ) -> Result<Decision, CheckError> {
     let calls = calls(turns);
-    let count = calls.iter().filter(|call| matches(tool, call)).count();
+    let count = calls.iter().filter(|call| call_matches(tool, call)).count();
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let holds = match &tool.times {
         Some(times) => times.accepts(count),
         None => count > 0,
     };
     if count == 0 || tool.times.is_some() {
-        absence_is_known(&tool.name, turns, transcript)?;
+        require_known_absence(&tool.name, turns, transcript)?;
     }
-    Ok(Decision { holds, actual: called(&calls) })
+    Ok(Decision { holds, actual: called_tools(&calls) })
 }
 
-/// An error where the agent may have called this tool without anybody having been told.
-fn absence_is_known(
+/// Fails if the agent may have called this tool without reporting it.
+fn require_known_absence(
     tool: &str,
     turns: &[&Turn],
     transcript: &Transcript,
 ) -> Result<(), CheckError> {
     let unlisted = Transcript::calls_unknown_in(turns);
-    let unknown = transcript.reports.why_unknown(tool, unlisted);
+    let unknown = transcript.reports.unknown_call_reason(tool, unlisted);
     unknown.map_or(Ok(()), |reason| Err(CheckError::CallsUnknown(reason)))
 }
 
@@ -218,13 +227,13 @@ pub(crate) fn unreported(
             let turns = Scope::Conversation.turns(transcript);
             let known = !Transcript::calls_unknown_in(&turns);
             if !known && !grounding.from_tools.is_empty() {
-                let unknown = |tool: &String| transcript.reports.why_unknown(tool, true);
+                let unknown = |tool: &String| transcript.reports.unknown_call_reason(tool, true);
                 return grounding.from_tools.iter().find_map(unknown);
             }
             if !known {
-                return Some(transcript.reports.way_out());
+                return Some(transcript.reports.how_to_report_calls());
             }
-            no_results(&grounding.from_tools, &turns)
+            missing_results_reason(&grounding.from_tools, &turns)
         }
         Assertion::Block(block)
             if matches!(block.kind, BlockKind::ToolCall | BlockKind::ConversationToolCall) =>
@@ -232,14 +241,14 @@ pub(crate) fn unreported(
             let whole = block.kind == BlockKind::ConversationToolCall;
             let scope = if whole { &Scope::Conversation } else { scope };
             let unknown = Transcript::calls_unknown_in(&scope.turns(transcript));
-            unknown.then(|| transcript.reports.way_out())
+            unknown.then(|| transcript.reports.how_to_report_calls())
         }
         _ => None,
     }
 }
 
 /// Claims are compared with results; an agent that lists calls and none of their results cannot be checked.
-fn no_results(from_tools: &[String], turns: &[&Turn]) -> Option<String> {
+fn missing_results_reason(from_tools: &[String], turns: &[&Turn]) -> Option<String> {
     let counts = |call: &&DoneCall| from_tools.is_empty() || from_tools.contains(&call.call.name);
     let calls: Vec<&DoneCall> = calls(turns).into_iter().filter(counts).collect();
     let has_result = |call: &&DoneCall| call.result.is_some() || call.error.is_some();
@@ -250,27 +259,27 @@ fn no_results(from_tools: &[String], turns: &[&Turn]) -> Option<String> {
     })
 }
 
-fn matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
+fn call_matches(tool: &ToolExpectation, call: &DoneCall) -> bool {
     let arguments = &call.call.arguments;
     call.call.name == tool.name
         && (tool.with.is_empty() || arguments.is_object() || arguments.is_null())
         && tool.with.iter().all(|(name, matcher)| matcher.accepts(arguments.get(name)))
 }
 
-/// Whether a turn has a call that matches; an error where nobody knows.
+/// Whether a turn has a call that matches; an error where it is unknown.
 pub(crate) fn calls_tool(
     tool: &ToolExpectation,
     turn: &Turn,
     transcript: &Transcript,
 ) -> Result<bool, CheckError> {
-    tool_call(tool, &[turn], transcript).map(|decision| decision.holds)
+    decide_tool_call(tool, &[turn], transcript).map(|decision| decision.holds)
 }
 
-fn visited(transcript: &Transcript) -> Vec<&str> {
+fn visited_topics(transcript: &Transcript) -> Vec<&str> {
     transcript.visits.iter().map(|visit| visit.topic.as_str()).collect()
 }
 
-fn history(names: &[&str]) -> String {
+fn topic_list(names: &[&str]) -> String {
     if names.is_empty() {
         return "no topic was visited".into();
     }
@@ -284,7 +293,7 @@ mod tests {
 
     use super::super::{describe, plan};
     use super::*;
-    use crate::transcript::{ToolCall, Visit};
+    use crate::transcript::{ToolCall, TopicVisit};
     use proctor_yaml::{Findings, Node, Place, read_node};
 
     fn transcript() -> Transcript {
@@ -302,7 +311,7 @@ mod tests {
             cost_usd: Some(0.25),
             calls_unknown: false,
         };
-        let visit = |topic: &str, turn| Visit { topic: topic.into(), turns: vec![turn] };
+        let visit = |topic: &str, turn| TopicVisit { topic: topic.into(), turns: vec![turn] };
         Transcript {
             turns: vec![
                 turn(1, "Hello", vec![call("search", json!({"city": "Rome"}))], "greet"),

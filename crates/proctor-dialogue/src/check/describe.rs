@@ -2,25 +2,25 @@
 
 use crate::format::{Assertion, BlockKind, Pattern, ToolExpectation};
 
-use super::Planned;
+use super::PlannedCheck;
 
 /// What a check demands, as a sentence without its subject's turn: `call tool book with {…}`.
-pub(crate) fn describe(check: &Planned) -> String {
+pub(crate) fn describe(check: &PlannedCheck) -> String {
     if let (Assertion::ForbiddenClaims(claims), true) = (&check.assertion, check.negated) {
         return format!("claim any of: {}", claims.0.join(", "));
     }
-    let text = positive(&check.assertion);
+    let text = describe_assertion(&check.assertion);
     if check.negated { format!("not {text}") } else { text }
 }
 
-fn positive(assertion: &Assertion) -> String {
+fn describe_assertion(assertion: &Assertion) -> String {
     let quoted = |texts: Vec<&str>| {
         let texts: Vec<String> = texts.into_iter().map(|text| format!("/{text}/")).collect();
         texts.join(", ")
     };
     let names = |names: Vec<&str>| names.join(" → ");
     match assertion {
-        Assertion::Not(inner) => format!("not {}", positive(inner)),
+        Assertion::Not(inner) => format!("not {}", describe_assertion(inner)),
         Assertion::Satisfy(criteria) => {
             let names: Vec<&str> = criteria.0.iter().map(|name| name.value.as_str()).collect();
             format!("satisfy {}", names.join(", "))
@@ -32,7 +32,7 @@ fn positive(assertion: &Assertion) -> String {
             let patterns = patterns.iter().map(Pattern::source).collect();
             format!("match any of {}", quoted(patterns))
         }
-        Assertion::CallTool(tool) | Assertion::CalledTool(tool) => tool_call(tool),
+        Assertion::CallTool(tool) | Assertion::CalledTool(tool) => describe_tool_call(tool),
         Assertion::ToolOrder(tools) => {
             format!("call tools in the order {}", names(tools.iter().map(String::as_str).collect()))
         }
@@ -65,7 +65,7 @@ fn positive(assertion: &Assertion) -> String {
     }
 }
 
-fn tool_call(tool: &ToolExpectation) -> String {
+fn describe_tool_call(tool: &ToolExpectation) -> String {
     let mut text = format!("call tool {}", tool.name);
     if !tool.with.is_empty() {
         let with: Vec<String> =

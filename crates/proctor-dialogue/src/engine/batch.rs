@@ -9,12 +9,12 @@ use proctor_events::{
     EvaluationMode, EvaluationRecorded, Fault, InvariantEvaluated, Status, TerminationReason,
 };
 
-use super::judging::Purpose;
+use super::judging::JudgePurpose;
 use super::pending_command::CommandPurpose;
-use super::votes::{Voted, Votes, votes_as_json};
-use super::{Breakdown, Engine, FailedAssertion, Waiting, Work};
+use super::votes::{VoteResult, Votes, votes_as_json};
+use super::{AttemptError, Engine, FailedAssertion, WaitState, WorkItem};
 use crate::check::{
-    Demand, Planned, decide, describe, evaluation_type, invariant_type, unreported,
+    DecidedBy, PlannedCheck, decide, describe, evaluation_type, invariant_type, unreported,
 };
 use crate::format::Assertion;
 use crate::judge::ItemAnswer;
@@ -27,19 +27,19 @@ pub(super) enum Origin {
     Topic(String),
 }
 
-/// Checks that are being made.
+/// The checks in progress.
 #[derive(Debug)]
 pub(super) struct Batch {
-    checks: Vec<Planned>,
+    checks: Vec<PlannedCheck>,
     scope: Scope,
     origin: Origin,
-    outcomes: BTreeMap<usize, Outcome>,
+    outcomes: BTreeMap<usize, CheckOutcome>,
     votes: BTreeMap<usize, Votes>,
 }
 
 /// What came of a check, its negation taken into account.
 #[derive(Debug, Clone, Default)]
-struct Outcome {
+struct CheckOutcome {
     passed: Option<bool>,
     actual: String,
     reasoning: Option<String>,
@@ -49,7 +49,7 @@ struct Outcome {
     unanswered: Option<(Status, Option<Fault>)>,
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// No answer, for this reason.
     fn unanswered(actual: String, status: Status, fault: Option<Fault>) -> Self {
         Self { actual, unanswered: Some((status, fault)), ..Self::default() }
@@ -61,8 +61,8 @@ impl Outcome {
     }
 }
 
-impl From<Voted> for Outcome {
-    fn from(voted: Voted) -> Self {
+impl From<VoteResult> for CheckOutcome {
+    fn from(voted: VoteResult) -> Self {
         let reasoning = Some(voted.answer.reasoning);
         Self {
             passed: Some(voted.passed),
@@ -76,16 +76,16 @@ impl From<Voted> for Outcome {
 }
 
 impl Engine {
-    pub(super) fn start_batch(&mut self, checks: Vec<Planned>, scope: Scope, origin: Origin) {
+    pub(super) fn start_batch(&mut self, checks: Vec<PlannedCheck>, scope: Scope, origin: Origin) {
         if checks.is_empty() {
             return;
         }
         let mut outcomes = BTreeMap::new();
         for (index, check) in checks.iter().enumerate() {
-            if check.demand == Demand::Here {
-                outcomes.insert(index, self.decided(check, &scope));
+            if check.decided_by == DecidedBy::Here {
+                outcomes.insert(index, self.decide_check(check, &scope));
             } else if let Some(reason) = unreported(&check.assertion, &scope, &self.transcript) {
-                outcomes.insert(index, Outcome::undecided(reason));
+                outcomes.insert(index, CheckOutcome::undecided(reason));
             }
         }
         let votes = BTreeMap::new();
@@ -93,14 +93,14 @@ impl Engine {
         self.continue_batch();
     }
 
-    fn decided(&self, check: &Planned, scope: &Scope) -> Outcome {
+    fn decide_check(&self, check: &PlannedCheck, scope: &Scope) -> CheckOutcome {
         match decide(&check.assertion, scope, &self.transcript) {
-            Ok(decision) => Outcome {
+            Ok(decision) => CheckOutcome {
                 passed: Some(decision.holds != check.negated),
                 actual: decision.actual,
-                ..Outcome::default()
+                ..CheckOutcome::default()
             },
-            Err(error) => Outcome::undecided(error.to_string()),
+            Err(error) => CheckOutcome::undecided(error.to_string()),
         }
     }
 
@@ -115,15 +115,15 @@ impl Engine {
             if batch.outcomes.contains_key(&index) {
                 continue;
             }
-            match &check.demand {
-                Demand::Judge(question) => {
-                    let cast = batch.votes.get(&index);
-                    if !cast.is_some_and(|cast| cast.settled(votes)) {
+            match &check.decided_by {
+                DecidedBy::Judge(question) => {
+                    let counted = batch.votes.get(&index);
+                    if !counted.is_some_and(|counted| counted.settled(votes)) {
                         indices.push(index);
                         questions.push(question.clone());
                     }
                 }
-                Demand::Command(words) if command.is_none() => {
+                DecidedBy::Command(words) if command.is_none() => {
                     command = Some((index, words.clone()));
                 }
                 _ => {}
@@ -132,9 +132,9 @@ impl Engine {
         if !questions.is_empty() {
             let turns = batch.scope.turns(&self.transcript);
             let focus = turns.iter().map(|turn| turn.number).collect();
-            self.ask_judge(questions, focus, Purpose::Checks(indices));
+            self.ask_judge(questions, focus, JudgePurpose::Checks(indices));
         } else if let Some((index, command)) = command {
-            let conversation = self.transcript.seen_by(&batch.scope);
+            let conversation = self.transcript.visible_in(&batch.scope);
             self.run_command(command, conversation, CommandPurpose::Check(index));
         } else {
             self.record_batch();
@@ -146,17 +146,17 @@ impl Engine {
         for (index, answer) in indices.iter().zip(answers) {
             let negated = batch.checks.get(*index).is_some_and(|check| check.negated);
             let passed = answer.satisfied != negated;
-            batch.votes.entry(*index).or_default().cast(passed, answer);
+            batch.votes.entry(*index).or_default().add_vote(passed, answer);
         }
-        self.do_first([Work::ContinueBatch]);
+        self.queue_first([WorkItem::ContinueBatch]);
     }
 
-    pub(super) fn no_verdict_for(&mut self, indices: &[usize], reason: &str) {
+    pub(super) fn mark_judge_failed(&mut self, indices: &[usize], reason: &str) {
         let Some(batch) = &mut self.batch else { return };
         for index in indices {
-            let actual = format!("the judge could not say: {reason}");
+            let actual = format!("the judge gave no verdict: {reason}");
             let fault = Some(Fault::Judge);
-            let outcome = Outcome::unanswered(actual, Status::Inconclusive, fault);
+            let outcome = CheckOutcome::unanswered(actual, Status::Inconclusive, fault);
             batch.outcomes.insert(*index, outcome);
         }
     }
@@ -164,10 +164,10 @@ impl Engine {
     /// The command or block of a check could not be run.
     pub(super) fn check_not_run(&mut self, index: usize, reason: &str) {
         let Some(batch) = &mut self.batch else { return };
-        let actual = format!("it could not be run: {reason}");
-        let outcome = Outcome::unanswered(actual, Status::Errored, Some(Fault::Harness));
+        let actual = format!("the check could not be run: {reason}");
+        let outcome = CheckOutcome::unanswered(actual, Status::Errored, Some(Fault::Harness));
         batch.outcomes.insert(index, outcome);
-        self.do_first([Work::ContinueBatch]);
+        self.queue_first([WorkItem::ContinueBatch]);
     }
 
     /// Whether the checks that are being made are those of a topic.
@@ -178,43 +178,47 @@ impl Engine {
     /// Whether checks wait for a judge or a command.
     pub(super) fn is_waiting_for_checks(&self) -> bool {
         let waiting = match &self.waiting {
-            Waiting::Judge(asking) => asking.is_about_checks(),
-            Waiting::Command(outside) => outside.is_about_a_check(),
+            WaitState::Judge(pending_request) => pending_request.is_about_checks(),
+            WaitState::Command(pending) => pending.is_about_a_check(),
             _ => false,
         };
         waiting && self.batch.is_some()
     }
 
     /// The checks that wait for a judge or a command get no answer; the others of the batch go on.
-    pub(super) fn leave_waited_for_checks(&mut self, trouble: &Breakdown) {
+    pub(super) fn mark_waiting_checks_unanswered(&mut self, attempt_error: &AttemptError) {
         let asked: Vec<usize> = match &self.waiting {
-            Waiting::Judge(asking) => asking.checks().to_vec(),
-            Waiting::Command(outside) => outside.check().into_iter().collect(),
+            WaitState::Judge(pending_request) => pending_request.checks().to_vec(),
+            WaitState::Command(pending) => pending.check().into_iter().collect(),
             _ => Vec::new(),
         };
-        self.leave_checks(&asked, trouble);
-        self.do_first([Work::ContinueBatch]);
+        self.mark_checks_unanswered(&asked, attempt_error);
+        self.queue_first([WorkItem::ContinueBatch]);
     }
 
     /// All checks of the batch that have no answer yet stay without one, and the batch is recorded.
-    pub(super) fn leave_open_checks(&mut self, trouble: &Breakdown) {
+    pub(super) fn mark_open_checks_unanswered(&mut self, attempt_error: &AttemptError) {
         let Some(batch) = &self.batch else { return };
         let votes = self.votes();
         let settled = |index: &usize| {
             batch.outcomes.contains_key(index)
-                || batch.votes.get(index).is_some_and(|cast| cast.settled(votes))
+                || batch.votes.get(index).is_some_and(|counted| counted.settled(votes))
         };
         let open: Vec<usize> = (0..batch.checks.len()).filter(|index| !settled(index)).collect();
-        self.leave_checks(&open, trouble);
+        self.mark_checks_unanswered(&open, attempt_error);
         self.record_batch();
     }
 
-    pub(super) fn leave_checks(&mut self, indices: &[usize], trouble: &Breakdown) {
+    pub(super) fn mark_checks_unanswered(
+        &mut self,
+        indices: &[usize],
+        attempt_error: &AttemptError,
+    ) {
         let Some(batch) = &mut self.batch else { return };
         for index in indices {
-            let actual = format!("it was not checked: {}", trouble.message);
-            let (status, fault) = (trouble.status.clone(), trouble.fault.clone());
-            batch.outcomes.insert(*index, Outcome::unanswered(actual, status, fault));
+            let actual = format!("the check was not made: {}", attempt_error.message);
+            let (status, fault) = (attempt_error.status.clone(), attempt_error.fault.clone());
+            batch.outcomes.insert(*index, CheckOutcome::unanswered(actual, status, fault));
         }
     }
 
@@ -230,16 +234,19 @@ impl Engine {
         let actual = match (&check.assertion, message) {
             (Assertion::Block(_), Some(found)) => found,
             (Assertion::Block(_), None) => format!("it gave {passed}"),
-            (_, said) => format!(
+            (_, output) => format!(
                 "the command {}: {}",
                 if passed { "agreed" } else { "disagreed" },
-                said.unwrap_or_else(|| "it said nothing".into())
+                output.unwrap_or_else(|| "no output".into())
             ),
         };
-        let outcome =
-            Outcome { passed: Some(passed != check.negated), actual, ..Outcome::default() };
+        let outcome = CheckOutcome {
+            passed: Some(passed != check.negated),
+            actual,
+            ..CheckOutcome::default()
+        };
         batch.outcomes.insert(index, outcome);
-        self.do_first([Work::ContinueBatch]);
+        self.queue_first([WorkItem::ContinueBatch]);
     }
 
     fn record_batch(&mut self) {
@@ -256,10 +263,10 @@ impl Engine {
                 format!("{label}: expected to {}, but {}", describe(check), outcome.actual);
             self.record(check, &outcome, &batch, &message);
             if check.mode == EvaluationMode::Hard {
-                self.weigh(&outcome, batch.scope.turn_number(), message);
+                self.count_hard_outcome(&outcome, batch.scope.turn_number(), message);
             }
         }
-        if !self.failures.is_empty() || self.trouble.is_some() {
+        if !self.failures.is_empty() || self.attempt_error.is_some() {
             self.stop_after_checks();
         }
     }
@@ -270,39 +277,42 @@ impl Engine {
         let only_checks_left = self.work.iter().all(|work| {
             matches!(
                 work,
-                Work::CheckExample | Work::CheckTopic(_) | Work::EndSimulation(_) | Work::Conclude
+                WorkItem::CheckExample
+                    | WorkItem::CheckTopic(_)
+                    | WorkItem::EndSimulation(_)
+                    | WorkItem::Conclude
             )
         });
         if self.soft_only || only_checks_left {
             return;
         }
         let cut_short = std::mem::take(&mut self.work);
-        if !self.failures.is_empty() && self.open_end.is_none() {
-            self.record_what_is_left(cut_short);
+        if !self.failures.is_empty() && self.open_ended_state.is_none() {
+            self.queue_remaining_soft_checks(cut_short);
         }
-        self.work.push_back(Work::Conclude);
+        self.work.push_back(WorkItem::Conclude);
     }
 
     /// The soft checks of the turn, the step, the topic and the conversation that were still to come.
-    fn record_what_is_left(&mut self, cut_short: VecDeque<Work>) {
+    fn queue_remaining_soft_checks(&mut self, cut_short: VecDeque<WorkItem>) {
         self.soft_only = true;
         let mut step = None;
         for work in cut_short {
             match work {
-                Work::CheckEveryTurn => self.work.push_back(work),
-                Work::CheckStep(_) if step.is_none() => step = Some(work),
+                WorkItem::CheckEveryTurn => self.work.push_back(work),
+                WorkItem::CheckStep(_) if step.is_none() => step = Some(work),
                 _ => {}
             }
         }
-        self.work.push_back(Work::EndSimulation(TerminationReason::StopCondition));
+        self.work.push_back(WorkItem::EndSimulation(TerminationReason::StopCondition));
         self.work.extend(step);
         if let Some(topic) = self.transcript.topic().map(str::to_owned) {
-            self.work.push_back(Work::CheckTopic(topic));
+            self.work.push_back(WorkItem::CheckTopic(topic));
         }
-        self.work.push_back(Work::CheckExample);
+        self.work.push_back(WorkItem::CheckExample);
     }
 
-    fn weigh(&mut self, outcome: &Outcome, turn: Option<u32>, message: String) {
+    fn count_hard_outcome(&mut self, outcome: &CheckOutcome, turn: Option<u32>, message: String) {
         self.checks += u64::from(outcome.passed.is_some());
         match outcome.passed {
             Some(true) => {}
@@ -310,15 +320,21 @@ impl Engine {
             None => {
                 let known = outcome.unanswered.clone();
                 let (status, fault) = known.unwrap_or((Status::Errored, Some(Fault::Harness)));
-                self.trouble.get_or_insert(Breakdown { status, fault, message });
+                self.attempt_error.get_or_insert(AttemptError { status, fault, message });
             }
         }
     }
 
-    fn record(&mut self, check: &Planned, outcome: &Outcome, batch: &Batch, message: &str) {
+    fn record(
+        &mut self,
+        check: &PlannedCheck,
+        outcome: &CheckOutcome,
+        batch: &Batch,
+        message: &str,
+    ) {
         let failure_message = (outcome.passed != Some(true)).then(|| message.to_owned());
         let description = Some(describe(check));
-        // An invariant's event can only say yes or no; where nobody knows, the other event says so.
+        // An invariant's event can only say yes or no; an undecided invariant is recorded by `EvaluationRecorded` instead.
         if let Origin::Topic(topic) = &batch.origin
             && let Some(passed) = outcome.passed
         {

@@ -5,7 +5,7 @@
 
 use proctor_events::{Fault, Status, TerminationReason};
 
-use super::{Breakdown, Engine, Expired, RequestId, Waiting};
+use super::{AttemptError, Engine, Expiry, RequestId, WaitState};
 
 /// A party that is waited for: its name, its fault, and the status of an attempt that it keeps from its verdict.
 struct WaitedFor {
@@ -17,14 +17,14 @@ struct WaitedFor {
 impl Engine {
     fn waited_for(&self) -> WaitedFor {
         let (name, fault, status) = match &self.waiting {
-            Waiting::Simulator { .. } => {
+            WaitState::Simulator { .. } => {
                 ("the simulator", Some(Fault::Simulator), Status::Inconclusive)
             }
-            Waiting::Judge(_) => ("the judge", Some(Fault::Judge), Status::Inconclusive),
-            Waiting::Tools { .. } => ("a tool", Some(Fault::Tool), Status::TimedOut),
-            Waiting::Agent { .. } => ("the agent", Some(Fault::Agent), Status::TimedOut),
-            Waiting::Command(_) => ("a check", Some(Fault::Harness), Status::TimedOut),
-            Waiting::Begin | Waiting::Next | Waiting::Nothing => {
+            WaitState::Judge(_) => ("the judge", Some(Fault::Judge), Status::Inconclusive),
+            WaitState::Tools { .. } => ("a tool", Some(Fault::Tool), Status::TimedOut),
+            WaitState::Agent { .. } => ("the agent", Some(Fault::Agent), Status::TimedOut),
+            WaitState::Command(_) => ("a check", Some(Fault::Harness), Status::TimedOut),
+            WaitState::Begin | WaitState::Next | WaitState::Nothing => {
                 ("its next step", None, Status::TimedOut)
             }
         };
@@ -43,60 +43,65 @@ impl Engine {
         let turn = self.turn_number();
         let message =
             format!("turn {turn}: the simulation took longer than {limit}, waiting for {name}");
-        let trouble = Breakdown { status, fault, message };
+        let attempt_error = AttemptError { status, fault, message };
         let reason = TerminationReason::Timeout;
-        self.expire(Expired { trouble, reason, simulation: true });
+        self.expire(Expiry { attempt_error, reason, simulation: true });
     }
 
     /// The time limit of the attempt.
     pub(super) fn timed_out(&mut self) {
         let WaitedFor { name, fault, status } = self.waited_for();
         let turn = self.turn_number();
-        let message = format!("turn {turn}: it took too long, waiting for {name}");
-        let trouble = Breakdown { status, fault, message };
+        let message = format!("turn {turn}: time limit exceeded while waiting for {name}");
+        let attempt_error = AttemptError { status, fault, message };
         let reason = TerminationReason::Timeout;
-        self.expire(Expired { trouble, reason, simulation: false });
+        self.expire(Expiry { attempt_error, reason, simulation: false });
     }
 
     pub(super) fn cancelled(&mut self) {
         let message = "cancelled".into();
-        let trouble = Breakdown { status: Status::Cancelled, fault: None, message };
-        self.expire(Expired { trouble, reason: TerminationReason::Error, simulation: false });
+        let attempt_error = AttemptError { status: Status::Cancelled, fault: None, message };
+        self.expire(Expiry { attempt_error, reason: TerminationReason::Error, simulation: false });
     }
 
     /// The driver cannot ask a party. Checks that only record do without; everything else ends here.
-    pub(super) fn broken(&mut self, status: Status, fault: Option<Fault>, message: String) {
+    pub(super) fn party_unavailable(
+        &mut self,
+        status: Status,
+        fault: Option<Fault>,
+        message: String,
+    ) {
         if self.is_waiting_for_checks() {
-            let trouble = Breakdown { status, fault, message };
-            self.leave_waited_for_checks(&trouble);
-            self.go_on();
+            let attempt_error = AttemptError { status, fault, message };
+            self.mark_waiting_checks_unanswered(&attempt_error);
+            self.run_queued_work();
         } else {
-            self.break_down(status, fault, message, TerminationReason::Error);
+            self.abort_attempt(status, fault, message, TerminationReason::Error);
         }
     }
 
-    fn expire(&mut self, expired: Expired) {
+    fn expire(&mut self, expired: Expiry) {
         if !self.is_waiting_for_checks() {
-            return self.give_up(expired);
+            return self.end_expired_attempt(expired);
         }
         self.expired = Some(expired.clone());
-        self.leave_open_checks(&expired.trouble);
-        if self.failures.is_empty() && self.trouble.is_none() {
-            self.go_on();
+        self.mark_open_checks_unanswered(&expired.attempt_error);
+        if self.failures.is_empty() && self.attempt_error.is_none() {
+            self.run_queued_work();
         } else {
-            self.give_up(expired);
+            self.end_expired_attempt(expired);
         }
     }
 
     /// Ends the attempt if no party may be asked any more.
     pub(super) fn has_expired(&mut self) -> bool {
         let Some(expired) = self.expired.clone() else { return false };
-        self.give_up(expired);
+        self.end_expired_attempt(expired);
         true
     }
 
-    fn give_up(&mut self, expired: Expired) {
-        let Breakdown { status, fault, message } = expired.trouble;
-        self.break_down(status, fault, message, expired.reason);
+    fn end_expired_attempt(&mut self, expired: Expiry) {
+        let AttemptError { status, fault, message } = expired.attempt_error;
+        self.abort_attempt(status, fault, message, expired.reason);
     }
 }

@@ -2,17 +2,17 @@
 
 use proctor_events::{Fault, JudgeError, Status, TerminationReason};
 
-use super::{DEFAULT_JUDGE_RETRIES, Effect, Engine, RequestId, Waiting, Work};
+use super::{DEFAULT_JUDGE_RETRIES, Effect, Engine, RequestId, WaitState, WorkItem};
 use crate::judge::{
     ItemAnswer, JudgeAnswer, JudgeItem, JudgeQuestion, JudgeRequest, parse_judge_answer,
 };
 
 /// A question to the judge that is open.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct PendingJudgeRequest {
     id: RequestId,
     request: JudgeRequest,
-    purpose: Purpose,
+    purpose: JudgePurpose,
     tries: u32,
 }
 
@@ -34,7 +34,7 @@ impl AnsweredQuestions {
 
 /// What the answer is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum JudgePurpose {
     /// The topic of the last turn.
     Topic,
     /// The goal, by the stop rule with this index.
@@ -45,7 +45,7 @@ pub(super) enum Purpose {
     Checks(Vec<usize>),
 }
 
-impl Purpose {
+impl JudgePurpose {
     fn operation(&self) -> &'static str {
         match self {
             Self::Topic => "topic classification",
@@ -55,15 +55,15 @@ impl Purpose {
     }
 }
 
-impl Asking {
+impl PendingJudgeRequest {
     pub(super) fn is_about_checks(&self) -> bool {
-        matches!(self.purpose, Purpose::Checks(_))
+        matches!(self.purpose, JudgePurpose::Checks(_))
     }
 
     /// The checks that the answer is for.
     pub(super) fn checks(&self) -> &[usize] {
         match &self.purpose {
-            Purpose::Checks(indices) => indices,
+            JudgePurpose::Checks(indices) => indices,
             _ => &[],
         }
     }
@@ -74,13 +74,13 @@ impl Engine {
         &mut self,
         questions: Vec<JudgeQuestion>,
         focus: Vec<u32>,
-        purpose: Purpose,
+        purpose: JudgePurpose,
     ) {
         if let Some(expired) = &self.expired {
-            let trouble = expired.trouble.clone();
-            if let Purpose::Checks(indices) = &purpose {
-                self.leave_checks(indices, &trouble);
-                self.do_first([Work::ContinueBatch]);
+            let attempt_error = expired.attempt_error.clone();
+            if let JudgePurpose::Checks(indices) = &purpose {
+                self.mark_checks_unanswered(indices, &attempt_error);
+                self.queue_first([WorkItem::ContinueBatch]);
             } else {
                 self.has_expired();
             }
@@ -97,7 +97,7 @@ impl Engine {
         turns.retain(|turn| last.is_none_or(|last| turn.number <= last));
         let mut request = JudgeRequest { mark: String::new(), items, turns, focus, vote: 0 };
         request.vote = self.earlier_votes(&request);
-        self.send(request, purpose, 0);
+        self.send_judge_request(request, purpose, 0);
     }
 
     /// How often the same has been answered before.
@@ -108,16 +108,17 @@ impl Engine {
     }
 
     /// Each try has a mark of its own: an answer to an earlier one is no answer to this one.
-    fn send(&mut self, mut request: JudgeRequest, purpose: Purpose, tries: u32) {
+    fn send_judge_request(&mut self, mut request: JudgeRequest, purpose: JudgePurpose, tries: u32) {
         let id = self.next_id();
         request.mark = self.marks.mark(id.0, &request.turns);
         self.effects.push(Effect::AskJudge { id, request: Box::new(request.clone()) });
-        self.waiting = Waiting::Judge(Box::new(Asking { id, request, purpose, tries }));
+        self.waiting =
+            WaitState::Judge(Box::new(PendingJudgeRequest { id, request, purpose, tries }));
     }
 
-    fn take_asking(&mut self, id: RequestId) -> Option<Asking> {
-        match std::mem::replace(&mut self.waiting, Waiting::Begin) {
-            Waiting::Judge(asking) if asking.id == id => Some(*asking),
+    fn take_judge_request(&mut self, id: RequestId) -> Option<PendingJudgeRequest> {
+        match std::mem::replace(&mut self.waiting, WaitState::Begin) {
+            WaitState::Judge(pending_request) if pending_request.id == id => Some(*pending_request),
             other => {
                 self.waiting = other;
                 None
@@ -126,22 +127,26 @@ impl Engine {
     }
 
     pub(super) fn judge_answered(&mut self, id: RequestId, text: &str) {
-        let Some(asking) = self.take_asking(id) else { return };
-        match parse_judge_answer(text, &asking.request) {
+        let Some(pending_request) = self.take_judge_request(id) else { return };
+        match parse_judge_answer(text, &pending_request.request) {
             Ok(answer) => {
-                self.answered.push(AnsweredQuestions::of(&asking.request));
-                self.use_answer(&asking, answer);
+                self.answered.push(AnsweredQuestions::of(&pending_request.request));
+                self.apply_judge_answer(&pending_request, answer);
                 // Breaking down on the way has already given the verdict.
-                if !self.is_finished() && matches!(self.waiting, Waiting::Begin) {
-                    self.go_on();
+                if !self.is_finished() && matches!(self.waiting, WaitState::Begin) {
+                    self.run_queued_work();
                 }
             }
-            Err(_) if asking.tries < self.judge_retries() => {
-                self.send(asking.request, asking.purpose, asking.tries + 1);
+            Err(_) if pending_request.tries < self.judge_retries() => {
+                self.send_judge_request(
+                    pending_request.request,
+                    pending_request.purpose,
+                    pending_request.tries + 1,
+                );
             }
             Err(unusable) => {
-                let message = format!("{unusable} (asked {} times)", asking.tries + 1);
-                self.judge_broke(&asking.purpose, "UnusableAnswer", &message);
+                let message = format!("{unusable} (asked {} times)", pending_request.tries + 1);
+                self.handle_judge_error(&pending_request.purpose, "UnusableAnswer", &message);
             }
         }
     }
@@ -151,38 +156,47 @@ impl Engine {
     }
 
     pub(super) fn judge_failed(&mut self, id: RequestId, message: &str) {
-        if let Some(asking) = self.take_asking(id) {
-            self.judge_broke(&asking.purpose, "JudgeUnavailable", message);
+        if let Some(pending_request) = self.take_judge_request(id) {
+            self.handle_judge_error(&pending_request.purpose, "JudgeUnavailable", message);
         }
     }
 
-    fn use_answer(&mut self, asking: &Asking, mut answer: JudgeAnswer) {
-        if let Purpose::Checks(indices) = &asking.purpose {
-            let answers =
-                asking.request.items.iter().filter_map(|item| answer.answers.remove(&item.id));
+    fn apply_judge_answer(
+        &mut self,
+        pending_request: &PendingJudgeRequest,
+        mut answer: JudgeAnswer,
+    ) {
+        if let JudgePurpose::Checks(indices) = &pending_request.purpose {
+            let answers = pending_request
+                .request
+                .items
+                .iter()
+                .filter_map(|item| answer.answers.remove(&item.id));
             let answers: Vec<ItemAnswer> = answers.collect();
             self.count_votes(indices, answers);
             return;
         }
         let Some((_, item)) = answer.answers.pop_first() else { return };
-        match &asking.purpose {
-            Purpose::Topic => self.topic_chosen(item.topic.unwrap_or_default()),
-            Purpose::Stop(_) | Purpose::Limit => self.goal_judged(item, &asking.purpose),
-            Purpose::Checks(_) => {}
+        match &pending_request.purpose {
+            JudgePurpose::Topic => self.topic_chosen(item.topic.unwrap_or_default()),
+            JudgePurpose::Stop(_) | JudgePurpose::Limit => {
+                self.goal_judged(item, &pending_request.purpose)
+            }
+            JudgePurpose::Checks(_) => {}
         }
     }
 
     /// Soft checks stay without a verdict; everything else makes the attempt inconclusive.
-    fn judge_broke(&mut self, purpose: &Purpose, class: &str, message: &str) {
+    fn handle_judge_error(&mut self, purpose: &JudgePurpose, class: &str, message: &str) {
         self.emit(JudgeError {
             operation: Some(purpose.operation().into()),
             error_class: Some(class.into()),
             message: message.to_owned(),
         });
-        if let Purpose::Checks(indices) = purpose {
-            self.no_verdict_for(indices, message);
-            self.do_first([Work::ContinueBatch]);
-            self.go_on();
+        if let JudgePurpose::Checks(indices) = purpose {
+            self.mark_judge_failed(indices, message);
+            self.queue_first([WorkItem::ContinueBatch]);
+            self.run_queued_work();
             return;
         }
         let text = format!(
@@ -191,6 +205,6 @@ impl Engine {
             purpose.operation()
         );
         let fault = Some(Fault::Judge);
-        self.break_down(Status::Inconclusive, fault, text, TerminationReason::Error);
+        self.abort_attempt(Status::Inconclusive, fault, text, TerminationReason::Error);
     }
 }

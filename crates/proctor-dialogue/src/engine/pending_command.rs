@@ -2,7 +2,7 @@
 
 use proctor_events::{Fault, Status, TerminationReason};
 
-use super::{Effect, Engine, RequestId, Waiting, Work};
+use super::{Effect, Engine, RequestId, WaitState, WorkItem};
 
 /// A command or block whose result is waited for.
 #[derive(Debug)]
@@ -44,10 +44,10 @@ impl Engine {
         purpose: CommandPurpose,
     ) {
         if let Some(expired) = &self.expired {
-            let trouble = expired.trouble.clone();
+            let attempt_error = expired.attempt_error.clone();
             if let CommandPurpose::Check(index) = purpose {
-                self.leave_checks(&[index], &trouble);
-                self.do_first([Work::ContinueBatch]);
+                self.mark_checks_unanswered(&[index], &attempt_error);
+                self.queue_first([WorkItem::ContinueBatch]);
             } else {
                 self.has_expired();
             }
@@ -55,12 +55,12 @@ impl Engine {
         }
         let id = self.next_id();
         self.effects.push(Effect::RunCheck { id, command, conversation });
-        self.waiting = Waiting::Command(PendingCommand { id, purpose });
+        self.waiting = WaitState::Command(PendingCommand { id, purpose });
     }
 
     fn take_command_purpose(&mut self, id: RequestId) -> Option<CommandPurpose> {
         match &self.waiting {
-            Waiting::Command(outside) if outside.id == id => Some(outside.purpose),
+            WaitState::Command(outside) if outside.id == id => Some(outside.purpose),
             _ => None,
         }
     }
@@ -75,9 +75,9 @@ impl Engine {
             CommandPurpose::Stop(_) if passed => {
                 self.leave_simulation(TerminationReason::StopCondition);
             }
-            CommandPurpose::Stop(index) => self.do_first([Work::StopRules(index + 1)]),
+            CommandPurpose::Stop(index) => self.queue_first([WorkItem::StopRules(index + 1)]),
         }
-        self.go_on();
+        self.run_queued_work();
     }
 
     pub(super) fn check_failed(&mut self, id: RequestId, message: &str) {
@@ -85,13 +85,13 @@ impl Engine {
         let what = match purpose {
             CommandPurpose::Check(index) => {
                 self.check_not_run(index, message);
-                self.go_on();
+                self.run_queued_work();
                 return;
             }
             CommandPurpose::Trigger(..) => "a trigger",
             CommandPurpose::Stop(_) => "a stop condition",
         };
         let text = format!("{what} could not be run: {message}");
-        self.break_down(Status::Errored, Some(Fault::Harness), text, TerminationReason::Error);
+        self.abort_attempt(Status::Errored, Some(Fault::Harness), text, TerminationReason::Error);
     }
 }

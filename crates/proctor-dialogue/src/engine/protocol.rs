@@ -24,7 +24,7 @@ pub enum Input {
         marks: MarkKey,
     },
     /// The simulator gave a message.
-    SimulatorSaid {
+    SimulatorAnswered {
         /// The id of the effect that this answers.
         id: RequestId,
         /// The message, as the model wrote it.
@@ -104,7 +104,7 @@ pub enum Input {
     },
     /// The driver cannot go on: a cassette without an answer, a budget that is spent, a saved conversation that ends
     /// here.
-    Break {
+    PartyUnavailable {
         /// What becomes of the attempt.
         status: Status,
         /// Who is at fault: the harness, unless a saved conversation says otherwise.
@@ -271,7 +271,7 @@ pub struct AgentAnswer {
 /// What a tool answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
-    /// Its result, or an error that the agent is told.
+    /// The result, or an error text for the agent.
     pub result: Result<Value, String>,
     /// How long it took.
     pub duration_ms: Option<f64>,

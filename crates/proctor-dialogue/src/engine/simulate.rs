@@ -8,11 +8,12 @@ use proctor_events::{
 };
 
 use super::batch::Origin;
-use super::judging::Purpose;
+use super::judging::JudgePurpose;
 use super::pending_command::CommandPurpose;
-use super::votes::{Voted, Votes, votes_as_json};
+use super::votes::{VoteResult, Votes, votes_as_json};
 use super::{
-    DEFAULT_MAX_TURNS, Effect, Engine, FailedAssertion, RequestId, SIMULATOR_RETRIES, Waiting, Work,
+    DEFAULT_MAX_TURNS, Effect, Engine, FailedAssertion, RequestId, SIMULATOR_RETRIES, WaitState,
+    WorkItem,
 };
 use crate::check::{CheckError, calls_tool};
 use crate::expression::evaluate;
@@ -35,7 +36,7 @@ pub(super) struct Simulation {
     every_turn: EveryTurn,
     stop_when: Vec<StopWhen>,
     /// What the judge said about the goal in this turn, if it was asked.
-    goal_answer: Option<Voted>,
+    goal_answer: Option<VoteResult>,
     goal_votes: Votes,
 }
 
@@ -86,45 +87,45 @@ impl Engine {
         let request = simulator_request(&simulation.user, &simulation.goal, &self.transcript);
         let id = self.next_id();
         self.effects.push(Effect::AskSimulator { id, request });
-        self.waiting = Waiting::Simulator { id, tries };
+        self.waiting = WaitState::Simulator { id, tries };
     }
 
-    pub(super) fn simulator_said(&mut self, id: RequestId, text: &str) {
+    pub(super) fn simulator_answered(&mut self, id: RequestId, text: &str) {
         let tries = match &self.waiting {
-            Waiting::Simulator { id: wanted, tries } if *wanted == id => *tries,
+            WaitState::Simulator { id: wanted, tries } if *wanted == id => *tries,
             _ => return,
         };
         match clean_simulator_answer(text) {
             Some(text) => {
                 let source = MessageSource::Simulator;
-                self.do_first([
-                    Work::User { text, source, metadata: None },
-                    Work::CheckEveryTurn,
-                    Work::StopRules(0),
+                self.queue_first([
+                    WorkItem::User { text, source, metadata: None },
+                    WorkItem::CheckEveryTurn,
+                    WorkItem::StopRules(0),
                 ]);
-                self.go_on();
+                self.run_queued_work();
             }
             None if tries < SIMULATOR_RETRIES => self.ask_simulator(tries + 1),
-            None => self.simulator_broke("it gave no message"),
+            None => self.end_with_simulator_error("it gave no message"),
         }
     }
 
     pub(super) fn simulator_failed(&mut self, id: RequestId, message: &str) {
-        if matches!(&self.waiting, Waiting::Simulator { id: wanted, .. } if *wanted == id) {
-            self.simulator_broke(message);
+        if matches!(&self.waiting, WaitState::Simulator { id: wanted, .. } if *wanted == id) {
+            self.end_with_simulator_error(message);
         }
     }
 
-    fn simulator_broke(&mut self, message: &str) {
+    fn end_with_simulator_error(&mut self, message: &str) {
         let text = format!("turn {}: the simulator failed: {message}", self.turn_number() + 1);
         let fault = Some(Fault::Simulator);
-        self.break_down(Status::Inconclusive, fault, text, TerminationReason::Error);
+        self.abort_attempt(Status::Inconclusive, fault, text, TerminationReason::Error);
     }
 
     pub(super) fn check_every_turn(&mut self) {
         let Some(simulation) = &self.simulation else { return };
         let every = simulation.every_turn.clone();
-        let checks = self.planned(&every.expect, &every.evaluate);
+        let checks = self.planned_checks(&every.expect, &every.evaluate);
         let scope = Scope::Turn(self.turn_number());
         self.start_batch(checks, scope, Origin::Example);
     }
@@ -135,24 +136,24 @@ impl Engine {
         if simulation.turns_taken >= simulation.min_turns {
             for (index, rule) in simulation.stop_when.iter().enumerate().skip(from) {
                 if *rule == StopWhen::GoalReached {
-                    return self.ask_for_goal(Purpose::Stop(index));
+                    return self.ask_for_goal(JudgePurpose::Stop(index));
                 }
                 if let StopWhen::Block(block) = rule {
                     let command = block.command();
                     let conversation = self.transcript.to_value(None);
                     return self.run_command(command, conversation, CommandPurpose::Stop(index));
                 }
-                match self.stops(rule) {
+                match self.stop_rule_holds(rule) {
                     Ok(true) => return self.leave_simulation(TerminationReason::StopCondition),
                     Ok(false) => {}
-                    Err(error) => return self.broken_expression(&error),
+                    Err(error) => return self.end_with_expression_error(&error),
                 }
             }
         }
-        self.do_first([Work::NextSimulated]);
+        self.queue_first([WorkItem::NextSimulated]);
     }
 
-    fn stops(&self, rule: &StopWhen) -> Result<bool, CheckError> {
+    fn stop_rule_holds(&self, rule: &StopWhen) -> Result<bool, CheckError> {
         let Some(turn) = self.transcript.turns.last() else { return Ok(false) };
         Ok(match rule {
             StopWhen::GoalReached | StopWhen::Block(_) => false,
@@ -166,7 +167,7 @@ impl Engine {
         })
     }
 
-    fn ask_for_goal(&mut self, purpose: Purpose) {
+    fn ask_for_goal(&mut self, purpose: JudgePurpose) {
         let Some(simulation) = &self.simulation else { return };
         let question = JudgeQuestion::Goal(simulation.goal.clone());
         let focus = self.transcript.turns.iter().map(|turn| turn.number).collect();
@@ -174,22 +175,22 @@ impl Engine {
     }
 
     /// The judge has given one vote on the goal.
-    pub(super) fn goal_judged(&mut self, answer: ItemAnswer, purpose: &Purpose) {
+    pub(super) fn goal_judged(&mut self, answer: ItemAnswer, purpose: &JudgePurpose) {
         let votes = self.votes();
         let Some(simulation) = &mut self.simulation else { return };
-        simulation.goal_votes.cast(answer.satisfied, answer);
+        simulation.goal_votes.add_vote(answer.satisfied, answer);
         if !simulation.goal_votes.settled(votes) {
             return self.ask_for_goal(purpose.clone());
         }
         let Some(voted) = std::mem::take(&mut simulation.goal_votes).outcome() else { return };
         match purpose {
-            Purpose::Stop(index) => self.goal_at_rule(voted, *index),
+            JudgePurpose::Stop(index) => self.goal_at_rule(voted, *index),
             _ => self.goal_at_limit(&voted),
         }
     }
 
     /// The judge was asked for the goal by the stop rule with this index.
-    fn goal_at_rule(&mut self, voted: Voted, index: usize) {
+    fn goal_at_rule(&mut self, voted: VoteResult, index: usize) {
         if voted.passed {
             self.record_goal(&voted);
             self.leave_simulation(TerminationReason::GoalReached);
@@ -198,10 +199,10 @@ impl Engine {
         if let Some(simulation) = &mut self.simulation {
             simulation.goal_answer = Some(voted);
         }
-        self.do_first([Work::StopRules(index + 1)]);
+        self.queue_first([WorkItem::StopRules(index + 1)]);
     }
 
-    /// No turns are left. Nobody calls that a failure before the judge has looked at the goal.
+    /// The turn limit is reached. It is a failure only if the judge finds the goal not reached.
     fn limit_reached(&mut self) {
         let Some(simulation) = &mut self.simulation else { return };
         if simulation.on_max_turns == OnMaxTurns::Fine {
@@ -209,11 +210,11 @@ impl Engine {
         }
         match simulation.goal_answer.take() {
             Some(voted) => self.goal_at_limit(&voted),
-            None => self.ask_for_goal(Purpose::Limit),
+            None => self.ask_for_goal(JudgePurpose::Limit),
         }
     }
 
-    fn goal_at_limit(&mut self, voted: &Voted) {
+    fn goal_at_limit(&mut self, voted: &VoteResult) {
         self.record_goal(voted);
         if voted.passed {
             return self.leave_simulation(TerminationReason::GoalReached);
@@ -226,7 +227,7 @@ impl Engine {
         self.leave_simulation(TerminationReason::MaxTurns);
     }
 
-    fn record_goal(&mut self, voted: &Voted) {
+    fn record_goal(&mut self, voted: &VoteResult) {
         let Some(simulation) = &self.simulation else { return };
         // Where the turns may run out without harm, the goal ends the simulation and cannot fail it.
         self.checks += u64::from(simulation.on_max_turns != OnMaxTurns::Fine);

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use proctor_events::{Fault, Status, TerminationReason, TopicChanged, TopicTrigger};
 
-use super::judging::Purpose;
+use super::judging::JudgePurpose;
 use super::pending_command::CommandPurpose;
 use super::votes::voted_topic;
-use super::{Engine, Work};
+use super::{Engine, WorkItem};
 use crate::check::{CheckError, calls_tool};
 use crate::expression::evaluate;
 use crate::format::{Topic, Trigger};
 use crate::judge::{JudgeQuestion, TopicChoice};
 use crate::scenario::Example;
-use crate::transcript::{Scope, Visit};
+use crate::transcript::{Scope, TopicVisit};
 use proctor_yaml::At;
 
 impl Engine {
@@ -21,8 +21,8 @@ impl Engine {
         let first = self.example.topics.names().next().map(str::to_owned);
         if let Some(topic) = first {
             // An open-ended conversation tells of its first topic when there is a turn in it.
-            if self.open_end.is_some() {
-                self.transcript.visits.push(Visit { topic, turns: Vec::new() });
+            if self.open_ended_state.is_some() {
+                self.transcript.visits.push(TopicVisit { topic, turns: Vec::new() });
             } else {
                 self.move_to(&topic, TopicTrigger::Initial);
             }
@@ -50,9 +50,9 @@ impl Engine {
                     return self.run_command(block.command(), conversation, purpose);
                 }
                 match self.trigger_holds(trigger) {
-                    Ok(true) => return self.belongs_to(name, TopicTrigger::TriggerMatch),
+                    Ok(true) => return self.assign_turn_to_topic(name, TopicTrigger::TriggerMatch),
                     Ok(false) => {}
-                    Err(error) => return self.broken_expression(&error),
+                    Err(error) => return self.end_with_expression_error(&error),
                 }
             }
             skipped = 0;
@@ -72,11 +72,11 @@ impl Engine {
             .map(|(name, topic)| choice(name, topic))
             .collect();
         if choices.is_empty() {
-            return self.belongs_to(&current, TopicTrigger::TriggerMatch);
+            return self.assign_turn_to_topic(&current, TopicTrigger::TriggerMatch);
         }
         let choices = std::iter::once(choice(&current, topic)).chain(choices).collect();
         let focus = vec![self.turn_number()];
-        self.ask_judge(vec![JudgeQuestion::Topic(choices)], focus, Purpose::Topic);
+        self.ask_judge(vec![JudgeQuestion::Topic(choices)], focus, JudgePurpose::Topic);
     }
 
     /// The judge has given one vote.
@@ -84,7 +84,7 @@ impl Engine {
         self.topic_votes.push(topic);
         let current = self.transcript.topic().unwrap_or_default();
         match voted_topic(&self.topic_votes, self.votes(), current).map(str::to_owned) {
-            Some(topic) => self.belongs_to(&topic, TopicTrigger::JudgeClassification),
+            Some(topic) => self.assign_turn_to_topic(&topic, TopicTrigger::JudgeClassification),
             None => self.ask_for_topic(),
         }
     }
@@ -92,12 +92,12 @@ impl Engine {
     /// A block outside has looked at a trigger.
     pub(super) fn trigger_answered(&mut self, candidate: usize, trigger: usize, holds: bool) {
         if !holds {
-            return self.do_first([Work::Triggers(candidate, trigger + 1)]);
+            return self.queue_first([WorkItem::Triggers(candidate, trigger + 1)]);
         }
         let example = Arc::clone(&self.example);
         let current = self.transcript.topic().map(str::to_owned).unwrap_or_default();
         if let Some((name, _)) = candidates(&example, &current).get(candidate) {
-            self.belongs_to(name, TopicTrigger::TriggerMatch);
+            self.assign_turn_to_topic(name, TopicTrigger::TriggerMatch);
         }
     }
 
@@ -117,13 +117,13 @@ impl Engine {
         })
     }
 
-    pub(super) fn broken_expression(&mut self, error: &CheckError) {
+    pub(super) fn end_with_expression_error(&mut self, error: &CheckError) {
         let text = format!("turn {}: {error}", self.turn_number());
-        self.break_down(Status::Errored, Some(Fault::Harness), text, TerminationReason::Error);
+        self.abort_attempt(Status::Errored, Some(Fault::Harness), text, TerminationReason::Error);
     }
 
     /// The last turn belongs to this topic. Leaving another one has its invariants checked.
-    pub(super) fn belongs_to(&mut self, topic: &str, trigger: TopicTrigger) {
+    pub(super) fn assign_turn_to_topic(&mut self, topic: &str, trigger: TopicTrigger) {
         let left = self.transcript.topic().filter(|now| *now != topic).map(str::to_owned);
         if left.is_some() {
             self.move_to(topic, trigger);
@@ -136,7 +136,7 @@ impl Engine {
             turn.topic = Some(topic.to_owned());
         }
         if let Some(left) = left {
-            self.do_first([Work::CheckTopic(left)]);
+            self.queue_first([WorkItem::CheckTopic(left)]);
         }
     }
 
@@ -148,7 +148,7 @@ impl Engine {
             to_topic: topic.to_owned(),
             trigger: Some(trigger),
         });
-        self.transcript.visits.push(Visit { topic: topic.to_owned(), turns: Vec::new() });
+        self.transcript.visits.push(TopicVisit { topic: topic.to_owned(), turns: Vec::new() });
     }
 }
 

@@ -7,13 +7,13 @@ use proctor_events::{
 use serde_json::Value;
 
 use super::{
-    AgentAnswer, Effect, Engine, MAX_TOOL_ROUNDS, Message, RequestId, Role, ToolOutcome, Waiting,
-    Work,
+    AgentAnswer, Effect, Engine, MAX_TOOL_ROUNDS, Message, RequestId, Role, ToolOutcome, WaitState,
+    WorkItem,
 };
 use crate::transcript::{DoneCall, ToolCall, Turn};
 
 impl Engine {
-    pub(super) fn user_says(
+    pub(super) fn add_user_message(
         &mut self,
         text: String,
         source: MessageSource,
@@ -33,7 +33,7 @@ impl Engine {
         }
         self.tool_rounds = 0;
         self.answers = 0;
-        self.do_first([Work::CallAgent, Work::Classify]);
+        self.queue_first([WorkItem::CallAgent, WorkItem::Classify]);
     }
 
     pub(super) fn call_agent(&mut self) {
@@ -43,26 +43,26 @@ impl Engine {
         let id = self.next_id();
         let turn = self.turn_number();
         self.effects.push(Effect::CallAgent { id, turn, messages: self.messages.clone() });
-        self.waiting = Waiting::Agent { id };
+        self.waiting = WaitState::Agent { id };
     }
 
     pub(super) fn agent_answered(&mut self, id: RequestId, answer: AgentAnswer) {
-        if !matches!(&self.waiting, Waiting::Agent { id: wanted } if *wanted == id) {
+        if !matches!(&self.waiting, WaitState::Agent { id: wanted } if *wanted == id) {
             return;
         }
         let turn_number = self.turn_number();
         let made = answer.tool_calls.first().map(|done| done.call.name.as_str());
         let asked = answer.pending_tool_calls.first().map(|call| call.name.as_str());
         if let Some(message) = self.transcript.reports.contradiction(made, asked) {
-            self.agent_broke(Some("UnexpectedToolCall".into()), message);
+            self.end_with_agent_error(Some("UnexpectedToolCall".into()), message);
             return;
         }
         let calls_known = self.transcript.reports.knows_calls(answer.calls_listed);
         let unlisted = !calls_known && self.transcript.reports.depends_on_answer();
         let done: Vec<DoneCall> =
-            answer.tool_calls.into_iter().map(|call| self.named(call)).collect();
+            answer.tool_calls.into_iter().map(|call| self.with_done_call_id(call)).collect();
         let pending: Vec<ToolCall> =
-            answer.pending_tool_calls.into_iter().map(|call| self.named_call(call)).collect();
+            answer.pending_tool_calls.into_iter().map(|call| self.with_call_id(call)).collect();
         for call in &done {
             self.emit_started(turn_number, &call.call);
             self.emit_completed(turn_number, call);
@@ -96,22 +96,22 @@ impl Engine {
         }
         self.turn_ends = answer.ends_turn;
         if pending.is_empty() {
-            self.go_on();
+            self.run_queued_work();
         } else {
             self.call_tools(pending);
         }
     }
 
     /// A call without an id gets one, so that its events can be paired.
-    fn named_call(&mut self, mut call: ToolCall) -> ToolCall {
+    fn with_call_id(&mut self, mut call: ToolCall) -> ToolCall {
         if call.id.is_empty() {
             call.id = format!("call_{}", self.next_id().0);
         }
         call
     }
 
-    fn named(&mut self, mut done: DoneCall) -> DoneCall {
-        done.call = self.named_call(done.call);
+    fn with_done_call_id(&mut self, mut done: DoneCall) -> DoneCall {
+        done.call = self.with_call_id(done.call);
         done
     }
 
@@ -122,7 +122,7 @@ impl Engine {
                 "the agent asked for tools {} times in one turn; at most {MAX_TOOL_ROUNDS} rounds are allowed",
                 self.tool_rounds
             );
-            self.agent_broke(Some("TooManyToolRounds".into()), message);
+            self.end_with_agent_error(Some("TooManyToolRounds".into()), message);
             return;
         }
         let order = pending.iter().map(|call| call.id.clone()).collect();
@@ -133,34 +133,34 @@ impl Engine {
             self.effects.push(Effect::ExecuteTool { id, call: call.clone() });
             open.push((id, call));
         }
-        self.waiting = Waiting::Tools { open, done: Vec::new(), order };
+        self.waiting = WaitState::Tools { open, done: Vec::new(), order };
     }
 
     pub(super) fn tool_result(&mut self, id: RequestId, outcome: ToolOutcome) {
-        let Some(call) = self.take_open(id) else { return };
+        let Some(call) = self.take_open_call(id) else { return };
         let (result, error) = match outcome.result {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
         };
         let finished = DoneCall { call, result, error, duration_ms: outcome.duration_ms };
         self.emit_completed(self.turn_number(), &finished);
-        let Waiting::Tools { open, done, .. } = &mut self.waiting else { return };
+        let WaitState::Tools { open, done, .. } = &mut self.waiting else { return };
         done.push(finished);
         if open.is_empty() {
-            self.tools_done();
+            self.continue_after_tools();
         }
     }
 
-    fn take_open(&mut self, id: RequestId) -> Option<ToolCall> {
-        let Waiting::Tools { open, .. } = &mut self.waiting else { return None };
+    fn take_open_call(&mut self, id: RequestId) -> Option<ToolCall> {
+        let WaitState::Tools { open, .. } = &mut self.waiting else { return None };
         let index = open.iter().position(|(wanted, _)| *wanted == id)?;
         Some(open.remove(index).1)
     }
 
     /// Results go back in the order of the calls, not of the answers.
-    fn tools_done(&mut self) {
-        let Waiting::Tools { mut done, order, .. } =
-            std::mem::replace(&mut self.waiting, Waiting::Begin)
+    fn continue_after_tools(&mut self) {
+        let WaitState::Tools { mut done, order, .. } =
+            std::mem::replace(&mut self.waiting, WaitState::Begin)
         else {
             return;
         };
@@ -179,27 +179,27 @@ impl Engine {
             turn.tool_calls.extend(done);
         }
         if !self.turn_ends {
-            self.do_first([Work::CallAgent]);
+            self.queue_first([WorkItem::CallAgent]);
         }
-        self.go_on();
+        self.run_queued_work();
     }
 
     pub(super) fn tool_failed(&mut self, id: RequestId, message: &str) {
-        let Some(call) = self.take_open(id) else { return };
+        let Some(call) = self.take_open_call(id) else { return };
         let turn = self.turn_number();
         let error = Some(message.to_owned());
         let text = format!("turn {turn}: tool `{}` could not be called: {message}", call.name);
         self.emit_completed(turn, &DoneCall { call, error, ..DoneCall::default() });
-        self.break_down(Status::Errored, Some(Fault::Tool), text, TerminationReason::Error);
+        self.abort_attempt(Status::Errored, Some(Fault::Tool), text, TerminationReason::Error);
     }
 
     pub(super) fn agent_failed(&mut self, id: RequestId, class: Option<String>, message: String) {
-        if matches!(&self.waiting, Waiting::Agent { id: wanted } if *wanted == id) {
-            self.agent_broke(class, message);
+        if matches!(&self.waiting, WaitState::Agent { id: wanted } if *wanted == id) {
+            self.end_with_agent_error(class, message);
         }
     }
 
-    fn agent_broke(&mut self, error_class: Option<String>, message: String) {
+    fn end_with_agent_error(&mut self, error_class: Option<String>, message: String) {
         let turn = self.turn_number();
         let text = format!("turn {turn}: {message}");
         self.emit(AgentError {
@@ -208,7 +208,7 @@ impl Engine {
             message,
             ..Default::default()
         });
-        self.break_down(Status::Errored, Some(Fault::Agent), text, TerminationReason::Error);
+        self.abort_attempt(Status::Errored, Some(Fault::Agent), text, TerminationReason::Error);
     }
 
     fn emit_started(&mut self, turn_number: u32, call: &ToolCall) {

@@ -15,7 +15,7 @@ pub(super) struct Votes {
 
 /// What the majority says: the last answer on its side, and how many votes each side has.
 #[derive(Debug, Clone)]
-pub(super) struct Voted {
+pub(super) struct VoteResult {
     pub(super) passed: bool,
     pub(super) answer: ItemAnswer,
     /// For and against.
@@ -23,7 +23,7 @@ pub(super) struct Voted {
 }
 
 impl Votes {
-    pub(super) fn cast(&mut self, passed: bool, answer: ItemAnswer) {
+    pub(super) fn add_vote(&mut self, passed: bool, answer: ItemAnswer) {
         if passed {
             self.passed.push(answer);
         } else {
@@ -39,25 +39,25 @@ impl Votes {
     }
 
     /// Nothing while there is no vote.
-    pub(super) fn outcome(&self) -> Option<Voted> {
+    pub(super) fn outcome(&self) -> Option<VoteResult> {
         let passed = self.passed.len() > self.failed.len();
         let side = if passed { &self.passed } else { &self.failed };
         let count = |answers: &[ItemAnswer]| u32::try_from(answers.len()).unwrap_or(u32::MAX);
         let counts = (count(&self.passed), count(&self.failed));
-        side.last().map(|answer| Voted { passed, answer: answer.clone(), counts })
+        side.last().map(|answer| VoteResult { passed, answer: answer.clone(), counts })
     }
 }
 
 /// The topic that the votes settle on: one with the majority, or the most frequent one when all are cast. Between
 /// equals the conversation stays where it is.
-pub(super) fn voted_topic<'a>(cast: &'a [String], votes: u32, current: &str) -> Option<&'a str> {
-    let count = |topic: &str| cast.iter().filter(|vote| *vote == topic).count();
-    let most = cast.iter().map(|vote| count(vote)).max()?;
+pub(super) fn voted_topic<'a>(voted: &'a [String], votes: u32, current: &str) -> Option<&'a str> {
+    let count = |topic: &str| voted.iter().filter(|vote| *vote == topic).count();
+    let most = voted.iter().map(|vote| count(vote)).max()?;
     let all = votes as usize;
-    if most <= all / 2 && cast.len() < all {
+    if most <= all / 2 && voted.len() < all {
         return None;
     }
-    let mut leading = cast.iter().map(String::as_str).filter(|topic| count(topic) == most);
+    let mut leading = voted.iter().map(String::as_str).filter(|topic| count(topic) == most);
     leading.clone().find(|topic| *topic == current).or_else(|| leading.next())
 }
 
@@ -76,15 +76,15 @@ mod tests {
 
     #[test]
     fn a_topic_needs_a_majority_or_all_votes() {
-        let voted = |cast: &[&str], votes| {
-            let cast: Vec<String> = cast.iter().map(|&topic| topic.to_owned()).collect();
-            voted_topic(&cast, votes, "here").map(str::to_owned)
+        let winner = |voted: &[&str], votes| {
+            let voted: Vec<String> = voted.iter().map(|&topic| topic.to_owned()).collect();
+            voted_topic(&voted, votes, "here").map(str::to_owned)
         };
-        assert_eq!(voted(&["there"], 1).as_deref(), Some("there"));
-        assert_eq!(voted(&["there"], 3), None);
-        assert_eq!(voted(&["there", "there"], 3).as_deref(), Some("there"));
-        assert_eq!(voted(&["there", "here", "there"], 3).as_deref(), Some("there"));
-        assert_eq!(voted(&["there", "elsewhere", "here"], 3).as_deref(), Some("here"));
-        assert_eq!(voted(&["there", "elsewhere", "third"], 3).as_deref(), Some("there"));
+        assert_eq!(winner(&["there"], 1).as_deref(), Some("there"));
+        assert_eq!(winner(&["there"], 3), None);
+        assert_eq!(winner(&["there", "there"], 3).as_deref(), Some("there"));
+        assert_eq!(winner(&["there", "here", "there"], 3).as_deref(), Some("there"));
+        assert_eq!(winner(&["there", "elsewhere", "here"], 3).as_deref(), Some("here"));
+        assert_eq!(winner(&["there", "elsewhere", "third"], 3).as_deref(), Some("there"));
     }
 }

@@ -1,6 +1,6 @@
 //! The agent under test as a scenario or `proctor.toml` describes it.
 //!
-//! Pure data. Texts may hold `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`; whoever reaches the
+//! Pure data. Texts may hold `${root}`, `${here}`, `${bin}`, `${port}` and `${env:NAME}`; the code that reaches the
 //! agent fills them in.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::program::Words;
+use super::program::CommandWords;
 use super::schema::{
     NOT_BLANK, POINTER, above_zero, also, at_most_one, demand, exclude, given, not_blank,
     or_nothing, pointer, pointers, require, with,
@@ -52,7 +52,7 @@ pub struct AgentFields {
     /// What reports call it.
     pub name: Option<String>,
     /// A program. Alone it speaks the worker protocol; with `chat` or `http` it is the server to wait for.
-    pub command: Option<Words>,
+    pub command: Option<CommandWords>,
     /// How many processes share the conversations; 1 when absent.
     pub processes: Option<NonZeroU32>,
     /// Whether each conversation gets a process of its own.
@@ -190,7 +190,7 @@ impl HttpSpec {
         };
         match &self.method {
             Some(method) if !is_method(method) => {
-                Some("`method` is no HTTP method; write one such as GET or POST")
+                Some("`method` is not an HTTP method; write one such as GET or POST")
             }
             _ => None,
         }

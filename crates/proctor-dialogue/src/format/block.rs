@@ -1,7 +1,7 @@
 //! Code outside the scenario: a block of a spec, which the caller of the engine runs.
 //!
-//! Scenario files have none. Whoever writes an example by program (the RSpec side) names its blocks here; the engine
-//! hands the name to the driver, and the driver knows whom to ask.
+//! Scenario files have none. Programs that write examples (the RSpec library) refer to their blocks of code by this type; the engine
+//! hands the name to the driver, which has the block executed.
 
 use serde::Deserialize;
 

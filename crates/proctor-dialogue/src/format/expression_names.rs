@@ -166,7 +166,7 @@ impl Names {
         }
     }
 
-    /// Operators are functions too, whose names nobody writes.
+    /// CEL implements operators as functions with internal names.
     fn function(&mut self, name: &str) {
         let written = name.starts_with(|first: char| first.is_ascii_alphabetic());
         if written && !is_function(name) {

@@ -33,8 +33,8 @@ impl HostTools {
 
 impl<'de> Deserialize<'de> for HostTools {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = HostTools;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for HostTools {
                 Ok(HostTools { stubs, none: false })
             }
         }
-        deserializer.deserialize_any(Visit)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::program::Words;
+use super::program::CommandWords;
 use super::schema::{
     NOT_BLANK, above_zero, demand, exactly_one, given, not_blank, or_nothing, pointer, with,
 };
@@ -50,7 +50,7 @@ pub struct ModelFields {
     #[schemars(transform = not_blank)]
     pub openai: Option<String>,
     /// A command that reads the prompt and writes the answer, such as `claude -p`.
-    pub command: Option<Words>,
+    pub command: Option<CommandWords>,
     /// What a simulated user says, one after the other, or by rule.
     #[schemars(length(min = 1))]
     pub script: Option<Vec<ScriptRule>>,

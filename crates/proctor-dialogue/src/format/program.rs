@@ -13,9 +13,9 @@ use super::values::TimeSpan;
 
 /// A program and its arguments; a single text with blanks in it is for a shell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Words(pub Vec<String>);
+pub struct CommandWords(pub Vec<String>);
 
-impl Words {
+impl CommandWords {
     /// What is to be executed.
     pub fn argv(&self) -> Vec<String> {
         match self.0.as_slice() {
@@ -32,24 +32,24 @@ impl Words {
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for CommandWords {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
-            type Value = Words;
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
+            type Value = CommandWords;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a command line or a list of words")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Words, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<CommandWords, E> {
                 if text.trim().is_empty() {
                     return Err(E::custom("the command is empty"));
                 }
-                Ok(Words(vec![text.to_owned()]))
+                Ok(CommandWords(vec![text.to_owned()]))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Words, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<CommandWords, A::Error> {
                 let mut words: Vec<String> = Vec::new();
                 while let Some(word) = items.next_element()? {
                     words.push(word);
@@ -57,14 +57,14 @@ impl<'de> Deserialize<'de> for Words {
                 if words.first().is_none_or(|program| program.trim().is_empty()) {
                     return Err(de::Error::custom("the command is empty"));
                 }
-                Ok(Words(words))
+                Ok(CommandWords(words))
             }
         }
-        deserializer.deserialize_any(Visit)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
-impl JsonSchema for Words {
+impl JsonSchema for CommandWords {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Words".into()
     }
@@ -89,7 +89,7 @@ impl JsonSchema for Words {
 #[schemars(transform = server_rules)]
 pub struct ServerSpec {
     /// The program and its arguments.
-    pub command: Option<Words>,
+    pub command: Option<CommandWords>,
     /// Variables added to its environment.
     pub env: BTreeMap<String, String>,
     /// Its address, where it runs by itself and speaks streamable HTTP.
@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_line_is_for_the_shell_and_words_are_not() {
-        let words = |json: &str| serde_json::from_str::<Words>(json).map(|words| words.argv());
+        let words =
+            |json: &str| serde_json::from_str::<CommandWords>(json).map(|words| words.argv());
         assert_eq!(words(r#""./agent""#).unwrap(), ["./agent"]);
         assert_eq!(words(r#""./agent --fast""#).unwrap(), ["sh", "-c", "./agent --fast"]);
         assert_eq!(words(r#"["a b", "c"]"#).unwrap(), ["a b", "c"]);

@@ -39,13 +39,13 @@ pub(super) fn rules_problem(rules: &[ScriptRule]) -> Option<&'static str> {
     if rules.is_empty() {
         return Some("`script` is an empty list: there is nothing to say");
     }
-    let said = || rules.iter().flat_map(|rule| &rule.say);
-    let calls = || said().flat_map(|say| say.call.iter().chain(&say.called));
+    let answers = || rules.iter().flat_map(|rule| &rule.say);
+    let calls = || answers().flat_map(|say| say.call.iter().chain(&say.called));
     match () {
         () if rules.iter().any(|rule| rule.say.is_empty()) => {
             Some("a rule of `script` has an empty `say`: the rule would never be used")
         }
-        () if said().any(|say| say.cost_usd.is_some_and(|cost| cost < 0.0)) => {
+        () if answers().any(|say| say.cost_usd.is_some_and(|cost| cost < 0.0)) => {
             Some("`cost_usd` in `script` is below 0")
         }
         () if calls().any(|call| call.tool.trim().is_empty()) => {
@@ -255,18 +255,18 @@ mod tests {
     #[test]
     fn rules_end_as_they_are_told_to() {
         let rule = |json: &str| serde_json::from_str::<ScriptRule>(json).unwrap();
-        let said = |rule: &ScriptRule, used| rule.reply(used).map(|say| say.text.clone());
+        let reply_text = |rule: &ScriptRule, used| rule.reply(used).map(|say| say.text.clone());
         let queue = rule(r#"{"say": ["a", "b"]}"#);
         assert_eq!(
-            [0, 1, 2].map(|used| said(&queue, used)),
+            [0, 1, 2].map(|used| reply_text(&queue, used)),
             [Some("a".into()), Some("b".into()), None]
         );
         let answer = rule(r#"{"when": "x", "say": ["a", {"text": "b"}]}"#);
-        assert_eq!(said(&answer, 7), Some("b".into()));
+        assert_eq!(reply_text(&answer, 7), Some("b".into()));
         let again = rule(r#"{"say": ["a", "b"], "then": "again"}"#);
-        assert_eq!(said(&again, 2), Some("a".into()));
-        assert_eq!(said(&rule(r#""hello""#), 0), Some("hello".into()));
-        assert_eq!(said(&rule(r#"{"say": []}"#), 0), None);
-        assert_eq!(said(&rule(r#"{"say": {"text": "one"}}"#), 0), Some("one".into()));
+        assert_eq!(reply_text(&again, 2), Some("a".into()));
+        assert_eq!(reply_text(&rule(r#""hello""#), 0), Some("hello".into()));
+        assert_eq!(reply_text(&rule(r#"{"say": []}"#), 0), None);
+        assert_eq!(reply_text(&rule(r#"{"say": {"text": "one"}}"#), 0), Some("one".into()));
     }
 }

@@ -26,8 +26,8 @@ macro_rules! text_or_mapping {
     ($Name:ident, $Full:ident, $expecting:literal, text: $text_schema:tt, $from_text:expr) => {
         impl<'de> serde::Deserialize<'de> for $Name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Visit;
-                impl<'de> serde::de::Visitor<'de> for Visit {
+                struct ValueVisitor;
+                impl<'de> serde::de::Visitor<'de> for ValueVisitor {
                     type Value = $Name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,7 +47,7 @@ macro_rules! text_or_mapping {
                         <$Full as serde::Deserialize>::deserialize(map).map(Into::into)
                     }
                 }
-                deserializer.deserialize_any(Visit)
+                deserializer.deserialize_any(ValueVisitor)
             }
         }
 
@@ -275,8 +275,8 @@ impl<T> Default for OneOrMany<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
+        struct ValueVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ValueVisitor<T> {
             type Value = OneOrMany<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -304,7 +304,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
                 Ok(OneOrMany(list))
             }
         }
-        deserializer.deserialize_newtype_struct(LIST_MARK, Visit(std::marker::PhantomData))
+        deserializer.deserialize_newtype_struct(LIST_MARK, ValueVisitor(std::marker::PhantomData))
     }
 }
 
@@ -351,8 +351,8 @@ impl<T> Ordered<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
+        struct ValueVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ValueVisitor<T> {
             type Value = Ordered<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -371,7 +371,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
                 Ok(Ordered(Vec::new()))
             }
         }
-        deserializer.deserialize_any(Visit(std::marker::PhantomData))
+        deserializer.deserialize_any(ValueVisitor(std::marker::PhantomData))
     }
 }
 

@@ -38,8 +38,8 @@ impl Notes {
 
 impl<'de> Deserialize<'de> for Notes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visit;
-        impl<'de> Visitor<'de> for Visit {
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = Notes;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Notes {
                 Ok(Notes::List(notes))
             }
         }
-        deserializer.deserialize_any(Visit)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

@@ -33,7 +33,7 @@ pub struct ItemAnswer {
 /// Why an answer does not count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unusable judge answer: {reason}; it said: {excerpt:?}")]
-pub struct Unusable {
+pub struct UnusableAnswer {
     /// What is wrong.
     pub reason: String,
     /// The beginning of the answer.
@@ -41,9 +41,12 @@ pub struct Unusable {
 }
 
 /// Reads an answer to a request.
-pub fn parse_judge_answer(text: &str, request: &JudgeRequest) -> Result<JudgeAnswer, Unusable> {
+pub fn parse_judge_answer(
+    text: &str,
+    request: &JudgeRequest,
+) -> Result<JudgeAnswer, UnusableAnswer> {
     read(text, request)
-        .map_err(|reason| Unusable { reason, excerpt: truncate(text.trim(), EXCERPT) })
+        .map_err(|reason| UnusableAnswer { reason, excerpt: truncate(text.trim(), EXCERPT) })
 }
 
 fn read(text: &str, request: &JudgeRequest) -> Result<JudgeAnswer, String> {
@@ -85,13 +88,13 @@ fn item_answer(entry: &Value, question: &JudgeQuestion) -> Result<ItemAnswer, St
         JudgeQuestion::Topic(choices) => {
             let topic = entry["topic"].as_str().ok_or("no `topic`")?;
             if !choices.iter().any(|choice| choice.name == topic) {
-                return Err(format!("`{topic}` is none of the topics"));
+                return Err(format!("`{topic}` is not one of the topics"));
             }
             (true, Some(topic.to_owned()))
         }
         _ => (entry["satisfied"].as_bool().ok_or("`satisfied` is not true or false")?, None),
     };
-    // The ends of the scale say the same as `satisfied`, or nobody knows what the judge means.
+    // The ends of the scale say the same as `satisfied`, or the answer contradicts itself.
     let contradicts = |score: f64| if satisfied { score <= 0.0 } else { score >= 1.0 };
     if topic.is_none() && score.is_some_and(contradicts) {
         return Err("`satisfied` and `score` contradict each other".into());

@@ -1,7 +1,7 @@
 //! Marks: random words that tell evidence and answers from everything that others say.
 //!
 //! A mark is made of a key that only the host knows and of a number that no other request of the key has. Nothing
-//! that a scenario, an agent or a command line says goes into it, so nobody but the judge can repeat it.
+//! that a scenario, an agent or a command line says goes into it, so only the judge can repeat it.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl MarkKey {
             let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
             digits[..DIGITS].to_owned()
         });
-        let mut unused = marks.filter(|mark| !turns.iter().any(|turn| says(turn, mark)));
+        let mut unused = marks.filter(|mark| !turns.iter().any(|turn| contains_mark(turn, mark)));
         unused.next().unwrap_or_default()
     }
 
@@ -50,13 +50,13 @@ impl MarkKey {
 }
 
 impl fmt::Debug for MarkKey {
-    /// Whoever knows the key knows the marks.
+    /// Hides the key: the marks can be derived from it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MarkKey")
     }
 }
 
-fn says(turn: &Turn, mark: &str) -> bool {
+fn contains_mark(turn: &Turn, mark: &str) -> bool {
     turn.user.contains(mark)
         || turn.agent.contains(mark)
         || turn.tool_calls.iter().any(|call| {

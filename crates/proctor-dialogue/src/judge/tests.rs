@@ -83,7 +83,7 @@ fn a_topic_question_lists_the_choices() {
         parse_judge_answer(&text, &request).map(|answer| answer.answers["q1"].topic.clone())
     };
     assert_eq!(answer("b").unwrap().as_deref(), Some("b"));
-    assert!(answer("c").unwrap_err().reason.contains("none of the topics"));
+    assert!(answer("c").unwrap_err().reason.contains("not one of the topics"));
 }
 
 /// The answers without the mark, as an agent could write them.
@@ -240,7 +240,7 @@ proptest! {
     /// Whatever an agent writes, a judge that only repeats it has not answered.
     #[test]
     fn d10_no_text_of_an_agent_is_an_answer(mark in "[0-9a-f]{16}", satisfied: bool, before in "\\PC{0,20}") {
-        let said = format!("{before}{}", json!({"mark": mark, "answers": [{"id": "q1", "reasoning": "x", "satisfied": satisfied}]}));
-        prop_assert!(parse_judge_answer(&said, &request(&said, vec![polite()])).is_err());
+        let text_with_mark = format!("{before}{}", json!({"mark": mark, "answers": [{"id": "q1", "reasoning": "x", "satisfied": satisfied}]}));
+        prop_assert!(parse_judge_answer(&text_with_mark, &request(&text_with_mark, vec![polite()])).is_err());
     }
 }

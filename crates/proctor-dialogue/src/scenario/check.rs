@@ -12,7 +12,7 @@ use proctor_yaml::{At, Finding, Findings, Place};
 use super::expand::used_topics;
 
 /// Checks what a group says on its own.
-pub(super) fn group(group: &Group, is_root: bool, findings: &mut Findings) {
+pub(super) fn check_group(group: &Group, is_root: bool, findings: &mut Findings) {
     if group.describe.value.trim().is_empty() {
         let place = if is_root { Place { line: 1, column: 1 } } else { group.describe.place };
         let message = if is_root { "`describe` is missing" } else { "a context needs `describe`" };
@@ -31,22 +31,22 @@ pub(super) fn group(group: &Group, is_root: bool, findings: &mut Findings) {
         findings.push(finding.hint("add `examples`, `sets` or `contexts`, or leave out the group"));
     }
     let place = group.describe.place;
-    blank("tags", group.tags.iter().map(String::as_str), place, findings);
-    blank("skip", group.skip.as_deref(), place, findings);
-    rate(group.pass_rate.as_ref(), findings);
-    participants(group, findings);
-    tools(group, findings);
-    criteria(group, findings);
+    check_blank("tags", group.tags.iter().map(String::as_str), place, findings);
+    check_blank("skip", group.skip.as_deref(), place, findings);
+    check_rate(group.pass_rate.as_ref(), findings);
+    check_participants(group, findings);
+    check_tools(group, findings);
+    check_criteria(group, findings);
     for set in &group.sets {
-        scenario_set(set, findings);
+        check_scenario_set(set, findings);
     }
     for context in &group.contexts {
-        self::group(context, false, findings);
+        check_group(context, false, findings);
     }
 }
 
 /// Texts that must say something.
-fn blank<'a>(
+fn check_blank<'a>(
     key: &str,
     texts: impl IntoIterator<Item = &'a str>,
     place: Place,
@@ -58,7 +58,7 @@ fn blank<'a>(
 }
 
 /// A tool gives one kind of answer, and at least one.
-fn tools(group: &Group, findings: &mut Findings) {
+fn check_tools(group: &Group, findings: &mut Findings) {
     for (name, stubs) in &group.tools.stubs {
         let mut wrong = |message: &str| {
             let message = format!("tool `{name}`: {message}");
@@ -76,14 +76,14 @@ fn tools(group: &Group, findings: &mut Findings) {
                 wrong("`result`, `error` and `command` exclude each other");
             }
             if stub.parameters.as_ref().is_some_and(|schema| !schema.is_object()) {
-                wrong("`parameters` is no mapping; it is the JSON Schema of the arguments");
+                wrong("`parameters` is not a mapping; it is the JSON Schema of the arguments");
             }
         }
     }
 }
 
 /// A criterion says what must hold, and its answers say on which side they are.
-fn criteria(group: &Group, findings: &mut Findings) {
+fn check_criteria(group: &Group, findings: &mut Findings) {
     for (name, criterion) in &group.criteria.0 {
         let mut wrong = |message: &str| {
             let message = format!("criterion `{}`: {message}", name.value);
@@ -109,11 +109,11 @@ fn criteria(group: &Group, findings: &mut Findings) {
 }
 
 /// An agent or a model says in exactly one way how it is reached.
-fn participants(group: &Group, findings: &mut Findings) {
+fn check_participants(group: &Group, findings: &mut Findings) {
     if let Some(agent) = &group.agent
         && let AgentSpec::Named(name) = &agent.value
     {
-        blank("agent", [name.as_str()], agent.place, findings);
+        check_blank("agent", [name.as_str()], agent.place, findings);
     }
     if let Some(agent) = &group.agent
         && let AgentSpec::Given(fields) = &agent.value
@@ -137,7 +137,7 @@ fn participants(group: &Group, findings: &mut Findings) {
     let models = group.models.values().chain(judge).chain(group.simulator.model.as_ref());
     for model in models {
         match &model.value {
-            ModelSpec::Named(name) => blank("model", [name.as_str()], model.place, findings),
+            ModelSpec::Named(name) => check_blank("model", [name.as_str()], model.place, findings),
             ModelSpec::Given(fields) => {
                 if let Some(problem) = fields.problem() {
                     let keys = ["anthropic", "openai", "command", "script", "verdicts"];
@@ -148,7 +148,7 @@ fn participants(group: &Group, findings: &mut Findings) {
     }
 }
 
-fn rate(rate: Option<&At<f64>>, findings: &mut Findings) {
+fn check_rate(rate: Option<&At<f64>>, findings: &mut Findings) {
     if let Some(rate) = rate
         && !(rate.value > 0.0 && rate.value <= 1.0)
     {
@@ -157,7 +157,7 @@ fn rate(rate: Option<&At<f64>>, findings: &mut Findings) {
     }
 }
 
-fn scenario_set(set: &ScenarioSet, findings: &mut Findings) {
+fn check_scenario_set(set: &ScenarioSet, findings: &mut Findings) {
     let mut wrong = |message: &str| {
         let message = format!("set `{}`: {message}", set.name.value);
         let finding = Finding::new(set.name.place, message);
@@ -175,56 +175,61 @@ fn scenario_set(set: &ScenarioSet, findings: &mut Findings) {
 }
 
 /// Checks an example within what the groups around it say.
-pub(super) fn example(spec: &ExampleSpec, place: Place, said: &Group, findings: &mut Findings) {
-    let mut check = Check { said, findings };
+pub(super) fn check_example(
+    spec: &ExampleSpec,
+    place: Place,
+    settings: &Group,
+    findings: &mut Findings,
+) {
+    let mut checker = ExampleChecker { settings, findings };
     if spec.it.value.trim().is_empty() {
         let finding = Finding::new(place, "`it` is missing").absent(["it"]);
-        check.findings.push(finding.hint("say what the agent is expected to do"));
+        checker.findings.push(finding.hint("say what the agent is expected to do"));
     }
     let reasons = spec.skip.iter().chain(&spec.pending).map(String::as_str);
-    blank("tags", spec.tags.iter().map(String::as_str), place, check.findings);
-    blank("skip` or `pending", reasons, place, check.findings);
-    rate(spec.pass_rate.as_ref(), check.findings);
+    check_blank("tags", spec.tags.iter().map(String::as_str), place, checker.findings);
+    check_blank("skip` or `pending", reasons, place, checker.findings);
+    check_rate(spec.pass_rate.as_ref(), checker.findings);
     if spec.steps.is_empty() && spec.skip.is_none() && spec.pending.is_none() {
         let finding = Finding::new(place, format!("`{}` has no `steps`", spec.it.value))
             .absent(["steps", "skip", "pending"]);
-        check
+        checker
             .findings
             .push(finding.hint("add `- user: …` or `- simulate: …`, or `pending: reason`"));
     }
-    check.chosen_topics(spec.topics.as_deref().unwrap_or_default());
-    check.graph(&used_topics(spec.topics.as_deref(), &said.topics));
-    for name in said.simulator.during_topic.keys() {
-        check.topic(name, place);
+    checker.check_chosen_topics(spec.topics.as_deref().unwrap_or_default());
+    checker.check_topic_graph(&used_topics(spec.topics.as_deref(), &settings.topics));
+    for name in settings.simulator.during_topic.keys() {
+        checker.check_topic(name, place);
     }
     for step in &spec.steps {
-        check.step(step);
+        checker.check_step(step);
     }
-    check.assertions(spec.expect.iter().chain(&spec.evaluate));
+    checker.check_assertions(spec.expect.iter().chain(&spec.evaluate));
 }
 
 /// Checks what a group says about topics, for examples that have no steps of their own.
-pub(super) fn topics(said: &Group, findings: &mut Findings) {
-    let mut check = Check { said, findings };
-    check.graph(&said.topics);
-    if said.topics.0.is_empty() {
+pub(super) fn check_topics(settings: &Group, findings: &mut Findings) {
+    let mut checker = ExampleChecker { settings, findings };
+    checker.check_topic_graph(&settings.topics);
+    if settings.topics.0.is_empty() {
         return;
     }
-    for name in said.simulator.during_topic.keys() {
-        check.topic(name, Place::default());
+    for name in settings.simulator.during_topic.keys() {
+        checker.check_topic(name, Place::default());
     }
 }
 
-struct Check<'a> {
-    said: &'a Group,
+struct ExampleChecker<'a> {
+    settings: &'a Group,
     findings: &'a mut Findings,
 }
 
-impl Check<'_> {
-    fn step(&mut self, step: &At<Step>) {
+impl ExampleChecker<'_> {
+    fn check_step(&mut self, step: &At<Step>) {
         match (&step.user, &step.simulate) {
             (Some(_), None) => {}
-            (None, Some(simulate)) => self.simulate(simulate, step.place),
+            (None, Some(simulate)) => self.check_simulate(simulate, step.place),
             _ => {
                 let finding = Finding::new(step.place, "a step needs either `user` or `simulate`")
                     .absent(["user", "simulate"]);
@@ -235,40 +240,42 @@ impl Check<'_> {
             let finding = Finding::new(step.place, "`metadata` goes with `user`");
             self.findings.push(finding.hint("a simulated user sends no metadata"));
         }
-        self.assertions(step.expect.iter().chain(&step.evaluate));
+        self.check_assertions(step.expect.iter().chain(&step.evaluate));
     }
 
-    fn simulate(&mut self, simulate: &Simulate, place: Place) {
-        let user = simulate.user_within(&self.said.simulator);
+    fn check_simulate(&mut self, simulate: &Simulate, place: Place) {
+        let user = simulate.user_within(&self.settings.simulator);
         let max = user.max_turns.map_or(DEFAULT_MAX_TURNS, NonZeroU32::get);
         if simulate.min_turns > max {
             let message = format!("`min_turns` is {}, `max_turns` {max}", simulate.min_turns);
             self.findings.push(Finding::new(place, message));
         }
-        blank("goal", [simulate.goal.as_str()], place, self.findings);
+        check_blank("goal", [simulate.goal.as_str()], place, self.findings);
         if simulate.timeout.is_some_and(TimeSpan::is_zero) {
             let message = "`timeout` is 0: the simulation would end before its first turn";
             self.findings.push(Finding::new(place, message));
         }
         for stop in user.stop_when.iter().flatten() {
             match stop {
-                StopWhen::Topic(name) => self.topic(name, name.place),
+                StopWhen::Topic(name) => self.check_topic(name, name.place),
                 StopWhen::Response(pattern) | StopWhen::User(pattern) => {
-                    blank("stop_when", [pattern.source()], place, self.findings);
+                    check_blank("stop_when", [pattern.source()], place, self.findings);
                 }
                 StopWhen::CallTool(tool) => {
-                    blank("stop_when", [tool.name.as_str()], place, self.findings);
+                    check_blank("stop_when", [tool.name.as_str()], place, self.findings);
                 }
                 StopWhen::GoalReached | StopWhen::Condition(_) | StopWhen::Block(_) => {}
             }
         }
         for name in simulate.during_topic.keys() {
-            self.topic(name, place);
+            self.check_topic(name, place);
         }
-        self.assertions(simulate.every_turn.expect.iter().chain(&simulate.every_turn.evaluate));
+        self.check_assertions(
+            simulate.every_turn.expect.iter().chain(&simulate.every_turn.evaluate),
+        );
     }
 
-    fn assertions<'a>(&mut self, assertions: impl Iterator<Item = &'a At<Assertion>>) {
+    fn check_assertions<'a>(&mut self, assertions: impl Iterator<Item = &'a At<Assertion>>) {
         for assertion in assertions {
             if let Some(problem) = assertion.problem() {
                 let finding = Finding::new(assertion.place, problem.to_string());
@@ -280,15 +287,15 @@ impl Check<'_> {
             match assertion.unwrapped().0 {
                 Assertion::Satisfy(criteria) => {
                     for criterion in &criteria.0 {
-                        self.criterion(&criterion.value, criterion.place);
+                        self.check_criterion(&criterion.value, criterion.place);
                     }
                 }
                 Assertion::Topic(name) | Assertion::ReachedTopic(name) => {
-                    self.topic(&name.value, name.place);
+                    self.check_topic(&name.value, name.place);
                 }
                 Assertion::TopicHistory(names) => {
                     for name in names {
-                        self.topic(&name.value, name.place);
+                        self.check_topic(&name.value, name.place);
                     }
                 }
                 _ => {}
@@ -297,26 +304,26 @@ impl Check<'_> {
     }
 
     /// A word that looks like a name must be one; a sentence is its own criterion.
-    fn criterion(&mut self, name: &str, place: Place) {
+    fn check_criterion(&mut self, name: &str, place: Place) {
         let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-        if is_name && self.said.criteria.get(name).is_none() {
+        if is_name && self.settings.criteria.get(name).is_none() {
             let finding = Finding::new(place, format!("criterion `{name}` is not defined"))
                 .absent([name, "criteria"]);
-            self.findings.push(finding.nearest(name, self.said.criteria.names()));
+            self.findings.push(finding.nearest(name, self.settings.criteria.names()));
         }
     }
 
-    fn topic(&mut self, name: &str, place: Place) {
-        if self.said.topics.get(name).is_none() {
+    fn check_topic(&mut self, name: &str, place: Place) {
+        if self.settings.topics.get(name).is_none() {
             let finding = Finding::new(place, format!("topic `{name}` is not defined"))
                 .absent([name, "topics"]);
-            self.findings.push(finding.nearest(name, self.said.topics.names()));
+            self.findings.push(finding.nearest(name, self.settings.topics.names()));
         }
     }
 
-    fn chosen_topics(&mut self, chosen: &[At<String>]) {
+    fn check_chosen_topics(&mut self, chosen: &[At<String>]) {
         for (index, name) in chosen.iter().enumerate() {
-            self.topic(&name.value, name.place);
+            self.check_topic(&name.value, name.place);
             if chosen[..index].contains(name) {
                 let message = format!("topic `{}` is listed twice", name.value);
                 self.findings.push(Finding::new(name.place, message));
@@ -324,11 +331,11 @@ impl Check<'_> {
         }
     }
 
-    fn graph(&mut self, topics: &Ordered<Topic>) {
+    fn check_topic_graph(&mut self, topics: &Ordered<Topic>) {
         for (name, topic) in &topics.0 {
             for next in &topic.next.0 {
                 let place = next.place;
-                self.topic(&next.value, place);
+                self.check_topic(&next.value, place);
                 if next.value == name.value {
                     let message = format!("topic `{}` leads to itself", name.value);
                     let finding = Finding::new(place, message);
@@ -337,22 +344,24 @@ impl Check<'_> {
             }
             for trigger in &topic.triggers {
                 match trigger {
-                    Trigger::TurnsIn(turns) => self.topic(&turns.topic.value, turns.topic.place),
+                    Trigger::TurnsIn(turns) => {
+                        self.check_topic(&turns.topic.value, turns.topic.place)
+                    }
                     Trigger::Response(pattern) | Trigger::User(pattern) => {
-                        blank("triggers", [pattern.source()], name.place, self.findings);
+                        check_blank("triggers", [pattern.source()], name.place, self.findings);
                     }
                     Trigger::CallTool(tool) => {
-                        blank("triggers", [tool.name.as_str()], name.place, self.findings);
+                        check_blank("triggers", [tool.name.as_str()], name.place, self.findings);
                     }
                     Trigger::Condition(_) | Trigger::Block(_) => {}
                 }
             }
-            self.assertions(topic.expect.iter().chain(&topic.evaluate));
+            self.check_assertions(topic.expect.iter().chain(&topic.evaluate));
         }
-        self.unreachable(topics);
+        self.check_reachability(topics);
     }
 
-    fn unreachable(&mut self, topics: &Ordered<Topic>) {
+    fn check_reachability(&mut self, topics: &Ordered<Topic>) {
         let Some((first, _)) = topics.0.first() else { return };
         let mut reached = vec![first.value.as_str()];
         let mut open = reached.clone();

@@ -43,7 +43,7 @@ struct InheritedSettings {
     path: Vec<String>,
     /// Where each of them begins.
     lines: Vec<u32>,
-    said: Group,
+    settings: Group,
     /// The innermost group.
     key: GroupKey,
     // The same once more, in the form that all examples of the group share.
@@ -135,29 +135,33 @@ impl Expansion<'_> {
                 return;
             }
         };
-        let said = &inherited.said;
-        check::example(spec, place, said, self.findings);
+        let settings = &inherited.settings;
+        check::check_example(spec, place, settings, self.findings);
         self.examples.push(Example {
             id,
             path,
             file: self.file.name.clone(),
             line: place.line,
             groups: inherited.lines.clone(),
-            tags: joined(&said.tags, &spec.tags),
+            tags: joined(&settings.tags, &spec.tags),
             pending: spec
                 .skip
                 .clone()
                 .or_else(|| spec.pending.clone())
-                .or_else(|| said.skip.clone()),
-            repeat: spec.repeat.or(said.repeat).map(NonZeroU32::get),
-            pass_rate: spec.pass_rate.as_ref().or(said.pass_rate.as_ref()).map(|rate| rate.value),
+                .or_else(|| settings.skip.clone()),
+            repeat: spec.repeat.or(settings.repeat).map(NonZeroU32::get),
+            pass_rate: spec
+                .pass_rate
+                .as_ref()
+                .or(settings.pass_rate.as_ref())
+                .map(|rate| rate.value),
             group: inherited.key.clone(),
             parties: Arc::clone(&inherited.parties),
             simulator: Arc::clone(&inherited.simulator),
             criteria: Arc::clone(&inherited.criteria),
             topics: match &spec.topics {
                 None => Arc::clone(&inherited.topics),
-                chosen => Arc::new(used_topics(chosen.as_deref(), &said.topics)),
+                chosen => Arc::new(used_topics(chosen.as_deref(), &settings.topics)),
             },
             steps: spec.steps.iter().map(|step| step.value.clone()).collect(),
             expect: spec.expect.clone(),
@@ -184,47 +188,47 @@ impl InheritedSettings {
         path.push(group.describe.value.clone());
         let mut lines = self.lines.clone();
         lines.push(group.describe.place.line);
-        let outer = &self.said;
-        let mut said = outer.clone();
-        said.tags = joined(&outer.tags, &group.tags);
-        said.skip = group.skip.clone().or_else(|| outer.skip.clone());
-        said.repeat = group.repeat.or(outer.repeat);
-        said.pass_rate = group.pass_rate.clone().or_else(|| outer.pass_rate.clone());
-        said.agent = group.agent.clone().or_else(|| outer.agent.clone());
-        said.judge = merged_judge(outer.judge.as_ref(), group.judge.as_ref());
-        said.models.extend(group.models.clone());
-        said.tools.extend(&group.tools);
+        let outer = &self.settings;
+        let mut settings = outer.clone();
+        settings.tags = joined(&outer.tags, &group.tags);
+        settings.skip = group.skip.clone().or_else(|| outer.skip.clone());
+        settings.repeat = group.repeat.or(outer.repeat);
+        settings.pass_rate = group.pass_rate.clone().or_else(|| outer.pass_rate.clone());
+        settings.agent = group.agent.clone().or_else(|| outer.agent.clone());
+        settings.judge = merged_judge(outer.judge.as_ref(), group.judge.as_ref());
+        settings.models.extend(group.models.clone());
+        settings.tools.extend(&group.tools);
         if group.tools.none {
-            said.mcp.clear();
+            settings.mcp.clear();
         } else if !group.mcp.is_empty() {
-            said.tools.none = false;
+            settings.tools.none = false;
         }
-        said.mcp.extend(group.mcp.clone());
-        said.simulator = group.simulator.inside(&outer.simulator);
+        settings.mcp.extend(group.mcp.clone());
+        settings.simulator = group.simulator.inside(&outer.simulator);
         for (name, criterion) in &group.criteria.0 {
-            said.criteria.put(name.clone(), criterion.clone());
+            settings.criteria.put(name.clone(), criterion.clone());
         }
         for (name, topic) in &group.topics.0 {
-            said.topics.put(name.clone(), topic.clone());
+            settings.topics.put(name.clone(), topic.clone());
         }
         let parties = PartySpecs {
-            agent: said.agent.clone(),
-            models: said.models.clone(),
-            judge: said.judge.clone().unwrap_or_default(),
-            simulator: said.simulator.model.clone(),
-            tools: said.tools.stubs.clone(),
-            no_tools: said.tools.none,
-            mcp: said.mcp.clone(),
+            agent: settings.agent.clone(),
+            models: settings.models.clone(),
+            judge: settings.judge.clone().unwrap_or_default(),
+            simulator: settings.simulator.model.clone(),
+            tools: settings.tools.stubs.clone(),
+            no_tools: settings.tools.none,
+            mcp: settings.mcp.clone(),
         };
         Self {
             path,
             lines,
             key,
             parties: Arc::new(parties),
-            simulator: Arc::new(said.simulator.clone()),
-            criteria: Arc::new(said.criteria.clone()),
-            topics: Arc::new(said.topics.clone()),
-            said,
+            simulator: Arc::new(settings.simulator.clone()),
+            criteria: Arc::new(settings.criteria.clone()),
+            topics: Arc::new(settings.topics.clone()),
+            settings,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which parties an example asks, as far as its file shows.
 
 use super::Example;
-use crate::check::{Demand, plan};
+use crate::check::{DecidedBy, plan};
 use crate::format::{Assertion, OnMaxTurns, Simulate, StopWhen};
 use proctor_yaml::At;
 
@@ -19,11 +19,14 @@ impl Example {
     /// Whether a judge may be asked for a check, a goal or a topic.
     pub fn needs_judge(&self) -> bool {
         self.pending.is_none()
-            && (self.steps.iter().any(|step| self.is_judged(&step.expect, &step.evaluate))
-                || self.is_judged(&self.expect, &self.evaluate)
+            && (self
+                .steps
+                .iter()
+                .any(|step| self.has_judged_assertion(&step.expect, &step.evaluate))
+                || self.has_judged_assertion(&self.expect, &self.evaluate)
                 || self.topics.0.iter().any(|(_, topic)| {
-                    self.is_judged(&topic.expect, &topic.evaluate)
-                        || topic.next.0.iter().any(|next| self.is_told_by_judge(&next.value))
+                    self.has_judged_assertion(&topic.expect, &topic.evaluate)
+                        || topic.next.0.iter().any(|next| self.topic_needs_judge(&next.value))
                 })
                 || self.simulations().any(|simulate| self.asks_for_goal(simulate)))
     }
@@ -32,13 +35,13 @@ impl Example {
         self.steps.iter().filter_map(|step| step.simulate.as_ref())
     }
 
-    fn is_judged(&self, expect: &[At<Assertion>], evaluate: &[At<Assertion>]) -> bool {
+    fn has_judged_assertion(&self, expect: &[At<Assertion>], evaluate: &[At<Assertion>]) -> bool {
         // Any goal will do: which one it is does not decide who is asked.
         let planned = plan(expect, evaluate, &self.criteria, Some(""));
-        planned.iter().any(|check| matches!(check.demand, Demand::Judge(_)))
+        planned.iter().any(|check| matches!(check.decided_by, DecidedBy::Judge(_)))
     }
 
-    fn is_told_by_judge(&self, topic: &str) -> bool {
+    fn topic_needs_judge(&self, topic: &str) -> bool {
         self.topics.get(topic).is_some_and(|topic| topic.characteristic.is_some())
     }
 
@@ -51,6 +54,6 @@ impl Example {
         let every = &simulate.every_turn;
         stops_by_goal
             || simulate.on_max_turns == OnMaxTurns::AskJudge
-            || self.is_judged(&every.expect, &every.evaluate)
+            || self.has_judged_assertion(&every.expect, &every.evaluate)
     }
 }

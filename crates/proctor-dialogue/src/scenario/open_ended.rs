@@ -1,4 +1,4 @@
-//! Examples whose conversation is told step by step: what holds for them is described as in a scenario file, but the
+//! Examples whose steps are given one by one: what holds for them is described as in a scenario file, but the
 //! description is made by a program.
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl OpenEnded {
         let node = read_yaml(text).map_err(|problem| vec![problem.message])?;
         let group = read_node::<Group>(&node, &mut findings);
         if let Some(group) = &group {
-            check::topics(group, &mut findings);
+            check::check_topics(group, &mut findings);
         }
         match group {
             Some(group) if findings.is_empty() => Ok(Self::new(group)),

@@ -323,8 +323,8 @@ impl Bus {
         batch.clear();
     }
 
-    /// Ends the stream: recorders close, queues end, observers get `patience` to finish what they have.
-    pub fn close(&self, patience: Duration) -> BusReport {
+    /// Ends the stream: recorders close, queues end, observers get `at_most` to finish what they have.
+    pub fn close(&self, at_most: Duration) -> BusReport {
         let (published, threads) = {
             let mut state = self.state();
             state.closed = true;
@@ -334,7 +334,7 @@ impl Bus {
         for queue in std::mem::take(&mut self.state().queues) {
             queue.close();
         }
-        let observers = observer::join(threads, patience);
+        let observers = observer::join(threads, at_most);
         BusReport { published, recording_failures, observers }
     }
 

@@ -30,8 +30,8 @@ pub(super) fn run(
 }
 
 /// Waits for all threads together; one that does not end is left behind and reported.
-pub(super) fn join(threads: Vec<ObserverThread>, patience: Duration) -> Vec<ObserverReport> {
-    let deadline = Instant::now() + patience;
+pub(super) fn join(threads: Vec<ObserverThread>, at_most: Duration) -> Vec<ObserverReport> {
+    let deadline = Instant::now() + at_most;
     let mut pause = Duration::from_micros(50);
     while threads.iter().any(|thread| !thread.handle.is_finished()) && Instant::now() < deadline {
         // The standard library has no join with a deadline; this is the end of a run, not a hot path.

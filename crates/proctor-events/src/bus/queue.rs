@@ -35,7 +35,7 @@ struct Inner {
     events: VecDeque<Arc<Published>>,
     closed: bool,
     abandoned: bool,
-    /// Whether the consumer sleeps on `ready`. Waking nobody would cost a system call per event.
+    /// Whether the consumer sleeps on `ready`. A needless wake-up would cost a system call per event.
     asleep: bool,
 }
 

@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::{get, post};
 use futures_util::stream;
 use proctor_examples::support::wire::Completion;
-use proctor_examples::support::{Decision, Said, Shop, decide};
+use proctor_examples::support::{ChatMessage, Decision, Shop, decide};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ struct AgentState {
 
 #[derive(Default)]
 struct Session {
-    said: Vec<Said>,
+    messages: Vec<ChatMessage>,
     shop: Shop,
 }
 
@@ -81,7 +81,7 @@ fn completion(body: &[u8]) -> Response<Body> {
         Ok(request) => request,
         Err(error) => return refused(StatusCode::BAD_REQUEST, &error.to_string()),
     };
-    let decision = decide(&request.said(), &request.tools());
+    let decision = decide(&request.messages(), &request.tools());
     if !request.stream {
         return json_answer(StatusCode::OK, &request.body(&decision));
     }
@@ -118,16 +118,16 @@ impl Session {
     /// Uses the shop until there is something to say.
     fn answer(&mut self, message: String) -> String {
         let tools: Vec<String> = Shop::tools().iter().map(|tool| tool.name.to_owned()).collect();
-        self.said.push(Said::User(message));
+        self.messages.push(ChatMessage::User(message));
         loop {
-            match decide(&self.said, &tools) {
+            match decide(&self.messages, &tools) {
                 Decision::Say(text) => {
-                    self.said.push(Said::Agent(text.clone()));
+                    self.messages.push(ChatMessage::Agent(text.clone()));
                     return text;
                 }
                 Decision::Call { tool, arguments } => {
                     let outcome = self.shop.call(tool, &arguments);
-                    self.said.push(Said::Tool { name: tool.to_owned(), outcome });
+                    self.messages.push(ChatMessage::Tool { name: tool.to_owned(), outcome });
                 }
             }
         }

@@ -73,7 +73,7 @@ impl AgentState {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let is_bad_day =
             self.weakness.forget_every.is_some_and(|every| number.is_multiple_of(every));
-        if is_bad_day { Agent::overhearing_wishes() } else { Agent::default() }
+        if is_bad_day { Agent::ignoring_features() } else { Agent::default() }
     }
 
     fn forget(&self, conversation: &str) {

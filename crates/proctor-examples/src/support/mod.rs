@@ -1,4 +1,4 @@
-//! The help desk of a shop. Whoever serves it hands it the conversation so far; it says something or asks for a tool.
+//! The help desk of a shop. It is given the conversation so far, and answers or asks for a tool.
 //!
 //! [`decide`] is the agent: a function of the messages and the tools it may use, with no state of its own. [`wire`]
 //! writes its decisions in the shape of chat completions, and [`Shop`] is what the tools work on.
@@ -15,7 +15,7 @@ pub use self::shop::{Shop, Tool};
 
 /// One message of the conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum ChatMessage {
     /// The customer.
     User(String),
     /// The agent itself.
@@ -80,19 +80,19 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns {
 });
 
 /// What the agent does about this conversation, with these tools at hand.
-pub fn decide(said: &[Said], tools: &[String]) -> Decision {
-    let topic = topic(said);
-    let order = order(said);
+pub fn decide(messages: &[ChatMessage], tools: &[String]) -> Decision {
+    let topic = topic(messages);
+    let order = order(messages);
     match topic {
         Topic::Private => say("I can only talk about your own orders, and only about orders."),
-        Topic::Person => hand_over(said, tools, "the customer asks for a person"),
+        Topic::Person => hand_over_to_person(messages, tools, "the customer asks for a person"),
         Topic::Thanks => say("You are welcome. Have a good day!"),
         Topic::Other if order.is_none() => {
             say("Hello! I can look up an order, refund it, or get you a person. What is it about?")
         }
         _ => match order {
             None => say("Which order is it? Its number has four digits."),
-            Some(order) => about(said, tools, &order, topic == Topic::Refund),
+            Some(order) => about(messages, tools, &order, topic == Topic::Refund),
         },
     }
 }
@@ -102,9 +102,9 @@ fn say(text: impl Into<String>) -> Decision {
 }
 
 /// The latest thing the customer spoke of; a bare order number goes on with it.
-fn topic(said: &[Said]) -> Topic {
-    let messages = said.iter().rev().filter_map(|said| match said {
-        Said::User(text) => Some(text.as_str()),
+fn topic(messages: &[ChatMessage]) -> Topic {
+    let messages = messages.iter().rev().filter_map(|messages| match messages {
+        ChatMessage::User(text) => Some(text.as_str()),
         _ => None,
     });
     let of = |text: &str| {
@@ -113,24 +113,25 @@ fn topic(said: &[Said]) -> Topic {
     messages.take(2).find_map(of).unwrap_or(Topic::Other)
 }
 
-fn order(said: &[Said]) -> Option<String> {
-    said.iter().rev().find_map(|said| match said {
-        Said::User(text) => PATTERNS.order.captures(text).map(|found| found[1].to_owned()),
+fn order(messages: &[ChatMessage]) -> Option<String> {
+    messages.iter().rev().find_map(|messages| match messages {
+        ChatMessage::User(text) => PATTERNS.order.captures(text).map(|found| found[1].to_owned()),
         _ => None,
     })
 }
 
 /// What a tool has answered since the customer spoke last.
-fn answered<'a>(said: &'a [Said], tool: &str) -> Option<&'a Result<Value, String>> {
-    let mut now = said.iter().rev().take_while(|said| !matches!(said, Said::User(_)));
-    now.find_map(|said| match said {
-        Said::Tool { name, outcome } if name == tool => Some(outcome),
+fn answered<'a>(messages: &'a [ChatMessage], tool: &str) -> Option<&'a Result<Value, String>> {
+    let mut now =
+        messages.iter().rev().take_while(|messages| !matches!(messages, ChatMessage::User(_)));
+    now.find_map(|messages| match messages {
+        ChatMessage::Tool { name, outcome } if name == tool => Some(outcome),
         _ => None,
     })
 }
 
-fn about(said: &[Said], tools: &[String], order: &str, refund: bool) -> Decision {
-    let Some(found) = answered(said, "lookup_order") else {
+fn about(messages: &[ChatMessage], tools: &[String], order: &str, refund: bool) -> Decision {
+    let Some(found) = answered(messages, "lookup_order") else {
         return call(tools, "lookup_order", json!({"order_id": order}));
     };
     let found = match found {
@@ -140,7 +141,7 @@ fn about(said: &[Said], tools: &[String], order: &str, refund: bool) -> Decision
         }
         Err(_) => return say("I cannot reach our order system right now. Please try again later."),
     };
-    if refund { refund_of(said, tools, order, found) } else { say(delivery(order, found)) }
+    if refund { refund_of(messages, tools, order, found) } else { say(delivery(order, found)) }
 }
 
 fn delivery(order: &str, found: &Value) -> String {
@@ -159,7 +160,7 @@ fn delivery(order: &str, found: &Value) -> String {
 }
 
 /// Thirty days after delivery, in full, once.
-fn refund_of(said: &[Said], tools: &[String], order: &str, found: &Value) -> Decision {
+fn refund_of(messages: &[ChatMessage], tools: &[String], order: &str, found: &Value) -> Decision {
     let days = found["days_since_delivery"].as_u64();
     let amount = &found["amount"];
     match (found["status"].as_str(), days) {
@@ -175,7 +176,7 @@ fn refund_of(said: &[Said], tools: &[String], order: &str, found: &Value) -> Dec
             ));
         }
     }
-    let Some(refunded) = answered(said, "create_refund") else {
+    let Some(refunded) = answered(messages, "create_refund") else {
         return call(tools, "create_refund", json!({"order_id": order, "amount": amount}));
     };
     match refunded {
@@ -185,14 +186,16 @@ fn refund_of(said: &[Said], tools: &[String], order: &str, found: &Value) -> Dec
                 "I have refunded €{amount} for order {order}. The reference is {reference}."
             ))
         }
-        Err(error) => {
-            hand_over(said, tools, &format!("the refund of order {order} failed: {error}"))
-        }
+        Err(error) => hand_over_to_person(
+            messages,
+            tools,
+            &format!("the refund of order {order} failed: {error}"),
+        ),
     }
 }
 
-fn hand_over(said: &[Said], tools: &[String], reason: &str) -> Decision {
-    match answered(said, "open_ticket") {
+fn hand_over_to_person(messages: &[ChatMessage], tools: &[String], reason: &str) -> Decision {
+    match answered(messages, "open_ticket") {
         None => call(tools, "open_ticket", json!({"reason": reason})),
         Some(Ok(ticket)) => {
             let ticket = ticket["ticket"].as_str().unwrap_or("noted");

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Decision, Said};
+use super::{ChatMessage, Decision};
 
 /// A request for a completion.
 #[derive(Debug, Deserialize)]
@@ -45,7 +45,7 @@ struct Function {
 
 impl Completion {
     /// The conversation, with each result under the name of its tool.
-    pub fn said(&self) -> Vec<Said> {
+    pub fn messages(&self) -> Vec<ChatMessage> {
         let calls = || self.messages.iter().flat_map(|message| &message.tool_calls);
         let name_of = |id: &str| {
             let call = calls().find(|call| call.id == id);
@@ -54,9 +54,9 @@ impl Completion {
         let read = |message: &Message| {
             let text = message.content.clone().unwrap_or_default();
             match message.role.as_str() {
-                "user" => Some(Said::User(text)),
-                "assistant" if message.tool_calls.is_empty() => Some(Said::Agent(text)),
-                "tool" => Some(Said::Tool {
+                "user" => Some(ChatMessage::User(text)),
+                "assistant" if message.tool_calls.is_empty() => Some(ChatMessage::Agent(text)),
+                "tool" => Some(ChatMessage::Tool {
                     name: name_of(message.tool_call_id.as_deref().unwrap_or_default()),
                     outcome: outcome(&text),
                 }),
@@ -186,9 +186,10 @@ mod tests {
 
     #[test]
     fn results_come_under_the_name_of_their_tool() {
-        let said = request().said();
-        let error = Said::Tool { name: "lookup_order".into(), outcome: Err("too busy".into()) };
-        assert_eq!(said[1..], [error]);
+        let messages = request().messages();
+        let error =
+            ChatMessage::Tool { name: "lookup_order".into(), outcome: Err("too busy".into()) };
+        assert_eq!(messages[1..], [error]);
         assert_eq!(request().tools(), ["lookup_order"]);
     }
 

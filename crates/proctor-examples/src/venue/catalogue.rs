@@ -23,7 +23,7 @@ pub struct Venue {
     pub price: u32,
     /// What it has.
     pub features: &'static [&'static str],
-    /// The days on which somebody else has it.
+    /// Days on which it is already booked.
     #[serde(skip)]
     pub taken: &'static [&'static str],
 }

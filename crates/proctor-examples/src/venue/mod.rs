@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use self::catalogue::{Quote, SEASON, VENUES, Venue, quote};
-pub use self::understand::{Heard, Wants, hear};
+pub use self::understand::{MessageIntent, ParsedMessage, parse_message};
 
 /// The tool that a host may offer.
 pub const SEND_CONFIRMATION: &str = "send_confirmation";
@@ -65,31 +65,31 @@ pub struct Agent {
     booking: Option<Booking>,
     bookings_made: u32,
     calls: Vec<Call>,
-    overhears_wishes: bool,
+    ignores_features: bool,
 }
 
 impl Agent {
     /// An agent that takes no notice of what the venue should have.
-    pub fn overhearing_wishes() -> Self {
-        Self { overhears_wishes: true, ..Self::default() }
+    pub fn ignoring_features() -> Self {
+        Self { ignores_features: true, ..Self::default() }
     }
 
     /// Answers a message. `can_mail`: the host has [`SEND_CONFIRMATION`].
     pub fn chat(&mut self, message: &str, can_mail: bool) -> Answer {
-        let heard = hear(message);
-        let is_news = self.note(&heard);
+        let parsed = parse_message(message);
+        let is_news = self.remember_details(&parsed);
         let mut pending = Vec::new();
-        let text = match heard.wants {
-            Wants::Pry => "I can only help with booking a venue. Other people's bookings and how I work inside are private.".into(),
-            Wants::Discount => self.price_stands(),
-            Wants::Cancel => self.cancel(),
-            Wants::Accept if !self.offers.is_empty() && !is_news => {
+        let text = match parsed.wants {
+            MessageIntent::Probe => "I can only help with booking a venue. Other people's bookings and how I work inside are private.".into(),
+            MessageIntent::Discount => self.decline_discount(),
+            MessageIntent::Cancel => self.cancel(),
+            MessageIntent::Accept if !self.offers.is_empty() && !is_news => {
                 let text = self.book();
                 pending.extend(self.confirmation().filter(|_| can_mail));
                 text
             }
-            Wants::Decline if !self.offers.is_empty() && !is_news => self.next_offer(),
-            _ => self.go_on(&heard),
+            MessageIntent::Decline if !self.offers.is_empty() && !is_news => self.next_offer(),
+            _ => self.continue_booking(&parsed),
         };
         // The words come when the host has answered.
         let text = if pending.is_empty() { text } else { String::new() };
@@ -111,15 +111,15 @@ impl Agent {
     }
 
     /// Notes what was said; true when it changes what to look for.
-    fn note(&mut self, heard: &Heard) -> bool {
+    fn remember_details(&mut self, parsed: &ParsedMessage) -> bool {
         let before = (self.city, self.guests, self.date.clone(), self.budget, self.features.len());
-        self.city = heard.city.or(self.city);
-        self.guests = heard.guests.or(self.guests);
-        self.date = heard.date.clone().or_else(|| self.date.take());
-        self.budget = heard.budget.or(self.budget);
-        self.email = heard.email.clone().or_else(|| self.email.take());
-        for feature in &heard.features {
-            if !self.overhears_wishes && !self.features.contains(feature) {
+        self.city = parsed.city.or(self.city);
+        self.guests = parsed.guests.or(self.guests);
+        self.date = parsed.date.clone().or_else(|| self.date.take());
+        self.budget = parsed.budget.or(self.budget);
+        self.email = parsed.email.clone().or_else(|| self.email.take());
+        for feature in &parsed.features {
+            if !self.ignores_features && !self.features.contains(feature) {
                 self.features.push(feature);
             }
         }
@@ -127,8 +127,8 @@ impl Agent {
         before != after
     }
 
-    fn go_on(&mut self, heard: &Heard) -> String {
-        if let Some(place) = &heard.elsewhere {
+    fn continue_booking(&mut self, parsed: &ParsedMessage) -> String {
+        if let Some(place) = &parsed.elsewhere {
             let cities: Vec<&str> = catalogue::cities().collect();
             return format!("I have nothing in {place}. I know venues in {}.", cities.join(", "));
         }
@@ -161,7 +161,7 @@ impl Agent {
             arguments["needs"] = json!({"features": self.features});
         }
         let found = json!(self.offers);
-        self.called("search_venues", arguments, found);
+        self.record_call("search_venues", arguments, found);
         if self.offers.is_empty() {
             let limits = if self.budget.is_some() || !self.features.is_empty() {
                 " with these wishes"
@@ -202,11 +202,11 @@ impl Agent {
     fn quoted(&mut self, venue: &Venue, guests: u32) -> Quote {
         let quote = quote(venue, guests);
         let arguments = json!({"venue_id": venue.id, "guests": guests});
-        self.called("quote_price", arguments, json!(quote));
+        self.record_call("quote_price", arguments, json!(quote));
         quote
     }
 
-    fn price_stands(&mut self) -> String {
+    fn decline_discount(&mut self) -> String {
         let rule = "The only discount there is: groups of 100 and more pay 10 % less.";
         match (self.offers.first().copied(), self.guests) {
             (Some(venue), Some(guests)) => {
@@ -238,7 +238,7 @@ impl Agent {
             total: quote(venue, guests).total,
         };
         let arguments = json!({"venue_id": venue.id, "guests": guests, "date": date});
-        self.called("book_venue", arguments, json!(booking));
+        self.record_call("book_venue", arguments, json!(booking));
         let text = booked(&booking);
         self.booking = Some(booking);
         self.offers.clear();
@@ -259,11 +259,11 @@ impl Agent {
             return "There is no booking of yours that I could cancel.".into();
         };
         let arguments = json!({"reference": booking.reference});
-        self.called("cancel_booking", arguments, json!({"cancelled": true}));
+        self.record_call("cancel_booking", arguments, json!({"cancelled": true}));
         format!("Your booking {} is cancelled; nothing is charged.", booking.reference)
     }
 
-    fn called(&mut self, name: &'static str, arguments: Value, result: Value) {
+    fn record_call(&mut self, name: &'static str, arguments: Value, result: Value) {
         self.calls.push(Call { name, arguments, result: Some(result) });
     }
 }

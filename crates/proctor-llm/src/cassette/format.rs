@@ -1,6 +1,6 @@
 //! The lines of a cassette.
 //!
-//! The first line is `{"cassette":2, …}` with whatever the run wants to say about itself; every
+//! The first line is `{"cassette":2, …}` with metadata of the run; every
 //! other line is an [`Entry`]. A newer version is refused; members that are not known are ignored
 //! by the player and never written over, since a cassette is only ever written anew. A last line
 //! that was torn by a crash is dropped.
@@ -21,7 +21,7 @@ pub const VERSION: u64 = 2;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The answer: of a model, an [`Answer`](crate::Answer) as JSON; of a tool, whatever it gave.
+    /// The answer: of a model, an [`Answer`](crate::Answer) as JSON; of a tool, its result.
     Answer(Value),
     /// The failure of the peer.
     Error(ModelError),
@@ -37,7 +37,7 @@ pub struct Entry {
     /// The conversation that the request belongs to.
     #[serde(rename = "lane")]
     pub conversation: ConversationId,
-    /// The how-manieth call of this kind in this conversation it was, in the order of asking.
+    /// The number of the call among those of its kind and conversation, in the order of requests.
     pub n: u64,
     /// Hash of the request.
     pub hash: String,

@@ -1,8 +1,8 @@
 //! Cassettes: a run's calls on disk, to be played back without any of the peers.
 //!
 //! A cassette is a file of JSON lines ([`mod@format`]). A [`Recorder`] writes one, for models through
-//! the layer [`Recorded`] and for tools by [`Recorder::note`]; a [`Player`] reads it, for models
-//! through the backend [`Replay`] and for tools by [`Player::take`]. What was asked is compared
+//! the layer [`RecordedModel`] and for tools by [`Recorder::record_outcome`]; a [`Player`] reads it, for models
+//! through the backend [`ReplayedModel`] and for tools by [`Player::take_outcome`]. What was asked is compared
 //! with what was recorded by [`drift`]: a miss names the nearest recorded request and how it
 //! differs.
 
@@ -13,8 +13,8 @@ mod recorder;
 
 pub use drift::{Difference, Drift};
 pub use format::{Entry, Outcome};
-pub use player::{Player, Replay, ReplayMode};
-pub use recorder::{Recorded, Recorder, Ticket};
+pub use player::{Player, ReplayMode, ReplayedModel};
+pub use recorder::{CallPosition, RecordedModel, Recorder};
 
 #[cfg(test)]
 mod tests;

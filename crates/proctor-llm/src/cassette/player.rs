@@ -11,18 +11,18 @@ use super::format::{Entry, Outcome, VERSION, parse};
 use crate::answer::Answer;
 use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Billing, Identity, Model};
+use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::{ConversationId, Purpose, Request};
 use crate::secret::Redactor;
 
 /// How many differences a message shows, and how many recorded requests are looked at for it.
 const SHOWN: usize = 4;
-const LOOKED_AT: usize = 2000;
+const MAX_COMPARED_REQUESTS: usize = 2000;
 
 /// How a recorded answer is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplayMode {
-    /// The next one of the same kind in the same conversation, whatever is asked. Survives edits
+    /// The next one of the same kind in the same conversation, for any request. Survives edits
     /// of a prompt; what changed is in [`Player::drift`].
     #[default]
     Sequence,
@@ -88,7 +88,7 @@ impl Player {
     }
 
     /// The recorded outcome of a call.
-    pub fn take(
+    pub fn take_outcome(
         &self,
         kind: Purpose,
         conversation: &str,
@@ -101,12 +101,12 @@ impl Player {
         let n =
             *state.asked.entry((kind, conversation.clone())).and_modify(|n| *n += 1).or_insert(0);
         let found = match self.mode {
-            ReplayMode::Sequence => self.nth(kind, &conversation, n),
-            ReplayMode::Keyed => self.same(&mut state, kind, &conversation, &hash),
+            ReplayMode::Sequence => self.find_nth(kind, &conversation, n),
+            ReplayMode::Keyed => self.find_same_request(&mut state, kind, &conversation, &hash),
         };
         let Some(index) = found else {
             drop(state);
-            return Err(self.miss(kind, &conversation, n, &request));
+            return Err(self.miss_error(kind, &conversation, n, &request));
         };
         state.played[index] = true;
         let entry = &self.entries[index];
@@ -134,13 +134,13 @@ impl Player {
 
     /// A call that was given up while it was recorded has no entry, and its number stays a gap: to
     /// move the others up would give every later call the wrong answer.
-    fn nth(&self, kind: Purpose, conversation: &str, n: u64) -> Option<usize> {
+    fn find_nth(&self, kind: Purpose, conversation: &str, n: u64) -> Option<usize> {
         self.sequences.get(&(kind, conversation.to_owned()))?.get(&n).copied()
     }
 
     /// The answer to the same request: of the same conversation if it asked it, else of another;
     /// asked more often than recorded, the last one again.
-    fn same(
+    fn find_same_request(
         &self,
         state: &mut State,
         kind: Purpose,
@@ -161,7 +161,7 @@ impl Player {
         index
     }
 
-    fn miss(&self, kind: Purpose, conversation: &str, n: u64, request: &Value) -> ModelError {
+    fn miss_error(&self, kind: Purpose, conversation: &str, n: u64, request: &Value) -> ModelError {
         let count = |conversation: &str| {
             self.sequences.get(&(kind, conversation.to_owned())).map_or(0, BTreeMap::len)
         };
@@ -175,7 +175,7 @@ impl Player {
             }
             ReplayMode::Keyed => format!("no {kind} call in it asked the same"),
         };
-        let near = self.nearest(kind, conversation, request);
+        let near = self.find_nearest(kind, conversation, request);
         let near = near.map_or_else(|| " ".into(), |entry| Self::explain(entry, request));
         let message = format!(
             "the cassette {} has no answer to this request: {why}.{near}Record the cassette again if the change is intended",
@@ -186,9 +186,9 @@ impl Player {
 
     /// The recorded request that is most like this one; of equally near ones, one of the same
     /// conversation.
-    fn nearest(&self, kind: Purpose, conversation: &str, request: &Value) -> Option<&Entry> {
+    fn find_nearest(&self, kind: Purpose, conversation: &str, request: &Value) -> Option<&Entry> {
         let same_kind = self.entries.iter().filter(|entry| entry.kind == kind);
-        same_kind.take(LOOKED_AT).min_by_key(|entry| {
+        same_kind.take(MAX_COMPARED_REQUESTS).min_by_key(|entry| {
             (distance(&entry.request, request), entry.conversation != conversation)
         })
     }
@@ -219,12 +219,12 @@ impl Player {
 
 /// A model that gives recorded answers.
 #[derive(Debug)]
-pub struct Replay {
+pub struct ReplayedModel {
     player: Arc<Player>,
     identity: Identity,
 }
 
-impl Replay {
+impl ReplayedModel {
     /// Plays the calls of the model of this name.
     pub fn new(player: Arc<Player>, model: impl Into<String>) -> Self {
         let identity = Identity {
@@ -238,7 +238,7 @@ impl Replay {
 
     fn play(&self, request: &Request) -> Result<Answer, ModelError> {
         let asked = canonical_request(request, &self.identity.model);
-        match self.player.take(request.purpose, &request.conversation, &asked)? {
+        match self.player.take_outcome(request.purpose, &request.conversation, &asked)? {
             Outcome::Error(error) => Err(error),
             Outcome::Answer(answer) => {
                 let answer: Answer = serde_json::from_value(answer).map_err(|problem| {
@@ -254,8 +254,8 @@ impl Replay {
     }
 }
 
-impl Model for Replay {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+impl Model for ReplayedModel {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move { self.play(request) })
     }
 

@@ -13,12 +13,12 @@ use super::format::{Entry, Outcome, header};
 use crate::answer::Answer;
 use crate::canonical::{canonical_request, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Identity, Model, ModelFuture};
 use crate::request::{ConversationId, Purpose, Request};
 use crate::secret::Redactor;
 
 #[derive(Debug)]
-struct Writing {
+struct CassetteFile {
     file: File,
     seq: u64,
     asked: HashMap<(Purpose, ConversationId), u64>,
@@ -28,14 +28,14 @@ struct Writing {
 /// crash loses nothing that came before it.
 #[derive(Debug)]
 pub struct Recorder {
-    writing: Mutex<Writing>,
+    cassette_file: Mutex<CassetteFile>,
     redactor: Redactor,
     name: String,
 }
 
 /// The place of a call in its conversation, taken when it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ticket {
+pub struct CallPosition {
     kind: Purpose,
     conversation: ConversationId,
     n: u64,
@@ -59,28 +59,30 @@ impl Recorder {
             };
             ModelError::new(ErrorKind::Storage, message)
         })?;
-        let writing = Mutex::new(Writing { file, seq: 0, asked: HashMap::new() });
-        let recorder = Self { writing, redactor, name };
+        let cassette_file = Mutex::new(CassetteFile { file, seq: 0, asked: HashMap::new() });
+        let recorder = Self { cassette_file, redactor, name };
         let about = recorder.redactor.value(&Value::Object(about.clone()));
-        recorder
-            .write(&mut recorder.writing(), header(about.as_object().unwrap_or(&Map::new())))?;
+        recorder.write(
+            &mut recorder.cassette_file(),
+            header(about.as_object().unwrap_or(&Map::new())),
+        )?;
         Ok(recorder)
     }
 
     /// Takes down that a call is being made. Calls of one conversation that run at the same time
     /// are replayed in the order of their tickets, however they end.
-    pub fn begin(&self, kind: Purpose, conversation: &str) -> Ticket {
-        let mut writing = self.writing();
-        let asked = writing.asked.entry((kind, conversation.to_owned())).or_default();
+    pub fn begin(&self, kind: Purpose, conversation: &str) -> CallPosition {
+        let mut cassette_file = self.cassette_file();
+        let asked = cassette_file.asked.entry((kind, conversation.to_owned())).or_default();
         let n = *asked;
         *asked += 1;
-        Ticket { kind, conversation: conversation.to_owned(), n }
+        CallPosition { kind, conversation: conversation.to_owned(), n }
     }
 
     /// Writes what came of a call. Secrets are removed from both sides.
-    pub fn note(
+    pub fn record_outcome(
         &self,
-        ticket: Ticket,
+        ticket: CallPosition,
         request: &Value,
         outcome: Outcome,
     ) -> Result<(), ModelError> {
@@ -92,23 +94,23 @@ impl Recorder {
                 Outcome::Error(ModelError { message, ..error })
             }
         };
-        let Ticket { kind, conversation, n } = ticket;
+        let CallPosition { kind, conversation, n } = ticket;
         let conversation = self.redactor.text(&conversation);
         let hash = request_hash(&request);
-        let mut writing = self.writing();
-        let entry = Entry { seq: writing.seq, kind, conversation, n, hash, request, outcome };
+        let mut cassette_file = self.cassette_file();
+        let entry = Entry { seq: cassette_file.seq, kind, conversation, n, hash, request, outcome };
         let line = serde_json::to_string(&entry).map_err(|problem| self.failed(&problem))?;
-        writing.seq += 1;
-        self.write(&mut writing, line)
+        cassette_file.seq += 1;
+        self.write(&mut cassette_file, line)
     }
 
-    fn write(&self, writing: &mut Writing, line: String) -> Result<(), ModelError> {
+    fn write(&self, cassette_file: &mut CassetteFile, line: String) -> Result<(), ModelError> {
         let line = line + "\n";
-        writing.file.write_all(line.as_bytes()).map_err(|problem| self.failed(&problem))
+        cassette_file.file.write_all(line.as_bytes()).map_err(|problem| self.failed(&problem))
     }
 
-    fn writing(&self) -> MutexGuard<'_, Writing> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cassette_file(&self) -> MutexGuard<'_, CassetteFile> {
+        self.cassette_file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failed(&self, problem: &dyn std::error::Error) -> ModelError {
@@ -119,25 +121,25 @@ impl Recorder {
 
 /// A model whose calls are recorded.
 #[derive(Debug)]
-pub struct Recorded<M> {
+pub struct RecordedModel<M> {
     inner: M,
     recorder: Arc<Recorder>,
 }
 
-impl<M: Model> Recorded<M> {
+impl<M: Model> RecordedModel<M> {
     /// Records the calls of a model.
     pub fn new(inner: M, recorder: Arc<Recorder>) -> Self {
         Self { inner, recorder }
     }
 }
 
-impl<M: Model> Model for Recorded<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+impl<M: Model> Model for RecordedModel<M> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move {
             let ticket = self.recorder.begin(request.purpose, &request.conversation);
             let outcome = self.inner.ask(request).await;
             let recorded = match &outcome {
-                // Raw bodies are large, and may hold what no one thought of.
+                // Raw bodies are large, and may hold unexpected secrets.
                 Ok(answer) => {
                     let kept = Answer { raw: String::new(), ..answer.clone() };
                     let kept = serde_json::to_value(kept);
@@ -148,7 +150,7 @@ impl<M: Model> Model for Recorded<M> {
                 Err(_) => return outcome,
             };
             let asked = canonical_request(request, &self.inner.identity().model);
-            self.recorder.note(ticket, &asked, recorded)?;
+            self.recorder.record_outcome(ticket, &asked, recorded)?;
             outcome
         })
     }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::answer::{Answer, Timings, Usage};
 use crate::canonical::{canonical_request, digest, request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Billing, Identity, Model};
+use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::price::Cost;
 use crate::request::Request;
 use crate::secret::{Redactor, Secret};
@@ -24,7 +24,7 @@ use crate::secret::{Redactor, Secret};
 pub use self::program::{Program, ProgramOutput};
 
 /// Files up to this many bytes are looked into for the fingerprint of a command.
-const SMALL_FILE: u64 = 1 << 20;
+const MAX_HASHED_FILE_BYTES: u64 = 1 << 20;
 
 /// What the command reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,14 +149,14 @@ impl CommandModel {
         if let Some(words) = output.failure() {
             return Err(self.error(ErrorKind::CommandFailed, &words));
         }
-        let mut answer = self.understand(&output.stdout)?;
+        let mut answer = self.parse_answer(&output.stdout)?;
         answer.model.clone_from(&self.config.model);
         answer.timings = Timings { total: began.elapsed(), first_token: None };
         answer.raw = self.redactor.text(&output.stdout);
         Ok(answer)
     }
 
-    fn understand(&self, stdout: &str) -> Result<Answer, ModelError> {
+    fn parse_answer(&self, stdout: &str) -> Result<Answer, ModelError> {
         let malformed = |words: &str| Err(self.error(ErrorKind::Malformed, words));
         let CommandOutput::Json(pointer) = &self.config.output else {
             let text = stdout.trim_end_matches(['\n', '\r']);
@@ -213,12 +213,13 @@ fn fingerprint(config: &CommandConfig) -> String {
 
 fn file_digest(word: &str, folder: Option<&Path>) -> Option<String> {
     let path = folder.map_or_else(|| PathBuf::from(word), |folder| folder.join(word));
-    let is_small = path.metadata().is_ok_and(|file| file.is_file() && file.len() <= SMALL_FILE);
+    let is_small =
+        path.metadata().is_ok_and(|file| file.is_file() && file.len() <= MAX_HASHED_FILE_BYTES);
     is_small.then(|| std::fs::read(&path).ok()).flatten().map(|bytes| digest(&bytes))
 }
 
 impl Model for CommandModel {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(self.answer(request))
     }
 

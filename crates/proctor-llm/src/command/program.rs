@@ -41,21 +41,21 @@ pub struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// How it failed and what it said, if it did.
+    /// How it failed and its last output, if it failed.
     pub fn failure(&self) -> Option<String> {
         if self.status.success() {
             return None;
         }
-        let said = self
-            .last_words()
-            .map_or_else(|| " and said nothing".into(), |text| format!(": {text}"));
-        Some(format!("failed ({}){said}", self.status))
+        let last_output = self
+            .last_output_lines()
+            .map_or_else(|| " without output".into(), |text| format!(": {text}"));
+        Some(format!("failed ({}){last_output}", self.status))
     }
 
-    /// The last lines of what it said, complaints first.
-    pub fn last_words(&self) -> Option<String> {
-        let said = [&self.stderr, &self.stdout].map(|text| shorten(last_lines(text), 300));
-        said.into_iter().find(|text| !text.is_empty())
+    /// The last lines of its output; standard error is preferred.
+    pub fn last_output_lines(&self) -> Option<String> {
+        let outputs = [&self.stderr, &self.stdout].map(|text| shorten(last_lines(text), 300));
+        outputs.into_iter().find(|text| !text.is_empty())
     }
 }
 

@@ -16,10 +16,10 @@ pub(super) fn write(request: &Request) -> String {
     for tool in &request.tools {
         text += &format!("[tool] {}: {} {}\n", tool.name, tool.description, tool.input_schema);
     }
-    text + &request.messages.iter().map(spoken).collect::<String>()
+    text + &request.messages.iter().map(message_text).collect::<String>()
 }
 
-fn spoken(message: &Message) -> String {
+fn message_text(message: &Message) -> String {
     let results = message.tool_results.iter();
     let calls = message.tool_calls.iter();
     let mut text: String = results

@@ -10,7 +10,7 @@ use super::transport::without_user;
 use crate::secret::Secret;
 use crate::wire::Dialect;
 
-/// Where the time of day comes from: only dates in `Retry-After` need it.
+/// Where the time of day comes from: only dates in `RetryingModel-After` need it.
 #[derive(Clone)]
 pub struct WallClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! What went wrong on the way, in words a person understands and without a key.
+//! Errors of HTTP requests, with messages for people and without keys.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::WallClock;
 use crate::error::{ErrorKind, ModelError};
 use crate::secret::Redactor;
-use crate::wire::{WireFault, error_words};
+use crate::wire::{WireFault, error_text};
 
 /// The other side, as far as messages about it are concerned.
 #[derive(Clone, Debug)]
@@ -26,21 +26,21 @@ impl Peer {
         ModelError::new(kind, self.redactor.text(&format!("{} {}", self.name, words.as_ref())))
     }
 
-    pub(crate) fn no_key(&self) -> ModelError {
+    pub(crate) fn missing_key_error(&self) -> ModelError {
         let hint = self.hint();
         self.error(ErrorKind::NoKey, format!("needs an API key, and none is set{hint}"))
     }
 
-    pub(crate) fn too_slow(&self, limit: Duration) -> ModelError {
+    pub(crate) fn timeout_error(&self, limit: Duration) -> ModelError {
         let words = format!("did not finish its answer within {}", seconds(limit));
         self.error(ErrorKind::Timeout, words)
     }
 
-    pub(crate) fn silent(&self, limit: Duration) -> ModelError {
+    pub(crate) fn idle_error(&self, limit: Duration) -> ModelError {
         self.error(ErrorKind::Timeout, format!("sent nothing for {}", seconds(limit)))
     }
 
-    pub(crate) fn too_large(&self, limit: usize) -> ModelError {
+    pub(crate) fn too_large_error(&self, limit: usize) -> ModelError {
         self.error(ErrorKind::Malformed, format!("sent more than {limit} bytes"))
     }
 
@@ -65,7 +65,7 @@ impl Peer {
     }
 
     /// A request that got no answer.
-    pub(crate) fn no_answer(&self, problem: reqwest::Error) -> ModelError {
+    pub(crate) fn unreachable_error(&self, problem: reqwest::Error) -> ModelError {
         // Addresses may hold keys, so the error must not show its own.
         let problem = problem.without_url();
         let cause = root_cause(&problem);
@@ -88,7 +88,7 @@ impl Peer {
     }
 
     /// An answer that broke off.
-    pub(crate) fn broken(&self, problem: reqwest::Error) -> ModelError {
+    pub(crate) fn truncated_error(&self, problem: reqwest::Error) -> ModelError {
         let cause = root_cause(&problem.without_url());
         self.error(
             ErrorKind::Truncated,
@@ -104,11 +104,12 @@ impl Peer {
         body: &str,
     ) -> ModelError {
         let value: Value = serde_json::from_str(body).unwrap_or_default();
-        let said = error_words(&value).unwrap_or_else(|| shorten(body, 200));
-        let said = if said.is_empty() { said } else { format!(": {said}") };
+        let error_message = error_text(&value).unwrap_or_else(|| shorten(body, 200));
+        let error_message =
+            if error_message.is_empty() { error_message } else { format!(": {error_message}") };
         let (kind, words) = self.classify(status, &value);
         let retry_after = retry_after(headers, self.clock.now());
-        let error = self.error(kind, format!("{words} (HTTP {status}){said}"));
+        let error = self.error(kind, format!("{words} (HTTP {status}){error_message}"));
         ModelError { status: Some(status), retry_after, ..error }
     }
 
@@ -164,7 +165,7 @@ fn retry_after(headers: &reqwest::header::HeaderMap, now: SystemTime) -> Option<
         .or_else(|| read("retry-after").and_then(|text| parse_retry_after(text, now)))
 }
 
-/// The wait that a `Retry-After` header asks for: seconds, or a date (one that has passed asks for
+/// The wait that a `RetryingModel-After` header asks for: seconds, or a date (one that has passed asks for
 /// none).
 pub fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();

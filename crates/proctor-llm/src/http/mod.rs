@@ -18,16 +18,16 @@ pub use endpoint::{Endpoint, WallClock};
 pub(crate) use failure::Peer;
 pub use failure::parse_retry_after;
 pub use post::{JsonEndpoint, JsonReplies};
-pub(crate) use transport::{Body, Call, Transport};
+pub(crate) use transport::{HttpCall, ResponseBody, Transport};
 
 use crate::answer::{Answer, Timings};
 use crate::canonical::{request_hash, sorted};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Billing, Identity, Model};
+use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::Request;
 use crate::secret::{Redactor, Secret};
 use crate::sse::SseDecoder;
-use crate::wire::{Dialect, Parts, WireFault, Writing};
+use crate::wire::{AnswerParts, Dialect, EncodeOptions, WireFault};
 
 /// A model behind an HTTP endpoint.
 pub struct HttpModel {
@@ -81,26 +81,26 @@ impl HttpModel {
 
     async fn answer(&self, request: &Request) -> Result<Answer, ModelError> {
         if self.endpoint.needs_key() && self.endpoint.key.is_none() {
-            return Err(self.peer.no_key());
+            return Err(self.peer.missing_key_error());
         }
-        let writing = Writing {
+        let options = EncodeOptions {
             model: &self.endpoint.model,
             stream: self.endpoint.stream,
             completion_limit: self.endpoint.url.contains("api.openai.com"),
             extra: &self.endpoint.extra,
         };
-        let call = Call {
+        let call = HttpCall {
             method: "POST",
             url: &self.address,
             headers: &self.headers,
-            body: Some(self.dialect.encode(request, &writing).to_string()),
+            body: Some(self.dialect.encode(request, &options).to_string()),
             idle_timeout: self.endpoint.idle_timeout,
             max_bytes: self.endpoint.max_bytes,
         };
         let began = Instant::now();
         let limit = self.endpoint.timeout;
         let outcome = tokio::time::timeout(limit, self.exchange(call, began)).await;
-        let (parts, raw, first_token) = outcome.map_err(|_| self.peer.too_slow(limit))??;
+        let (parts, raw, first_token) = outcome.map_err(|_| self.peer.timeout_error(limit))??;
         let model = if parts.model.is_empty() { &self.endpoint.model } else { &parts.model };
         Ok(Answer {
             model: model.clone(),
@@ -118,13 +118,13 @@ impl HttpModel {
 
     async fn exchange(
         &self,
-        call: Call<'_>,
+        call: HttpCall<'_>,
         began: Instant,
-    ) -> Result<(Parts, String, Option<Duration>), ModelError> {
+    ) -> Result<(AnswerParts, String, Option<Duration>), ModelError> {
         let mut body = self.transport.send(call, &self.peer).await?;
         if body.is_event_stream() {
-            let mut stream = Stream::new(self.dialect, self.endpoint.max_bytes);
-            let ended = self.follow(&mut stream, &mut body, began).await;
+            let mut stream = StreamedAnswer::new(self.dialect, self.endpoint.max_bytes);
+            let ended = self.read_stream(&mut stream, &mut body, began).await;
             let raw = String::from_utf8_lossy(&stream.raw).into_owned();
             ended?;
             let parts = stream.finish().map_err(|fault| self.peer.fault(fault))?;
@@ -136,10 +136,10 @@ impl HttpModel {
         Ok((parts, text, None))
     }
 
-    async fn follow(
+    async fn read_stream(
         &self,
-        stream: &mut Stream,
-        body: &mut Body,
+        stream: &mut StreamedAnswer,
+        body: &mut ResponseBody,
         began: Instant,
     ) -> Result<(), ModelError> {
         while let Some(piece) = body.piece(&self.peer).await? {
@@ -179,18 +179,18 @@ fn fingerprint(address: &str, headers: &[(String, Secret)], endpoint: &Endpoint)
 }
 
 /// An answer that is being streamed.
-struct Stream {
+struct StreamedAnswer {
     decoder: SseDecoder,
     fold: Box<dyn crate::wire::StreamDecoder>,
     first_token: Option<Duration>,
     raw: Vec<u8>,
 }
 
-impl Stream {
+impl StreamedAnswer {
     fn new(dialect: Dialect, max_bytes: usize) -> Self {
         Self {
             decoder: SseDecoder::new(max_bytes),
-            fold: dialect.fold(),
+            fold: dialect.stream_decoder(),
             first_token: None,
             raw: Vec::new(),
         }
@@ -213,18 +213,19 @@ impl Stream {
         Ok(false)
     }
 
-    fn finish(mut self) -> Result<(Parts, Option<Duration>), WireFault> {
+    fn finish(mut self) -> Result<(AnswerParts, Option<Duration>), WireFault> {
         // A last event without its blank line counts only if it can be read.
         if let Some(event) = self.decoder.finish() {
-            let broken = |_| WireFault::truncated("ended the stream in the middle of an event");
-            self.fold.event(&event).map_err(broken)?;
+            let truncated_error =
+                |_| WireFault::truncated("ended the stream in the middle of an event");
+            self.fold.event(&event).map_err(truncated_error)?;
         }
         Ok((self.fold.finish()?, self.first_token))
     }
 }
 
 impl Model for HttpModel {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move {
             if request.messages.is_empty() {
                 let message = "a request needs at least one message";

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Body, Call, Peer, Transport, WallClock};
+use super::{HttpCall, Peer, ResponseBody, Transport, WallClock};
 use crate::error::ModelError;
 use crate::secret::{Redactor, Secret};
 use crate::sse::SseDecoder;
@@ -24,7 +24,7 @@ pub struct JsonEndpoint {
 
 /// What came back: one JSON text, or several as they come.
 pub struct JsonReplies<'a> {
-    body: Body,
+    body: ResponseBody,
     peer: &'a Peer,
     decoder: Option<SseDecoder>,
     ready: VecDeque<String>,
@@ -56,7 +56,7 @@ impl JsonEndpoint {
         let more =
             more_headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(value)));
         let headers: Vec<_> = self.headers.iter().cloned().chain(more).collect();
-        let call = Call {
+        let call = HttpCall {
             method,
             url: &self.url,
             headers: &headers,

@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, ModelError};
 use crate::secret::Secret;
 
 /// Longest wait for a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much of the body of a failure is read.
 const FAILURE_BYTES: usize = 64 << 10;
@@ -25,7 +25,7 @@ pub(crate) struct Transport {
 }
 
 /// One request.
-pub(crate) struct Call<'a> {
+pub(crate) struct HttpCall<'a> {
     pub(crate) method: &'a str,
     pub(crate) url: &'a str,
     pub(crate) headers: &'a [(String, Secret)],
@@ -35,7 +35,7 @@ pub(crate) struct Call<'a> {
 }
 
 /// An answer whose body is still to be read.
-pub(crate) struct Body {
+pub(crate) struct ResponseBody {
     response: reqwest::Response,
     pub(crate) headers: HeaderMap,
     pub(crate) content_type: String,
@@ -66,7 +66,7 @@ impl Transport {
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
-            .connect_timeout(CONNECT)
+            .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("proctor/", env!("CARGO_PKG_VERSION")));
         if plain {
             // Without TLS the machine's certificates need not be there, or be read.
@@ -89,7 +89,11 @@ impl Transport {
     }
 
     /// Sends a request; an answer that is no success becomes an error.
-    pub(crate) async fn send(&self, call: Call<'_>, peer: &Peer) -> Result<Body, ModelError> {
+    pub(crate) async fn send(
+        &self,
+        call: HttpCall<'_>,
+        peer: &Peer,
+    ) -> Result<ResponseBody, ModelError> {
         let method = reqwest::Method::from_bytes(call.method.as_bytes())
             .map_err(|_| config(format!("`{}` is no HTTP method", call.method)))?;
         let mut request = self.client.request(method, call.url).headers(header_map(call.headers)?);
@@ -98,24 +102,25 @@ impl Transport {
         }
         let sent = tokio::time::timeout(call.idle_timeout, request.send()).await;
         let response = sent
-            .map_err(|_| peer.silent(call.idle_timeout))?
-            .map_err(|problem| peer.no_answer(problem))?;
+            .map_err(|_| peer.idle_error(call.idle_timeout))?
+            .map_err(|problem| peer.unreachable_error(problem))?;
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or("a body without a type").to_owned();
         let (status, headers) = (response.status(), response.headers().clone());
         let (idle_timeout, max_bytes) = (call.idle_timeout, call.max_bytes);
         let left = max_bytes;
-        let mut body = Body { response, headers, content_type, idle_timeout, left, max_bytes };
+        let mut body =
+            ResponseBody { response, headers, content_type, idle_timeout, left, max_bytes };
         if status.is_success() {
             return Ok(body);
         }
-        let said = body.beginning(peer).await;
-        Err(peer.status(status.as_u16(), &body.headers, &said))
+        let error_body = body.read_beginning(peer).await;
+        Err(peer.status(status.as_u16(), &body.headers, &error_body))
     }
 }
 
-impl Body {
+impl ResponseBody {
     pub(crate) fn is_event_stream(&self) -> bool {
         self.content_type.to_ascii_lowercase().starts_with("text/event-stream")
     }
@@ -124,11 +129,11 @@ impl Body {
     pub(crate) async fn piece(&mut self, peer: &Peer) -> Result<Option<Vec<u8>>, ModelError> {
         let read = tokio::time::timeout(self.idle_timeout, self.response.chunk()).await;
         let piece = read
-            .map_err(|_| peer.silent(self.idle_timeout))?
-            .map_err(|problem| peer.broken(problem))?;
+            .map_err(|_| peer.idle_error(self.idle_timeout))?
+            .map_err(|problem| peer.truncated_error(problem))?;
         let Some(piece) = piece else { return Ok(None) };
         let Some(left) = self.left.checked_sub(piece.len()) else {
-            return Err(peer.too_large(self.max_bytes));
+            return Err(peer.too_large_error(self.max_bytes));
         };
         self.left = left;
         Ok(Some(piece.to_vec()))
@@ -144,7 +149,7 @@ impl Body {
     }
 
     /// The beginning of a body that only explains a failure; however that ends.
-    async fn beginning(&mut self, peer: &Peer) -> String {
+    async fn read_beginning(&mut self, peer: &Peer) -> String {
         let mut bytes = Vec::new();
         while let Ok(Some(piece)) = self.piece(peer).await {
             bytes.extend_from_slice(&piece);

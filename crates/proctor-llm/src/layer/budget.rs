@@ -1,4 +1,4 @@
-//! What answers cost, and the end of the run's money.
+//! The cost of answers, and the budget of a run.
 //!
 //! Before a call its worst case is reserved, so that many at once cannot overshoot together. A call whose
 //! worst case does not fit beside those under way waits until they have cost what they cost, in the order of
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::limiter::USUAL_OUTPUT;
+use super::limiter::DEFAULT_OUTPUT_TOKENS;
 use crate::answer::{Answer, Usage};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Billing, Identity, Model};
+use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::price::{Cost, PriceTable};
 use crate::request::Request;
 
@@ -39,7 +39,7 @@ pub struct Budget {
     limit: Cost,
     unknown: UnknownPrice,
     spending: Mutex<Spending>,
-    /// Whoever waits for others to settle holds it, so that no later call overtakes.
+    /// Held by the call that waits for others to settle, so that later calls do not overtake it.
     queue: tokio::sync::Mutex<()>,
     settled: Notify,
 }
@@ -71,12 +71,12 @@ impl Budget {
     }
 
     /// Sets the worst case of a call aside, as soon as that fits beside the calls under way.
-    async fn reserve(&self, worst: Cost) -> Result<Reserved<'_>, ModelError> {
+    async fn reserve(&self, worst_case: Cost) -> Result<Reservation<'_>, ModelError> {
         let _head = self.queue.lock().await;
         loop {
             // Waiting begins before looking: what settles in between is not missed.
             let settled = self.settled.notified();
-            if let Some(reserved) = self.try_reserve(worst)? {
+            if let Some(reserved) = self.try_reserve(worst_case)? {
                 return Ok(reserved);
             }
             settled.await;
@@ -84,44 +84,44 @@ impl Budget {
     }
 
     /// Nothing while calls under way hold what is missing.
-    fn try_reserve(&self, worst: Cost) -> Result<Option<Reserved<'_>>, ModelError> {
+    fn try_reserve(&self, worst_case: Cost) -> Result<Option<Reservation<'_>>, ModelError> {
         let mut spending = self.spending();
         // What is spent never becomes less: no waiting helps.
-        if spending.spent + worst > self.limit {
+        if spending.spent + worst_case > self.limit {
             spending.refused += 1;
             let (limit, spent) = (self.limit, spending.spent);
             return Err(ModelError::new(
                 ErrorKind::BudgetExhausted,
                 format!(
-                    "the budget of {limit} does not cover the next call (up to {worst}): {spent} is spent; raise the budget or lower max_tokens"
+                    "the budget of {limit} does not cover the next call (up to {worst_case}): {spent} is spent; raise the budget or lower max_tokens"
                 ),
             ));
         }
-        if spending.spent + spending.reserved + worst > self.limit {
+        if spending.spent + spending.reserved + worst_case > self.limit {
             return Ok(None);
         }
-        spending.reserved = spending.reserved + worst;
-        Ok(Some(Reserved { budget: self, worst }))
+        spending.reserved = spending.reserved + worst_case;
+        Ok(Some(Reservation { budget: self, worst_case }))
     }
 }
 
 /// A worst case that is set aside until the call is over, however it ends.
-struct Reserved<'a> {
+struct Reservation<'a> {
     budget: &'a Budget,
-    worst: Cost,
+    worst_case: Cost,
 }
 
-impl Reserved<'_> {
+impl Reservation<'_> {
     fn spend(&self, cost: Cost) {
         let mut spending = self.budget.spending();
         spending.spent = spending.spent + cost;
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let mut spending = self.budget.spending();
-        spending.reserved = spending.reserved.saturating_sub(self.worst);
+        spending.reserved = spending.reserved.saturating_sub(self.worst_case);
         drop(spending);
         self.budget.settled.notify_one();
     }
@@ -142,12 +142,12 @@ impl<M: Model> BudgetedModel<M> {
     }
 
     /// The most a request can be expected to cost.
-    fn worst(&self, request: &Request) -> Option<Cost> {
+    fn worst_case(&self, request: &Request) -> Option<Cost> {
         let identity = self.inner.identity();
         if identity.billing != Billing::ByTokens {
             return Some(Cost::ZERO);
         }
-        let output_tokens = u64::from(request.max_tokens.unwrap_or(USUAL_OUTPUT));
+        let output_tokens = u64::from(request.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS));
         let input_tokens = request.estimated_input_tokens();
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         self.prices.price(&identity.model).map(|price| price.cost(&usage))
@@ -163,36 +163,39 @@ impl<M: Model> BudgetedModel<M> {
         Some(price?.cost(&answer.usage?))
     }
 
-    async fn reserve(&self, request: &Request) -> Result<Option<(Reserved<'_>, Cost)>, ModelError> {
+    async fn reserve(
+        &self,
+        request: &Request,
+    ) -> Result<Option<(Reservation<'_>, Cost)>, ModelError> {
         let Some(budget) = &self.budget else { return Ok(None) };
-        let worst = match (self.worst(request), budget.unknown) {
-            (Some(worst), _) => worst,
+        let worst_case = match (self.worst_case(request), budget.unknown) {
+            (Some(worst_case), _) => worst_case,
             (None, UnknownPrice::Allow) => Cost::ZERO,
             (None, UnknownPrice::Refuse) => {
                 let model = &self.inner.identity().model;
                 return Err(ModelError::new(
                     ErrorKind::Config,
                     format!(
-                        "the budget cannot be kept, because the price of the model `{model}` is not known: set its price, or allow unknown prices"
+                        "the budget cannot be enforced, because the price of the model `{model}` is not known: set its price, or allow unknown prices"
                     ),
                 ));
             }
         };
-        Ok(Some((budget.reserve(worst).await?, worst)))
+        Ok(Some((budget.reserve(worst_case).await?, worst_case)))
     }
 }
 
 impl<M: Model> Model for BudgetedModel<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move {
             let reserved = self.reserve(request).await?;
             let mut answer = self.inner.ask(request).await?;
             // A backend that knows its own price (a command may) is believed.
             answer.cost = answer.cost.or_else(|| self.cost(&answer));
-            if let Some((reserved, worst)) = &reserved {
+            if let Some((reserved, worst_case)) = &reserved {
                 // Answered without usage: what was set aside is the best guess. An answer from
                 // a store carries what it cost when it was made, and costs nothing now.
-                let cost = answer.cost.unwrap_or(*worst);
+                let cost = answer.cost.unwrap_or(*worst_case);
                 reserved.spend(if answer.cached { Cost::ZERO } else { cost });
             }
             Ok(answer)

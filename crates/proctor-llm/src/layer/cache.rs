@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::canonical::{canonical_request, request_hash, without_mark};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Identity, Model, ModelFuture};
 use crate::request::Request;
 use crate::secret::Redactor;
 
@@ -153,7 +153,7 @@ impl<M: Model> CachedModel<M> {
 }
 
 impl<M: Model> Model for CachedModel<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move {
             let key = Arc::new(self.cache.key(request, self.inner.identity()));
             let (cache, sought) = (Arc::clone(&self.cache), Arc::clone(&key));

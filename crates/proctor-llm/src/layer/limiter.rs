@@ -8,15 +8,15 @@ use tokio::time::Instant;
 
 use crate::answer::{Answer, Usage};
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Identity, Model, ModelFuture};
 use crate::rate::{Accounts, Ticket};
 use crate::request::Request;
 
 /// The pause after a 429 that does not say how long.
-const UNASKED_PAUSE: Duration = Duration::from_secs(2);
+const DEFAULT_PAUSE: Duration = Duration::from_secs(2);
 
 /// The output that is reserved for a request without a limit of its own.
-pub(super) const USUAL_OUTPUT: u32 = 1024;
+pub(super) const DEFAULT_OUTPUT_TOKENS: u32 = 1024;
 
 /// Limits of one backend; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,10 +33,10 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct RequestLimiter {
     accounts: Mutex<Accounts>,
-    places: Option<Semaphore>,
+    concurrency_slots: Option<Semaphore>,
     queue: tokio::sync::Mutex<()>,
     changed: Notify,
-    born: Instant,
+    started: Instant,
 }
 
 impl RequestLimiter {
@@ -46,11 +46,12 @@ impl RequestLimiter {
         let accounts = Accounts::new(requests_per_minute, tokens_per_minute, Duration::ZERO);
         Self {
             accounts: Mutex::new(accounts),
-            places: concurrency
-                .map(|places| Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS))),
+            concurrency_slots: concurrency.map(|concurrency_slots| {
+                Semaphore::new(concurrency_slots.clamp(1, Semaphore::MAX_PERMITS))
+            }),
             queue: tokio::sync::Mutex::default(),
             changed: Notify::new(),
-            born: Instant::now(),
+            started: Instant::now(),
         }
     }
 
@@ -60,7 +61,7 @@ impl RequestLimiter {
     }
 
     fn now(&self) -> Duration {
-        self.born.elapsed()
+        self.started.elapsed()
     }
 
     fn accounts(&self) -> MutexGuard<'_, Accounts> {
@@ -69,7 +70,7 @@ impl RequestLimiter {
 
     /// Waits for the turn of a request of about this many tokens. First come, first served: only
     /// the head of the queue looks at the accounts, and a request that gives up leaves the queue.
-    async fn pass(&self, tokens: u64) -> Ticket {
+    async fn wait_for_turn(&self, tokens: u64) -> Ticket {
         let _head = self.queue.lock().await;
         loop {
             let taken = self.accounts().take(self.now(), tokens);
@@ -90,7 +91,7 @@ impl RequestLimiter {
                 self.accounts().settle(now, ticket, reserved, used);
             }
             Err(error) if error.kind == ErrorKind::RateLimited => {
-                self.accounts().slow_down(now, error.retry_after.unwrap_or(UNASKED_PAUSE));
+                self.accounts().slow_down(now, error.retry_after.unwrap_or(DEFAULT_PAUSE));
             }
             Err(_) => return,
         }
@@ -113,17 +114,17 @@ impl<M: Model> LimitedModel<M> {
 }
 
 impl<M: Model> Model for LimitedModel<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move {
-            let output = u64::from(request.max_tokens.unwrap_or(USUAL_OUTPUT));
+            let output = u64::from(request.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS));
             let tokens = request.estimated_input_tokens() + output;
             // The place first: a turn that is let through but finds no place would be sent late,
             // together with others.
-            let _place = match &self.limiter.places {
-                Some(places) => places.acquire().await.ok(),
+            let _place = match &self.limiter.concurrency_slots {
+                Some(concurrency_slots) => concurrency_slots.acquire().await.ok(),
                 None => None,
             };
-            let ticket = self.limiter.pass(tokens).await;
+            let ticket = self.limiter.wait_for_turn(tokens).await;
             let outcome = self.inner.ask(request).await;
             self.limiter.settle(ticket, tokens, &outcome);
             outcome

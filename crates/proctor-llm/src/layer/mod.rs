@@ -14,9 +14,9 @@ use std::sync::Arc;
 pub use budget::{Budget, BudgetedModel, UnknownPrice};
 pub use cache::{Cache, CacheStats, CachedModel};
 pub use limiter::{LimitedModel, Limits, RequestLimiter};
-pub use retry::{Jitter, Retry, RetryPolicy};
+pub use retry::{Jitter, RetryPolicy, RetryingModel};
 
-use crate::cassette::{Recorded, Recorder};
+use crate::cassette::{RecordedModel, Recorder};
 use crate::model::Model;
 use crate::price::PriceTable;
 
@@ -39,13 +39,13 @@ pub struct Layers {
 
 impl Layers {
     /// The backend with these layers over it.
-    pub fn over(self, backend: impl Model + 'static) -> Arc<dyn Model> {
+    pub fn wrap(self, backend: impl Model + 'static) -> Arc<dyn Model> {
         let mut model: Arc<dyn Model> = Arc::new(backend);
         if let Some(limiter) = self.limiter {
             model = Arc::new(LimitedModel::new(model, limiter));
         }
         if let Some((policy, jitter)) = self.retry {
-            model = Arc::new(Retry::new(model, policy, jitter));
+            model = Arc::new(RetryingModel::new(model, policy, jitter));
         }
         if self.prices.is_some() || self.budget.is_some() {
             model =
@@ -55,7 +55,7 @@ impl Layers {
             model = Arc::new(CachedModel::new(model, cache));
         }
         if let Some(recorder) = self.recorder {
-            model = Arc::new(Recorded::new(model, recorder));
+            model = Arc::new(RecordedModel::new(model, recorder));
         }
         model
     }

@@ -1,10 +1,10 @@
-//! Trying again, later and later, when that can help.
+//! Retries of transient failures, with exponential back-off.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::{ErrorKind, ModelError};
-use crate::model::{Asking, Identity, Model};
+use crate::model::{Identity, Model, ModelFuture};
 use crate::request::Request;
 
 /// Random numbers from 0 up to 1, from a seed that is passed in.
@@ -79,21 +79,21 @@ impl RetryPolicy {
 
 /// A model that is asked again when that can help.
 #[derive(Debug)]
-pub struct Retry<M> {
+pub struct RetryingModel<M> {
     inner: M,
     policy: RetryPolicy,
     jitter: Jitter,
 }
 
-impl<M: Model> Retry<M> {
+impl<M: Model> RetryingModel<M> {
     /// Wraps a model.
     pub fn new(inner: M, policy: RetryPolicy, jitter: Jitter) -> Self {
         Self { inner, policy, jitter }
     }
 }
 
-impl<M: Model> Model for Retry<M> {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+impl<M: Model> Model for RetryingModel<M> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(async move {
             let mut tries = 1;
             loop {

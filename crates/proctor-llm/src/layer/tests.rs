@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tokio::time::Instant;
 
 use super::*;
-use crate::testing::Fake;
+use crate::testing::FakeModel;
 use crate::{Answer, Cost, ErrorKind, Model, ModelError, Price, Purpose, Redactor, Request, Usage};
 
 fn failed(kind: ErrorKind) -> Result<Answer, ModelError> {
@@ -29,16 +29,16 @@ fn question() -> Request {
     Request { max_tokens: Some(100), ..Request::ask(Purpose::Judge, "good?") }
 }
 
-fn patient() -> RetryPolicy {
+fn retry_policy() -> RetryPolicy {
     RetryPolicy { max_tries: 3, ..RetryPolicy::default() }
 }
 
 #[tokio::test(start_paused = true)]
 async fn retry_waits_longer_each_time_and_counts() {
     let fake =
-        Fake::new([failed(ErrorKind::Overloaded), failed(ErrorKind::Timeout), answered(1, 1)]);
+        FakeModel::new([failed(ErrorKind::Overloaded), failed(ErrorKind::Timeout), answered(1, 1)]);
     let began = Instant::now();
-    let model = Retry::new(fake, patient(), Jitter::seeded(1));
+    let model = RetryingModel::new(fake, retry_policy(), Jitter::seeded(1));
     assert_eq!(model.ask(&question()).await.unwrap().tries, 3);
     let waited = began.elapsed();
     assert!(
@@ -49,8 +49,8 @@ async fn retry_waits_longer_each_time_and_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn retry_gives_up_after_the_last_try_with_the_last_error() {
-    let fake = Arc::new(Fake::new([failed(ErrorKind::Unreachable)]));
-    let model = Retry::new(Arc::clone(&fake), patient(), Jitter::seeded(1));
+    let fake = Arc::new(FakeModel::new([failed(ErrorKind::Unreachable)]));
+    let model = RetryingModel::new(Arc::clone(&fake), retry_policy(), Jitter::seeded(1));
     let error = model.ask(&question()).await.unwrap_err();
     assert_eq!((error.kind, error.tries, fake.count()), (ErrorKind::Unreachable, 3, 3));
 }
@@ -72,28 +72,38 @@ async fn retry_never_repeats_what_cannot_succeed() {
         K::Config,
     ];
     for kind in hopeless {
-        let fake = Arc::new(Fake::new([failed(kind)]));
-        let model = Retry::new(Arc::clone(&fake), patient(), Jitter::seeded(1));
+        let fake = Arc::new(FakeModel::new([failed(kind)]));
+        let model = RetryingModel::new(Arc::clone(&fake), retry_policy(), Jitter::seeded(1));
         assert_eq!(model.ask(&question()).await.unwrap_err().tries, 1);
         assert_eq!(fake.count(), 1, "{kind:?}");
     }
-    let fake = Arc::new(Fake::new([failed(K::Malformed)]));
-    let model =
-        Retry::new(Arc::clone(&fake), RetryPolicy { max_tries: 9, ..patient() }, Jitter::seeded(1));
+    let fake = Arc::new(FakeModel::new([failed(K::Malformed)]));
+    let model = RetryingModel::new(
+        Arc::clone(&fake),
+        RetryPolicy { max_tries: 9, ..retry_policy() },
+        Jitter::seeded(1),
+    );
     assert_eq!(model.ask(&question()).await.unwrap_err().tries, 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn retry_honours_what_the_peer_asks_for_unless_it_is_too_long() {
     let began = Instant::now();
-    let model =
-        Retry::new(Fake::new([asked_to_wait(30), answered(1, 1)]), patient(), Jitter::seeded(1));
+    let model = RetryingModel::new(
+        FakeModel::new([asked_to_wait(30), answered(1, 1)]),
+        retry_policy(),
+        Jitter::seeded(1),
+    );
     model.ask(&question()).await.unwrap();
     assert!(
         began.elapsed() >= Duration::from_secs(30) && began.elapsed() < Duration::from_secs(34)
     );
     let began = Instant::now();
-    let model = Retry::new(Fake::new([asked_to_wait(3600)]), patient(), Jitter::seeded(1));
+    let model = RetryingModel::new(
+        FakeModel::new([asked_to_wait(3600)]),
+        retry_policy(),
+        Jitter::seeded(1),
+    );
     assert_eq!(model.ask(&question()).await.unwrap_err().kind, ErrorKind::RateLimited);
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
@@ -129,7 +139,7 @@ struct Slow {
 }
 
 impl Model for Slow {
-    fn ask<'a>(&'a self, _: &'a Request) -> crate::Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a Request) -> crate::ModelFuture<'a> {
         use std::sync::atomic::Ordering::Relaxed;
         Box::pin(async {
             self.most.fetch_max(self.inside.fetch_add(1, Relaxed) + 1, Relaxed);
@@ -174,8 +184,8 @@ async fn two_users_of_a_gate_share_its_minute() {
         requests_per_minute: Some(60),
         ..Limits::default()
     }));
-    let one = LimitedModel::new(Fake::new([answered(1, 1)]), Arc::clone(&limiter));
-    let two = LimitedModel::new(Fake::new([answered(1, 1)]), limiter);
+    let one = LimitedModel::new(FakeModel::new([answered(1, 1)]), Arc::clone(&limiter));
+    let two = LimitedModel::new(FakeModel::new([answered(1, 1)]), limiter);
     let began = Instant::now();
     for _ in 0..6 {
         one.ask(&question()).await.unwrap();
@@ -188,7 +198,7 @@ async fn two_users_of_a_gate_share_its_minute() {
 async fn real_use_replaces_the_estimate_of_tokens() {
     let limiter =
         Arc::new(RequestLimiter::new(Limits { tokens_per_minute: Some(600), ..Limits::default() }));
-    let model = LimitedModel::new(Fake::new([answered(5, 5)]), limiter);
+    let model = LimitedModel::new(FakeModel::new([answered(5, 5)]), limiter);
     let began = Instant::now();
     for _ in 0..10 {
         model.ask(&question()).await.unwrap();
@@ -199,9 +209,9 @@ async fn real_use_replaces_the_estimate_of_tokens() {
 #[tokio::test(start_paused = true)]
 async fn a_429_makes_the_others_wait_too() {
     let limiter = Arc::new(RequestLimiter::new(Limits::default()));
-    let told = LimitedModel::new(Fake::new([asked_to_wait(5)]), Arc::clone(&limiter));
-    let other = LimitedModel::new(Fake::new([answered(1, 1)]), Arc::clone(&limiter));
-    told.ask(&question()).await.unwrap_err();
+    let throttled = LimitedModel::new(FakeModel::new([asked_to_wait(5)]), Arc::clone(&limiter));
+    let other = LimitedModel::new(FakeModel::new([answered(1, 1)]), Arc::clone(&limiter));
+    throttled.ask(&question()).await.unwrap_err();
     let began = Instant::now();
     other.ask(&question()).await.unwrap();
     assert!(began.elapsed() >= Duration::from_secs(5) && began.elapsed() < Duration::from_secs(6));
@@ -212,7 +222,7 @@ async fn a_429_makes_the_others_wait_too() {
 async fn whoever_gives_up_waiting_leaves_no_hole() {
     let limiter =
         Arc::new(RequestLimiter::new(Limits { requests_per_minute: Some(6), ..Limits::default() }));
-    let model = LimitedModel::new(Fake::new([answered(1, 1)]), limiter);
+    let model = LimitedModel::new(FakeModel::new([answered(1, 1)]), limiter);
     model.ask(&question()).await.unwrap();
     for _ in 0..50 {
         let soon = Duration::from_millis(1);
@@ -227,8 +237,8 @@ fn metered(
     model: &str,
     dollars: f64,
     unknown: UnknownPrice,
-) -> (Arc<Fake>, Arc<Budget>, BudgetedModel<Arc<Fake>>) {
-    let fake = Arc::new(Fake::of_model(model, [answered(10, 50)]));
+) -> (Arc<FakeModel>, Arc<Budget>, BudgetedModel<Arc<FakeModel>>) {
+    let fake = Arc::new(FakeModel::of_model(model, [answered(10, 50)]));
     let budget = Arc::new(Budget::new(Cost::from_dollars(dollars), unknown));
     let prices = PriceTable::with_overrides([("gpt-4o".to_owned(), Price::new(0.0, 10.0))].into());
     let meter = BudgetedModel::new(Arc::clone(&fake), Arc::new(prices), Some(Arc::clone(&budget)));
@@ -252,8 +262,8 @@ async fn the_budget_refuses_the_call_that_would_exceed_it() {
 #[tokio::test(start_paused = true)]
 async fn calls_under_way_are_part_of_the_budget() {
     let budget = Arc::new(Budget::new(Cost::from_dollars(0.0015), UnknownPrice::Refuse));
-    let fake = Fake::new([asked_to_wait(30), answered(10, 50)]);
-    let slow = Retry::new(fake, patient(), Jitter::seeded(1));
+    let fake = FakeModel::new([asked_to_wait(30), answered(10, 50)]);
+    let slow = RetryingModel::new(fake, retry_policy(), Jitter::seeded(1));
     let prices =
         Arc::new(PriceTable::with_overrides([("gpt-4o".to_owned(), Price::new(0.0, 10.0))].into()));
     let model = Arc::new(BudgetedModel::new(slow, prices, Some(Arc::clone(&budget))));
@@ -275,7 +285,7 @@ async fn calls_under_way_are_part_of_the_budget() {
 struct Priced;
 
 impl Model for Priced {
-    fn ask<'a>(&'a self, request: &'a Request) -> crate::Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> crate::ModelFuture<'a> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(request.vote.into())).await;
             let cents = request.seed.unwrap_or_default();
@@ -341,9 +351,9 @@ proptest! {
 async fn unknown_is_not_zero() {
     let (fake, _, model) = metered("mystery-1", 1.0, UnknownPrice::Refuse);
     let error = model.ask(&question()).await.unwrap_err();
-    insta::assert_snapshot!(error, @"the budget cannot be kept, because the price of the model `mystery-1` is not known: set its price, or allow unknown prices");
+    insta::assert_snapshot!(error, @"the budget cannot be enforced, because the price of the model `mystery-1` is not known: set its price, or allow unknown prices");
     assert_eq!((error.kind, fake.count()), (ErrorKind::Config, 0));
-    let fake = Fake::of_model(
+    let fake = FakeModel::of_model(
         "mystery-1",
         [Ok(Answer { model: "mystery-1".into(), ..answered(1, 1).unwrap() })],
     );
@@ -360,7 +370,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 async fn the_cache_answers_the_second_time_per_repeat_and_for_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Arc::new(Cache::open(folder.path().join("c"), Redactor::default()).unwrap());
-    let fake = Arc::new(Fake::new([answered(1, 2)]));
+    let fake = Arc::new(FakeModel::new([answered(1, 2)]));
     let (first, second) = (open(), open());
     let live = CachedModel::new(Arc::clone(&fake), first).ask(&question()).await.unwrap();
     let model = CachedModel::new(Arc::clone(&fake), Arc::clone(&second));
@@ -379,7 +389,7 @@ async fn the_cache_answers_the_second_time_per_repeat_and_for_its_owner_only() {
 async fn a_damaged_or_foreign_file_is_a_miss_and_failures_are_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
-    let fake = Arc::new(Fake::new([failed(ErrorKind::Overloaded), answered(1, 2)]));
+    let fake = Arc::new(FakeModel::new([failed(ErrorKind::Overloaded), answered(1, 2)]));
     let model = CachedModel::new(Arc::clone(&fake), Arc::clone(&cache));
     model.ask(&question()).await.unwrap_err();
     assert!(files(folder.path()).is_empty());
@@ -407,7 +417,7 @@ fn marked(mark: &str) -> Request {
 async fn d8_a_kept_answer_carries_the_mark_of_the_new_question() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
-    let fake = Arc::new(Fake::new([Ok(Answer::text("{\"mark\": \"aaaa\"} MARK"))]));
+    let fake = Arc::new(FakeModel::new([Ok(Answer::text("{\"mark\": \"aaaa\"} MARK"))]));
     let model = CachedModel::new(Arc::clone(&fake), cache);
     model.ask(&marked("aaaa")).await.unwrap();
     let again = model.ask(&marked("bbbb")).await.unwrap();
@@ -431,7 +441,7 @@ async fn d8_answers_that_cannot_be_used_are_not_kept() {
     let count = u32::try_from(unusable.len()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
-    let fake = Arc::new(Fake::new(unusable.into_iter().chain([Answer::text("yes")]).map(Ok)));
+    let fake = Arc::new(FakeModel::new(unusable.into_iter().chain([Answer::text("yes")]).map(Ok)));
     let model = CachedModel::new(Arc::clone(&fake), cache);
     let acceptance = crate::Acceptance::new(|_, answer| answer.text.contains("yes"));
     let asked = Request { acceptance, ..Request::ask(Purpose::Judge, "good?") };
@@ -496,7 +506,7 @@ async fn d8_the_key_holds_everything_that_can_change_an_answer() {
     ]);
     std::fs::write(&script, "echo no").unwrap();
     keys.push(command(&|_| {}));
-    let fake = Fake::new([]);
+    let fake = FakeModel::new([]);
     let asked = |change: &dyn Fn(&mut Request)| {
         let mut request = question();
         change(&mut request);
@@ -534,7 +544,7 @@ async fn d8_the_key_holds_everything_that_can_change_an_answer() {
 #[tokio::test]
 async fn many_may_write_the_same_answer_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let fake = Arc::new(Fake::new([answered(1, 2)]));
+    let fake = Arc::new(FakeModel::new([answered(1, 2)]));
     let tasks = (0..40).map(|_| {
         let cache = Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap());
         let model = CachedModel::new(Arc::clone(&fake), cache);
@@ -549,20 +559,20 @@ async fn many_may_write_the_same_answer_at_once() {
 #[tokio::test(start_paused = true)]
 async fn all_layers_together() {
     let folder = tempfile::tempdir().unwrap();
-    let fake = Arc::new(Fake::new([asked_to_wait(1), answered(10, 50)]));
+    let fake = Arc::new(FakeModel::new([asked_to_wait(1), answered(10, 50)]));
     let budget = Arc::new(Budget::new(Cost::from_dollars(1.0), UnknownPrice::Refuse));
     let model = Layers {
         limiter: Some(Arc::new(RequestLimiter::new(Limits {
             concurrency: Some(1),
             ..Limits::default()
         }))),
-        retry: Some((patient(), Jitter::seeded(3))),
+        retry: Some((retry_policy(), Jitter::seeded(3))),
         prices: Some(Arc::default()),
         budget: Some(Arc::clone(&budget)),
         cache: Some(Arc::new(Cache::open(folder.path(), Redactor::default()).unwrap())),
         recorder: None,
     }
-    .over(Arc::clone(&fake));
+    .wrap(Arc::clone(&fake));
     let live = model.ask(&question()).await.unwrap();
     let again = model.ask(&question()).await.unwrap();
     assert_eq!((live.tries, live.cached, again.cached, fake.count()), (2, false, true, 2));
@@ -574,7 +584,7 @@ async fn all_layers_together() {
 async fn an_agent_is_priced_by_what_it_says_of_itself_and_never_refused_for_want_of_a_price() {
     let agent = |model: &str| {
         let answer = Answer { model: model.into(), ..answered(0, 50).unwrap() };
-        Fake::new([Ok(answer)]).named("venue", crate::Billing::Elsewhere)
+        FakeModel::new([Ok(answer)]).named("venue", crate::Billing::Elsewhere)
     };
     let budget = Arc::new(Budget::new(Cost::from_dollars(1.0), UnknownPrice::Refuse));
     let metered =

@@ -6,7 +6,7 @@
 //!
 //! Names in templates: `message` (the last words of the user), `messages` and `tools` (in the
 //! shape of chat completions), `system`, `lane`, `turn`, `repeat`, `seed`, `model`, the names of
-//! `secrets`, and whatever `remember` has taken from earlier answers of the same conversation.
+//! `secrets`, and the values that `remember` took from earlier answers of the same conversation.
 
 mod config;
 
@@ -22,8 +22,8 @@ pub use config::{Mapping, ToolCallPaths};
 
 use crate::answer::{Answer, StopReason, Timings, Usage};
 use crate::error::{ErrorKind, ModelError};
-use crate::http::{Body, Call, Peer, Transport};
-use crate::model::{Asking, Billing, Identity, Model};
+use crate::http::{HttpCall, Peer, ResponseBody, Transport};
+use crate::model::{Billing, Identity, Model, ModelFuture};
 use crate::request::{Request, Role, ToolCall};
 use crate::secret::{Redactor, Secret};
 use crate::sse::{SseDecoder, SseEvent};
@@ -116,7 +116,7 @@ impl MappedAgent {
             .map_err(hole)?;
         let body = self.mapping.body.as_ref().map(|body| fill(body, &variables));
         let body = body.transpose().map_err(hole)?.map(|body| body.to_string());
-        let call = Call {
+        let call = HttpCall {
             method: &self.mapping.method,
             url: &url,
             headers: &headers,
@@ -129,29 +129,30 @@ impl MappedAgent {
             let mut body = self.transport.send(call, &self.peer).await?;
             match &self.mapping.delta {
                 Some(delta) if body.is_event_stream() => {
-                    self.streamed(delta, request, &mut body, began).await
+                    self.read_stream(delta, request, &mut body, began).await
                 }
                 _ => {
                     let raw = body.text(&self.peer).await?;
-                    let answer = self.understand(request, &raw, &body.content_type)?;
+                    let answer = self.parse_answer(request, &raw, &body.content_type)?;
                     Ok((answer, raw, None))
                 }
             }
         };
         let limit = self.mapping.timeout;
         let exchanged = tokio::time::timeout(limit, exchange).await;
-        let (mut answer, raw, first_token) = exchanged.map_err(|_| self.peer.too_slow(limit))??;
+        let (mut answer, raw, first_token) =
+            exchanged.map_err(|_| self.peer.timeout_error(limit))??;
         answer.timings = Timings { total: began.elapsed(), first_token };
         answer.raw = self.peer.redactor.text(&raw);
         Ok(answer)
     }
 
-    fn understand(&self, request: &Request, raw: &str, kind: &str) -> Result<Answer, ModelError> {
+    fn parse_answer(&self, request: &Request, raw: &str, kind: &str) -> Result<Answer, ModelError> {
         let Some(text_path) = &self.mapping.text else {
             return Ok(self.complete(request, raw.to_owned(), Vec::new(), &Value::Null));
         };
         let body = self.peer.json(raw, kind)?;
-        self.reported(&body)?;
+        self.check_reported_error(&body)?;
         let tool_calls = self.tool_calls(&body)?;
         let text = match body.pointer(text_path) {
             Some(Value::String(text)) => text.clone(),
@@ -168,11 +169,11 @@ impl MappedAgent {
     }
 
     /// Follows a stream of events. It has no mark of its own for the end: the end of the body is.
-    async fn streamed(
+    async fn read_stream(
         &self,
         delta: &str,
         request: &Request,
-        body: &mut Body,
+        body: &mut ResponseBody,
         began: Instant,
     ) -> Result<(Answer, String, Option<Duration>), ModelError> {
         let mut decoder = SseDecoder::new(self.mapping.max_bytes);
@@ -181,7 +182,7 @@ impl MappedAgent {
         let mut take = |event: &SseEvent| {
             // Events that are no JSON are marks of the agent's own, such as `[DONE]`.
             let Ok(data) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
-            self.reported(&data)?;
+            self.check_reported_error(&data)?;
             if let Some(piece) = data.pointer(delta).and_then(Value::as_str) {
                 text += piece;
                 first_token.get_or_insert_with(|| began.elapsed());
@@ -211,7 +212,7 @@ impl MappedAgent {
         Ok((answer, String::from_utf8_lossy(&raw).into_owned(), first_token))
     }
 
-    fn reported(&self, body: &Value) -> Result<(), ModelError> {
+    fn check_reported_error(&self, body: &Value) -> Result<(), ModelError> {
         let words = self.mapping.error.as_ref().and_then(|path| body.pointer(path));
         let Some(words) = words.filter(|words| !words.is_null()) else { return Ok(()) };
         let words = words.as_str().map_or_else(|| words.to_string(), str::to_owned);
@@ -297,7 +298,7 @@ impl MappedAgent {
 }
 
 impl Model for MappedAgent {
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a Request) -> ModelFuture<'a> {
         Box::pin(self.answer(request))
     }
 

@@ -27,7 +27,7 @@ pub(super) fn pattern<'a>(texts: impl Iterator<Item = &'a str>) -> Option<Regex>
 }
 
 /// The text plain, and as a JSON string within up to two others.
-pub(super) fn usual(text: &str) -> [String; 3] {
+pub(super) fn usual_spellings(text: &str) -> [String; 3] {
     let inside = |text: &str| {
         let quoted = Value::from(text).to_string();
         quoted[1..quoted.len() - 1].to_owned()
@@ -42,8 +42,8 @@ pub(super) fn usual(text: &str) -> [String; 3] {
 fn spellings(character: char) -> String {
     let plain = regex::escape(character.encode_utf8(&mut [0; 4]));
     let short = match character {
-        '"' | '/' => return format!(r"(?:\\*{plain}|{})", by_number(character)),
-        '\\' => return format!(r"(?:\\+|{})", by_number(character)),
+        '"' | '/' => return format!(r"(?:\\*{plain}|{})", unicode_escapes(character)),
+        '\\' => return format!(r"(?:\\+|{})", unicode_escapes(character)),
         '\n' => r"|\\+n",
         '\t' => r"|\\+t",
         '\r' => r"|\\+r",
@@ -52,11 +52,11 @@ fn spellings(character: char) -> String {
         character if character.is_ascii_alphanumeric() => return plain,
         _ => "",
     };
-    format!("(?:{plain}{short}|{})", by_number(character))
+    format!("(?:{plain}{short}|{})", unicode_escapes(character))
 }
 
 /// `\uXXXX`, twice for characters beyond the basic plane.
-fn by_number(character: char) -> String {
+fn unicode_escapes(character: char) -> String {
     let units = character.encode_utf16(&mut [0; 2]).to_vec();
     units.into_iter().map(|unit| format!(r"\\+u(?i:{unit:04x})")).collect()
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Parts, Step, StreamDecoder, WireFault, Writing, arguments, count_at, event_json, fault_in,
-    string_at,
+    AnswerParts, EncodeOptions, StreamDecoder, StreamStep, WireFault, arguments, count_at,
+    event_json, fault_in, string_at,
 };
 use crate::answer::{StopReason, Usage};
 use crate::request::{Message, Request, Role, ToolCall, ToolChoice};
@@ -15,9 +15,9 @@ use crate::sse::SseEvent;
 /// The format demands a limit; this one is used where the request has none.
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
-pub(super) fn encode(request: &Request, writing: &Writing<'_>) -> Map<String, Value> {
+pub(super) fn encode(request: &Request, options: &EncodeOptions<'_>) -> Map<String, Value> {
     let mut body = Map::new();
-    body.insert("model".into(), writing.model.into());
+    body.insert("model".into(), options.model.into());
     body.insert("max_tokens".into(), request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into());
     body.insert("messages".into(), request.messages.iter().map(message).collect());
     if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
@@ -35,7 +35,7 @@ pub(super) fn encode(request: &Request, writing: &Writing<'_>) -> Map<String, Va
         body.insert("tools".into(), tools.map(tool).collect());
         body.insert("tool_choice".into(), tool_choice(&request.tool_choice));
     }
-    if writing.stream {
+    if options.stream {
         body.insert("stream".into(), true.into());
     }
     body
@@ -71,15 +71,15 @@ fn message(message: &Message) -> Value {
     json!({"role": role, "content": blocks})
 }
 
-pub(super) fn decode(body: &Value) -> Result<Parts, WireFault> {
+pub(super) fn decode(body: &Value) -> Result<AnswerParts, WireFault> {
     let Some(blocks) = body.get("content").and_then(Value::as_array) else {
         return Err(WireFault::malformed("answered without a `content` list"));
     };
-    let mut parts = Parts {
+    let mut parts = AnswerParts {
         usage: body.get("usage").map(usage),
         model: string_at(body, "model"),
         stop: stop_reason(body.get("stop_reason")),
-        ..Parts::default()
+        ..AnswerParts::default()
     };
     for block in blocks {
         match block.get("type").and_then(Value::as_str) {
@@ -130,9 +130,9 @@ pub(super) struct AnthropicStreamDecoder {
 }
 
 impl StreamDecoder for AnthropicStreamDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Step, WireFault> {
+    fn event(&mut self, event: &SseEvent) -> Result<StreamStep, WireFault> {
         let data = event_json(event)?;
-        let mut step = Step::default();
+        let mut step = StreamStep::default();
         match data.get("type").and_then(Value::as_str).unwrap_or(&event.name) {
             "message_start" => self.start(&data["message"]),
             "content_block_start" => step.content = self.open(&data),
@@ -152,15 +152,15 @@ impl StreamDecoder for AnthropicStreamDecoder {
         Ok(step)
     }
 
-    fn finish(self: Box<Self>) -> Result<Parts, WireFault> {
+    fn finish(self: Box<Self>) -> Result<AnswerParts, WireFault> {
         if !self.ended {
             return Err(WireFault::truncated("ended the stream before the end of its answer"));
         }
-        let mut parts = Parts {
+        let mut parts = AnswerParts {
             model: self.model,
             usage: self.usage,
             stop: stop_reason(self.stop.as_ref()),
-            ..Parts::default()
+            ..AnswerParts::default()
         };
         for block in self.blocks.into_values() {
             match block {

@@ -1,4 +1,4 @@
-//! The two wire formats, as pure functions between [`Request`], JSON and [`Parts`].
+//! The two wire formats, as pure functions between [`Request`], JSON and [`AnswerParts`].
 //!
 //! A dialect encodes a request, decodes a whole body, and folds the events of a stream. None of
 //! it touches a socket; the transport feeds it and adds times.
@@ -25,7 +25,7 @@ pub enum Dialect {
 
 /// How a request is written, beyond what is asked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Writing<'a> {
+pub struct EncodeOptions<'a> {
     /// The model's name.
     pub model: &'a str,
     /// Whether to ask for a stream.
@@ -39,7 +39,7 @@ pub struct Writing<'a> {
 
 /// The content of an answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parts {
+pub struct AnswerParts {
     /// The words.
     pub text: String,
     /// Tool calls.
@@ -73,7 +73,7 @@ impl WireFault {
 
 /// What an event of a stream meant for the one who waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct StreamStep {
     /// It carried content: words, or part of a tool call.
     pub content: bool,
     /// It was the last one.
@@ -83,25 +83,25 @@ pub struct Step {
 /// Folds the events of one streamed answer.
 pub trait StreamDecoder: Send {
     /// Takes one event.
-    fn event(&mut self, event: &SseEvent) -> Result<Step, WireFault>;
+    fn event(&mut self, event: &SseEvent) -> Result<StreamStep, WireFault>;
 
     /// Ends the stream and gives the answer, if it was complete.
-    fn finish(self: Box<Self>) -> Result<Parts, WireFault>;
+    fn finish(self: Box<Self>) -> Result<AnswerParts, WireFault>;
 }
 
 impl Dialect {
     /// The body to send.
-    pub fn encode(self, request: &Request, writing: &Writing<'_>) -> Value {
+    pub fn encode(self, request: &Request, options: &EncodeOptions<'_>) -> Value {
         let mut body = match self {
-            Self::Anthropic => anthropic::encode(request, writing),
-            Self::OpenAi => openai::encode(request, writing),
+            Self::Anthropic => anthropic::encode(request, options),
+            Self::OpenAi => openai::encode(request, options),
         };
-        body.extend(writing.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
+        body.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
         Value::Object(body)
     }
 
     /// The answer in a whole body.
-    pub fn decode(self, body: &Value) -> Result<Parts, WireFault> {
+    pub fn decode(self, body: &Value) -> Result<AnswerParts, WireFault> {
         if let Some(fault) = fault_in(body) {
             return Err(fault);
         }
@@ -112,7 +112,7 @@ impl Dialect {
     }
 
     /// A fresh fold for a streamed answer.
-    pub fn fold(self) -> Box<dyn StreamDecoder> {
+    pub fn stream_decoder(self) -> Box<dyn StreamDecoder> {
         match self {
             Self::Anthropic => Box::new(anthropic::AnthropicStreamDecoder::default()),
             Self::OpenAi => Box::new(openai::OpenAiStreamDecoder::default()),
@@ -131,7 +131,7 @@ pub fn chat_tools(request: &Request) -> Value {
 }
 
 /// What an error body says, in either format or the likes of them.
-pub(crate) fn error_words(body: &Value) -> Option<String> {
+pub(crate) fn error_text(body: &Value) -> Option<String> {
     let error = body.get("error").filter(|error| !error.is_null());
     let candidates = [
         error.and_then(|error| error.get("message")),
@@ -156,7 +156,7 @@ fn fault_in(body: &Value) -> Option<WireFault> {
         "invalid_request_error" => ErrorKind::BadRequest,
         _ => ErrorKind::Malformed,
     };
-    let words = error_words(body).unwrap_or_else(|| shorten(&error.to_string(), 300));
+    let words = error_text(body).unwrap_or_else(|| shorten(&error.to_string(), 300));
     Some(WireFault { kind, message: format!("answered with an error: {words}") })
 }
 

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Parts, Step, StreamDecoder, WireFault, Writing, arguments, count_at, event_json, fault_in,
-    string_at,
+    AnswerParts, EncodeOptions, StreamDecoder, StreamStep, WireFault, arguments, count_at,
+    event_json, fault_in, string_at,
 };
 use crate::answer::{StopReason, Usage};
 use crate::request::{Message, Request, Role, ToolCall, ToolChoice};
 use crate::sse::SseEvent;
 
-pub(super) fn encode(request: &Request, writing: &Writing<'_>) -> Map<String, Value> {
+pub(super) fn encode(request: &Request, options: &EncodeOptions<'_>) -> Map<String, Value> {
     let mut body = Map::new();
-    body.insert("model".into(), writing.model.into());
+    body.insert("model".into(), options.model.into());
     body.insert("messages".into(), messages(request));
     if let Some(limit) = request.max_tokens {
-        let name = if writing.completion_limit { "max_completion_tokens" } else { "max_tokens" };
+        let name = if options.completion_limit { "max_completion_tokens" } else { "max_tokens" };
         body.insert(name.into(), limit.into());
     }
     if let Some(temperature) = request.temperature {
@@ -33,7 +33,7 @@ pub(super) fn encode(request: &Request, writing: &Writing<'_>) -> Map<String, Va
         body.insert("tools".into(), tools(request));
         body.insert("tool_choice".into(), tool_choice(&request.tool_choice));
     }
-    if writing.stream {
+    if options.stream {
         body.insert("stream".into(), true.into());
         body.insert("stream_options".into(), json!({"include_usage": true}));
     }
@@ -92,7 +92,7 @@ fn tool_call(call: &ToolCall) -> Value {
     json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
 }
 
-pub(super) fn decode(body: &Value) -> Result<Parts, WireFault> {
+pub(super) fn decode(body: &Value) -> Result<AnswerParts, WireFault> {
     let Some(choice) = body.pointer("/choices/0") else {
         return Err(WireFault::malformed("answered without `choices`"));
     };
@@ -100,7 +100,7 @@ pub(super) fn decode(body: &Value) -> Result<Parts, WireFault> {
         return Err(WireFault::malformed("answered with a choice that has no `message`"));
     };
     let tool_calls = decoded_calls(message)?;
-    Ok(Parts {
+    Ok(AnswerParts {
         text: content_text(message),
         usage: usage(body),
         model: string_at(body, "model"),
@@ -182,10 +182,10 @@ pub(super) struct OpenAiStreamDecoder {
 }
 
 impl StreamDecoder for OpenAiStreamDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Step, WireFault> {
+    fn event(&mut self, event: &SseEvent) -> Result<StreamStep, WireFault> {
         if event.data.trim() == "[DONE]" {
             self.ended = true;
-            return Ok(Step { content: false, done: true });
+            return Ok(StreamStep { content: false, done: true });
         }
         let data = event_json(event)?;
         if let Some(fault) = fault_in(&data) {
@@ -195,14 +195,14 @@ impl StreamDecoder for OpenAiStreamDecoder {
             self.model = string_at(&data, "model");
         }
         self.usage = usage(&data).or(self.usage);
-        let Some(choice) = data.pointer("/choices/0") else { return Ok(Step::default()) };
+        let Some(choice) = data.pointer("/choices/0") else { return Ok(StreamStep::default()) };
         if let Some(reason) = choice.get("finish_reason").filter(|reason| !reason.is_null()) {
             self.reason = Some(reason.clone());
         }
-        Ok(Step { content: self.extend(&choice["delta"]), done: false })
+        Ok(StreamStep { content: self.extend(&choice["delta"]), done: false })
     }
 
-    fn finish(self: Box<Self>) -> Result<Parts, WireFault> {
+    fn finish(self: Box<Self>) -> Result<AnswerParts, WireFault> {
         // A server that gives a reason to stop and closes has finished, even without the mark.
         if !self.ended && self.reason.is_none() {
             return Err(WireFault::truncated("ended the stream before the end of its answer"));
@@ -216,7 +216,7 @@ impl StreamDecoder for OpenAiStreamDecoder {
                 arguments: arguments(&call.pieces),
             })
             .collect();
-        Ok(Parts {
+        Ok(AnswerParts {
             text: self.text,
             usage: self.usage,
             model: self.model,

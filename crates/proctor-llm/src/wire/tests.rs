@@ -30,8 +30,8 @@ fn conversation() -> Request {
 fn encode(dialect: Dialect, stream: bool) -> Value {
     let extra = json!({"extra": 1});
     let extra = extra.as_object().unwrap();
-    let writing = Writing { model: "m", stream, completion_limit: false, extra };
-    dialect.encode(&conversation(), &writing)
+    let options = EncodeOptions { model: "m", stream, completion_limit: false, extra };
+    dialect.encode(&conversation(), &options)
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn chat_completions_are_written_as_documented() {
     assert!(plain.get("stream").is_none() && plain.get("stream_options").is_none());
 }
 
-fn fold(dialect: Dialect, events: &[&str]) -> Result<Parts, WireFault> {
-    let mut fold = dialect.fold();
+fn fold(dialect: Dialect, events: &[&str]) -> Result<AnswerParts, WireFault> {
+    let mut fold = dialect.stream_decoder();
     for data in events {
         fold.event(&SseEvent { name: String::new(), data: (*data).into() })?;
     }
@@ -152,8 +152,8 @@ fn bodies_of_another_shape_are_malformed() {
     }
     let inside = json!({"error": {"type": "authentication_error", "message": "no"}});
     assert_eq!(Dialect::Anthropic.decode(&inside).unwrap_err().kind, ErrorKind::Refused);
-    assert_eq!(error_words(&json!({"error": "plain"})).unwrap(), "plain");
-    assert_eq!(error_words(&json!({"detail": "other"})).unwrap(), "other");
+    assert_eq!(error_text(&json!({"error": "plain"})).unwrap(), "plain");
+    assert_eq!(error_text(&json!({"detail": "other"})).unwrap(), "other");
 }
 
 #[test]

@@ -60,7 +60,7 @@ async fn failures_say_what_the_command_said_last() {
         "the command `sh` failed (exit code 3): line 4 line 5 bad key [redacted]"
     );
     let error = ask(shell("exit 1"), &request()).await.unwrap_err();
-    assert_eq!(error.message, "the command `sh` failed (exit code 1) and said nothing");
+    assert_eq!(error.message, "the command `sh` failed (exit code 1) without output");
     let error = ask(shell("kill -9 $$"), &request()).await.unwrap_err();
     assert!(error.message.contains("signal 9"), "{error}");
     let error =

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
-    Endpoint, ErrorKind, HttpModel, Jitter, Model, ModelError, Purpose, Request, Retry,
-    RetryPolicy, Secret, WallClock,
+    Endpoint, ErrorKind, HttpModel, Jitter, Model, ModelError, Purpose, Request, RetryPolicy,
+    RetryingModel, Secret, WallClock,
 };
 use serde_json::json;
 
@@ -91,7 +91,7 @@ async fn a_429_is_waited_out_as_asked() {
     })
     .await;
     let model = HttpModel::new(Dialect::OpenAi, endpoint(&server.url)).unwrap();
-    let model = Retry::new(Arc::new(model), RetryPolicy::default(), Jitter::seeded(1));
+    let model = RetryingModel::new(Arc::new(model), RetryPolicy::default(), Jitter::seeded(1));
     let began = Instant::now();
     let answer = model.ask(&Request::ask(Purpose::Judge, "?")).await.unwrap();
     assert_eq!((answer.text.as_str(), answer.tries), ("now", 2));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proctor_llm::wire::Dialect;
 use proctor_llm::{
-    Cache, Endpoint, HttpModel, Layers, Model, Player, Purpose, Recorder, Redactor, Replay,
-    ReplayMode, Request, Secret,
+    Cache, Endpoint, HttpModel, Layers, Model, Player, Purpose, Recorder, Redactor, ReplayMode,
+    ReplayedModel, Request, Secret,
 };
 use serde_json::{Map, json};
 
@@ -44,17 +44,17 @@ async fn keys_are_in_no_file_no_message_and_no_debug_output() {
     let server = indiscreet().await;
     let folder = tempfile::tempdir().unwrap();
     let redactor = || Redactor::new([Secret::new(KEY)]);
-    let tape = folder.path().join("run.jsonl");
+    let cassette = folder.path().join("run.jsonl");
     let endpoint = Endpoint { key: Some(Secret::new(KEY)), ..Endpoint::new(&server.url, "m") };
     let mut shown = format!("{endpoint:?}");
     let backend = HttpModel::new(Dialect::OpenAi, endpoint).unwrap();
     shown += &format!("{backend:?}");
     let model = Layers {
         cache: Some(Arc::new(Cache::open(folder.path().join("cache"), redactor()).unwrap())),
-        recorder: Some(Arc::new(Recorder::create(&tape, &Map::new(), redactor()).unwrap())),
+        recorder: Some(Arc::new(Recorder::create(&cassette, &Map::new(), redactor()).unwrap())),
         ..Layers::default()
     }
-    .over(backend);
+    .wrap(backend);
     let answer = model.ask(&Request::ask(Purpose::Agent, "who am I?")).await.unwrap();
     shown += &answer.raw;
     let asked = Request::ask(Purpose::Agent, format!("refuse {KEY}"));
@@ -71,8 +71,8 @@ async fn keys_are_in_no_file_no_message_and_no_debug_output() {
         assert!(!text.contains(KEY), "the key is in {}", path.display());
     }
 
-    let player = Player::load(&tape, ReplayMode::Keyed, redactor()).unwrap();
-    let replay = Replay::new(Arc::new(player), "m");
+    let player = Player::load(&cassette, ReplayMode::Keyed, redactor()).unwrap();
+    let replay = ReplayedModel::new(Arc::new(player), "m");
     assert_eq!(replay.ask(&asked).await.unwrap_err(), error);
     let replayed = replay.ask(&Request::ask(Purpose::Agent, "who am I?")).await.unwrap();
     assert_eq!((replayed.text.as_str(), replayed.cached), ("you are Bearer [redacted]", true));

@@ -16,7 +16,7 @@ fn a_cassette_of_8d3abcc_gives_the_recorded_answers() {
     for entry in &entries {
         let kind = serde_json::from_value(entry["kind"].clone()).unwrap();
         let outcome =
-            player.take(kind, entry["lane"].as_str().unwrap(), &entry["request"]).unwrap();
+            player.take_outcome(kind, entry["lane"].as_str().unwrap(), &entry["request"]).unwrap();
         assert_eq!(serde_json::to_value(outcome).unwrap(), entry["outcome"]);
     }
     assert!(player.leftover().is_empty());

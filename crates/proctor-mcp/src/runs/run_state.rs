@@ -120,8 +120,8 @@ impl RunCache {
 fn verdict(run: &RunData, folder: &RunFolder) -> RunVerdict {
     let interrupted = run.ending.is_some() && folder.info().is_ok_and(|info| info.interrupted);
     RunVerdict::recorded(run.begun, run.ending.as_deref(), Liveness::Gone, interrupted)
-        .held_to(&run.summary(), run.policy)
-        .held_to_plan(run.summary().repetitions, run.planned_repetitions)
+        .checked_against_counts(&run.summary(), run.policy)
+        .checked_against_plan(run.summary().repetitions, run.planned_repetitions)
 }
 
 fn state(verdict: &RunVerdict, live: Result<Live, &AskError>) -> StateView {

@@ -59,17 +59,17 @@ fn strict(document: &str, dialect: JunitDialect) -> Option<String> {
                 continue;
             }
             Event::Start(tag) => match reduced(&tag, dialect) {
-                Kept::Tag(reduced) => Some(Event::Start(reduced)),
-                Kept::ContentsOnly => None,
-                Kept::Nothing => {
+                ReducedTag::Tag(reduced) => Some(Event::Start(reduced)),
+                ReducedTag::ContentsOnly => None,
+                ReducedTag::Nothing => {
                     let end = tag.to_end().into_owned();
                     reader.read_to_end(end.name()).ok()?;
                     None
                 }
             },
             Event::Empty(tag) => match reduced(&tag, dialect) {
-                Kept::Tag(reduced) => Some(Event::Empty(reduced)),
-                Kept::ContentsOnly | Kept::Nothing => None,
+                ReducedTag::Tag(reduced) => Some(Event::Empty(reduced)),
+                ReducedTag::ContentsOnly | ReducedTag::Nothing => None,
             },
             Event::End(tag) => end(&tag, dialect).map(Event::End),
             other => Some(other.into_owned()),
@@ -86,21 +86,21 @@ fn strict(document: &str, dialect: JunitDialect) -> Option<String> {
 }
 
 /// What is left of an element.
-enum Kept {
+enum ReducedTag {
     Tag(BytesStart<'static>),
     ContentsOnly,
     Nothing,
 }
 
-fn reduced(tag: &BytesStart<'_>, dialect: JunitDialect) -> Kept {
+fn reduced(tag: &BytesStart<'_>, dialect: JunitDialect) -> ReducedTag {
     let name = tag.name();
-    let Ok(name) = std::str::from_utf8(name.as_ref()) else { return Kept::Nothing };
+    let Ok(name) = std::str::from_utf8(name.as_ref()) else { return ReducedTag::Nothing };
     let Some((_, attributes)) = ELEMENTS.iter().find(|(known, _)| *known == name) else {
-        return Kept::Nothing;
+        return ReducedTag::Nothing;
     };
     let (name, attributes) = match (dialect, name) {
         (JunitDialect::Surefire, "testsuites") => ("testsuite", SUREFIRE_ROOT),
-        (JunitDialect::Surefire, "testsuite") => return Kept::ContentsOnly,
+        (JunitDialect::Surefire, "testsuite") => return ReducedTag::ContentsOnly,
         _ => (name, *attributes),
     };
     let mut reduced = BytesStart::new(name.to_owned());
@@ -114,7 +114,7 @@ fn reduced(tag: &BytesStart<'_>, dialect: JunitDialect) -> Kept {
     if name == "testcase" && !has_time && dialect == JunitDialect::Surefire {
         reduced.push_attribute(("time", "0.000"));
     }
-    Kept::Tag(reduced)
+    ReducedTag::Tag(reduced)
 }
 
 fn end(tag: &BytesEnd<'_>, dialect: JunitDialect) -> Option<BytesEnd<'static>> {

@@ -42,7 +42,7 @@ fn f6_strict_dialects_leave_out_what_their_schemas_do_not_know() {
 
 /// Text such as agents write, with every character that could be trouble.
 fn text_of_any_kind() -> impl Strategy<Value = String> {
-    let trouble = prop_oneof![
+    let awkward_character = prop_oneof![
         Just('\u{0}'),
         Just('\u{1b}'),
         Just('\u{b}'),
@@ -57,7 +57,7 @@ fn text_of_any_kind() -> impl Strategy<Value = String> {
         Just('\u{85}'),
         any::<char>(),
     ];
-    prop::collection::vec(trouble, 0..12).prop_map(|chars| chars.into_iter().collect())
+    prop::collection::vec(awkward_character, 0..12).prop_map(|chars| chars.into_iter().collect())
 }
 
 fn run_saying(text: &str, status: &str) -> RunData {

@@ -42,9 +42,9 @@ fn one_trace_per_attempt_with_a_span_for_everything() {
 fn what_was_said_stays_here_unless_it_is_asked_for() {
     let run = folded(TALK);
     assert!(!otlp_traces(&run, false).to_string().contains("secret"));
-    let told = otlp_traces(&run, true).to_string();
+    let with_content = otlp_traces(&run, true).to_string();
     for words in ["my secret wish", "a secret answer", "secret reasons", r#"{\"q\":\"secret\"}"#] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(with_content.contains(words), "{words}: {with_content}");
     }
 }
 

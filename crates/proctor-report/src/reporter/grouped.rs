@@ -26,14 +26,14 @@ pub struct Grouped {
     options: SummaryOptions,
     running: BTreeMap<Key, Block>,
     /// Finished blocks, for a moment: what an example printed may come after its result.
-    held: VecDeque<Held>,
+    held: VecDeque<HeldBlock>,
     /// The context under whose heading the last block stands.
     context: Option<String>,
 }
 
 /// A finished example that waits for the rest of its output.
 #[derive(Debug)]
-struct Held {
+struct HeldBlock {
     key: Option<Key>,
     block: Block,
     title: String,
@@ -42,9 +42,9 @@ struct Held {
 }
 
 /// How long a finished block is held.
-const HOLD: SignedDuration = SignedDuration::from_millis(50);
+const HOLD_TIME: SignedDuration = SignedDuration::from_millis(50);
 
-/// What has been heard of a running example.
+/// The lines of a running example.
 #[derive(Debug, Default)]
 struct Block {
     context: String,
@@ -64,7 +64,7 @@ impl Block {
     }
 
     /// What was taken for its name was that of its group.
-    fn name_late(&mut self, finished: &ExampleFinished) {
+    fn correct_name(&mut self, finished: &ExampleFinished) {
         let Some(name) = finished.own_name().filter(|_| finished.late_title(&self.name).is_some())
         else {
             return;
@@ -115,18 +115,20 @@ impl Grouped {
             name: terminal_lines::title_at_end(event, finished),
             ..Block::default()
         });
-        block.name_late(finished);
+        block.correct_name(finished);
         let title = terminal_lines::finished_title(event, finished, &block.name, self.style);
         let body = terminal_lines::finished_body(finished, self.style);
-        self.held.push_back(Held { key, block, title, body, since: event.time });
+        self.held.push_back(HeldBlock { key, block, title, body, since: event.time });
     }
 
     /// The blocks that have been held long enough; all of them if the time is not given.
     fn release(&mut self, now: Option<Timestamp>) -> String {
         let mut text = String::new();
         while let Some(first) = self.held.front() {
-            let young =
-                first.since.zip(now).is_some_and(|(since, now)| now.duration_since(since) < HOLD);
+            let young = first
+                .since
+                .zip(now)
+                .is_some_and(|(since, now)| now.duration_since(since) < HOLD_TIME);
             if young {
                 break;
             }
@@ -174,10 +176,10 @@ impl Grouped {
             }
             return String::new();
         }
-        self.at_once(event, shown)
+        self.shown_at_once(event, shown)
     }
 
-    fn at_once(&mut self, event: &Event, shown: Vec<String>) -> String {
+    fn shown_at_once(&mut self, event: &Event, shown: Vec<String>) -> String {
         let prefix = terminal_lines::worker_prefix(event.worker, self.style);
         if !shown.is_empty() {
             // The next block needs its heading again.
@@ -189,7 +191,7 @@ impl Grouped {
 
 impl Reporter for Grouped {
     fn event(&mut self, event: &Event) -> String {
-        self.options.note(event);
+        self.options.read_event(event);
         let now = match &event.body {
             Body::SuiteFinished(_) => None,
             _ => event.time,
@@ -207,11 +209,11 @@ impl Reporter for Grouped {
                 String::new()
             }
             Body::ErrorOutsideExample(error) => {
-                self.at_once(event, vec![terminal_lines::outside_error(error, self.style)])
+                self.shown_at_once(event, vec![terminal_lines::outside_error(error, self.style)])
             }
             Body::WorkerExited(exit) => {
-                let line = terminal_lines::worker_died(exit, self.style);
-                self.at_once(event, line.into_iter().collect())
+                let line = terminal_lines::worker_exit_line(exit, self.style);
+                self.shown_at_once(event, line.into_iter().collect())
             }
             _ => self.other(event),
         };

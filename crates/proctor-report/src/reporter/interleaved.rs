@@ -36,7 +36,7 @@ struct Running {
     named: bool,
     /// When something of it was shown last, and how much silence from there is too much.
     shown_at: Option<Timestamp>,
-    patience_ms: i64,
+    silence_limit_ms: i64,
 }
 
 impl Interleaved {
@@ -56,10 +56,10 @@ impl Interleaved {
                 vec![terminal_lines::outside_error(error, self.style)],
             ),
             Body::WorkerExited(exit) => {
-                let line = terminal_lines::worker_died(exit, self.style);
+                let line = terminal_lines::worker_exit_line(exit, self.style);
                 self.prefixed(event.worker, 0, line.into_iter().collect())
             }
-            body => self.inside(event, terminal_lines::within_example(body, self.style)),
+            body => self.example_lines(event, terminal_lines::within_example(body, self.style)),
         }
     }
 
@@ -71,7 +71,7 @@ impl Interleaved {
             since: event.time,
             named: false,
             shown_at: event.time,
-            patience_ms: SILENCE_MS,
+            silence_limit_ms: SILENCE_MS,
         };
         let text = if self.verbose { self.name(&mut running) } else { String::new() };
         self.running.insert(key, running);
@@ -95,7 +95,7 @@ impl Interleaved {
     }
 
     /// Something within an example, or output of a worker between examples.
-    fn inside(&mut self, event: &Event, shown: Vec<String>) -> String {
+    fn example_lines(&mut self, event: &Event, shown: Vec<String>) -> String {
         if shown.is_empty() {
             return String::new();
         }
@@ -105,7 +105,7 @@ impl Interleaved {
         if let Some((key, mut running)) = known {
             worker = worker.or(running.worker);
             running.shown_at = event.time.or(running.shown_at);
-            running.patience_ms = SILENCE_MS;
+            running.silence_limit_ms = SILENCE_MS;
             text = self.name(&mut running);
             self.running.insert(key, running);
         }
@@ -129,7 +129,7 @@ impl Interleaved {
 
 impl Reporter for Interleaved {
     fn event(&mut self, event: &Event) -> String {
-        self.options.note(event);
+        self.options.read_event(event);
         let silent = event.time.map(|now| self.tick(now)).unwrap_or_default();
         silent + &self.show(event)
     }
@@ -139,11 +139,11 @@ impl Reporter for Interleaved {
         for running in self.running.values_mut() {
             let (Some(since), Some(shown_at)) = (running.since, running.shown_at) else { continue };
             let elapsed = |from: Timestamp| now.as_millisecond() - from.as_millisecond();
-            if elapsed(shown_at) < running.patience_ms {
+            if elapsed(shown_at) < running.silence_limit_ms {
                 continue;
             }
             running.shown_at = Some(now);
-            running.patience_ms *= 2;
+            running.silence_limit_ms *= 2;
             running.named = true;
             let taken = now.duration_since(since).unsigned_abs().into();
             let note = self.style.paint(Paint::Dim, format!("running for {}", duration(taken)));

@@ -48,7 +48,7 @@ impl Quiet {
 
 impl Reporter for Quiet {
     fn event(&mut self, event: &Event) -> String {
-        self.options.note(event);
+        self.options.read_event(event);
         match &event.body {
             // An attempt that is followed by another decides nothing.
             Body::ExampleFinished(finished) if finished.r#final != Some(false) => {

@@ -6,9 +6,10 @@ use proctor_text::{pluralize, printable, shorten, truncate};
 
 use super::Reporter;
 use crate::failure::{
-    Failure, failures, message_of, outside_message, project_line, unchecked_examples, went_wrong,
+    Failure, failures, has_failure_to_show, message_of, outside_message, project_line,
+    unchecked_examples,
 };
-use crate::page::Page;
+use crate::page::TextPage;
 use crate::rerun::RerunCommands;
 use crate::style::{Paint, Style};
 use crate::summary::{SummaryOptions, counts_line};
@@ -16,13 +17,13 @@ use crate::transcript::Detail;
 
 /// How many failures are shown, and how many lines of each message: with title, output, place and
 /// command a failure has at most twelve.
-const MOST_FAILURES: usize = 20;
+const MAX_FAILURES: usize = 20;
 const MESSAGE_LINES: usize = 6;
 /// How many characters of a line are shown.
-const LINE: usize = 200;
+const LINE_CHARACTERS: usize = 200;
 const OUTPUT_LINES: usize = 2;
 /// How many examples that checked nothing are named.
-const MOST_UNCHECKED: usize = 5;
+const MAX_UNCHECKED: usize = 5;
 
 /// Failures and one line.
 #[derive(Debug)]
@@ -40,22 +41,22 @@ impl Terse {
 
 impl Reporter for Terse {
     fn event(&mut self, event: &Event) -> String {
-        self.options.note(event);
+        self.options.read_event(event);
         String::new()
     }
 
     fn finish(&mut self, run: &RunData) -> String {
-        let mut page = Page::new(self.style, Detail::Brief);
+        let mut page = TextPage::new(self.style, Detail::Brief);
         let failed = failures(run);
         let rerun_commands = RerunCommands::new(run);
-        for error in run.errors.iter().take(MOST_FAILURES) {
+        for error in run.errors.iter().take(MAX_FAILURES) {
             page.terse_error(error);
         }
-        let room = MOST_FAILURES.saturating_sub(run.errors.len());
-        for failure in failed.iter().take(room) {
+        let limit = MAX_FAILURES.saturating_sub(run.errors.len());
+        for failure in failed.iter().take(limit) {
             page.terse_failure(failure, &rerun_commands);
         }
-        let left_out = (run.errors.len() + failed.len()).saturating_sub(MOST_FAILURES);
+        let left_out = (run.errors.len() + failed.len()).saturating_sub(MAX_FAILURES);
         if left_out > 0 {
             let more = pluralize(left_out, "more failure");
             page.line(0, &format!("… {more} not shown; see `proctor show last`"));
@@ -68,7 +69,7 @@ impl Reporter for Terse {
     }
 }
 
-impl Page {
+impl TextPage {
     fn terse_error(&mut self, error: &OutsideError) {
         let phase = error.phase.as_deref().unwrap_or("outside examples").replace('_', " ");
         let place = error.place.as_deref().map(|place| format!(" {place}"));
@@ -76,7 +77,7 @@ impl Page {
         let title = self.style.paint(Paint::Bad, title);
         self.line(0, &title);
         self.few_lines(&outside_message(error));
-        self.came_from(error.exception.as_ref().and_then(project_line));
+        self.source_line(error.exception.as_ref().and_then(project_line));
     }
 
     fn terse_failure(&mut self, failure: &Failure<'_>, rerun_commands: &RerunCommands<'_>) {
@@ -91,7 +92,7 @@ impl Page {
         if let Some(reason) = failure.reason() {
             self.line(2, &reason);
         }
-        if went_wrong(first) {
+        if has_failure_to_show(first) {
             self.few_lines(&message_of(first));
         }
         if first.exception.is_none() {
@@ -100,7 +101,7 @@ impl Page {
                 self.line(2, &format!("output: {}", shorten(line, 200)));
             }
         }
-        self.came_from(first.exception.as_deref().and_then(project_line));
+        self.source_line(first.exception.as_deref().and_then(project_line));
         if !others.is_empty() {
             self.line(2, &format!("{} failed too", pluralize(others.len(), "more repeat")));
         }
@@ -115,14 +116,14 @@ impl Page {
             return;
         }
         let found = unchecked_examples(run);
-        for (example, verdict) in found.iter().take(MOST_UNCHECKED) {
+        for (example, verdict) in found.iter().take(MAX_UNCHECKED) {
             let place =
                 example.location.as_deref().map(|place| format!(" ({})", shorten(place, 200)));
             let title = shorten(&example.title(), 200);
             self.line(0, &format!("UNCHECKED {title}{}", place.unwrap_or_default()));
             self.line(2, &verdict.unchecked_phrase().unwrap_or_default());
         }
-        let left_out = found.len().saturating_sub(MOST_UNCHECKED);
+        let left_out = found.len().saturating_sub(MAX_UNCHECKED);
         if left_out > 0 {
             let more = pluralize(left_out, "more example");
             self.line(0, &format!("… {more} passed without checking anything"));
@@ -136,7 +137,7 @@ impl Page {
         let shown = if lines.len() == MESSAGE_LINES + 1 { lines.len() } else { MESSAGE_LINES };
         for line in lines.iter().take(shown) {
             // As it stands: a mark below a line must stay below its letter.
-            self.line(2, &truncate(&printable(line.trim_end()), LINE));
+            self.line(2, &truncate(&printable(line.trim_end()), LINE_CHARACTERS));
         }
         if lines.len() > shown {
             let more = pluralize(lines.len() - shown, "more line");
@@ -144,7 +145,7 @@ impl Page {
         }
     }
 
-    fn came_from(&mut self, line: Option<String>) {
+    fn source_line(&mut self, line: Option<String>) {
         if let Some(line) = line {
             self.line(2, &format!("at {}", shorten(&line, 200)));
         }

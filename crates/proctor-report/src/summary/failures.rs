@@ -6,8 +6,8 @@ use proctor_text::{pluralize, printable, shorten};
 
 use super::SummaryOptions;
 use crate::backtrace::filtered;
-use crate::failure::{Failure, message_of, presented, status_words, telling_class};
-use crate::page::{Page, left_behind, votes};
+use crate::failure::{Failure, informative_class, message_of, rspec_text, status_words};
+use crate::page::{TextPage, left_behind, votes};
 use crate::style::{Paint, duration};
 
 /// How much of a conversation is shown: its last turns, and of those the last lines.
@@ -23,7 +23,7 @@ const MORE_REPEATS: usize = 5;
 /// Where the text of a numbered entry begins, as `RSpec` has it.
 const BODY: usize = 5;
 
-impl Page {
+impl TextPage {
     pub(super) fn outside_errors(&mut self, errors: &[OutsideError], options: &SummaryOptions) {
         if errors.is_empty() {
             return;
@@ -64,8 +64,8 @@ impl Page {
         let attempt = failure.first;
         let facts = self.dim(&facts(failure));
         self.line(BODY, &facts);
-        self.what_went_wrong(failure, options);
-        let mut parts = Page::new(self.style, self.detail);
+        self.failure_message(failure, options);
+        let mut parts = TextPage::new(self.style, self.detail);
         parts.evidence(attempt);
         // Its parts are indented by four already.
         parts.text.lines().for_each(|line| self.line(BODY - 4, line));
@@ -82,7 +82,7 @@ impl Page {
     }
 
     /// The exception as `RSpec` would show it; else what is known.
-    fn what_went_wrong(&mut self, failure: &Failure<'_>, options: &SummaryOptions) {
+    fn failure_message(&mut self, failure: &Failure<'_>, options: &SummaryOptions) {
         let attempt = failure.first;
         if let Some(message) = &attempt.message {
             self.bad_text(message);
@@ -96,16 +96,16 @@ impl Page {
         }
         let silent = attempt.message.is_none() && attempt.exception.is_none();
         if silent && attempt.status.is_none() {
-            self.bad_text("it started, and nothing was heard of it again");
+            self.bad_text("it started, but no result was received");
         }
     }
 
     fn full_exception(&mut self, exception: &Exception, options: &SummaryOptions) {
-        let shown = presented(exception);
+        let shown = rspec_text(exception);
         if let Some(text) = &shown {
-            self.presented_text(text);
+            self.painted_rspec_text(text);
         } else {
-            if let Some(class) = telling_class(exception) {
+            if let Some(class) = informative_class(exception) {
                 self.bad_text(&format!("{class}:"));
             }
             for line in printable(&exception.message).trim_matches('\n').lines() {
@@ -119,7 +119,7 @@ impl Page {
         }
     }
 
-    fn presented_text(&mut self, text: &str) {
+    fn painted_rspec_text(&mut self, text: &str) {
         for line in printable(text).trim_matches('\n').lines() {
             let paint = if line.trim_start().starts_with("# ") { Paint::Dim } else { Paint::Bad };
             let line = self.painted(paint, line);
@@ -147,7 +147,7 @@ impl Page {
         }
     }
 
-    /// Paint around nothing would be invisible dirt.
+    /// Empty lines are not painted: the escape codes would be trailing noise.
     fn painted(&self, paint: Paint, line: &str) -> String {
         if line.trim().is_empty() { String::new() } else { self.style.paint(paint, line) }
     }
@@ -157,18 +157,22 @@ impl Page {
         if let Some(conversation) = &attempt.conversation {
             self.last_turns(conversation);
         }
-        let said = attempt.exception.as_ref().map_or("", |exception| exception.message.as_str());
+        let exception_text =
+            attempt.exception.as_ref().map_or("", |exception| exception.message.as_str());
         for check in attempt.evaluations.iter().filter(|check| check.passed != Some(true)) {
-            let is_told = check.message.as_ref().is_some_and(|message| said.contains(&**message));
+            let is_in_exception =
+                check.message.as_ref().is_some_and(|message| exception_text.contains(&**message));
             // What the error says already is not said again, but for how clearly it was decided.
-            if !is_told {
+            if !is_in_exception {
                 self.evaluation(check);
             } else if check.score.is_some() || votes(check).is_some() {
                 self.check(check);
             }
         }
-        for trouble in attempt.troubles.iter().filter(|it| !said.contains(&it.message)) {
-            self.trouble(trouble);
+        for party_error in
+            attempt.troubles.iter().filter(|it| !exception_text.contains(&it.message))
+        {
+            self.party_error(party_error);
         }
         for leaked in &attempt.leaked {
             let text = self.style.paint(Paint::Warn, left_behind(leaked));
@@ -184,7 +188,7 @@ impl Page {
             let text = self.dim(&format!("… {} before", pluralize(hidden, "turn")));
             self.line(4, &text);
         }
-        let mut excerpt = Page::new(self.style, self.detail);
+        let mut excerpt = TextPage::new(self.style, self.detail);
         turns[hidden..].iter().for_each(|turn| excerpt.turn(turn));
         let lines: Vec<&str> = excerpt.text.lines().collect();
         let cut = lines.len().saturating_sub(EXCERPT_LINES);

@@ -5,9 +5,9 @@ use proctor_record::{Attempt, Example, RunData};
 use proctor_text::{pluralize, shorten};
 use proctor_verdict::{Outcome, PassRate, Rate, RateState};
 
-use crate::failure::{Failure, unchecked_examples, went_wrong};
-use crate::page::{Page, leaked_process};
-use crate::rates::{common_interval, interval, of_k, percent, rate_of};
+use crate::failure::{Failure, has_failure_to_show, unchecked_examples};
+use crate::page::{TextPage, leaked_process};
+use crate::rates::{common_interval, interval, pass_at_k_and_hat_k, percent, rate_of};
 use crate::rerun::RerunCommands;
 use crate::style::{Paint, duration};
 
@@ -36,7 +36,7 @@ fn place(example: &Example) -> String {
         .unwrap_or_default()
 }
 
-impl Page {
+impl TextPage {
     pub(super) fn pending(&mut self, run: &RunData) {
         let is_pending = |attempt: &&Attempt| attempt.status == Some(Status::Pending);
         let pending = run
@@ -57,14 +57,14 @@ impl Page {
             let place = self.dim(&place(example));
             self.line(2, &format!("{}{}{place}", name(example), reason.unwrap_or_default()));
         }
-        self.and_more(pending.len());
+        self.more_line(pending.len());
         self.line(0, "");
     }
 
     /// Processes of examples that did not fail; the others are shown with their failure.
     pub(super) fn left_behind_by_others(&mut self, run: &RunData) {
         let found: Vec<_> =
-            decided(run).filter(|(_, a)| !went_wrong(a) && !a.leaked.is_empty()).collect();
+            decided(run).filter(|(_, a)| !has_failure_to_show(a) && !a.leaked.is_empty()).collect();
         if found.is_empty() {
             return;
         }
@@ -92,11 +92,11 @@ impl Page {
         self.title(Paint::Bold, "Pass rates:");
         for (example, rate) in mixed.iter().take(LIST_LIMIT) {
             let gate = self.gate(example, run);
-            let chances = chances(&[(*rate, asked_for(example))]);
+            let chances = chances(&[(*rate, requested_repetitions(example))]);
             let words = rate_words(*rate, interval(*rate));
             self.line(2, &format!("{words}{chances}{gate}  {}", name(example)));
         }
-        self.and_more(mixed.len());
+        self.more_line(mixed.len());
         let all = rates.iter().fold(Rate::default(), |sum, (_, rate)| sum.plus(*rate));
         let others = if mixed.is_empty() { "" } else { "other " };
         if !perfect.is_empty() {
@@ -105,7 +105,7 @@ impl Page {
         }
         let each: Vec<Rate> = rates.iter().map(|(_, rate)| *rate).collect();
         let asked: Vec<_> =
-            rates.iter().map(|(example, rate)| (*rate, asked_for(example))).collect();
+            rates.iter().map(|(example, rate)| (*rate, requested_repetitions(example))).collect();
         let words = rate_words(all, common_interval(&each));
         let line = format!("{words}{}  all together", chances(&asked));
         let line = self.style.paint(Paint::Bold, line);
@@ -154,7 +154,7 @@ impl Page {
             let place = self.dim(&place(example));
             self.line(2, &format!("{}{part}{place}", name(example)));
         }
-        self.and_more(found.len());
+        self.more_line(found.len());
         let hint = self.dim("with `--unchecked fail`, such examples fail the run");
         self.line(2, &hint);
         self.line(0, "");
@@ -194,7 +194,7 @@ impl Page {
         self.line(0, "");
     }
 
-    fn and_more(&mut self, count: usize) {
+    fn more_line(&mut self, count: usize) {
         if count > LIST_LIMIT {
             let text = self.dim(&format!("… and {} more", count - LIST_LIMIT));
             self.line(2, &text);
@@ -203,7 +203,7 @@ impl Page {
 }
 
 /// How many repetitions were asked for, also where the last ones were not needed.
-fn asked_for(example: &Example) -> u64 {
+fn requested_repetitions(example: &Example) -> u64 {
     example.attempts.iter().map(|attempt| u64::from(attempt.repeat)).max().unwrap_or(1)
 }
 
@@ -214,8 +214,10 @@ fn chances(rates: &[(Rate, u64)]) -> String {
     let most = counted.iter().map(|(rate, asked)| rate.valid.min(*asked)).min();
     let Some(k) = most.filter(|k| *k > 1) else { return String::new() };
     let mean = |k: u64, which: fn((f64, f64)) -> f64| {
-        let all: Vec<f64> =
-            counted.iter().filter_map(|(rate, _)| of_k(*rate, k).map(which)).collect();
+        let all: Vec<f64> = counted
+            .iter()
+            .filter_map(|(rate, _)| pass_at_k_and_hat_k(*rate, k).map(which))
+            .collect();
         #[expect(clippy::cast_precision_loss, reason = "a number of examples")]
         let count = all.len() as f64;
         all.iter().sum::<f64>() / count * 100.0

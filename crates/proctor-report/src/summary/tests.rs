@@ -107,9 +107,9 @@ fn unchecked(unchecked_fails: bool) -> proctor_record::RunData {
 #[test]
 fn examples_that_checked_nothing_are_named() {
     let text = summary(&unchecked(false), &SummaryOptions::default(), NO_COLOR);
-    let told = text.split("Pass rates:").next().unwrap().to_owned()
+    let section = text.split("Pass rates:").next().unwrap().to_owned()
         + text.split("all together").last().unwrap();
-    insta::assert_snapshot!(told.trim_start(), @r"
+    insta::assert_snapshot!(section.trim_start(), @r"
     1 example passed without checking anything:
 
       A > talks: in 1 of 2 passed repetitions  ./a.scenario.yaml:3

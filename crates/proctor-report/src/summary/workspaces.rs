@@ -3,17 +3,17 @@
 use proctor_record::{CoveredSet, RunData, WorkspaceWarning};
 use proctor_text::{printable, shorten};
 
-use crate::page::Page;
+use crate::page::TextPage;
 use crate::style::Paint;
 
 /// How many names are listed.
-const NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 /// How many flaky assertions are listed.
-const FLAKY: usize = 5;
+const MAX_FLAKY: usize = 5;
 /// How many warnings are listed.
-const WARNINGS: usize = 10;
+const MAX_WARNINGS: usize = 10;
 
-impl Page {
+impl TextPage {
     pub(super) fn workspaces(&mut self, run: &RunData) {
         let Some(coverage) = run.workspace_coverage() else { return };
         self.workspace_warnings(&coverage.warnings);
@@ -22,16 +22,16 @@ impl Page {
             ("hats", &coverage.hats),
             ("endings", &coverage.terminations),
         ];
-        let told: Vec<String> =
+        let lines: Vec<String> =
             sets.into_iter().filter_map(|(name, reached)| line(name, reached)).collect();
-        if told.is_empty() && coverage.flaky_assertions.is_empty() {
+        if lines.is_empty() && coverage.flaky_assertions.is_empty() {
             return;
         }
         self.title(Paint::Bold, "Workspaces reached:");
-        for line in &told {
+        for line in &lines {
             self.line(2, line);
         }
-        for flaky in coverage.flaky_assertions.iter().take(FLAKY) {
+        for flaky in coverage.flaky_assertions.iter().take(MAX_FLAKY) {
             let title = shorten(&flaky.assertion, 120);
             let times = flaky.passed + flaky.failed;
             let text = format!("~ {title}: held {} of {times} times", flaky.passed);
@@ -46,7 +46,7 @@ impl Page {
             return;
         }
         self.title(Paint::Warn, "Workspace warnings:");
-        for one in warnings.iter().take(WARNINGS) {
+        for one in warnings.iter().take(MAX_WARNINGS) {
             let often = match one.examples.len() {
                 1 => String::new(),
                 count => format!(" ({count} examples)"),
@@ -55,8 +55,8 @@ impl Page {
             let text = self.style.paint(Paint::Warn, text);
             self.line(2, &text);
         }
-        if warnings.len() > WARNINGS {
-            self.line(2, &format!("… and {} more", warnings.len() - WARNINGS));
+        if warnings.len() > MAX_WARNINGS {
+            self.line(2, &format!("… and {} more", warnings.len() - MAX_WARNINGS));
         }
         self.line(0, "");
     }
@@ -67,8 +67,9 @@ fn line(name: &str, reached: &CoveredSet) -> Option<String> {
     if total == 0 {
         return None;
     }
-    let mut missing = reached.missing.iter().take(NAMES).cloned().collect::<Vec<_>>().join(", ");
-    if reached.missing.len() > NAMES {
+    let mut missing =
+        reached.missing.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    if reached.missing.len() > MAX_NAMES {
         missing.push_str(", …");
     }
     let never = if missing.is_empty() { String::new() } else { format!(", never: {missing}") };

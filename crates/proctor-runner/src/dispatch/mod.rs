@@ -506,7 +506,7 @@ impl Dispatcher {
         mut outcome: Box<ExampleFinished>,
     ) {
         let now = self.now;
-        proctor_verdict::know_status(&mut outcome);
+        proctor_verdict::normalize_status(&mut outcome);
         let Some(slot) = self.slot(number, generation) else { return };
         // A worker may say of a job that it will not run it at all.
         if outcome.status == Status::NotRun && !slot.remove_unstarted(&[job]).is_empty() {

@@ -230,7 +230,7 @@ impl FollowedRun {
     fn finished(&mut self, key: &str, mut outcome: ExampleFinished) {
         let Some(place) = self.places.get(key).copied() else { return self.unlisted(key) };
         outcome.r#final = Some(true);
-        proctor_verdict::know_status(&mut outcome);
+        proctor_verdict::normalize_status(&mut outcome);
         let announced = self.running.take() == Some(place);
         self.verdicts.count(place, &outcome);
         self.publisher.finished(attempt(&self.register.examples[place], announced), outcome);

@@ -100,7 +100,7 @@ pub(super) async fn history(
         let notes = history.notes().to_vec();
         let (example, points) = match (&about.example, &about.tag) {
             (Some(_), Some(_)) => {
-                return Err(ApiError::bad_request("ask for an example or for a tag, not for both"));
+                return Err(ApiError::bad_request("`example` and `tag` exclude each other"));
             }
             (Some(text), None) => {
                 let found = history.find(text).map_err(ApiError::internal)?;

@@ -230,7 +230,7 @@ pub(super) async fn stats(
 
 fn journal(shared: &Shared) -> Result<Journal, ApiError> {
     let folder = shared.journal.as_ref();
-    folder.map(Journal::at).ok_or_else(|| ApiError::not_found("this server shows no journal"))
+    folder.map(Journal::at).ok_or_else(|| ApiError::not_found("this server has no journal"))
 }
 
 fn refused(error: JournalError) -> ApiError {

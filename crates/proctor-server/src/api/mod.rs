@@ -79,13 +79,13 @@ async fn openapi() -> Response {
 }
 
 async fn unknown_route() -> ApiError {
-    ApiError::not_found("there is nothing here; /api/openapi.json describes what there is")
+    ApiError::not_found("no such route; /api/openapi.json lists all routes")
 }
 
 async fn wrong_method() -> ApiError {
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        "this cannot be asked for in this way; see /api/openapi.json",
+        "this route does not support the method; see /api/openapi.json",
     )
 }
 
@@ -189,7 +189,7 @@ fn refusal_response(refused: Refused) -> Response {
             ApiError::new(StatusCode::FORBIDDEN, "the Host header does not name this server")
         }
         Refused::ForeignOrigin => {
-            ApiError::new(StatusCode::FORBIDDEN, "other pages may not ask this server")
+            ApiError::new(StatusCode::FORBIDDEN, "requests from other origins are not allowed")
         }
         Refused::NoToken => ApiError::new(
             StatusCode::UNAUTHORIZED,

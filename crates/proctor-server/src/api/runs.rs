@@ -309,7 +309,10 @@ pub(super) async fn cancel(
 ) -> Result<Json<Stopped>, ApiError> {
     blocking(&shared, move |shared| {
         if !shared.stops_runs {
-            return Err(ApiError::new(StatusCode::CONFLICT, "this server only shows runs"));
+            return Err(ApiError::new(
+                StatusCode::CONFLICT,
+                "this server is read-only and cannot stop runs",
+            ));
         }
         let folder = run_names::resolve(&run, &shared.runs.store)?;
         let asked = if how.now {

@@ -38,7 +38,7 @@ fn read(body: &[u8]) -> Result<RunRequest, ApiError> {
         return Ok(RunRequest::default());
     }
     let wrong = |error: serde_json::Error| {
-        ApiError::bad_request(format_args!("the body is not a request: {error}"))
+        ApiError::bad_request(format_args!("malformed request body: {error}"))
     };
     if body.trim_ascii_start().starts_with(b"[") {
         let paths = serde_json::from_slice(body).map_err(wrong)?;
@@ -69,6 +69,6 @@ pub(super) async fn cancel(State(shared): Context) -> Result<Json<Value>, ApiErr
 fn cannot_start_runs() -> ApiError {
     ApiError::new(
         StatusCode::CONFLICT,
-        "this server only shows runs; start `proctor serve` to run from here",
+        "this server is read-only; `proctor serve` starts one that can run examples",
     )
 }

@@ -142,7 +142,7 @@ fn strangers_are_turned_away() {
 /// reads says nothing. What would tell is the patience of `finish`, which a stuck client that is not dropped uses up.
 #[test]
 fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
-    let patience = Duration::from_mins(3);
+    let time_limit = Duration::from_mins(3);
     let fixture = fixture(None, Duration::from_secs(3));
     let request = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -154,9 +154,9 @@ fn a_stuck_client_is_dropped_and_waited_for_by_nobody() {
         fixture.bus.publish(WorkerLog { line: text.clone(), stream: None }.into());
     }
     let started = std::time::Instant::now();
-    fixture.bus.close(patience);
-    fixture.observer.finish(patience);
-    assert!(started.elapsed() < patience, "nobody waits for the stuck client");
+    fixture.bus.close(time_limit);
+    fixture.observer.finish(time_limit);
+    assert!(started.elapsed() < time_limit, "nobody waits for the stuck client");
     let lengths: Vec<usize> = readers.into_iter().map(|r| r.join().unwrap().len()).collect();
     assert_eq!(lengths, [20_000]);
     drop(stuck);
@@ -215,5 +215,8 @@ fn a_taken_port_is_refused_with_its_address() {
     // `localhost` may mean both families; taking 127.0.0.1 leaves ::1 free on some machines.
     let address = WebSocketAddress { host: "127.0.0.1".into(), ..address };
     let error = WebSocketObserver::start(&address, Feed::new("/nowhere".as_ref())).unwrap_err();
-    assert!(error.to_string().contains("cannot listen there: Address already in use"), "{error}");
+    assert!(
+        error.to_string().contains("cannot listen on this address: Address already in use"),
+        "{error}"
+    );
 }

@@ -67,18 +67,18 @@ impl Book {
         );
         self.line(&mut lines, number, "ExampleStarted", &about);
         for turn in 1..=2 {
-            let said = format!(
+            let payload = format!(
                 ",\"turn_number\":{turn},\"text\":\"book number {number}\",\"source\":\"script\""
             );
-            self.line(&mut lines, number, "UserMessage", &said);
+            self.line(&mut lines, number, "UserMessage", &payload);
             if !latency.is_zero() {
                 self.write(&mut lines)?;
                 tokio::time::sleep(latency).await;
             }
-            let said = format!(
+            let payload = format!(
                 ",\"turn_number\":{turn},\"text\":\"Booked for you.\",\"tool_calls\":[],\"pending_tool_calls\":[],\"duration_ms\":0.004"
             );
-            self.line(&mut lines, number, "AgentResponse", &said);
+            self.line(&mut lines, number, "AgentResponse", &payload);
         }
         let check = ",\"turn_number\":2,\"mode\":\"hard\",\"evaluation_type\":\"pattern\",\"description\":\"match /Booked/\",\"passed\":true";
         self.line(&mut lines, number, "EvaluationRecorded", check);

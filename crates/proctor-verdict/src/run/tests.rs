@@ -172,7 +172,7 @@ fn an_end_that_contradicts_its_examples_is_not_believed() {
     let held = |change: fn(&mut Counts)| {
         let mut counts = facts(|_| {}).counts;
         change(&mut counts);
-        passed().held_to(&counts, Policy::default())
+        passed().checked_against_counts(&counts, Policy::default())
     };
     assert_eq!(held(|_| {}), passed());
     assert_eq!(held(|c| c.inconclusive = 1), passed(), "it may have been tolerated");
@@ -190,7 +190,8 @@ fn an_end_that_contradicts_its_examples_is_not_believed() {
     }
     assert_eq!(held(|c| c.unchecked = 1), passed(), "it was tolerated");
     assert_eq!(held(|c| c.flaky = 1), passed(), "it was tolerated");
-    let refusing = |policy: Policy, counts: Counts| passed().held_to(&counts, policy).word();
+    let refusing =
+        |policy: Policy, counts: Counts| passed().checked_against_counts(&counts, policy).word();
     let unchecked = Policy { unchecked_fails: true, ..Policy::default() };
     let flaky = Policy { flaky_fails: true, ..Policy::default() };
     assert_eq!(refusing(unchecked, Counts { unchecked: 1, ..Counts::default() }), "failed");
@@ -200,7 +201,7 @@ fn an_end_that_contradicts_its_examples_is_not_believed() {
     let one_failed = Counts { failed: 1, ..Counts::default() };
     let stopped =
         RunVerdict::conclude(&facts(|f| f.stopped = Some(StopCause::Request)), Policy::default());
-    assert_eq!(stopped.clone().held_to(&one_failed, Policy::default()), stopped);
+    assert_eq!(stopped.clone().checked_against_counts(&one_failed, Policy::default()), stopped);
 }
 
 #[test]
@@ -243,13 +244,13 @@ fn an_end_that_contradicts_itself_is_not_believed() {
 fn an_end_over_fewer_results_than_were_announced_is_not_believed() {
     let passed = || RunVerdict::conclude(&facts(|_| {}), Policy::default());
     for (recorded, announced) in [(4, None), (4, Some(4)), (5, Some(4))] {
-        assert_eq!(passed().held_to_plan(recorded, announced), passed());
+        assert_eq!(passed().checked_against_plan(recorded, announced), passed());
     }
-    let short = passed().held_to_plan(3, Some(4));
+    let short = passed().checked_against_plan(3, Some(4));
     assert_eq!((short.word(), short.exit_code()), ("failed", Some(1)));
     let stopped =
         RunVerdict::conclude(&facts(|f| f.stopped = Some(StopCause::Request)), Policy::default());
-    assert_eq!(stopped.clone().held_to_plan(0, Some(4)), stopped);
+    assert_eq!(stopped.clone().checked_against_plan(0, Some(4)), stopped);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use proctor_events::{Body, Event};
 use proctor_record::{Growth, RecordedLine, RecordingFollower, RunSplitter, without_digest};
 use proctor_report::{LiveLines, Mode};
 use proctor_stream::RemoteStream;
-use proctor_tui::{FollowedFile, Options};
+use proctor_tui::{FollowedFile, ScreenOptions};
 
 use super::{display_mode, recording_path};
 use crate::cli::{Cli, Format};
@@ -108,7 +108,7 @@ impl Elsewhere {
 
 /// The interactive screen over a recording, finished or not.
 fn screen(path: &Path, terminal: &Terminal) -> Result<ExitCode, CommandError> {
-    let options = Options {
+    let options = ScreenOptions {
         style: terminal.style(),
         controls_run: false,
         exit_when_done: false,

@@ -24,7 +24,7 @@ fn u10_all_mistakes_of_all_files_are_shown_at_once() {
         "unknown word `mtach`",
         "`turn_cout` is unknown",
         "b.scenario.yaml:3",
-        "no agent is under test here",
+        "no agent is configured",
         "c.scenario.yaml:4",
         "there is no model for the judge",
         "there is no model for the simulator",

@@ -3,7 +3,7 @@
 require "monitor"
 require_relative "answers"
 require_relative "blocks"
-require_relative "whereabouts"
+require_relative "example_location"
 
 module Proctor
   module Specs
@@ -205,7 +205,7 @@ module Proctor
         @definition = Definition.new(@instance, @example, @graph)
         wire = @definition.to_wire(self, @blocks)
         id = Conversation.next_id
-        fields = { definition: wire, observe: Proctor.observers.any? }.merge(Whereabouts.of(@example, Host.line.item))
+        fields = { definition: wire, observe: Proctor.observers.any? }.merge(ExampleLocation.of(@example, Host.line.item))
         @id = id
         settle(ask("conversation.start", fields))
       rescue Host::Line::Refused => error

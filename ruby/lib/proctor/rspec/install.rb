@@ -21,7 +21,7 @@ module Proctor
     def attend(configuration)
       observers = Proctor.observers
       if Host.worker?
-        Attendance.new(nil, observers).begin(configuration) if observers.any?
+        RunReporter.new(nil, observers).begin(configuration) if observers.any?
         return
       end
 
@@ -29,7 +29,7 @@ module Proctor
       return unless destination || conversations? || observers.any?
 
       line = destination || conversations? ? Host.begin(events: destination) : nil
-      Attendance.new(line, observers).begin(configuration)
+      RunReporter.new(line, observers).begin(configuration)
     end
 
     def conversations?

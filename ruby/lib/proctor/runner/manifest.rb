@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../fit"
+require_relative "../line_limit"
 
 module Proctor
   module Runner
@@ -47,7 +47,7 @@ module Proctor
         batch = []
         bytes = 0
         @entries.each do |entry|
-          text = Fit.json(description(entry), EXAMPLE_BYTES)
+          text = LineLimit.json(description(entry), EXAMPLE_BYTES)
           if batch.size == BATCH || (bytes + text.bytesize > BATCH_BYTES && !batch.empty?)
             yield(examples_line(batch))
             batch = []

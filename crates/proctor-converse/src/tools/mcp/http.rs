@@ -2,7 +2,7 @@
 //!
 //! Every message is a POST. The answer is one JSON text, or a stream of events of which one is the answer; what the
 //! server asks meanwhile is answered by a POST of its own. A session that the server has forgotten (404) is begun anew
-//! by whoever asks next; so is one whose server could not be reached.
+//! by the next request; so is one whose server could not be reached.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use proctor_llm::{ErrorKind, JsonEndpoint, JsonReplies, ModelError, Secret};
 use serde_json::Value;
 
-use super::{Answer, END_WITHIN, ServerError, answer_to, reply, request};
+use super::{Answer, END_TIMEOUT, ServerError, read_reply, reply_to_server_request, request};
 
 const SESSION: &str = "mcp-session-id";
 
@@ -19,13 +19,13 @@ const SESSION: &str = "mcp-session-id";
 pub(super) struct HttpSession {
     endpoint: JsonEndpoint,
     /// What the server calls the session, and the version it speaks.
-    agreed: Mutex<Agreed>,
+    negotiated: Mutex<NegotiatedSession>,
     last_id: AtomicU64,
     over: AtomicBool,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Agreed {
+struct NegotiatedSession {
     session: Option<String>,
     version: Option<String>,
 }
@@ -35,18 +35,18 @@ impl HttpSession {
         let endpoint = JsonEndpoint::new(url, headers).map_err(ServerError::Http)?;
         Ok(Self {
             endpoint,
-            agreed: Mutex::default(),
+            negotiated: Mutex::default(),
             last_id: AtomicU64::new(0),
             over: AtomicBool::new(false),
         })
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    pub(super) fn speaks(&self, version: &str) {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).version =
+    pub(super) fn set_version(&self, version: &str) {
+        self.negotiated.lock().unwrap_or_else(PoisonError::into_inner).version =
             Some(version.to_owned());
     }
 
@@ -65,17 +65,17 @@ impl HttpSession {
         }
     }
 
-    /// A message that has no answer; whether it was heard is seen by what follows.
-    pub(super) async fn tell(&self, message: &Value) {
-        if let Ok(mut replies) = self.post(message, END_WITHIN).await {
+    /// Sends a notification. Errors are ignored: the next request reports them.
+    pub(super) async fn notify(&self, message: &Value) {
+        if let Ok(mut replies) = self.post(message, END_TIMEOUT).await {
             let _ = replies.next().await;
         }
     }
 
     pub(super) async fn end(&self) {
-        // Only a server that counts sessions wants to hear of their end.
-        if self.agreed().session.is_some() {
-            let _ = self.endpoint.send("DELETE", &self.headers(), None, END_WITHIN).await;
+        // Only a server that assigned a session id expects `DELETE`.
+        if self.negotiated().session.is_some() {
+            let _ = self.endpoint.send("DELETE", &self.headers(), None, END_TIMEOUT).await;
         }
     }
 
@@ -87,7 +87,7 @@ impl HttpSession {
     ) -> Result<Answer, ModelError> {
         let mut replies = self.post(&message, within).await?;
         if let Some(session) = replies.header(SESSION) {
-            self.agreed.lock().unwrap_or_else(PoisonError::into_inner).session =
+            self.negotiated.lock().unwrap_or_else(PoisonError::into_inner).session =
                 Some(session.to_owned());
         }
         while let Some(text) = replies.next().await? {
@@ -97,11 +97,11 @@ impl HttpSession {
                 return Err(ModelError::new(ErrorKind::Malformed, what));
             };
             if message.get("method").is_some() {
-                if let Some(answer) = answer_to(&message) {
-                    self.tell(&answer).await;
+                if let Some(answer) = reply_to_server_request(&message) {
+                    self.notify(&answer).await;
                 }
             } else if message["id"].as_u64() == Some(id) {
-                return Ok(reply(&message));
+                return Ok(read_reply(&message));
             }
         }
         Err(ModelError::new(ErrorKind::Truncated, "ended its answer without a result".to_owned()))
@@ -116,14 +116,14 @@ impl HttpSession {
             ("content-type", "application/json".to_owned()),
             ("accept", "application/json, text/event-stream".to_owned()),
         ];
-        let Agreed { session, version } = self.agreed();
+        let NegotiatedSession { session, version } = self.negotiated();
         headers.extend(session.map(|session| (SESSION, session)));
         headers.extend(version.map(|version| ("mcp-protocol-version", version)));
         headers
     }
 
-    fn agreed(&self) -> Agreed {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn negotiated(&self) -> NegotiatedSession {
+        self.negotiated.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn server_error(&self, error: ModelError) -> ServerError {
@@ -131,7 +131,9 @@ impl HttpSession {
             self.over.store(true, Ordering::Relaxed);
         }
         match error.kind {
-            ErrorKind::NotFound if self.agreed().session.is_some() => ServerError::SessionUnknown,
+            ErrorKind::NotFound if self.negotiated().session.is_some() => {
+                ServerError::SessionUnknown
+            }
             _ => ServerError::Http(error),
         }
     }

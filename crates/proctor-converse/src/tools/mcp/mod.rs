@@ -1,6 +1,6 @@
 //! A client of the Model Context Protocol: lists tools and calls them.
 //!
-//! A server is a program of ours, spoken to over its standard input and output ([`program`]), or an address ([`web`]). It is
+//! A server is a program of ours, spoken to over its standard input and output ([`program`]), or an address ([`http`]). It is
 //! started or greeted with the first question and shared by all conversations. One that has ended costs the calls it had;
 //! the next call starts it anew. Messages are JSON-RPC 2.0.
 //!
@@ -27,19 +27,19 @@ use crate::failure::Failure;
 /// The newest version of the protocol that this client knows; the server may answer with an older one.
 const PROTOCOL: &str = "2025-06-18";
 /// How long a server may take to start and to list its tools.
-const START_WITHIN: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long it may take to end.
-const END_WITHIN: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many pages of tools are asked for.
 const MAX_PAGES: usize = 100;
 
 /// A server of tools.
 pub struct McpServer {
     name: String,
-    way: McpTransport,
+    transport: McpTransport,
     timeout: Duration,
     only: Option<Vec<String>>,
-    link: Mutex<Option<Link>>,
+    link: Mutex<Option<McpSession>>,
     tools: OnceCell<Arc<[ToolSpec]>>,
 }
 
@@ -52,9 +52,9 @@ pub(crate) enum McpTransport {
     Address { url: String, headers: Vec<(String, Secret)> },
 }
 
-/// A server that has been greeted.
+/// An initialized session with a server.
 #[derive(Clone)]
-enum Link {
+enum McpSession {
     Program(Arc<McpProgram>),
     Address(Arc<HttpSession>),
 }
@@ -71,7 +71,7 @@ enum ServerError {
     EndedSilently,
     /// `last_lines` are the last lines of its standard error.
     #[error("ended; last output: {}", last_lines.join(" | "))]
-    Ended { last_lines: Vec<String> },
+    EndReport { last_lines: Vec<String> },
     #[error("did not answer `{method}` within {within:?}")]
     TooSlow { method: String, within: Duration },
     #[error("— {}", .0.message)]
@@ -79,7 +79,7 @@ enum ServerError {
     /// The server no longer knows the session; the request was not carried out.
     #[error("is not at this address (HTTP 404)")]
     SessionUnknown,
-    #[error("reports a session as unknown that it has just opened")]
+    #[error("no longer knows a session that it has just opened")]
     SessionsUnstable,
     #[error("cannot list its tools: {0}")]
     NoToolList(String),
@@ -94,11 +94,11 @@ type Answer = Result<Value, String>;
 impl McpServer {
     pub(crate) fn new(
         name: String,
-        way: McpTransport,
+        transport: McpTransport,
         timeout: Duration,
         only: Option<Vec<String>>,
     ) -> Self {
-        Self { name, way, timeout, only, link: Mutex::new(None), tools: OnceCell::new() }
+        Self { name, transport, timeout, only, link: Mutex::new(None), tools: OnceCell::new() }
     }
 
     /// The tools it offers.
@@ -117,11 +117,11 @@ impl McpServer {
         Ok(asked.and_then(|result| content(&result)))
     }
 
-    /// Ends it, if it was started here, or says goodbye.
+    /// Ends the program, or closes the HTTP session.
     pub async fn end(&self) {
         match self.link.lock().await.take() {
-            Some(Link::Program(running)) => running.end().await,
-            Some(Link::Address(session)) => session.end().await,
+            Some(McpSession::Program(running)) => running.end().await,
+            Some(McpSession::Address(session)) => session.end().await,
             None => {}
         }
     }
@@ -136,7 +136,7 @@ impl McpServer {
         for _ in 0..MAX_PAGES {
             let params =
                 cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let page = self.request("tools/list", &params, START_WITHIN).await?;
+            let page = self.request("tools/list", &params, START_TIMEOUT).await?;
             let page = page.map_err(|error| self.failed(&ServerError::NoToolList(error)))?;
             for tool in page["tools"].as_array().into_iter().flatten() {
                 specs.extend(self.spec(tool));
@@ -180,52 +180,52 @@ impl McpServer {
         Err(self.failed(&ServerError::SessionsUnstable))
     }
 
-    /// The server, greeted when it is first needed, and again after it has ended. Whoever comes meanwhile waits.
-    async fn link(&self) -> Result<Link, Failure> {
+    /// The session with the server: initialized on first use and again after it has ended. Concurrent callers wait.
+    async fn link(&self) -> Result<McpSession, Failure> {
         let mut link = self.link.lock().await;
-        if let Some(alive) = link.as_ref().filter(|link| !link.is_over()) {
+        if let Some(alive) = link.as_ref().filter(|link| !link.has_ended()) {
             return Ok(alive.clone());
         }
-        let fresh = match &self.way {
-            McpTransport::Program(program) => {
-                McpProgram::start(program).await.map(|running| Link::Program(Arc::new(running)))
-            }
+        let fresh = match &self.transport {
+            McpTransport::Program(program) => McpProgram::start(program)
+                .await
+                .map(|running| McpSession::Program(Arc::new(running))),
             McpTransport::Address { url, headers } => HttpSession::new(url, headers.clone())
-                .map(|session| Link::Address(Arc::new(session))),
+                .map(|session| McpSession::Address(Arc::new(session))),
         };
         let fresh = fresh.map_err(|error| self.failed(&error))?;
-        self.greet(&fresh).await?;
+        self.initialize(&fresh).await?;
         *link = Some(fresh.clone());
         Ok(fresh)
     }
 
-    async fn greet(&self, link: &Link) -> Result<(), Failure> {
+    async fn initialize(&self, link: &McpSession) -> Result<(), Failure> {
         let hello = json!({
             "protocolVersion": PROTOCOL,
             "capabilities": {},
             "clientInfo": {"name": "proctor", "version": env!("CARGO_PKG_VERSION")},
         });
-        let answer = link.ask("initialize", &hello, START_WITHIN).await;
+        let answer = link.ask("initialize", &hello, START_TIMEOUT).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
         let answer = answer.map_err(|error| self.failed(&ServerError::Refused(error)))?;
         let version = answer["protocolVersion"].as_str().unwrap_or(PROTOCOL);
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         match link {
-            Link::Program(running) => running.send(&ready).await,
-            Link::Address(session) => {
-                session.speaks(version);
-                session.tell(&ready).await;
+            McpSession::Program(running) => running.send(&ready).await,
+            McpSession::Address(session) => {
+                session.set_version(version);
+                session.notify(&ready).await;
             }
         }
         Ok(())
     }
 }
 
-impl Link {
-    fn is_over(&self) -> bool {
+impl McpSession {
+    fn has_ended(&self) -> bool {
         match self {
-            Self::Program(running) => running.is_over(),
-            Self::Address(session) => session.is_over(),
+            Self::Program(running) => running.has_ended(),
+            Self::Address(session) => session.has_ended(),
         }
     }
 
@@ -246,18 +246,18 @@ fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// What a server asks of us: a sign of life is given, everything else is not known here.
-fn answer_to(request: &Value) -> Option<Value> {
+/// The reply to a request of the server: `ping` is answered, other methods are refused.
+fn reply_to_server_request(request: &Value) -> Option<Value> {
     let id = request.get("id")?;
     Some(if request["method"] == "ping" {
         json!({"jsonrpc": "2.0", "id": id, "result": {}})
     } else {
-        let error = json!({"code": -32601, "message": "proctor calls tools and offers nothing"});
+        let error = json!({"code": -32601, "message": "proctor is a client and offers no methods"});
         json!({"jsonrpc": "2.0", "id": id, "error": error})
     })
 }
 
-fn reply(message: &Value) -> Answer {
+fn read_reply(message: &Value) -> Answer {
     match message.get("error") {
         Some(error) => {
             Err(error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned))

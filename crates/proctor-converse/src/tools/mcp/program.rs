@@ -15,12 +15,12 @@ use proctor_process::{
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Answer, END_WITHIN, ServerError, answer_to, reply, request};
+use super::{Answer, END_TIMEOUT, ServerError, read_reply, reply_to_server_request, request};
 
 /// How many lines of its standard error are quoted.
 const LAST_LINES: usize = 5;
 /// Its last words may come a moment after its last answer.
-const LAST_WORDS_WITHIN: Duration = Duration::from_millis(20);
+const STDERR_GRACE: Duration = Duration::from_millis(20);
 /// The longest message of a server, in bytes.
 const MAX_LINE: usize = 64 << 20;
 
@@ -81,7 +81,7 @@ impl McpProgram {
         Ok(Self { process, stdin, last_id: AtomicU64::new(0), shared })
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.shared.state().closed
     }
 
@@ -119,7 +119,7 @@ impl McpProgram {
 
     pub(super) async fn end(&self) {
         drop(self.stdin.lock().await.take());
-        if self.process.wait_timeout(END_WITHIN).await.is_err() {
+        if self.process.wait_timeout(END_TIMEOUT).await.is_err() {
             // A process that survives SIGKILL is left to its guard.
             let _ = self.process.kill().await;
         }
@@ -133,7 +133,9 @@ impl McpProgram {
         if lines.is_empty() {
             return ServerError::EndedSilently;
         }
-        ServerError::Ended { last_lines: lines.iter().map(|line| line.text.to_string()).collect() }
+        ServerError::EndReport {
+            last_lines: lines.iter().map(|line| line.text.to_string()).collect(),
+        }
     }
 }
 
@@ -152,7 +154,9 @@ async fn read_replies(mut lines: Lines, stdin: Weak<Input>, shared: Arc<Shared>)
         }
         let Ok(message) = serde_json::from_str::<Value>(&line.text) else { continue };
         if message.get("method").is_some() {
-            if let (Some(answer), Some(stdin)) = (answer_to(&message), stdin.upgrade()) {
+            if let (Some(answer), Some(stdin)) =
+                (reply_to_server_request(&message), stdin.upgrade())
+            {
                 send(&stdin, &answer).await;
             }
             continue;
@@ -160,10 +164,10 @@ async fn read_replies(mut lines: Lines, stdin: Weak<Input>, shared: Arc<Shared>)
         let Some(id) = message["id"].as_u64() else { continue };
         let waiting = shared.state().waiting.remove(&id);
         if let Some(waiting) = waiting {
-            let _ = waiting.send(reply(&message));
+            let _ = waiting.send(read_reply(&message));
         }
     }
-    tokio::time::sleep(LAST_WORDS_WITHIN).await;
+    tokio::time::sleep(STDERR_GRACE).await;
     let mut state = shared.state();
     state.closed = true;
     state.waiting.clear();

@@ -163,30 +163,30 @@ fn tools_are_called_in_the_worker_and_may_end_the_turn() {
 #[test]
 fn groups_share_a_cassette_and_doubles_are_kept_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let tape = folder.path().join("tape.jsonl");
+    let cassette = folder.path().join("tape.jsonl");
     let judged_by = |says: &str| json!({"models": {"judge": {"verdicts": [{"because": says}]}}});
     let play = |cassette: Cassette, answers: [&str; 2]| -> Vec<String> {
         let mut peer = Peer::with(|settings| settings.cassette = cassette);
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for (number, judge) in (1..).zip(["first judge", "second judge"]) {
             let name = format!("c{number}");
             peer.start_of(&format!("./a_spec.rb[1:{number}]"), number, &name, &judged_by(judge));
             let answer = answers[number as usize - 1];
             let say = json!({"conversation": name, "text": "Hi"});
             let said = peer.ask("conversation.say", say, |_| json!({"text": answer}));
-            heard
+            received
                 .push(said["conversation"]["turns"][0]["agent"].as_str().unwrap_or("?").to_owned());
             let check =
                 json!({"conversation": name, "turn": 1, "assertions": [{"satisfy": "It is kind"}]});
             let held = peer.ask("conversation.check", check, |asked| panic!("{asked}"));
-            heard.push(held["evaluations"][0]["reasoning"].as_str().unwrap_or("?").to_owned());
+            received.push(held["evaluations"][0]["reasoning"].as_str().unwrap_or("?").to_owned());
             peer.ask("conversation.end", json!({"conversation": name}), |asked| panic!("{asked}"));
         }
-        heard
+        received
     };
-    let recorded = play(Cassette::Record(tape.clone()), ["one", "two"]);
+    let recorded = play(Cassette::Record(cassette.clone()), ["one", "two"]);
     assert_eq!(recorded, ["one", "first judge", "two", "second judge"]);
-    let text = std::fs::read_to_string(&tape).unwrap();
+    let text = std::fs::read_to_string(&cassette).unwrap();
     let conversations: std::collections::BTreeSet<String> = text
         .lines()
         .filter_map(|line| {
@@ -195,7 +195,7 @@ fn groups_share_a_cassette_and_doubles_are_kept_apart() {
         .collect();
     assert_eq!(conversations.len(), 2, "{text}");
     // Nobody would say that now; the cassette does, to each its own.
-    let replayed = play(Cassette::Replay(tape, ReplayMode::Sequence), ["x", "x"]);
+    let replayed = play(Cassette::Replay(cassette, ReplayMode::Sequence), ["x", "x"]);
     assert_eq!(replayed, recorded);
 }
 

@@ -27,7 +27,7 @@ impl WorkerEvents for Heard {
 
 pub(crate) struct Peer {
     stream: BufReader<UnixStream>,
-    heard: Arc<Heard>,
+    received: Arc<Heard>,
     count: u32,
     /// What the host asked for.
     pub(crate) asked: Vec<Value>,
@@ -80,9 +80,10 @@ impl Peer {
             .enable_all()
             .build()
             .unwrap();
-        let heard = Arc::new(Heard::default());
+        let received = Arc::new(Heard::default());
         let host = ConversationHost::new(settings);
-        let connection = WorkerConnection::new(host, Arc::clone(&heard) as Arc<dyn WorkerEvents>);
+        let connection =
+            WorkerConnection::new(host, Arc::clone(&received) as Arc<dyn WorkerEvents>);
         let config = ChannelConfig::default().handler(connection.handler());
         let inside = runtime.enter();
         let channel = Channel::over_socket(OwnedFd::from(theirs), "peer", config).unwrap();
@@ -90,7 +91,7 @@ impl Peer {
         drop(inside);
         Self {
             stream: BufReader::new(ours),
-            heard,
+            received,
             count: 0,
             asked: Vec::new(),
             _runtime: runtime,
@@ -154,13 +155,13 @@ impl Peer {
 
     /// The names of all events, in order.
     pub(crate) fn event_types(&self) -> Vec<String> {
-        let heard = self.heard.0.lock().unwrap();
-        heard.iter().map(|(_, event)| event["event_type"].as_str().unwrap().to_owned()).collect()
+        let received = self.received.0.lock().unwrap();
+        received.iter().map(|(_, event)| event["event_type"].as_str().unwrap().to_owned()).collect()
     }
 
     pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
-        let heard = self.heard.0.lock().unwrap();
-        let all = heard.iter().map(|(_, event)| event);
+        let received = self.received.0.lock().unwrap();
+        let all = received.iter().map(|(_, event)| event);
         all.filter(|event| event["event_type"] == kind).cloned().collect()
     }
 }

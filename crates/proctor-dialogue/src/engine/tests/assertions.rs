@@ -246,14 +246,14 @@ examples:
 #[test]
 fn d17_a_cost_that_is_partly_unknown_is_neither_low_nor_high() {
     let run = |first: Option<f64>, second: Option<f64>, check: &str| {
-        let asking = AgentAnswer {
+        let pending_request = AgentAnswer {
             pending_tool_calls: vec![call("a", json!({}))],
             cost_usd: first,
             ..answer("")
         };
         let last = AgentAnswer { cost_usd: second, ..answer("Done") };
         let expect: Value = serde_json::from_str(check).unwrap();
-        Driver::with_agent(vec![asking, last])
+        Driver::with_agent(vec![pending_request, last])
             .run(steps(&json!([{"user": "Hi", "expect": [expect]}])))
             .status()
     };

@@ -166,7 +166,7 @@ impl Driver {
                 let prompt = &request.prompt;
                 ran.simulator_prompts.push(format!("{}\n{}", prompt.system, prompt.user));
                 match self.simulator.pop_front().unwrap_or_else(|| Ok("And then?".into())) {
-                    Ok(text) => Input::SimulatorSaid { id, text },
+                    Ok(text) => Input::SimulatorAnswered { id, text },
                     Err(message) => Input::SimulatorFailed { id, message },
                 }
             }
@@ -188,9 +188,9 @@ impl Driver {
             },
             Effect::AskJudge { id, request } => {
                 ran.judge_prompts.push(judge_prompt(&request).user);
-                let said = (self.judge)(&request);
+                let answer = (self.judge)(&request);
                 ran.judge_requests.push(*request);
-                match said {
+                match answer {
                     Ok(text) => Input::JudgeAnswered { id, text },
                     Err(message) => Input::JudgeFailed { id, message },
                 }

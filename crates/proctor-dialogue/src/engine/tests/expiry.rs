@@ -62,7 +62,7 @@ impl SteppedConversation {
                 self.put(Input::AgentAnswered { id, answer: answer(text) });
             }
             Effect::AskSimulator { id, .. } => {
-                self.put(Input::SimulatorSaid { id, text: text.into() });
+                self.put(Input::SimulatorAnswered { id, text: text.into() });
             }
             other => panic!("{other:?}"),
         }
@@ -105,7 +105,11 @@ impl SteppedConversation {
 }
 
 fn broken(status: Status, message: &str) -> Input {
-    Input::Break { status, fault: Some(proctor_events::Fault::Harness), message: message.into() }
+    Input::PartyUnavailable {
+        status,
+        fault: Some(proctor_events::Fault::Harness),
+        message: message.into(),
+    }
 }
 
 fn every_end() -> [(&'static str, Input); 4] {
@@ -238,11 +242,12 @@ fn d5_a_time_out_is_the_fault_of_the_party_that_was_waited_for() {
     let goal = json!([{"simulate": {"goal": "g", "timeout": "1s"}}]);
     let hard = json!([{"user": "Hi", "expect": [{"satisfy": "It is kind"}]}]);
     let check = json!([{"user": "Hi", "expect": [{"command": ["look"]}]}]);
-    let asking = || AgentAnswer { pending_tool_calls: vec![call("a", json!({}))], ..answer("") };
+    let pending_request =
+        || AgentAnswer { pending_tool_calls: vec![call("a", json!({}))], ..answer("") };
     let with_tool = || {
         let mut conversation = SteppedConversation::steps(&json!([{"user": "Hi"}]));
         let Effect::CallAgent { id, .. } = conversation.asked() else { panic!() };
-        conversation.with(Input::AgentAnswered { id, answer: asking() })
+        conversation.with(Input::AgentAnswered { id, answer: pending_request() })
     };
     for (conversation, status, party) in [
         (SteppedConversation::steps(&hard), "timed_out (agent)", "the agent"),

@@ -57,15 +57,15 @@ fn an_agent_that_breaks_is_errored() {
 
 #[test]
 fn too_many_rounds_of_tools_are_the_agents_fault() {
-    let asking = || AgentAnswer {
+    let pending_request = || AgentAnswer {
         pending_tool_calls: vec![call("again", json!({}))],
         ..AgentAnswer::default()
     };
-    let ran = Driver::with_agent((0..20).map(|_| asking()).collect())
+    let ran = Driver::with_agent((0..20).map(|_| pending_request()).collect())
         .run(steps(&json!([{"user": "Hi"}])));
     assert_eq!(ran.status(), "errored (agent)");
     assert_eq!(ran.of_type("ToolCallStarted").len(), MAX_TOOL_ROUNDS as usize);
-    let fine = Driver::with_agent((0..8).map(|_| asking()).collect()).run(steps(
+    let fine = Driver::with_agent((0..8).map(|_| pending_request()).collect()).run(steps(
         &json!([{"user": "Hi", "expect": [{"call_tool": {"name": "again", "times": 8}}]}]),
     ));
     assert_eq!(fine.status(), "passed");
@@ -73,13 +73,14 @@ fn too_many_rounds_of_tools_are_the_agents_fault() {
 
 #[test]
 fn a_tool_that_says_no_is_told_and_one_that_breaks_is_errored() {
-    let asking = || AgentAnswer { pending_tool_calls: vec![call("book", json!({}))], ..answer("") };
-    let mut driver = Driver::with_agent(vec![asking(), answer("Sorry")]);
+    let pending_request =
+        || AgentAnswer { pending_tool_calls: vec![call("book", json!({}))], ..answer("") };
+    let mut driver = Driver::with_agent(vec![pending_request(), answer("Sorry")]);
     driver.tool = Ok(Err("fully booked".into()));
     let ran = driver.run(steps(&json!([{"user": "Hi", "expect": [{"match": "Sorry"}]}])));
     assert_eq!(ran.status(), "passed");
     assert_eq!(ran.agent_calls[1][2]["content"], "error: fully booked");
-    let mut driver = Driver::with_agent(vec![asking()]);
+    let mut driver = Driver::with_agent(vec![pending_request()]);
     driver.tool = Err("no such server".into());
     let ran = driver.run(steps(&json!([{"user": "Hi"}])));
     assert_eq!(ran.status(), "errored (tool)");

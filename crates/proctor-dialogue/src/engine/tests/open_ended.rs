@@ -14,7 +14,7 @@ use crate::transcript::Scope;
 use proctor_yaml::read_value;
 
 /// Drives an engine whose agent, blocks and tools are functions.
-struct Told {
+struct OpenEndedDriver {
     engine: Engine,
     events: Vec<String>,
     agent: fn(usize) -> Result<AgentAnswer, String>,
@@ -27,18 +27,18 @@ fn example(definition: &str) -> Arc<Example> {
     Arc::new(holds.example(ExampleOrigin::default()))
 }
 
-impl Told {
+impl OpenEndedDriver {
     fn new(definition: &str) -> Self {
-        let mut told = Self {
+        let mut driver = Self {
             engine: Engine::open_ended(example(definition)),
             events: Vec::new(),
             agent: |_| Ok(answer("Hello")),
             block: |_, _| Ok(true),
             calls: 0,
         };
-        let verdict = told.drive(Input::Begin { marks: crate::MarkKey::new([1; 32]) });
+        let verdict = driver.drive(Input::Begin { marks: crate::MarkKey::new([1; 32]) });
         assert_eq!(verdict.status, Status::Passed);
-        told
+        driver
     }
 
     fn drive(&mut self, first: Input) -> ConversationOutcome {
@@ -57,7 +57,7 @@ impl Told {
     fn carry_out(&mut self, effect: Effect) -> Option<Input> {
         Some(match effect {
             Effect::Emit(body) => {
-                self.events.push(told(&body));
+                self.events.push(event_name(&body));
                 return None;
             }
             Effect::CallAgent { id, .. } => {
@@ -77,7 +77,7 @@ impl Told {
                 let outcome = ToolOutcome { result: Ok(json!("found")), duration_ms: None };
                 Input::ToolResult { id, outcome }
             }
-            Effect::AskSimulator { id, .. } => Input::SimulatorSaid { id, text: "Hi".into() },
+            Effect::AskSimulator { id, .. } => Input::SimulatorAnswered { id, text: "Hi".into() },
             other => panic!("{other:?}"),
         })
     }
@@ -100,47 +100,50 @@ impl Told {
     }
 }
 
-fn told(body: &Body) -> String {
+fn event_name(body: &Body) -> String {
     let event = proctor_events::Event::new(body.clone());
     event.type_name().to_owned()
 }
 
 #[test]
 fn it_pauses_after_every_stretch_and_a_failure_does_not_end_it() {
-    let mut told = Told::new("{}");
-    assert!(told.engine.is_paused());
-    assert_eq!(told.say("Hi").status, Status::Passed);
-    let failed = told.check(&json!({"match": "Bye"}), EvaluationMode::Hard);
+    let mut driver = OpenEndedDriver::new("{}");
+    assert!(driver.engine.is_paused());
+    assert_eq!(driver.say("Hi").status, Status::Passed);
+    let failed = driver.check(&json!({"match": "Bye"}), EvaluationMode::Hard);
     assert_eq!((failed.status, failed.failures.len()), (Status::Failed, 1));
-    assert_eq!(told.check(&json!({"match": "Bye"}), EvaluationMode::Soft).status, Status::Passed);
-    assert_eq!(told.check(&json!({"match": "Hello"}), EvaluationMode::Hard).status, Status::Passed);
-    told.agent = |_| Err("gone".into());
-    assert_eq!(told.say("Again").status, Status::Errored);
-    told.agent = |_| Ok(answer("Back"));
-    assert_eq!(told.say("Once more").status, Status::Passed);
-    assert_eq!(told.engine.transcript().turns.len(), 3);
-    assert_eq!(told.next(Next::End).status, Status::Passed);
-    assert!(told.engine.is_finished());
+    assert_eq!(driver.check(&json!({"match": "Bye"}), EvaluationMode::Soft).status, Status::Passed);
+    assert_eq!(
+        driver.check(&json!({"match": "Hello"}), EvaluationMode::Hard).status,
+        Status::Passed
+    );
+    driver.agent = |_| Err("gone".into());
+    assert_eq!(driver.say("Again").status, Status::Errored);
+    driver.agent = |_| Ok(answer("Back"));
+    assert_eq!(driver.say("Once more").status, Status::Passed);
+    assert_eq!(driver.engine.transcript().turns.len(), 3);
+    assert_eq!(driver.next(Next::End).status, Status::Passed);
+    assert!(driver.engine.is_finished());
 }
 
 #[test]
 fn the_first_topic_is_told_with_its_first_turn_and_checked_once_at_the_end() {
     let definition = r#"{"topics": {"greet": {"expect": [{"$block": {"id": "b1", "description": "be kind"}}]}}}"#;
-    let mut told = Told::new(definition);
-    assert!(told.events.is_empty());
-    told.say("Hi");
-    assert_eq!(told.events, ["UserMessage", "AgentResponse", "TopicChanged"]);
-    told.block = |_, _| Ok(false);
-    let verdict = told.next(Next::End);
+    let mut driver = OpenEndedDriver::new(definition);
+    assert!(driver.events.is_empty());
+    driver.say("Hi");
+    assert_eq!(driver.events, ["UserMessage", "AgentResponse", "TopicChanged"]);
+    driver.block = |_, _| Ok(false);
+    let verdict = driver.next(Next::End);
     assert_eq!(verdict.status, Status::Failed);
     assert!(verdict.message.unwrap().contains("expected to be kind, but it gave false"));
 
-    let mut told = Told::new(definition);
-    told.simulate(&json!({"goal": "x", "max_turns": 1, "on_max_turns": "fine", "stop_when": []}));
-    assert_eq!(told.events[told.events.len() - 2..], ["InvariantEvaluated", "SimulationEnded"]);
-    let before = told.events.len();
-    assert_eq!(told.next(Next::End).status, Status::Passed);
-    assert_eq!(told.events.len(), before, "nothing has happened since the simulation");
+    let mut driver = OpenEndedDriver::new(definition);
+    driver.simulate(&json!({"goal": "x", "max_turns": 1, "on_max_turns": "fine", "stop_when": []}));
+    assert_eq!(driver.events[driver.events.len() - 2..], ["InvariantEvaluated", "SimulationEnded"]);
+    let before = driver.events.len();
+    assert_eq!(driver.next(Next::End).status, Status::Passed);
+    assert_eq!(driver.events.len(), before, "nothing has happened since the simulation");
 }
 
 #[test]
@@ -149,33 +152,33 @@ fn blocks_are_triggers_and_stop_conditions() {
         "a": {"next": ["b", "c"], "triggers": [{"$block": {"id": "never"}}]},
         "b": {"triggers": [{"$block": {"id": "never"}}, {"$block": {"id": "never"}}]},
         "c": {"triggers": [{"user": "nothing"}, {"$block": {"id": "yes"}}]}}}"#;
-    let mut told = Told::new(definition);
-    told.block = |id, _| Ok(id == "yes");
-    told.say("Hi");
-    assert_eq!(told.engine.transcript().topic(), Some("c"));
+    let mut driver = OpenEndedDriver::new(definition);
+    driver.block = |id, _| Ok(id == "yes");
+    driver.say("Hi");
+    assert_eq!(driver.engine.transcript().topic(), Some("c"));
 
-    let mut told = Told::new("{}");
-    told.block = |_, conversation| Ok(conversation["turn_count"] == 3);
+    let mut driver = OpenEndedDriver::new("{}");
+    driver.block = |_, conversation| Ok(conversation["turn_count"] == 3);
     let simulate = json!({"goal": "x", "stop_when": [{"$block": {"id": "third"}}]});
-    assert_eq!(told.simulate(&simulate).status, Status::Passed);
-    assert_eq!(told.engine.transcript().turns.len(), 3);
-    told.block = |_, _| Err("it raised".into());
-    let broken = told.simulate(&simulate);
+    assert_eq!(driver.simulate(&simulate).status, Status::Passed);
+    assert_eq!(driver.engine.transcript().turns.len(), 3);
+    driver.block = |_, _| Err("it raised".into());
+    let broken = driver.simulate(&simulate);
     assert_eq!(broken.status, Status::Errored);
     assert!(broken.message.unwrap().contains("a stop condition could not be run: it raised"));
 }
 
 #[test]
 fn an_answer_can_end_its_turn_although_tools_are_pending() {
-    let mut told = Told::new("{}");
-    told.agent = |calls| {
+    let mut driver = OpenEndedDriver::new("{}");
+    driver.agent = |calls| {
         let pending_tool_calls = if calls == 1 { vec![call("search", json!({}))] } else { vec![] };
         Ok(AgentAnswer { pending_tool_calls, ends_turn: true, ..answer("Let me look") })
     };
-    told.say("Hi");
-    assert_eq!(told.calls, 1);
+    driver.say("Hi");
+    assert_eq!(driver.calls, 1);
     assert_eq!(
-        told.events,
+        driver.events,
         ["UserMessage", "AgentResponse", "ToolCallStarted", "ToolCallCompleted"]
     );
 }
@@ -198,21 +201,21 @@ proptest! {
     /// Whatever comes in whatever order, it pauses or ends after each, and never forgets a turn.
     #[test]
     fn it_always_comes_to_a_pause(steps in proptest::collection::vec(0_u8..6, 0..12)) {
-        let mut told = Told::new(r#"{"topics": {"a": {"next": "b"}, "b": {"triggers": [{"$block": {"id": "x"}}]}}}"#);
+        let mut driver = OpenEndedDriver::new(r#"{"topics": {"a": {"next": "b"}, "b": {"triggers": [{"$block": {"id": "x"}}]}}}"#);
         let mut turns = 0;
         for step in steps {
             match step {
-                0 => { told.say("Hi"); turns += 1; }
-                1 => { told.agent = |_| Err("gone".into()); told.say("Hi"); turns += 1; told.agent = |_| Ok(answer("Hello")); }
-                2 => { told.simulate(&json!({"goal": "x", "max_turns": 2, "on_max_turns": "fine", "stop_when": []})); turns += 2; }
-                3 => { told.check(&json!({"match": "Bye"}), EvaluationMode::Hard); }
-                4 => { told.block = |_, _| Err("broken".into()); told.say("Hi"); turns += 1; told.block = |_, _| Ok(true); }
-                _ => { drop(told.engine.step(Input::Cancel)); }
+                0 => { driver.say("Hi"); turns += 1; }
+                1 => { driver.agent = |_| Err("gone".into()); driver.say("Hi"); turns += 1; driver.agent = |_| Ok(answer("Hello")); }
+                2 => { driver.simulate(&json!({"goal": "x", "max_turns": 2, "on_max_turns": "fine", "stop_when": []})); turns += 2; }
+                3 => { driver.check(&json!({"match": "Bye"}), EvaluationMode::Hard); }
+                4 => { driver.block = |_, _| Err("broken".into()); driver.say("Hi"); turns += 1; driver.block = |_, _| Ok(true); }
+                _ => { drop(driver.engine.step(Input::Cancel)); }
             }
-            prop_assert!(told.engine.is_paused());
-            prop_assert_eq!(told.engine.transcript().turns.len(), turns);
+            prop_assert!(driver.engine.is_paused());
+            prop_assert_eq!(driver.engine.transcript().turns.len(), turns);
         }
-        told.next(Next::End);
-        prop_assert!(told.engine.is_finished());
+        driver.next(Next::End);
+        prop_assert!(driver.engine.is_finished());
     }
 }

@@ -57,8 +57,8 @@ fn tools_may_answer_in_any_order_but_the_agent_hears_them_in_its_own() {
     assert!(doubled.is_empty());
     let effects = engine.step(Input::ToolResult { id: tools[0], outcome: result("one") });
     let Some(Effect::CallAgent { messages, .. }) = effects.last() else { panic!("{effects:?}") };
-    let heard: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-    assert_eq!(heard, ["Hi", "", "one", "two"]);
+    let contents: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(contents, ["Hi", "", "one", "two"]);
     let names: Vec<&str> = engine.transcript().turns[0]
         .tool_calls
         .iter()
@@ -73,7 +73,7 @@ fn answers_that_nobody_waits_for_do_nothing() {
     let id = agent_id(&effects);
     let text = String::new;
     for input in [
-        Input::SimulatorSaid { id, text: "Hi".into() },
+        Input::SimulatorAnswered { id, text: "Hi".into() },
         Input::SimulatorFailed { id, message: text() },
         Input::ToolResult { id, outcome: ToolOutcome { result: Ok(json!(1)), duration_ms: None } },
         Input::ToolFailed { id, message: text() },
@@ -101,7 +101,7 @@ fn the_deadline_blames_whom_we_wait_for() {
     let to_agent = || {
         let (mut engine, effects) = begin(&conversation);
         let Some(Effect::AskSimulator { id, .. }) = effects.last() else { panic!("{effects:?}") };
-        let effects = engine.step(Input::SimulatorSaid { id: *id, text: "Hi".into() });
+        let effects = engine.step(Input::SimulatorAnswered { id: *id, text: "Hi".into() });
         (engine, agent_id(&effects))
     };
     let (mut engine, _) = to_agent();
@@ -125,7 +125,7 @@ fn a_deadline_that_comes_after_the_simulation_is_late() {
     ]));
     let late = Input::DeadlineReached { id: deadline(&effects) };
     let Some(Effect::AskSimulator { id, .. }) = effects.last() else { panic!("{effects:?}") };
-    let effects = engine.step(Input::SimulatorSaid { id: *id, text: "Hi".into() });
+    let effects = engine.step(Input::SimulatorAnswered { id: *id, text: "Hi".into() });
     let id = agent_id(&effects);
     let effects = engine.step(Input::AgentAnswered { id, answer: answer("Done") });
     let Some(Effect::AskJudge { id, request }) = effects.last() else { panic!("{effects:?}") };

@@ -103,8 +103,8 @@ fn input(id: RequestId, open: &Open, how: u8) -> Input {
     let message = "broken".to_owned();
     match open {
         Open::Simulator if how == 0 => Input::SimulatorFailed { id, message },
-        Open::Simulator if how < 4 => Input::SimulatorSaid { id, text: " ".into() },
-        Open::Simulator => Input::SimulatorSaid { id, text: "Go on".into() },
+        Open::Simulator if how < 4 => Input::SimulatorAnswered { id, text: " ".into() },
+        Open::Simulator => Input::SimulatorAnswered { id, text: "Go on".into() },
         Open::Agent if how == 0 => Input::AgentFailed { id, class: None, message },
         Open::Agent => Input::AgentAnswered { id, answer: agent(how) },
         Open::Tool if how == 0 => Input::ToolFailed { id, message },

@@ -53,9 +53,9 @@ fn v1_tool_checks_on_an_agent_that_reports_no_calls_are_errored() {
         for agent in [HTTP, COMMAND] {
             let ran = checked(agent, &assertion, vec![answer("Refunded.")]);
             assert_eq!(ran.status(), "errored (harness)", "{agent} {assertion}: {}", ran.message());
-            let way_out =
+            let how_to_report_calls =
                 if agent == HTTP { "add `made_calls: /pointer`" } else { "`\"tool_calls\": []`" };
-            assert!(ran.message().contains(way_out), "{assertion}: {}", ran.message());
+            assert!(ran.message().contains(how_to_report_calls), "{assertion}: {}", ran.message());
         }
     }
 }

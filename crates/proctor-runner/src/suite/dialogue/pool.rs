@@ -51,7 +51,7 @@ impl ConversationPool {
 
     /// What agents printed after the last report.
     pub(super) fn unreported_output(&self) -> Vec<String> {
-        let rest = self.registry.printed().rest().into_iter();
+        let rest = self.registry.agent_output().rest().into_iter();
         rest.map(|line| format!("{}: {}", line.agent, line.text)).collect()
     }
 
@@ -99,7 +99,8 @@ impl ConversationPool {
         }
         sink.flush().await;
         conversation.close().await;
-        if self.registry.is_spent() && !self.spent_reported.swap(true, Ordering::Relaxed) {
+        if self.registry.is_budget_exhausted() && !self.spent_reported.swap(true, Ordering::Relaxed)
+        {
             sink.reports.send(Report::BudgetSpent).await;
         }
     }
@@ -117,7 +118,7 @@ impl ExamplePerformer for ConversationPool {
 
     fn slot_opened(&self, reports: &ReportSender) {
         if !self.output_reported.swap(true, Ordering::Relaxed) {
-            let printed = Arc::clone(self.registry.printed());
+            let printed = Arc::clone(self.registry.agent_output());
             tokio::spawn(report_output(printed, reports.clone()));
         }
     }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use proctor_compare::{Decision, Rules, Side};
+use proctor_compare::{GateDecision, Rules, Side};
 use proctor_record::RunStore;
 use proctor_report::comparison_text;
 use proctor_verdict::StopCause;
@@ -74,7 +74,9 @@ pub(super) fn run(
     let text = format!("\n{}", comparison_text(&comparison, false, terminal.style()));
     terminal.print_if_read(&text)?;
     Ok(match comparison.gate.decision {
-        Decision::Pass | Decision::CannotTell => second.code,
-        Decision::Stop | Decision::NotComparable => ExitCode::from(comparison.gate.exit_code),
+        GateDecision::Pass | GateDecision::CannotTell => second.code,
+        GateDecision::Stop | GateDecision::NotComparable => {
+            ExitCode::from(comparison.gate.exit_code)
+        }
     })
 }

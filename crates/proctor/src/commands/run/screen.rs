@@ -7,7 +7,7 @@ use std::time::Duration;
 use proctor_events::{EventType, Filter, Subscription};
 use proctor_report::summary;
 use proctor_runner::Controller;
-use proctor_tui::{Command, Options};
+use proctor_tui::{Command, ScreenOptions};
 use proctor_verdict::StopCause;
 
 use super::Shown;
@@ -29,7 +29,7 @@ pub(super) fn show(
 ) -> Result<Shown, CommandError> {
     let starts = Filter::Types(vec![EventType::SuiteStarted]);
     let start = recording.bus.subscribe("summary", starts, 4);
-    let options = Options {
+    let options = ScreenOptions {
         style: terminal.style(),
         controls_run: true,
         // Who asked for the screen wants to look around in it; who got it by default wants the prompt back.
@@ -64,7 +64,7 @@ pub(super) fn show(
     let mut shown = summary_options(arguments);
     let start = start.try_recv();
     if let Some(event) = &start {
-        shown.note(event);
+        shown.read_event(event);
     }
     let style = terminal.style();
     let mut printer = Printer::new(terminal);

@@ -7,7 +7,7 @@ module Proctor
   # Makes a message fit one line of the protocol. Long texts are cut first, then long lists; each says
   # how long it was. What names the message and its example is never cut, so that a result always
   # reaches the host, whatever the test put into it.
-  module Fit
+  module LineLimit
     TEXTS = [1 << 20, 1 << 18, 1 << 16, 1 << 14, 1 << 12, 1 << 10, 1 << 8].freeze
     ENTRIES = [10_000, 1_000, 100, 10].freeze
     KEPT = %w[type event_type reply_to id key repeat attempt status code].to_h { |name| [name, true] }.freeze

@@ -9,8 +9,8 @@ module Proctor
   module Specs
     # Tells the host what plain `rspec` does: which examples there are, when each begins and how it ends. It says the
     # same as a worker of `proctor run`, so that the events are the same. Also tells the project's observers.
-    class Attendance
-      HEARD = %i[example_group_started example_group_finished example_started example_passed example_failed
+    class RunReporter
+      NOTIFICATIONS = %i[example_group_started example_group_finished example_started example_passed example_failed
                  example_pending dump_summary].freeze
 
       # `line` is nil where the run is somebody else's and only observers listen.
@@ -25,7 +25,7 @@ module Proctor
         @error_at_begin = $! # under `rspec/autorun` this may be an exit that is no news
         introduce(configuration) if @line
         InterruptWatch.begin if @line
-        configuration.reporter.register_listener(self, *HEARD)
+        configuration.reporter.register_listener(self, *NOTIFICATIONS)
       end
 
       def example_group_started(notification)

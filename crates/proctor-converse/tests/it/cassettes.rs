@@ -47,11 +47,11 @@ fn world(cassette: Cassette) -> World {
 async fn a_run_is_replayed_without_anybody_and_says_what_has_drifted() {
     let server = server().await;
     let folder = tempfile::tempdir().unwrap();
-    let tape = folder.path().join("tape.jsonl");
+    let cassette = folder.path().join("tape.jsonl");
     let first =
-        world(Cassette::Record(tape.clone())).conduct(&scenario(&server.url(), "Hello")).await;
+        world(Cassette::Record(cassette.clone())).conduct(&scenario(&server.url(), "Hello")).await;
     assert_eq!(first.status(), "passed", "{}", first.message());
-    let text = std::fs::read_to_string(&tape).unwrap();
+    let text = std::fs::read_to_string(&cassette).unwrap();
     assert!(!text.contains(KEY), "secrets are not written:\n{text}");
     let events = format!("{:?}", first.events);
     assert!(events.contains("your key is [redacted]") && !events.contains(KEY), "{events}");
@@ -60,19 +60,20 @@ async fn a_run_is_replayed_without_anybody_and_says_what_has_drifted() {
     }
     let asked = server.seen().len();
     for mode in [ReplayMode::Sequence, ReplayMode::Keyed] {
-        let (talks, notes) = world(Cassette::Replay(tape.clone(), mode))
+        let (conversations, notes) = world(Cassette::Replay(cassette.clone(), mode))
             .conduct_all(&scenario(&server.url(), "Hello"))
             .await;
-        assert_eq!(talks[0].status(), "passed", "{}", talks[0].message());
+        assert_eq!(conversations[0].status(), "passed", "{}", conversations[0].message());
         assert!(notes.is_empty(), "{notes:?}");
     }
     // By sequence a changed question still finds its answer, and is reported; by request it is missed loudly.
     let changed = scenario(&server.url(), "Good day");
-    let (talks, notes) =
-        world(Cassette::Replay(tape.clone(), ReplayMode::Sequence)).conduct_all(&changed).await;
-    assert_eq!(talks[0].status(), "passed", "{}", talks[0].message());
+    let (conversations, notes) =
+        world(Cassette::Replay(cassette.clone(), ReplayMode::Sequence)).conduct_all(&changed).await;
+    assert_eq!(conversations[0].status(), "passed", "{}", conversations[0].message());
     assert!(notes.iter().any(|note| note.contains("drift") && note.contains("agent")), "{notes:?}");
-    let missed = world(Cassette::Replay(tape.clone(), ReplayMode::Keyed)).conduct(&changed).await;
+    let missed =
+        world(Cassette::Replay(cassette.clone(), ReplayMode::Keyed)).conduct(&changed).await;
     assert_eq!((missed.status(), missed.fault()), ("errored", "harness"), "{}", missed.message());
     assert!(
         missed.message().contains("Good day") && missed.message().contains("Hello"),
@@ -85,15 +86,21 @@ async fn a_run_is_replayed_without_anybody_and_says_what_has_drifted() {
 #[tokio::test]
 async fn failures_are_replayed_too_and_tapes_are_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    let tape = folder.path().join("tape.jsonl");
+    let cassette = folder.path().join("tape.jsonl");
     let gone = scenario("http://127.0.0.1:1", "Hello");
-    for cassette in
-        [Cassette::Record(tape.clone()), Cassette::Replay(tape.clone(), ReplayMode::Sequence)]
-    {
-        let talk = world(cassette).conduct(&gone).await;
-        assert_eq!((talk.status(), talk.fault()), ("errored", "agent"), "{}", talk.message());
+    for cassette in [
+        Cassette::Record(cassette.clone()),
+        Cassette::Replay(cassette.clone(), ReplayMode::Sequence),
+    ] {
+        let conversation = world(cassette).conduct(&gone).await;
+        assert_eq!(
+            (conversation.status(), conversation.fault()),
+            ("errored", "agent"),
+            "{}",
+            conversation.message()
+        );
     }
-    let again = world(Cassette::Record(tape));
+    let again = world(Cassette::Record(cassette));
     let refused =
         proctor_converse::PartyRegistry::open(again.settings.clone(), &World::examples(&gone));
     let errors = refused.err().unwrap();
@@ -105,10 +112,10 @@ async fn failures_are_replayed_too_and_tapes_are_not_overwritten() {
 async fn d15_by_request_another_model_limit_or_tool_is_noticed() {
     let server = server().await;
     let folder = tempfile::tempdir().unwrap();
-    let tape = folder.path().join("tape.jsonl");
+    let cassette = folder.path().join("tape.jsonl");
     let text = scenario(&server.url(), "Hello")
         .replace("judge: {openai: m,", "judge: {openai: m, temperature: 0.5,");
-    let first = world(Cassette::Record(tape.clone())).conduct(&text).await;
+    let first = world(Cassette::Record(cassette.clone())).conduct(&text).await;
     assert_eq!(first.status(), "passed", "{}", first.message());
     for (from, to) in [
         ("judge: {openai: m,", "judge: {openai: n,"),
@@ -127,16 +134,18 @@ async fn d15_by_request_another_model_limit_or_tool_is_noticed() {
         let changed = text.replace(from, to);
         assert_ne!(changed, text, "{from}");
         let missed =
-            world(Cassette::Replay(tape.clone(), ReplayMode::Keyed)).conduct(&changed).await;
+            world(Cassette::Replay(cassette.clone(), ReplayMode::Keyed)).conduct(&changed).await;
         assert_eq!(
             (missed.status(), missed.fault()),
             ("errored", "harness"),
             "{to}: {}",
             missed.message()
         );
-        let (talks, notes) =
-            world(Cassette::Replay(tape.clone(), ReplayMode::Sequence)).conduct_all(&changed).await;
-        assert_eq!(talks[0].status(), "passed", "{to}: {}", talks[0].message());
+        let (conversations, notes) =
+            world(Cassette::Replay(cassette.clone(), ReplayMode::Sequence))
+                .conduct_all(&changed)
+                .await;
+        assert_eq!(conversations[0].status(), "passed", "{to}: {}", conversations[0].message());
         assert!(notes.iter().any(|note| note.contains("/settings")), "{to}: {notes:?}");
     }
     // What cannot change an answer is no other question.
@@ -144,7 +153,7 @@ async fn d15_by_request_another_model_limit_or_tool_is_noticed() {
         ("temperature: 0.5", "temperature: 0.5, timeout: 9s, tries: 2, concurrency: 3"),
         ("temperature: 0.5", "temperature: 0.5, headers: {authorization: someone else}"),
     ] {
-        let same = world(Cassette::Replay(tape.clone(), ReplayMode::Keyed))
+        let same = world(Cassette::Replay(cassette.clone(), ReplayMode::Keyed))
             .conduct(&text.replace(from, to))
             .await;
         assert_eq!(same.status(), "passed", "{to}: {}", same.message());
@@ -154,13 +163,16 @@ async fn d15_by_request_another_model_limit_or_tool_is_noticed() {
 /// A cassette that version 8d3abcc recorded, whose judge knew nothing of marks in answers.
 #[tokio::test]
 async fn a_cassette_of_version_1_still_replays() {
-    let tape = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+    let cassette = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/it/recorded/8d3abcc.tape.jsonl");
     for mode in [ReplayMode::Sequence, ReplayMode::Keyed] {
-        let (talks, notes) = world(Cassette::Replay(tape.clone(), mode))
+        let (conversations, notes) = world(Cassette::Replay(cassette.clone(), mode))
             .conduct_all(include_str!("recorded/8d3abcc.scenario.yaml"))
             .await;
-        let statuses: Vec<_> = talks.iter().map(|talk| (talk.status(), talk.message())).collect();
+        let statuses: Vec<_> = conversations
+            .iter()
+            .map(|conversation| (conversation.status(), conversation.message()))
+            .collect();
         assert_eq!((statuses[0].0, statuses[1].0), ("passed", "failed"), "{mode:?}: {statuses:?}");
         assert!(statuses[1].1.contains("as said"), "{statuses:?}");
         assert_eq!(notes.len(), 1, "{notes:?}");

@@ -4,7 +4,7 @@ module Proctor
   module Specs
     # Where an example stands, as the host knows examples: by file, chain of descriptions, and which of several with the
     # same chain it is.
-    module Whereabouts
+    module ExampleLocation
       module_function
 
       def of(example, item)
