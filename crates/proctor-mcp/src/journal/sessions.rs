@@ -224,7 +224,7 @@ fn start(engine: &Engine, journal: &Journal, id: Option<&str>) -> Result<Session
 fn end(engine: &Engine, journal: &Journal, id: Option<&str>) -> Result<SessionAnswer, ToolError> {
     let moment = engine.moment();
     let ended = match id {
-        Some(id) => journal.end_session_named(id, &moment).map_err(refused)?,
+        Some(id) => journal.end_session_if_named(id, &moment).map_err(refused)?,
         None => journal.end_session(&moment).map_err(refused)?.map(Some),
     };
     let warnings = said(&ended.warnings);

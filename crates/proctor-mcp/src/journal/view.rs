@@ -1,6 +1,6 @@
 //! Entries as tools answer them: short by default, in full where one is asked for.
 
-use proctor_journal::{ConfidenceTier, Entry, Evidence, Found, Warning};
+use proctor_journal::{ConfidenceTier, Entry, Evidence, FoundEntry, Warning};
 use proctor_text::truncate;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -102,7 +102,7 @@ impl EntrySummary {
         }
     }
 
-    pub(super) fn found(found: &Found) -> Self {
+    pub(super) fn found(found: &FoundEntry) -> Self {
         Self::new(&found.entry, found.lane.as_deref())
     }
 }

@@ -2,8 +2,8 @@
 
 use proctor_journal::capture::Expectation;
 use proctor_journal::{
-    Answer, Change, Domain, Draft, Entry, Journal, Lesson, OutcomeStatus, Resolution, RootCause,
-    Strategy,
+    Change, Domain, Draft, Entry, Journal, JournalResult, Lesson, OutcomeStatus, Resolution,
+    RootCause, Strategy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ fn create(engine: &Engine, given: CreateParams) -> Result<CreateAnswer, ToolErro
     let created = journal.create(draft, &engine.moment()).map_err(refused)?;
     let mut entry = EntryChange::new(&created.value, journal.lane_name(), &created.warnings);
     // The entry is made; that nothing can be recalled must not look as if it were not.
-    let similar = match journal.recall(&created.value, SIMILAR, &engine.moment()) {
+    let similar = match journal.take_unshown_similar(&created.value, SIMILAR, &engine.moment()) {
         Ok(similar) => similar.value,
         Err(error) => {
             entry.warn(format!("similar entries cannot be looked up: {error}"));
@@ -258,7 +258,7 @@ fn abandon(engine: &Engine, given: AbandonParams) -> Result<EntryChange, ToolErr
     answer(journal.abandon(given.reason, &engine.moment()), &journal)
 }
 
-fn answer(done: Answer<Entry>, journal: &Journal) -> Result<EntryChange, ToolError> {
+fn answer(done: JournalResult<Entry>, journal: &Journal) -> Result<EntryChange, ToolError> {
     let done = done.map_err(refused)?;
     Ok(EntryChange::new(&done.value, journal.lane_name(), &done.warnings))
 }

@@ -1,7 +1,7 @@
 //! session: start, id, entries, end, and the counter of tool calls.
 
 use clap::{Args, Subcommand};
-use proctor_journal::{CHECK_IN, Found, Place};
+use proctor_journal::{CHECK_IN, EntryPlace, FoundEntry};
 use serde_json::{Value, json};
 
 use super::context::{JournalContext, now};
@@ -129,9 +129,9 @@ fn entries(context: &JournalContext, terminal: &mut Terminal) -> Result<Said, Co
     let entries = JournalContext::value_of(context.journal.session_entries(), terminal)?;
     let data = serde_json::to_value(&entries).map_err(std::io::Error::from)?;
     let lane = context.journal.lane_name().map(ToOwned::to_owned);
-    let found: Vec<Found> = entries
+    let found: Vec<FoundEntry> = entries
         .into_iter()
-        .map(|entry| Found { entry, lane: lane.clone(), place: Place::Session })
+        .map(|entry| FoundEntry { entry, lane: lane.clone(), place: EntryPlace::Session })
         .collect();
     let text = if found.is_empty() { "no entries".to_owned() } else { table(&found) };
     Ok(Said { text, data })
@@ -144,7 +144,7 @@ fn end(
 ) -> Result<Said, CommandError> {
     let ended = match id {
         Some(id) => {
-            JournalContext::value_of(context.journal.end_session_named(id, &now()), terminal)?
+            JournalContext::value_of(context.journal.end_session_if_named(id, &now()), terminal)?
         }
         None => Some(JournalContext::value_of(context.journal.end_session(&now()), terminal)?),
     };
