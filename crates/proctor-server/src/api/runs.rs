@@ -97,7 +97,8 @@ fn listing(shared: &Arc<Shared>, page: &Page) -> Result<Listed, ApiError> {
 
 /// Up-to-date rows of these runs from the history. Reads no recording.
 fn known(shared: &Shared, folders: &[RunFolder]) -> BTreeMap<String, Option<RunRow>> {
-    let rows = History::peek(&shared.runs.store).and_then(|mut history| history.fresh(folders));
+    let rows = History::open_without_sync(&shared.runs.store)
+        .and_then(|mut history| history.unchanged_rows(folders));
     rows.unwrap_or_default()
 }
 
