@@ -69,8 +69,8 @@ impl CurrentRun<'_> {
         Ok(ResultView::new(result.example, &attempt, self.verdict_of(result.example)))
     }
 
-    /// Whether an example fails the run, or did not run although it was to.
-    pub(super) fn is_bad(&self, example: &Example) -> bool {
+    /// Whether an example fails the run, or was planned and did not run.
+    pub(super) fn fails_run(&self, example: &Example) -> bool {
         let verdict = self.verdict_of(example);
         verdict.is_failure(self.index.run().policy) || verdict.is_missing()
     }

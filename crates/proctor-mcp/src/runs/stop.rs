@@ -22,7 +22,7 @@ pub(super) fn tools() -> Vec<Tool> {
         name: "run_cancel",
         title: "Stop a run",
         group: Group::Runs,
-        hints: Hints { idempotent: true, ..Hints::ENDS },
+        hints: Hints { idempotent: true, ..Hints::REMOVES },
         description: "Stop a run: nothing new starts, running examples get two seconds, the rest is reported as not run. With `now`, everything ends at once. \
              What was recorded stays. Answers when the run is over, or after a few seconds with state `stopping`.",
     };
@@ -70,11 +70,11 @@ fn cancel(engine: &Engine, given: CancelParams) -> Result<RunView, ToolError> {
 }
 
 fn not_running(run: &str, state: StateView) -> Result<ToolError, ToolError> {
-    let message = format!("run {run} is not live: it is {}", word(state)?);
+    let message = format!("run {run} is not live: it is {}", state_name(state)?);
     Ok(ToolError::new(kind::NOT_RUNNING, message).hint("run_results shows its results"))
 }
 
-fn word(state: StateView) -> Result<String, ToolError> {
+fn state_name(state: StateView) -> Result<String, ToolError> {
     let value = serde_json::to_value(state).map_err(ToolError::io)?;
     Ok(value.as_str().unwrap_or_default().to_owned())
 }

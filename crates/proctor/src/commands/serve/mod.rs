@@ -110,7 +110,7 @@ fn agents(
     // Removes stale workspaces in the background.
     let (stale, runtime) = (all.clone(), agent_tools::runtime()?);
     std::thread::spawn(move || runtime.block_on(stale.clean_stale()));
-    Ok(proctor_mcp::http(if arguments.read_only { all.only_looking() } else { all }))
+    Ok(proctor_mcp::http(if arguments.read_only { all.read_only_tools() } else { all }))
 }
 
 fn print_address(
