@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use proctor_record::control::AskError;
+use proctor_record::control::ControlError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -55,7 +55,7 @@ fn cancel(engine: &Engine, given: CancelParams) -> Result<RunView, ToolError> {
     };
     match asked {
         Ok(_) => {}
-        Err(AskError::NotLive) => return Err(not_running(&folder.name(), state()?)?),
+        Err(ControlError::NotLive) => return Err(not_running(&folder.name(), state()?)?),
         Err(error) => return Err(ToolError::new(kind::BUSY, error).hint("call again in a moment")),
     }
     let deadline = Instant::now() + END_TIMEOUT;
