@@ -361,7 +361,7 @@ fn v19_what_a_worker_passes_over_is_errored_unless_it_may_have_been_given_back()
 
     let mut dispatcher = ready(3);
     let _ = dispatcher.step(2, Input::Started { slot, generation, job: JobId(0) });
-    dispatcher.slots[0].asked_back = slot::AskedBack::Waiting;
+    dispatcher.slots[0].asked_back = slot::UnrunRequest::Waiting;
     let effects = dispatcher.step(4, Input::Started { slot, generation, job: JobId(2) });
     assert!(reported(&effects).iter().all(|report| report.0 != 1), "{effects:?}");
 }

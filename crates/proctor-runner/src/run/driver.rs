@@ -8,7 +8,7 @@ use proctor_events::{Body, Event, ExampleId, Progress, Status};
 use proctor_verdict::{RunState, StopCause};
 use tokio::sync::mpsc;
 
-use super::execute::{Gathered, Planned, SuiteLinks, nothing_found};
+use super::execute::{OpenedSuites, Planned, SuiteLinks, nothing_found};
 use super::publish::Publisher;
 use super::tracker::JobTracker;
 use super::{Control, RunOptions, RunResult, RunSetup, RunStatus, Shared};
@@ -16,7 +16,7 @@ use crate::dispatch::{Assigned, Dispatcher, Effect, Exit, Input, JobId, Moment, 
 use crate::suite::SuiteEnd;
 use crate::worker_link::orders::{ExampleRun, LastNumber, Order, OrderAction, OrderNumbers};
 use crate::worker_link::reports::{
-    ExitFacts, FarewellCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
+    ExitFacts, FinalCounts, OutputOwner, OutputTails, PrintedLine, Report, ReportBatch,
 };
 use crate::worker_link::{LinkFactory, SlotSeat, WorkerLink};
 
@@ -37,7 +37,7 @@ struct ServedSlot {
     /// What it has sent, as far as it arrived.
     received: ReceivedCounts,
     /// What it says it has sent.
-    farewell: Option<FarewellCounts>,
+    farewell: Option<FinalCounts>,
 }
 
 /// How much of a worker has arrived.
@@ -527,7 +527,7 @@ impl<'a> RunDriver<'a> {
 
     pub(super) fn result(
         mut self,
-        gathered: Gathered,
+        gathered: OpenedSuites,
         loaded: bool,
         setup: &RunSetup,
     ) -> RunResult {

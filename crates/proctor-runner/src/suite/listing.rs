@@ -14,11 +14,11 @@ use super::{LoadNotices, SuiteError};
 use crate::example::{Discovery, Listed, OutsideError, Register};
 
 /// How long a worker may take to say hello: it has to boot an interpreter on a busy machine.
-const HELLO_WITHIN: Duration = Duration::from_secs(30);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// So much of what a program prints is quoted while it is waited for.
 const LAST_LINES: usize = 5;
 /// After so long, somebody who waits is told.
-const HELLO_EXPECTED: Duration = Duration::from_secs(2);
+const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
 struct Part {
@@ -61,7 +61,7 @@ pub(crate) async fn hello_with_notice(
     notices: &LoadNotices,
 ) -> Result<(), RequestError> {
     let mut greeting = pin!(hello(channel));
-    if let Ok(greeted) = tokio::time::timeout(HELLO_EXPECTED, greeting.as_mut()).await {
+    if let Ok(greeted) = tokio::time::timeout(NOTICE_AFTER, greeting.as_mut()).await {
         return greeted;
     }
     let printed = match process.last_lines(LAST_LINES).as_slice() {
@@ -70,8 +70,8 @@ pub(crate) async fn hello_with_notice(
     };
     notices.notify(&format!(
         "{what} has not said hello for {} s and is waited for up to {} s; {printed}",
-        HELLO_EXPECTED.as_secs(),
-        HELLO_WITHIN.as_secs(),
+        NOTICE_AFTER.as_secs(),
+        HELLO_TIMEOUT.as_secs(),
     ));
     greeting.await
 }
@@ -80,7 +80,7 @@ pub(crate) async fn hello_with_notice(
 pub(crate) async fn hello(channel: &Channel) -> Result<(), RequestError> {
     let host =
         HostInfo { name: "proctor".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
-    channel.hello(host, HELLO_WITHIN).await.map(drop)
+    channel.hello(host, HELLO_TIMEOUT).await.map(drop)
 }
 
 /// Lists the examples of a suite. The parts come as notifications, ahead of the answer; `other` gets those that are not about
