@@ -39,7 +39,7 @@ const LEFTOVER_GRACE: Duration = Duration::from_millis(50);
 /// When to give up on a process that cannot be killed (another user's, or stuck in the kernel).
 const GIVE_UP: Duration = Duration::from_secs(10);
 /// Most left-overs that are named.
-const NAMED: usize = 64;
+const MAX_NAMED: usize = 64;
 
 /// The guard's whole life. Call it from a binary, before anything else, and exit with its result.
 pub fn main() -> ExitCode {
@@ -111,7 +111,7 @@ struct Woken {
 
 /// Why the tree has to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum EndReason {
     /// The command exited by itself.
     Exit,
     /// Somebody wants it gone: the host, or its absence.
@@ -121,9 +121,9 @@ enum End {
 impl Guard {
     fn watch(&mut self) {
         let end = self.wait_for_end();
-        if end == End::Exit {
+        if end == EndReason::Exit {
             self.give_leftovers_time();
-            for leaked in tree::name_all(NAMED) {
+            for leaked in tree::name_all(MAX_NAMED) {
                 self.report(&Report::Left(leaked));
             }
         }
@@ -131,20 +131,20 @@ impl Guard {
         self.report(&Report::Done);
     }
 
-    fn wait_for_end(&mut self) -> End {
+    fn wait_for_end(&mut self) -> EndReason {
         loop {
             let woken = self.sleep(None);
             if woken.children && self.reap().none_left | self.main_reaped {
-                return End::Exit;
+                return EndReason::Exit;
             }
-            if woken.host && !self.obey() {
-                return End::Kill;
+            if woken.host && !self.follow_order() {
+                return EndReason::Kill;
             }
         }
     }
 
     /// Reads one order and follows it; false if the tree has to end.
-    fn obey(&mut self) -> bool {
+    fn follow_order(&mut self) -> bool {
         let mut bytes = [0; 2];
         if self.host.read_exact(&mut bytes).is_err() {
             return false;

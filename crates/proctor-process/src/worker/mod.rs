@@ -253,11 +253,11 @@ impl ConnectedWorker {
                 let error = ReplyError::new(code::UNSUPPORTED_PROTOCOL, text);
                 (Err(error), Some(Ended::UnsupportedProtocol))
             }
-            Ok(_) => (Payload::new(&self.introduction()), None),
+            Ok(_) => (Payload::new(&self.hello_message()), None),
         }
     }
 
-    fn introduction(&self) -> WorkerHello {
+    fn hello_message(&self) -> WorkerHello {
         WorkerHello {
             protocol: protocol::VERSION,
             name: self.worker.name.clone(),
