@@ -29,7 +29,7 @@ use crate::terminal::Terminal;
 use crate::{env_vars, project};
 
 /// How long the pages of a live run may take to get its last events.
-pub(super) const LAST_LOOK: Duration = Duration::from_secs(3);
+pub(super) const FINAL_EVENTS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The shortest token that may guard a server beyond this machine.
 const SHORTEST: usize = 16;
 
