@@ -171,7 +171,7 @@ fn judge_measurement(item: &OpenItem, seen: &Measured) -> Result<usize, Refusal>
     if seen.killed.is_empty() {
         return Err(Refusal::new(
             "fault",
-            "the example notices none of the faults that were put into the code",
+            "the example detects none of the injected faults",
             "expect the exact value, error or change instead of something vague",
         ));
     }

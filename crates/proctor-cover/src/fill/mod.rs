@@ -59,7 +59,7 @@ impl Refusal {
     }
 
     fn io_error(error: &std::io::Error) -> Self {
-        Self::new("machine", format!("an operation of the system failed: {error}"), "try again")
+        Self::new("machine", format!("system error: {error}"), "try again")
     }
 }
 
