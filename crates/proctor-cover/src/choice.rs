@@ -17,7 +17,7 @@ pub struct Choice {
     pub instruction: Option<String>,
 }
 
-/// A file of answers, for selection without anybody to ask.
+/// A file of answers, for selection without a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Answers {

@@ -42,7 +42,7 @@ impl Default for Effort {
     }
 }
 
-/// Something seen of a call.
+/// An observed result of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallOutcome {
     /// return, listing, raise, state, argument, output, yield, call
@@ -189,7 +189,7 @@ pub enum LoadError {
     NoWay,
 }
 
-/// How each file is best loaded, or why it cannot be.
+/// The best method to load each file, or the reason why it cannot be loaded.
 pub fn find_load_methods(
     project: &Project,
     workshop: &ProjectCopies,

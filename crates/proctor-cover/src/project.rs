@@ -38,7 +38,7 @@ pub struct SourceFile {
     pub facts: FileFacts,
 }
 
-/// One way of loading a project.
+/// A method of loading a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LoadMethod {
     /// What is required, as names or absolute paths.

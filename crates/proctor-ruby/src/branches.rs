@@ -37,7 +37,7 @@ pub(crate) struct Body {
     pub(crate) raise_lines: Vec<u32>,
 }
 
-/// What is around the body.
+/// The method and class around the body.
 pub(crate) struct MethodScope<'a> {
     pub(crate) source: &'a Source<'a>,
     pub(crate) probes: &'a ProbeMap,
@@ -50,7 +50,7 @@ pub(crate) struct MethodScope<'a> {
     pub(crate) own_commands: &'a [Vec<u8>],
 }
 
-/// `room` is where the decisions are gathered.
+/// Analyzes a body; `decisions` is the buffer for the decisions found.
 pub(crate) fn analyze_body<'a>(
     body: Option<Node<'a>>,
     around: &'a MethodScope<'a>,

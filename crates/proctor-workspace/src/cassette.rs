@@ -130,7 +130,7 @@ pub struct Difference {
 /// Most differences that are reported.
 const MOST_DIFFERENCES: usize = 100;
 
-/// A value as it is reported: of a long one the part where it begins to differ from the other.
+/// A value for a report: a long one is cut to the part where it starts to differ from the other.
 fn difference_excerpt(value: &str, other: &str) -> String {
     const MOST: usize = 500;
     if value.len() <= MOST {

@@ -62,7 +62,7 @@ pub(crate) struct Place {
     pub(crate) record: Record,
 }
 
-/// The right to change a workspace; given back when dropped.
+/// The lock of a workspace; released when dropped.
 #[derive(Debug)]
 pub(crate) struct WorkspaceLock {
     lock: File,
@@ -95,12 +95,12 @@ impl Place {
         Ok(root)
     }
 
-    /// Takes the workspace for a run: nobody else uses it and no process of an earlier run is left.
+    /// Locks the workspace for a run: no other user, and no process of an earlier run is left.
     pub(crate) fn lock_for_run(&self) -> Result<WorkspaceLock, ToolError> {
         self.lock_when_idle(Duration::ZERO)
     }
 
-    /// Takes the workspace and waits until its processes are gone, within a time.
+    /// Locks the workspace and waits until its processes are gone, within `timeout`.
     pub(crate) fn lock_when_idle(&self, timeout: Duration) -> Result<WorkspaceLock, ToolError> {
         let held = self.hold(timeout)?;
         let tree = self.open_lock("tree.lock")?;
@@ -112,7 +112,7 @@ impl Place {
         }
     }
 
-    /// Takes the workspace for a short change.
+    /// Locks the workspace for a short change.
     pub(crate) fn lock_briefly(&self) -> Result<WorkspaceLock, ToolError> {
         self.hold(SHORT_WAIT)
     }
@@ -122,7 +122,7 @@ impl Place {
         if !disk::lock_within(&lock, timeout) {
             return Err(self.busy("a run or another change is under way"));
         }
-        // Whoever held it before may have removed the whole registration, and somebody else may have
+        // The previous holder may have removed the whole registration, and another process may have
         // made a new one: then this lock is about nothing.
         let on_disk = fs::metadata(self.file("lock")).map(|about| about.ino());
         let ours = lock.metadata().map(|about| about.ino());
@@ -268,7 +268,7 @@ pub(crate) fn create(config: &Config, new: NewRecord) -> Result<(Place, Workspac
         if earlier.ready {
             return Err(exists(&earlier));
         }
-        // Somebody was killed while making or removing it: finish that first.
+        // A process was killed while creating or removing it: finish that first.
         Place { home: place.home.clone(), record: earlier }.delete_folder(config, None)?;
     }
     place.save()?;

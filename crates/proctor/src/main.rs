@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help, or a command line that means nothing. A hook must not stop its host even then.
+/// Prints help or a usage error. A hook must not stop its host even then.
 fn report_usage_error(error: &clap::Error) -> ExitCode {
     let is_hook = commands::journal::hook::is_meant(std::env::args_os());
     let _ = error.print();

@@ -9,7 +9,7 @@
 //! - **the command exits**: its status is reported at once; what it left behind gets
 //!   50 ms to end by itself, is then named, reported and killed.
 //!
-//! It reaps every adopted descendant, so there are no zombies, and it exits only when nobody is left.
+//! It reaps every adopted descendant, so there are no zombies, and it exits only when no descendant is left.
 //!
 //! **Signals.** The guard starts a session of its own and blocks every signal: Ctrl-C, a closed
 //! terminal or a SIGTERM to the whole service reach the host, and the host decides. The command
@@ -83,7 +83,7 @@ fn start(launch: &Launch, fds: Vec<OwnedFd>) -> io::Result<Pid> {
     let mut rpc = None;
     if let Some(variable) = &launch.rpc_variable {
         let fd = next()?;
-        // With one thread and one command, nobody else can inherit this by accident.
+        // With one thread and one command, no other process can inherit this by accident.
         rustix::io::fcntl_setfd(&fd, FdFlags::empty())?;
         command.env(variable, OsString::from(fd.as_raw_fd().to_string()));
         rpc = Some(fd);
@@ -114,7 +114,7 @@ struct Woken {
 enum EndReason {
     /// The command exited by itself.
     Exit,
-    /// Somebody wants it gone: the host, or its absence.
+    /// The host requested it, or is gone.
     Kill,
 }
 
@@ -163,7 +163,7 @@ impl Guard {
         }
     }
 
-    /// Waits until everybody is gone, the grace is over, or the host wants an end.
+    /// Waits until no descendant is left, the grace is over, or the host requests the end.
     fn give_leftovers_time(&mut self) {
         let deadline = Instant::now() + LEFTOVER_GRACE;
         while !self.reap().none_left {
@@ -174,7 +174,7 @@ impl Guard {
         }
     }
 
-    /// Kills until nobody is left to wait for.
+    /// Kills until no descendant is left to wait for.
     fn kill_tree(&mut self) {
         let deadline = Instant::now() + GIVE_UP;
         let mut pause = Duration::from_millis(1);
@@ -230,7 +230,7 @@ impl Guard {
 fn send_report(mut host: &UnixStream, report: &Report) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
-        // The host may be gone: then nobody wants to know.
+        // The host may be gone; ignore.
         drop(host.write_all(&line));
     }
 }

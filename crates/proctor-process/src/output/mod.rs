@@ -308,7 +308,7 @@ impl OutputStream {
         }
     }
 
-    /// The process that writes has ended: what it has written is read, then the stream ends, whoever else holds the pipe.
+    /// The process that writes has ended: what it has written is read, then the stream ends even if another process holds the pipe.
     pub fn writer_ended(&self) {
         self.shared.writer_ended.cancel();
     }

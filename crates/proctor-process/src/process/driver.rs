@@ -64,7 +64,7 @@ impl Driver {
             Ok(launched) => {
                 let rpc = self.adopt(launched);
                 self.step(Event::Started { rpc });
-                // If nobody waits for the start any more, the handles may be gone too; see below.
+                // The caller may have stopped waiting for the start; then the handles may be dropped too, see below.
                 drop(started.send(Ok(())));
                 self.live().await;
             }
@@ -175,7 +175,7 @@ impl Driver {
         if let Some(channel) = self.shared.channel.get() {
             channel.peer_is_gone();
         }
-        // The backend's descriptors go before anybody hears of the exit.
+        // The descriptors of the backend are closed before the exit is published.
         self.backend = None;
         let report = self.report.take().unwrap_or(ExitReport::of(ExitStatus::Lost));
         self.shared.announce(report);

@@ -296,7 +296,7 @@ impl Shared {
         lock(&self.state)
     }
 
-    /// Publishes the end: state and report first, then the callbacks, then whoever waits.
+    /// Publishes the end: state and report first, then the callbacks, then waiting callers.
     fn announce(&self, report: ExitReport) {
         drop(self.report.set(report));
         *self.state() = State::Exited;

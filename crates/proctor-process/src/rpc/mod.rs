@@ -64,7 +64,7 @@ struct Inner {
     config: ChannelConfig,
     writer: Writer,
     mux: Mutex<Mux<Waiter>>,
-    /// Handlers at work, by the child's request id. Whoever removes an entry sends the reply.
+    /// Handlers at work, by the child's request id. The task that removes an entry sends the reply.
     running: Mutex<HashMap<Box<str>, AbortHandle>>,
     reading_paused: AtomicBool,
     reason: OnceLock<CloseReason>,
@@ -209,7 +209,7 @@ impl Inner {
         self.stop.cancel();
     }
 
-    /// The last step of closing: nobody waits after this.
+    /// The last step of closing: ends all pending requests.
     fn end_pending(&self, reason: CloseReason) {
         drop(self.reason.set(reason));
         self.writer.close();

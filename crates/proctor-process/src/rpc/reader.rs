@@ -209,7 +209,7 @@ fn handle_reply(inner: &Inner, to: &str, error: Option<&RawValue>, line: &str) {
         Some(raw) => Err(ReplyError::from_raw(raw)),
         None => Ok(Reply { body: Body::new(line) }),
     };
-    // The requester may have given up this very moment; nobody minds.
+    // The receiver may already be dropped; ignore.
     drop(waiter.send(answer));
 }
 
@@ -280,6 +280,6 @@ async fn send_reply(inner: &Inner, to: &str, outcome: HandlerResult) {
         }),
         Err(error) => protocol::error_line(to, &error, limit),
     };
-    // Closed: then nobody waits for this reply.
+    // Closed: no peer waits for this reply.
     let _ = inner.writer.send(&line).await;
 }

@@ -300,7 +300,7 @@ impl Host {
         self.notify(kind::EVENT, &EventPayload { event_type, payload })
     }
 
-    /// Sends a diagnostic about the worker itself; nobody hears it if the host is gone.
+    /// Sends a diagnostic about the worker itself; dropped if the host is gone.
     pub fn log(&self, level: &str, message: &str) {
         self.link.log(level, message);
     }

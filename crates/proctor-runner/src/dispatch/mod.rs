@@ -168,7 +168,7 @@ pub(crate) enum Input {
     Unreadable { slot: u32, generation: u32, what: String },
     /// A worker has ended; its output has been read.
     Exited { slot: u32, generation: u32, exit: Exit },
-    /// The link to a worker is lost: nobody knows how what it ran has ended, and nobody is to blame.
+    /// The link to a worker is lost: the outcome of its example is unknown, and no example is at fault.
     Unreachable { slot: u32, generation: u32, message: String },
     /// There is one more slot in this pool; its number follows on those there are.
     SlotJoined { pool: usize },
@@ -444,7 +444,7 @@ impl Dispatcher {
         slot.quiet_since = now;
         match slot.phase {
             Phase::Starting if !slot.has_left => slot.phase = Phase::Ready,
-            // It was told to end while it started; now it can hear it.
+            // It was asked to end while it started; now it can receive the order.
             Phase::Starting | Phase::Ending { .. } => {
                 slot.phase = Phase::Ending { kill_at: end_by.max(now) };
                 self.effects.push(Effect::Shutdown { slot: number });
@@ -551,7 +551,7 @@ impl Dispatcher {
         self.settle(job, Some(number), Box::new(outcome));
     }
 
-    /// A worker will never run these: nobody knows how they would have ended.
+    /// A worker will never run these; their outcome is unknown.
     fn refused(&mut self, number: u32, generation: u32, jobs: &[JobId], why: &str) {
         let Some(slot) = self.slot(number, generation) else { return };
         let units = slot.remove_unstarted(jobs);
@@ -704,7 +704,7 @@ impl Dispatcher {
         if let Some(job) = left.running {
             self.run_again(number, job, &mut left, &why);
         } else if left.ending && left.did_something && self.stop.is_none() {
-            // It was to run its last hooks, and nobody knows how they ended.
+            // It was running its last hooks; their outcome is unknown.
             let exit = Box::new(Exit::not_started(message.to_owned()));
             self.effects.push(Effect::Lost { slot: number, message: why.clone(), exit });
         }
@@ -761,7 +761,7 @@ impl Dispatcher {
         }
     }
 
-    /// A worker that ends badly between examples may take a hook with it that nobody else will run.
+    /// Reports a worker that crashed between examples: a hook that no other worker runs may be lost with it.
     fn report_lost_worker(&mut self, number: u32, left: &mut EndedWorker, exit: &Exit) {
         if left.running.is_some() || self.stop.is_some() {
             return;

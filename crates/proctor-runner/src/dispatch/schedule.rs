@@ -238,7 +238,7 @@ impl Dispatcher {
             prefetch.max(self.safe_queue_millis(pool, share).min(prefetch * MAX_AHEAD_FACTOR));
         let mut work: Option<f64> = slot.units.iter().map(|unit| self.guess(pool, unit)).sum();
         let mut count = waiting_jobs(slot);
-        // Nothing waits behind a long example, or behind one of which nobody knows how long it takes: by
+        // Nothing waits behind a long example, or behind one of unknown duration: by
         // the time it ends, another worker may be free.
         let running =
             slot.running.map(|running| Unit { jobs: [running.job].into(), ..Unit::default() });
@@ -281,7 +281,7 @@ impl Dispatcher {
     }
 
     /// When a slot has nothing to do and the queue is empty, work that waits behind a long example is
-    /// taken back from whoever has most of it.
+    /// taken back from the slot that has most of it.
     fn take_back(&mut self) {
         for pool in 0..self.pools.len() {
             let state = &self.pools[pool];

@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Starting,
     /// It takes work.
     Ready,
-    /// It has been told to end.
+    /// It has been asked to end.
     Ending { kill_at: Moment },
     /// It has been killed; its exit is still to come.
     Killed,
@@ -84,7 +84,7 @@ pub(super) struct EndedWorker {
     pub(super) unreported: Option<ExampleFinished>,
     pub(super) expected: bool,
     pub(super) did_something: bool,
-    /// Whether it had been told to end.
+    /// Whether it had been asked to end.
     pub(super) ending: bool,
 }
 
@@ -96,7 +96,7 @@ impl EndedWorker {
         self.expected = true;
     }
 
-    /// Whether the worker ended unexpectedly: while it ran an example, or without having been told to.
+    /// Whether the worker ended unexpectedly: while it ran an example, or without having been asked to.
     pub(super) fn is_crash(&self, exit: &Exit) -> bool {
         let lost_result = self.unreported.is_some() && exit.status == Some(0);
         let running = self.running.is_some() && !lost_result;
@@ -143,7 +143,7 @@ impl Slot {
         self.phase == Phase::Ready && self.running.is_none() && self.units.is_empty()
     }
 
-    /// The unit of this job begins well: what was held against it, to be told of somebody else.
+    /// The unit of this job has started: clears the suspicion that its hook killed a worker and returns the effect that reports it.
     pub(super) fn clear_suspicion(&mut self, job: JobId) -> Option<Effect> {
         let unit = self.units.iter_mut().find(|unit| unit.jobs.contains(&job))?;
         unit.suspect.take().map(|suspect| *suspect)
@@ -170,7 +170,7 @@ impl Slot {
     }
 
     /// What was given before this job and has not been started. A worker keeps the order, so it will never run them;
-    /// but what it was asked to give back may be on its way to us.
+    /// but what it was asked to give back may still arrive.
     pub(super) fn passed_over_by(&self, job: JobId) -> Vec<JobId> {
         if self.asked_back == UnrunRequest::Waiting {
             return Vec::new();
@@ -306,7 +306,7 @@ impl Slot {
         policy.hook_limit().filter(|_| waiting)
     }
 
-    /// `stopping`: the whole run is, so nobody wants to know where the worker hangs.
+    /// `stopping`: the whole run stops, so no dump of a hanging worker is made.
     pub(super) fn overdue(&mut self, now: Moment, policy: &Policy, stopping: bool) -> Overdue {
         let mut overdue = Overdue::default();
         if self.phase == Phase::Killed {
@@ -349,7 +349,7 @@ pub(crate) struct Exit {
     pub(crate) output_tail: Vec<String>,
     /// Where it was when it was killed for taking too long.
     pub(crate) backtrace: Vec<String>,
-    /// Whether it ended without a word after it was told to, though it always has one.
+    /// Whether it ended without a reply to the shutdown request, although its kind replies.
     pub(crate) unanswered: bool,
 }
 

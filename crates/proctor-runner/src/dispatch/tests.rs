@@ -821,7 +821,7 @@ fn an_attempt_that_loses_every_worker_is_errored_and_nobody_elses_fault() {
     assert!(message.starts_with("worker 1 cannot be reached: no route"), "{message}");
 }
 
-/// It has started, as everybody knows; so it is not "not run".
+/// Its start was published, so it is not "not run".
 #[test]
 fn what_was_lost_and_is_not_run_again_is_cancelled() {
     let (mut dispatcher, _) = lost_while_running(slots(1), 1);

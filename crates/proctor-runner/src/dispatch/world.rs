@@ -94,7 +94,7 @@ pub(crate) struct World {
     /// Attempts whose start a worker has reported: none of them is "not run".
     begun: BTreeSet<(JobId, u32)>,
     done: bool,
-    /// Makes events of what happens, where somebody wants them.
+    /// Publishes events, if the simulation has a bus.
     pub(crate) tracker: Option<JobTracker>,
 }
 

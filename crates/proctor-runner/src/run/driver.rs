@@ -161,7 +161,7 @@ impl<'a> RunDriver<'a> {
         self.tracker.publisher.flush();
     }
 
-    /// Somebody wants the run to end before it does by itself.
+    /// Handles a request to stop the run early.
     pub(super) fn stopped_by(&mut self, control: Control) {
         self.stopped.get_or_insert(control.cause());
         self.killed |= matches!(control, Control::Kill(_));
@@ -442,7 +442,7 @@ impl<'a> RunDriver<'a> {
         self.step(Input::Exited { slot, generation, exit });
     }
 
-    /// The link to a worker is lost. Its counts cannot be compared: nobody knows what was on its way.
+    /// The link to a worker is lost. Its counts cannot be compared: messages may have been lost.
     fn lost_contact(&mut self, slot: u32, generation: u32, message: String) {
         let pid = self.worker(slot, generation).and_then(|worker| worker.pid);
         if self.link(slot).has_process() {

@@ -54,7 +54,7 @@ const SIGINT: u8 = 2;
 /// What came of a run that another process made.
 #[derive(Debug, Default)]
 pub struct ExternalRun {
-    /// Whether somebody stopped it (Ctrl-C).
+    /// Whether the user stopped it (Ctrl-C).
     pub interrupted: bool,
     /// What a person should know.
     pub notes: Vec<String>,
@@ -288,7 +288,7 @@ impl FollowedRun {
             }
             _ => {}
         }
-        // Nobody has said how it ended, so the recording does not either.
+        // The outcome was not reported, so the recording has none.
         if self.over.is_some() {
             self.finish();
         }

@@ -150,7 +150,7 @@ impl RunOptions {
         Policy {
             slots,
             schedule: self.schedule,
-            // 0 is off, whoever says it.
+            // 0 means off in every source of settings.
             fail_fast: self.fail_fast.or(fail_fast).filter(|limit| *limit > 0),
             timeout: self.timeout,
             slow_after: self.slow_after,

@@ -214,7 +214,7 @@ impl RepeatPlanner {
     fn wanted(&self, example: usize, evidence: &Evidence) -> u32 {
         let sampled = &self.examples[example];
         if sampled.made.is_empty() {
-            // Before the first results nobody knows who needs more.
+            // Before the first results it is unknown which examples need more.
             return 1;
         }
         let left = self.limit.saturating_sub(sampled.repeats());

@@ -9,7 +9,7 @@ use super::repeat_plan::Pairs;
 
 /// So many examples are named; the others are counted.
 const MAX_NAMED: usize = 5;
-/// With more different numbers of repetitions than this, their range is told.
+/// With more different numbers of repetitions than this, their range is shown.
 const MAX_LISTED_COUNTS: usize = 4;
 
 /// Where the repetitions of an adaptive run went.

@@ -29,7 +29,7 @@ pub(crate) struct JobTracker {
     attempts: Vec<u32>,
     /// The last attempt of each job that has been started; 0 before the first.
     announced: Vec<u32>,
-    /// What the dispatcher is to be told next, last first.
+    /// Inputs for the dispatcher, the next one last.
     follow_ups: Vec<Input>,
     /// Makes jobs of repetitions.
     builder: JobBuilder,

@@ -17,7 +17,7 @@ use crate::example::{Discovery, Listed, OutsideError, Register};
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// So much of what a program prints is quoted while it is waited for.
 const LAST_LINES: usize = 5;
-/// After so long, somebody who waits is told.
+/// After this time without a reply, the user gets a notice.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ struct ListedError {
     presented: Option<String>,
 }
 
-/// Says hello; who waits is told what the program prints instead of answering.
+/// Sends `hello`; a notice quotes what the program prints while it does not reply.
 pub(crate) async fn hello_with_notice(
     what: &str,
     channel: &Channel,
@@ -125,7 +125,7 @@ pub(crate) async fn list(
     Ok(discovery(register, notes, answer))
 }
 
-/// An example that was announced and did not arrive would never run, and nobody would miss it.
+/// An error if fewer examples arrived than were announced: the missing ones would silently not run.
 fn miscounted(suite: &str, register: &Register, answer: &Answer) -> Option<OutsideError> {
     let (listed, announced) = (register.listed, answer.count?);
     (listed != announced).then(|| {
@@ -239,7 +239,7 @@ pub(crate) async fn failed(
 ) -> SuiteError {
     let mut output: Vec<String> = Vec::new();
     let message = if let RequestError::Failed { error, .. } = error {
-        // It says itself what is wrong; who said it to whom is nobody's concern.
+        // The message is complete by itself; the request it belongs to is left out.
         format!("{what}: {}", error.message)
     } else if let Ok(report) = process.wait_timeout(Duration::from_millis(500)).await {
         format!("{what}: it ended with {} before it was through", report.status)

@@ -15,7 +15,7 @@ use crate::error::ToolError;
 const CONTEXT: usize = 3;
 /// What a file takes in an answer beside its path and its lines.
 const ENTRY: usize = 160;
-/// After this the rest of a file is told as one change: correct, only less fine.
+/// After this time the rest of a file is reported as one change: correct, but coarser.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Which files differ.

@@ -83,7 +83,7 @@ impl Registry {
 
     fn exited(&self, worker: WorkerId, exit: ExitFacts) {
         let sender = self.lock().remove(&worker).and_then(|expected| expected.exit);
-        // Nobody may be waiting any more.
+        // The receiver may already be dropped; ignore.
         let _ = sender.map(|sender| sender.send(exit));
     }
 
@@ -216,7 +216,7 @@ impl ForkingParent {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for the first workers. Those that the parent refuses, or that nobody comes for, cost nothing.
+    /// Requests the first workers ahead of time. Forks that fail or are never used cost nothing.
     fn fork_ahead(self: &Arc<Self>, parent: &Parent, workers: u32) {
         let first = self.environment.first_slot;
         for slot in first..first + workers {
@@ -435,7 +435,7 @@ async fn watch_parent(
     );
 }
 
-/// Kills a forked worker: its process group, and whoever has left the group.
+/// Kills a forked worker: its process group, and descendants that have left the group.
 fn kill_tree(pid: u32) {
     for victim in descendants(pid) {
         signal(victim, false);
@@ -448,7 +448,7 @@ fn signal(pid: u32, group: bool) {
     let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
         return;
     };
-    // Whoever is gone already needs no signal.
+    // Processes that have ended need no signal.
     let _ = if group {
         rustix::process::kill_process_group(pid, rustix::process::Signal::KILL)
     } else {
@@ -456,7 +456,7 @@ fn signal(pid: u32, group: bool) {
     };
 }
 
-/// Everybody below a process, by asking the kernel for children, level by level.
+/// All descendants of a process, read from the kernel level by level.
 fn descendants(pid: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut open = vec![pid];

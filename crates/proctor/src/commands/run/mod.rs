@@ -56,7 +56,7 @@ pub(crate) fn run(
 pub(super) struct Ended {
     pub(super) code: ExitCode,
     pub(super) run: RunData,
-    /// Somebody stopped it.
+    /// Whether the run was stopped.
     pub(super) interrupted: bool,
 }
 

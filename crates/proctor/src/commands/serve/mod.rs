@@ -77,7 +77,7 @@ pub(crate) fn run(
     })?;
     print_address(arguments, &server, token, terminal)?;
     wait.come();
-    // Whoever watches sees how it ends, so the server goes last.
+    // The server stops last, so that clients receive the last events.
     end_run(&launcher, wait, terminal)?;
     server.stop();
     Ok(ExitCode::SUCCESS)
